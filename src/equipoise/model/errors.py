@@ -1,0 +1,42 @@
+"""The one error that a user of Equipoise sees."""
+
+from __future__ import annotations
+
+EXIT_DONE = 0
+EXIT_GATE_FAILED = 1
+EXIT_UNUSABLE_INPUT = 2
+EXIT_CONDITION_FAILED = 3
+EXIT_INTERRUPTED = 130
+
+
+class EquipoiseError(Exception):
+    """Something the user can mend: what is wrong, where, and the mend.
+
+    Parameters
+    ----------
+    what
+        What is wrong, naming the thing and the place.
+    mend
+        What the user can do about it.
+    exit_status
+        What the command line exits with (design.md §4).
+    """
+
+    def __init__(
+        self, what: str, *, mend: str | None = None, exit_status: int = EXIT_UNUSABLE_INPUT
+    ) -> None:
+        super().__init__(what if mend is None else f"{what}\n{mend}")
+        self.what = what
+        self.mend = mend
+        self.exit_status = exit_status
+
+
+class UnusableInput(EquipoiseError):
+    """Exit status 2: a command line, a file or a ledger that cannot be used."""
+
+
+class ConditionFailed(EquipoiseError):
+    """Exit status 3: a condition failed and no verdict could be given."""
+
+    def __init__(self, what: str, *, mend: str | None = None) -> None:
+        super().__init__(what, mend=mend, exit_status=EXIT_CONDITION_FAILED)

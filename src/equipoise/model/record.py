@@ -1,0 +1,58 @@
+"""What the ledger gives back: a campaign as it was recorded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from equipoise.model.plan import Plan
+from equipoise.model.trial import Draw, Trial
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A warning: what, and what to do about it (rule 8)."""
+
+    code: str
+    words: str
+    mend: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sitting:
+    """One uninterrupted stretch of a campaign; a resumed campaign has several.
+
+    ``ended_at`` and ``stopped_because`` are ``None`` for a sitting that was killed.
+    """
+
+    started_at: float
+    environment: dict[str, Any]
+    ended_at: float | None = None
+    stopped_because: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """All that the ledger knows of one campaign, in the order in which it was written."""
+
+    id: str
+    plan: Plan
+    started_at: float
+    sittings: tuple[Sitting, ...]
+    draws: tuple[Draw, ...]
+    trials: tuple[Trial, ...]
+    notices: tuple[Notice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """One line of ``equipoise list runs``."""
+
+    id: str
+    study: str
+    commands: tuple[str, ...]
+    """The names of the conditions, baseline first."""
+    started_at: float
+    trials: int
+    stopped_because: str | None
+    """``None`` while it runs, or if it was killed."""
