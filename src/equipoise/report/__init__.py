@@ -1,0 +1,1 @@
+"""Showing results: on the terminal, as JSON. Results come in; nothing is computed here."""

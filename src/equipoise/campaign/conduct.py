@@ -1,0 +1,245 @@
+"""Conducting a campaign: beginning it, going on with it, and ending it well."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from equipoise.campaign.blocks import complete_blocks
+from equipoise.campaign.look import Look
+from equipoise.campaign.sitting import Runner, Sitting, Store, failed, fails
+from equipoise.campaign.watch import Watcher
+from equipoise.measure.launcher import Launcher
+from equipoise.measure.native import launcher_program
+from equipoise.measure.surroundings import snapshot
+from equipoise.measure.trials import TrialRunner, own_environment
+from equipoise.model.errors import ConditionFailed, UnusableInput
+from equipoise.model.plan import Plan, Stopping
+from equipoise.model.record import RunRecord
+from equipoise.model.trial import Phase, Trial
+
+__all__ = ["Interrupted", "Keeper", "More", "Watcher", "begin", "go_on"]
+
+INTERRUPTED = "interrupted"
+FAILED = "a condition failed"
+
+
+class Keeper(Store, Protocol):
+    """The part of the ledger that conducting a campaign needs."""
+
+    def begin_run(self, plan: Plan, environment: dict[str, Any], started_at: float) -> str:
+        """Commit a plan."""
+
+    def begin_sitting(self, run_id: str, environment: dict[str, Any], started_at: float) -> int:
+        """Commit that a sitting begins."""
+
+    def end_sitting(self, run_id: str, sitting: int, ended_at: float, stopped_because: str) -> None:
+        """Commit that a sitting ended, and why."""
+
+    def read_run(self, reference: str) -> RunRecord:
+        """All that is known of one campaign."""
+
+
+class Interrupted(Exception):
+    """The user stopped a campaign; every finished trial is in the ledger."""
+
+    def __init__(self, run_id: str) -> None:
+        super().__init__(run_id)
+        self.run_id = run_id
+
+
+@dataclass(frozen=True, slots=True)
+class More:
+    """New limits for a campaign that goes on; ``None`` keeps the old one."""
+
+    blocks: int | None = None
+    min_blocks: int | None = None
+    budget_s: float | None = None
+    precision: float | None = None
+
+
+RunnerFactory = Callable[[Plan, Callable[[], None]], AbstractContextManager[Runner]]
+
+
+@contextmanager
+def native_runner(plan: Plan, on_wait: Callable[[], None]) -> Iterator[Runner]:
+    """The runner of real trials: one launcher and one private folder for a whole sitting."""
+    with (
+        tempfile.TemporaryDirectory(prefix="equipoise-") as scratch,
+        Launcher(launcher_program()) as launcher,
+    ):
+        runner = TrialRunner(plan, launcher, Path(scratch), own_environment(), on_wait=on_wait)
+        try:
+            yield runner
+        finally:
+            runner.clean_up()
+
+
+def begin(
+    plan: Plan,
+    ledger: Keeper,
+    watcher: Watcher,
+    *,
+    runner_factory: RunnerFactory = native_runner,
+    clock: Callable[[], float] = time.monotonic,
+    now: Callable[[], float] = time.time,
+) -> str:
+    """Run a new campaign to its stop and return its run id.
+
+    Raises
+    ------
+    ConditionFailed
+        A trial or a hook failed; what was measured before is in the ledger.
+    Interrupted
+        The user interrupted it.
+    """
+    run_id = ledger.begin_run(plan, snapshot(), now())
+    state = _State(Look(plan, plan.stopping), plan.stopping)
+    _sit(run_id, plan, state, ledger, watcher, runner_factory, clock, now)
+    return run_id
+
+
+def go_on(
+    reference: str,
+    more: More,
+    ledger: Keeper,
+    watcher: Watcher,
+    *,
+    runner_factory: RunnerFactory = native_runner,
+    clock: Callable[[], float] = time.monotonic,
+    now: Callable[[], float] = time.time,
+) -> str:
+    """Go on with a campaign and return its run id.
+
+    It goes on under the plan that it began with and within the new limits. A campaign that
+    needs no more blocks is left as it is.
+
+    Raises
+    ------
+    UnusableInput
+        There is no such campaign, or its limits leave it nothing to do.
+    ConditionFailed
+        A condition failed in it, before or now.
+    Interrupted
+        The user interrupted it.
+    """
+    record = ledger.read_run(reference)
+    for trial in record.trials:
+        if fails(record.plan, trial):
+            # Going on would drop the block in which one condition failed (rule 1).
+            raise failed(record.plan, trial)
+    stopping = _extended(record.plan.stopping, more)
+    state = _state_of(record, stopping, spent_s=0.0 if more.budget_s else _spent(record))
+    if state.look.is_settled():
+        return record.id
+    if state.blocks >= stopping.blocks:
+        raise UnusableInput(
+            f"run {record.id} has its {state.blocks} blocks already",
+            mend=f"ask for more: equipoise resume {record.id} --blocks {2 * state.blocks}",
+        )
+    _sit(record.id, record.plan, state, ledger, watcher, runner_factory, clock, now)
+    return record.id
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """Where a campaign stands before a sitting."""
+
+    look: Look
+    stopping: Stopping
+    blocks: int = 0
+    next_warmup: int = 1
+    next_block: int = 1
+    spent_s: float = 0.0
+
+
+def _sit(
+    run_id: str,
+    plan: Plan,
+    state: _State,
+    ledger: Keeper,
+    watcher: Watcher,
+    runner_factory: RunnerFactory,
+    clock: Callable[[], float],
+    now: Callable[[], float],
+) -> None:
+    sitting_id = ledger.begin_sitting(run_id, snapshot(), now())
+    watcher.begins(
+        run_id, dataclasses.replace(plan, stopping=state.stopping), state.look.earliest_block()
+    )
+    reason: str = INTERRUPTED
+    try:
+        with runner_factory(plan, watcher.waits) as runner:
+            sitting = Sitting(
+                run_id=run_id,
+                plan=plan,
+                stopping=state.stopping,
+                store=ledger,
+                runner=runner,
+                judge=state.look,
+                watcher=watcher,
+                clock=clock,
+                spent_before_s=state.spent_s,
+                blocks_before=state.blocks,
+            )
+            reason = sitting.run(state.next_warmup, state.next_block)
+    except ConditionFailed:
+        reason = FAILED
+        raise
+    except KeyboardInterrupt:
+        raise Interrupted(run_id) from None
+    finally:
+        watcher.ends()
+        ledger.end_sitting(run_id, sitting_id, now(), reason)
+
+
+def _state_of(record: RunRecord, stopping: Stopping, spent_s: float) -> _State:
+    look = Look(record.plan, stopping)
+    blocks = complete_blocks(record.plan, record.trials)
+    for block in blocks.values():
+        look.add(block)
+
+    def after(phase: Phase) -> int:
+        return 1 + max((draw.block for draw in record.draws if draw.phase == phase), default=0)
+
+    return _State(look, stopping, len(blocks), after("warmup"), after("measured"), spent_s)
+
+
+def _spent(record: RunRecord) -> float:
+    """Seconds of the budget that are gone; a budget that was used up is granted anew."""
+    if record.sittings and record.sittings[-1].stopped_because == "budget":
+        return 0.0
+    spent = 0.0
+    for sitting, following in itertools.zip_longest(record.sittings, record.sittings[1:]):
+        ended = sitting.ended_at
+        if ended is None:
+            until = math.inf if following is None else following.started_at
+            ended = max(
+                (_end_of(t) for t in record.trials if sitting.started_at <= t.started_at < until),
+                default=sitting.started_at,
+            )
+        spent += max(0.0, ended - sitting.started_at)
+    return spent
+
+
+def _end_of(trial: Trial) -> float:
+    return trial.started_at + (trial.accounting.wall_s or 0.0)
+
+
+def _extended(stopping: Stopping, more: More) -> Stopping:
+    return dataclasses.replace(
+        stopping,
+        blocks=more.blocks or stopping.blocks,
+        min_blocks=more.min_blocks or stopping.min_blocks,
+        min_blocks_explicit=stopping.min_blocks_explicit or more.min_blocks is not None,
+        budget_s=more.budget_s or stopping.budget_s,
+        precision=more.precision or stopping.precision,
+    )

@@ -1,0 +1,68 @@
+"""What somebody who watches a campaign is told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from equipoise.model.plan import Plan
+from equipoise.model.result import Interval, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where one comparison stands after the last block."""
+
+    candidate: str
+    verdict: Verdict
+    ratio: float | None
+    ratio_ci: Interval
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Where a campaign stands."""
+
+    blocks: int
+    """Analysed blocks so far."""
+    elapsed_s: float
+    """Spent so far, of the budget."""
+    standings: tuple[Standing, ...]
+
+
+class Watcher(Protocol):
+    """Told of a campaign's progress, between trials only."""
+
+    def begins(self, run_id: str, plan: Plan, earliest_block: int) -> None:
+        """The campaign begins; no verdict is possible before ``earliest_block``."""
+
+    def warmed_up(self) -> None:
+        """The warm-up trials are over."""
+
+    def block_ended(self, moment: Moment) -> None:
+        """A block is complete and has been judged."""
+
+    def waits(self) -> None:
+        """A long trial is running: called about once a second."""
+
+    def ends(self) -> None:
+        """The sitting is over, for whatever reason."""
+
+
+class Unwatched:
+    """Nobody watches."""
+
+    def begins(self, run_id: str, plan: Plan, earliest_block: int) -> None:
+        """Say nothing."""
+
+    def warmed_up(self) -> None:
+        """Say nothing."""
+
+    def block_ended(self, moment: Moment) -> None:
+        """Say nothing."""
+
+    def waits(self) -> None:
+        """Say nothing."""
+
+    def ends(self) -> None:
+        """Say nothing."""

@@ -1,0 +1,137 @@
+"""Conducting a campaign for the command line, and showing what came of it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from equipoise.campaign import conduct
+from equipoise.campaign.result import document_of
+from equipoise.cli.progress import watcher_for
+from equipoise.interop import hyperfine
+from equipoise.ledger import open_for_writing
+from equipoise.model.errors import EXIT_CONDITION_FAILED, EXIT_DONE, EXIT_INTERRUPTED, UnusableInput
+from equipoise.model.plan import Plan
+from equipoise.model.record import RunRecord, RunSummary
+from equipoise.model.result import ResultDocument
+from equipoise.report import json_document, terminal
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the user wants to have of a result, and where."""
+
+    ledger: Path
+    json_file: str | None = None
+    quiet: bool = False
+    color: bool = True
+    durable: bool = False
+    export_json: Path | None = None
+    export_csv: Path | None = None
+    export_markdown: Path | None = None
+
+    @classmethod
+    def from_options(cls, given: dict[str, Any]) -> Wanted:
+        """Take them from a command's options."""
+        wanted = cls(
+            ledger=given["ledger_path"],
+            json_file=given["json_file"],
+            quiet=given["quiet"],
+            color=not given["no_color"],
+            durable=given.get("durable", False),
+            export_json=given.get("export_json"),
+            export_csv=given.get("export_csv"),
+            export_markdown=given.get("export_markdown"),
+        )
+        for path in wanted.files():
+            # Found out before the campaign, not after an hour of it.
+            if not path.resolve().parent.is_dir():
+                raise UnusableInput(
+                    f"{path}: there is no folder {path.resolve().parent}", mend="make it first"
+                )
+        return wanted
+
+    def files(self) -> list[Path]:
+        """The files that will be written."""
+        named = [self.export_json, self.export_csv, self.export_markdown]
+        if self.json_file not in (None, "-"):
+            named.append(Path(str(self.json_file)))
+        return [path for path in named if path is not None]
+
+
+def conduct_and_show(plan: Plan, wanted: Wanted) -> int:
+    """Run a new campaign to its stop and show its result; return the exit status."""
+
+    def campaign(ledger: conduct.Keeper, watcher: conduct.Watcher) -> str:
+        return conduct.begin(plan, ledger, watcher)
+
+    return show_after(campaign, wanted)
+
+
+def show_after(campaign: Callable[[conduct.Keeper, conduct.Watcher], str], wanted: Wanted) -> int:
+    """Let a campaign go to its stop and show its result; return the exit status."""
+    watcher = watcher_for(quiet=wanted.quiet, color=wanted.color)
+    with open_for_writing(wanted.ledger, durable=wanted.durable) as ledger:
+        try:
+            run_id = campaign(ledger, watcher)
+        except conduct.Interrupted as interruption:
+            print(
+                f"equipoise: interrupted; nothing that was measured is lost\n"
+                f"  mend: equipoise resume {interruption.run_id}",
+                file=sys.stderr,
+            )
+            return EXIT_INTERRUPTED
+        record = ledger.read_run(run_id)
+        earlier = [one for one in ledger.same_commands(record.plan) if one.id != run_id]
+    document = document_of(record)
+    show(document, record, earlier, wanted)
+    return exit_status(record, document)
+
+
+def show(
+    document: ResultDocument,
+    record: RunRecord,
+    earlier: list[RunSummary],
+    wanted: Wanted,
+) -> None:
+    """Write the files that were asked for, and the screen unless stdout is taken."""
+    _write(wanted.export_json, lambda: hyperfine.to_json(document))
+    _write(wanted.export_csv, lambda: hyperfine.to_csv(document).encode())
+    _write(wanted.export_markdown, lambda: hyperfine.to_markdown(document).encode())
+    if wanted.json_file == "-":
+        sys.stdout.buffer.write(json_document.encode(document))
+        return
+    if wanted.json_file is not None:
+        _write(Path(wanted.json_file), lambda: json_document.encode(document))
+    if not wanted.quiet:
+        terminal.print_result(document, earlier, wanted.ledger, color=wanted.color)
+
+
+def exit_status(record: RunRecord, document: ResultDocument) -> int:
+    """3 if a trial timed out and a verdict is missing, else 0."""
+    undecided = any(one.verdict == "undecided" for one in document.comparisons)
+    timed_out = [trial for trial in record.trials if trial.timed_out]
+    if not (undecided and timed_out):
+        return EXIT_DONE
+    name = record.plan.conditions[timed_out[0].condition].name
+    print(
+        f"equipoise: no verdict: {name} {timed_out[0].failure}\n"
+        "  mend: raise --timeout, or --blocks and --budget so that a timeout can tell",
+        file=sys.stderr,
+    )
+    return EXIT_CONDITION_FAILED
+
+
+def _write(path: Path | None, content: Callable[[], bytes]) -> None:
+    if path is None:
+        return
+    try:
+        path.write_bytes(content())
+    except OSError as error:
+        raise UnusableInput(
+            f"cannot write {path}: {error.strerror}",
+            mend="the campaign is in the ledger: `equipoise show last --json FILE` writes it again",
+        ) from error

@@ -1,0 +1,112 @@
+"""The entry: finds the command, runs it, and turns what went wrong into one or two lines."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from types import FrameType
+from typing import NoReturn
+
+import click
+
+from equipoise.model.errors import EXIT_INTERRUPTED, EXIT_UNUSABLE_INPUT, EquipoiseError
+
+# The one-line helps stand here so that --help imports no command (design.md §6).
+COMMANDS = {
+    "compare": "Is one command faster than another? The first is the baseline.",
+    "resume": "Go on with a campaign that was stopped, killed or is undecided.",
+    "show": "Compute a campaign's result again from the ledger.",
+    "list": "List the campaigns in the ledger.",
+    "completion": "Print the completion script for bash, zsh or fish.",
+}
+
+
+class LazyCommands(click.Group):
+    """A group whose commands are imported when they are used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The commands in the order in which a newcomer needs them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one command; ``None`` if there is none of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = importlib.import_module(f"equipoise.cli.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+def _print_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not context.resilient_parsing:
+        from importlib.metadata import version
+
+        click.echo(f"equipoise {version('equipoise')}")
+        context.exit()
+
+
+@click.group(cls=LazyCommands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Print the version and exit.",
+)
+def cli() -> None:
+    """Is one thing really faster than another, and by how much?
+
+    Runs the commands in random order, may be watched at every look, and stops when it knows.
+    """
+
+
+def main() -> NoReturn:
+    """Run the command line and exit with the status of design.md §4."""
+    signal.signal(signal.SIGTERM, _terminate)
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line; return its exit status."""
+    try:
+        status = cli.main(list(arguments), prog_name="equipoise", standalone_mode=False)
+        sys.stdout.flush()
+        return status if isinstance(status, int) else 0
+    except EquipoiseError as error:
+        _complain(error.what, error.mend)
+        return error.exit_status
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        return EXIT_UNUSABLE_INPUT
+    except click.UsageError as error:
+        where = error.ctx.command_path if error.ctx else "equipoise"
+        _complain(error.format_message(), f"see {where} --help")
+        return EXIT_UNUSABLE_INPUT
+    except click.ClickException as error:
+        _complain(error.format_message(), None)
+        return EXIT_UNUSABLE_INPUT
+    except (click.Abort, KeyboardInterrupt):
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has gone; nothing that is still buffered may complain of it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _complain(what: str, mend: str | None) -> None:
+    click.echo(f"equipoise: {what}", err=True)
+    if mend:
+        click.echo(f"  mend: {mend}", err=True)
+
+
+def _terminate(number: int, frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt

@@ -1,0 +1,138 @@
+"""The options that several commands share, and what they mean for a plan."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from equipoise.design.coin import LARGEST_SEED
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+DEFAULT_LEDGER = Path(".equipoise/ledger.db")
+LEDGER_VARIABLE = "EQUIPOISE_LEDGER"
+
+
+class FiniteRange(click.FloatRange):
+    """A number in a range; not a number and infinity are outside every range."""
+
+    name = "number"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Convert and check one value."""
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
+        return number
+
+
+def ledger_option(function: Decorated) -> Decorated:
+    """``--ledger FILE``."""
+    return click.option(
+        "--ledger",
+        "ledger_path",
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        default=lambda: Path(os.environ.get(LEDGER_VARIABLE) or DEFAULT_LEDGER),
+        show_default=f"{DEFAULT_LEDGER}, or ${LEDGER_VARIABLE}",
+        help="Where campaigns are kept.",
+    )(function)
+
+
+def output_options(function: Decorated) -> Decorated:
+    """``--json``, ``--quiet`` and ``--no-color``."""
+    for option in (
+        click.option("--no-color", is_flag=True, help="Print without colour."),
+        click.option("--quiet", is_flag=True, help="Print no progress and no screen."),
+        click.option(
+            "--json",
+            "json_file",
+            metavar="FILE",
+            help="Write the result document; '-' for stdout, and then nothing else is there.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def hyperfine_exports(function: Decorated) -> Decorated:
+    """``--export-json``, ``--export-csv`` and ``--export-markdown`` in hyperfine's forms."""
+    for kind in ("markdown", "csv", "json"):
+        function = click.option(
+            f"--export-{kind}",
+            metavar="FILE",
+            type=click.Path(path_type=Path),
+            help=f"Write the times as hyperfine's --export-{kind} does.",
+        )(function)
+    return function
+
+
+def stopping_options(function: Decorated) -> Decorated:
+    """``--blocks``, ``--min-blocks``, ``--budget`` and ``--precision``; unset is ``None``."""
+    for option in (
+        click.option(
+            "--precision",
+            type=FiniteRange(min=0, min_open=True),
+            metavar="PERCENT",
+            help="Go on until the interval is at most this wide.",
+        ),
+        click.option(
+            "--budget",
+            type=FiniteRange(min=0, min_open=True),
+            metavar="SECONDS",
+            show_default="60",
+            help="Stop after about so many seconds.",
+        ),
+        click.option(
+            "--min-blocks",
+            type=click.IntRange(min=1),
+            metavar="N",
+            show_default="5",
+            help="Look for a verdict from this block on; given, it beats the budget.",
+        ),
+        click.option(
+            "--blocks",
+            type=click.IntRange(min=1),
+            metavar="N",
+            show_default="200",
+            help="At most so many blocks.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def judging_options(function: Decorated) -> Decorated:
+    """``--alpha``, ``--min-effect`` and ``--seed``."""
+    for option in (
+        click.option(
+            "--seed",
+            type=click.IntRange(min=0, max=LARGEST_SEED),
+            metavar="N",
+            help="The seed of the coin; drawn and recorded if it is not given.",
+        ),
+        click.option(
+            "--alpha",
+            type=FiniteRange(min=0, max=0.5, min_open=True),
+            default=0.05,
+            show_default=True,
+            help="The largest chance of a wrong verdict.",
+        ),
+        click.option(
+            "--min-effect",
+            type=FiniteRange(min=0, max=1000),
+            default=1.0,
+            show_default=True,
+            metavar="PERCENT",
+            help="The smallest effect that matters; 0 for none.",
+        ),
+    ):
+        function = option(function)
+    return function

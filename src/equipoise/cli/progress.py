@@ -1,0 +1,105 @@
+"""The live bar on stderr: on a terminal only, drawn between trials only."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
+
+from equipoise.campaign.watch import Moment, Standing, Unwatched, Watcher
+from equipoise.model.plan import Plan
+from equipoise.report.units import percent_change, seconds_left
+
+SHORTEST_REDRAW_S = 0.1
+
+
+def watcher_for(*, quiet: bool, color: bool) -> Watcher:
+    """A live bar if stderr is a terminal and progress is wanted; else nobody."""
+    if quiet or not sys.stderr.isatty():
+        return Unwatched()
+    return Bar(Console(stderr=True, no_color=not color))
+
+
+class Bar:
+    """Blocks, time left, and the interval as it narrows.
+
+    Nothing here runs by itself: a thread that redraws would run beside the trials (rule 4).
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._progress = Progress(
+            SpinnerColumn(),
+            BarColumn(bar_width=24),
+            TextColumn("{task.description}"),
+            console=console,
+            auto_refresh=False,
+            transient=True,
+        )
+        self._task: TaskID | None = None
+        self._budget_s = 0.0
+        self._blocks = 0
+        self._drawn_at = 0.0
+
+    def begins(self, run_id: str, plan: Plan, earliest_block: int) -> None:
+        """Say how the campaign can end, and start the bar."""
+        self._budget_s = plan.stopping.budget_s
+        self._blocks = plan.stopping.blocks
+        earliest = max(earliest_block, plan.stopping.min_blocks)
+        self._console.print(
+            f"campaign {run_id}: at most {self._blocks} blocks or {self._budget_s:g} s; "
+            f"earliest possible verdict: block {earliest}",
+            style="dim",
+            highlight=False,
+            markup=False,
+        )
+        self._progress.start()
+        self._task = self._progress.add_task("warming up", total=1.0)
+        self._progress.refresh()
+
+    def warmed_up(self) -> None:
+        """Show that the first block has begun."""
+        self._describe("block 1", 0.0)
+
+    def block_ended(self, moment: Moment) -> None:
+        """Show the blocks, the time left and the interval that decides."""
+        if time.monotonic() - self._drawn_at < SHORTEST_REDRAW_S:
+            return
+        part = max(moment.elapsed_s / self._budget_s, moment.blocks / self._blocks)
+        left = seconds_left(moment.elapsed_s, self._budget_s, moment.blocks, self._blocks)
+        self._describe(
+            f"block {moment.blocks}/{self._blocks}, at most {left} left"
+            + "".join(f"; {_interval_words(one)}" for one in _widest(moment.standings)),
+            min(part, 1.0),
+        )
+
+    def waits(self) -> None:
+        """Turn the spinner while a long trial runs."""
+        self._progress.refresh()
+
+    def ends(self) -> None:
+        """Take the bar away."""
+        self._progress.stop()
+
+    def _describe(self, text: str, part: float) -> None:
+        if self._task is not None:
+            from rich.markup import escape
+
+            self._progress.update(self._task, description=escape(text), completed=part)
+            self._progress.refresh()
+            self._drawn_at = time.monotonic()
+
+
+def _widest(standings: tuple[Standing, ...]) -> tuple[Standing, ...]:
+    """The comparison that keeps the campaign going: an undecided one first."""
+    undecided = [one for one in standings if one.verdict == "undecided"]
+    return tuple((undecided or list(standings))[:1])
+
+
+def _interval_words(one: Standing) -> str:
+    low, high = one.ratio_ci
+    if low is None or high is None:
+        return f"{one.candidate}: interval still open"
+    return f"{one.candidate}: {percent_change(low)} to {percent_change(high)}"

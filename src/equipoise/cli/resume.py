@@ -1,0 +1,36 @@
+"""``equipoise resume``: go on with a campaign that was stopped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from equipoise.campaign import conduct
+from equipoise.cli import options
+from equipoise.cli.finish import Wanted, show_after
+
+
+@click.command("resume")
+@click.argument("run")
+@options.stopping_options
+@options.ledger_option
+@click.option("--durable", is_flag=True, help="Let each trial survive a loss of power, too.")
+@options.hyperfine_exports
+@options.output_options
+def command(**given: Any) -> int:
+    """Go on with RUN (an id, its beginning, or 'last'): after Ctrl-C, kill -9, or undecided.
+
+    The verdict stays valid: it holds however long one looks. A block that was cut is left out.
+    """
+    more = conduct.More(
+        blocks=given["blocks"],
+        min_blocks=given["min_blocks"],
+        budget_s=given["budget"],
+        precision=given["precision"],
+    )
+
+    def campaign(ledger: conduct.Keeper, watcher: conduct.Watcher) -> str:
+        return conduct.go_on(given["run"], more, ledger, watcher)
+
+    return show_after(campaign, Wanted.from_options(given))

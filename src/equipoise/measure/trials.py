@@ -1,0 +1,158 @@
+"""Running the trials of one sitting: each in a fresh process, started by the launcher."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from equipoise.measure import hooks, own_metrics, surroundings
+from equipoise.measure.launcher import Report, Request, Starter, accounting
+from equipoise.model.plan import Condition, Plan
+from equipoise.model.trial import Draw, Trial
+
+PADDING_VARIABLE = "EQUIPOISE_PADDING"
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A finished trial, and what the user should hear about it beside its numbers."""
+
+    trial: Trial
+    left_behind: int
+    """Processes that it left and that were ended."""
+    metrics_problem: str | None
+
+
+class TrialRunner:
+    """Runs the trials that a plan's draws ask for.
+
+    Parameters
+    ----------
+    scratch
+        A private folder for the workload's own metrics.
+    environment
+        What each trial's environment starts from: the caller's own.
+    on_wait
+        Called about once a second while a trial takes longer than that.
+    now
+        Seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        starter: Starter,
+        scratch: Path,
+        environment: Mapping[str, str],
+        *,
+        on_wait: Callable[[], None] = lambda: None,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._plan = plan
+        self._starter = starter
+        self._metrics_file = scratch / "metrics.jsonl"
+        self._environment = {
+            key: value
+            for key, value in environment.items()
+            if key not in (PADDING_VARIABLE, own_metrics.VARIABLE)
+        }
+        self._on_wait = on_wait
+        self._now = now
+        self._was_set_up: set[int] = set()
+
+    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], Ran], ...]:
+        """The trials at one place of a block, each run when it is called.
+
+        One trial; with ``--washout`` two of the same condition, of which the second counts.
+        They are handed out one by one so that each is in the ledger before the next starts.
+        """
+        if not self._plan.measure.washout or draw.phase == "warmup":
+            return (lambda: self._run(draw, place, place, washout=False),)
+        return (
+            lambda: self._run(draw, place, 2 * place, washout=True),
+            lambda: self._run(draw, place, 2 * place + 1, washout=False),
+        )
+
+    def clean_up(self) -> None:
+        """Run the ``--cleanup`` of every condition whose ``--setup`` may have run."""
+        for index in sorted(self._was_set_up):
+            condition = self._plan.conditions[index]
+            self._run_hook("cleanup", condition, condition.hooks.cleanup)
+        self._was_set_up.clear()
+
+    def _run(self, draw: Draw, place: int, position: int, *, washout: bool) -> Ran:
+        index = draw.order[place]
+        condition = self._plan.conditions[index]
+        if index not in self._was_set_up:
+            self._was_set_up.add(index)
+            self._run_hook("setup", condition, condition.hooks.setup)
+        self._run_hook("prepare", condition, condition.hooks.prepare)
+        self._metrics_file.unlink(missing_ok=True)
+        beside = surroundings.covariates()
+        started_at = self._now()
+        report = self._starter.run(self._request(condition, draw.padding_bytes), self._on_wait)
+        own = own_metrics.read(self._metrics_file)
+        self._run_hook("conclude", condition, condition.hooks.conclude)
+        failure = failure_of(report, self._plan.measure.timeout_s)
+        trial = Trial(
+            phase=draw.phase,
+            block=draw.block,
+            position=position,
+            condition=index,
+            started_at=started_at,
+            accounting=accounting(report),
+            exit=report.exit,
+            failure=failure,
+            timed_out=report.timed_out,
+            washout=washout,
+            error_tail=report.error_tail if failure is not None else "",
+            covariates=beside,
+            samples=own.samples,
+        )
+        return Ran(trial, report.left_behind, own.problem)
+
+    def _request(self, condition: Condition, padding_bytes: int) -> Request:
+        measure = self._plan.measure
+        return Request(
+            argv=condition.command,
+            environment={
+                **self._environment,
+                own_metrics.VARIABLE: str(self._metrics_file),
+                **condition.environment,
+                PADDING_VARIABLE: "x" * padding_bytes,
+            },
+            working_folder=measure.working_folder,
+            input=measure.input,
+            output=measure.output,
+            timeout_s=measure.timeout_s,
+        )
+
+    def _run_hook(self, option: str, condition: Condition, line: str | None) -> None:
+        if line is not None:
+            hooks.run(
+                hooks.Hook(option, condition.name, line),
+                {**self._environment, **condition.environment},
+                self._plan.measure.working_folder,
+                self._plan.measure.timeout_s,
+            )
+
+
+def failure_of(report: Report, timeout_s: float) -> str | None:
+    """Why a trial failed, in words; ``None`` if it did not."""
+    if report.could_not_start is not None:
+        return f"could not be started: {report.could_not_start}"
+    if report.timed_out:
+        return f"timed out after {timeout_s:g} s"
+    if report.signal is not None:
+        return hooks.signal_words(report.signal)
+    if report.exit:
+        return f"exit status {report.exit}"
+    return None
+
+
+def own_environment() -> dict[str, str]:
+    """The environment that Equipoise itself was started in."""
+    return dict(os.environ)

@@ -1,0 +1,174 @@
+"""The screen: a line for each condition, the verdict in words, the warnings that matter."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from equipoise.model.plan import PRIMARY_METRIC
+from equipoise.model.record import RunSummary
+from equipoise.model.result import Comparison, ConditionResult, MetricSummary, ResultDocument
+from equipoise.report.histogram import text_histogram
+from equipoise.report.units import byte_count, duration, percent_change, significant
+
+VERDICT_STYLE = {
+    "faster": "bold green",
+    "slower": "bold red",
+    "equivalent": "bold blue",
+    "mixed": "bold yellow",
+    "undecided": "bold",
+}
+EARLIER_SHOWN = 5
+NAME_WIDTH = 40
+
+
+def print_result(
+    document: ResultDocument, earlier: Sequence[RunSummary], ledger: Path, *, color: bool
+) -> None:
+    """Print one campaign's result to stdout."""
+    console = _console(color)
+    console.print(_conditions_table(document))
+    for comparison in document.comparisons:
+        console.print()
+        console.print(_verdict(comparison, document))
+    console.print()
+    console.print(_how_it_ran(document, ledger), style="dim", highlight=False)
+    for warning in document.warnings:
+        console.print(Text.assemble(("warning: ", "yellow"), warning.words))
+        console.print(Text(f"  mend: {warning.mend}"))
+    _print_earlier(console, earlier, document.run.id)
+
+
+def print_runs(runs: Sequence[RunSummary], *, color: bool) -> None:
+    """Print one line for each campaign."""
+    console = _console(color)
+    if not runs:
+        console.print("no campaigns yet")
+        return
+    table = Table(box=None, pad_edge=False)
+    for heading in ("run", "started", "trials", "stopped", "conditions"):
+        table.add_column(heading, justify="right" if heading == "trials" else "left")
+    for run in runs:
+        table.add_row(
+            Text(run.id),
+            Text(_local_time(run.started_at)),
+            Text(str(run.trials)),
+            Text(run.stopped_because or "not ended"),
+            Text(" | ".join(run.commands), overflow="ellipsis", no_wrap=True),
+        )
+    console.print(table)
+
+
+def _console(color: bool) -> Console:
+    # A pipe has no width: without a generous one, long names would be wrapped into the data.
+    console = Console(no_color=not color, highlight=False, markup=False, emoji=False)
+    return (
+        console
+        if console.is_terminal
+        else Console(no_color=not color, highlight=False, markup=False, emoji=False, width=160)
+    )
+
+
+def _conditions_table(document: ResultDocument) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("condition", overflow="ellipsis", max_width=NAME_WIDTH)
+    table.add_column("median", justify="right", no_wrap=True)
+    table.add_column("95 % interval", no_wrap=True)
+    table.add_column("spread", justify="right", no_wrap=True)
+    table.add_column("peak memory", justify="right", no_wrap=True)
+    table.add_column("distribution, from least to most", no_wrap=True)
+    for condition in document.conditions:
+        table.add_row(*_condition_row(condition, document))
+    return table
+
+
+def _condition_row(condition: ConditionResult, document: ResultDocument) -> Iterable[Text]:
+    wall = condition.metrics.get(PRIMARY_METRIC)
+    memory = condition.metrics.get("max_rss_bytes")
+    if wall is None:
+        return [Text(condition.name), *[Text("–")] * 5]
+    times = [
+        row.wall_s
+        for row in document.trials
+        if row.analysed and row.condition == condition.name and row.wall_s is not None
+    ]
+    low, high = wall.median_ci
+    interval = "–" if low is None or high is None else f"{duration(low)} to {duration(high)}"
+    picture = f"{duration(wall.min)} {text_histogram(times, wall.min, wall.max)} "
+    return [
+        Text(condition.name),
+        Text(duration(wall.median), style="bold"),
+        Text(interval),
+        Text(_spread(wall)),
+        Text("unknown" if memory is None else byte_count(memory.median)),
+        Text(picture + duration(wall.max)),
+    ]
+
+
+def _spread(summary: MetricSummary) -> str:
+    """Half the distance from the 5th to the 95th percentile, in percent of the median."""
+    if not math.isfinite(summary.p95) or summary.median <= 0:
+        return "–"
+    half = 50.0 * (summary.p95 - summary.p05) / summary.median
+    return f"±{significant(half, 2)} %"
+
+
+def _verdict(comparison: Comparison, document: ResultDocument) -> Text:
+    text = Text()
+    text.append(f"{comparison.verdict}: ", style=VERDICT_STYLE[comparison.verdict])
+    text.append(comparison.words)
+    low, high = comparison.ratio_ci
+    if low is not None or high is not None:
+        text.append(f"\n  time of {comparison.candidate} against {comparison.baseline}: ")
+        text.append("" if comparison.ratio is None else percent_change(comparison.ratio))
+        text.append(
+            f", {100 * (1 - comparison.level):g} % interval "
+            f"{'unlimited' if low is None else percent_change(low)} to "
+            f"{'unlimited' if high is None else percent_change(high)}"
+        )
+    text.append(f"\n  {_how_sure(comparison)}")
+    return text
+
+
+def _how_sure(comparison: Comparison) -> str:
+    parts = [f"e-value {significant(comparison.e_value)} against no difference"]
+    if comparison.probability_slower is not None:
+        parts.append(f"slower in {100 * comparison.probability_slower:.0f} % of blocks")
+    if comparison.mean_ratio is not None:
+        parts.append(f"ratio of means {percent_change(comparison.mean_ratio)}")
+    return ", ".join(parts)
+
+
+def _how_it_ran(document: ResultDocument, ledger: Path) -> str:
+    run = document.run
+    return (
+        f"{run.blocks} blocks; stopped by: {run.stopped_because or 'it did not end'}; "
+        f"scope: {document.comparisons[0].scope}\n"
+        f"run {run.id}, seed {run.seed}, ledger {ledger}"
+    )
+
+
+def _print_earlier(console: Console, earlier: Sequence[RunSummary], run_id: str) -> None:
+    if not earlier:
+        return
+    console.print(
+        f"{len(earlier)} other campaigns of the same commands are in this ledger; "
+        "to pick the one that one likes is no evidence:",
+        style="dim",
+    )
+    for other in earlier[-EARLIER_SHOWN:]:
+        console.print(
+            f"  {other.id}  {_local_time(other.started_at)}  {other.trials} trials  "
+            f"{other.stopped_because or 'not ended'}",
+            style="dim",
+        )
+
+
+def _local_time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d %H:%M:%S")

@@ -1,0 +1,59 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+import math
+
+_TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+_BYTE_UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
+_BIG_FACTOR = 2.0
+"""From here on a ratio reads better as "times" than as a percentage."""
+
+
+def duration(seconds: float) -> str:
+    """Seconds with a unit: ``12.3 ms``."""
+    return _with_unit(seconds, _TIME_UNITS)
+
+
+def byte_count(count: float) -> str:
+    """Bytes with a decimal unit: ``2.1 MB``."""
+    return _with_unit(count, _BYTE_UNITS)
+
+
+def percent_change(ratio: float) -> str:
+    """A ratio as a signed change: ``+3.1 %``, or ``×210`` where a percentage misleads."""
+    if ratio >= _BIG_FACTOR:
+        return f"×{significant(ratio)}"
+    change = 100.0 * (ratio - 1.0)
+    decimals = 0 if abs(change) >= 100 else 1 if abs(change) >= 10 else 2
+    return f"{change:+.{decimals}f} %"
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """A number with so many significant digits, without an exponent where it is readable."""
+    if not math.isfinite(value):
+        return "unlimited"
+    if value == 0:
+        return "0"
+    if not 1e-4 <= abs(value) < 1e7:
+        return f"{value:.{digits - 1}e}"
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    return f"{value:.{decimals}f}"
+
+
+def seconds_left(elapsed_s: float, budget_s: float, blocks: int, block_limit: int) -> str:
+    """The time after which the budget or the block limit ends a campaign: ``0:48``."""
+    by_budget = max(0.0, budget_s - elapsed_s)
+    by_blocks = elapsed_s / blocks * max(0, block_limit - blocks) if blocks else by_budget
+    left = round(min(by_budget, by_blocks))
+    return f"{left // 60}:{left % 60:02d}"
+
+
+def _with_unit(value: float, units: tuple[tuple[float, str], ...]) -> str:
+    if not math.isfinite(value):
+        return "timed out"
+    for scale, name in units:
+        if abs(value) >= scale:
+            return f"{significant(value / scale)} {name}"
+    scale, name = units[-1]
+    return f"{significant(value / scale)} {name}"

@@ -1,0 +1,195 @@
+"""Commands become conditions as a POSIX shell would split them, without a shell."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from equipoise.design.commands import Asked, conditions_of, parameter_list, parameter_scan
+from equipoise.model.errors import UnusableInput
+from equipoise.model.plan import Condition, Hooks
+
+NOWHERE = Path("/nonexistent")
+TRUE = shutil.which("true")
+ECHO = shutil.which("echo")
+
+
+def conditions(*commands: str, **asked: object) -> tuple[Condition, ...]:
+    return conditions_of(
+        dataclasses.replace(Asked(commands=commands), **asked),  # type: ignore[arg-type]
+        NOWHERE,
+    )
+
+
+def test_a_command_is_split_as_a_shell_splits_words() -> None:
+    first, second = conditions("echo 'a b' c\\ d \"$HOME\" ; x", "true")
+    assert first.command == (ECHO, "a b", "c d", "$HOME", ";", "x")
+    assert second.command == (TRUE,)
+
+
+def test_a_condition_is_named_by_its_command_and_a_duplicate_is_numbered() -> None:
+    assert [one.name for one in conditions("true", "true", "true")] == [
+        "true",
+        "true (2)",
+        "true (3)",
+    ]
+
+
+def test_names_are_taken_in_order_and_the_rest_keep_their_commands() -> None:
+    assert [c.name for c in conditions("true", "echo", names=("old",))] == ["old", "echo"]
+
+
+def test_more_names_than_commands_are_refused() -> None:
+    with pytest.raises(UnusableInput, match="3 names for 2 commands"):
+        conditions("true", "echo", names=("a", "b", "c"))
+
+
+@pytest.mark.parametrize("commands", [(), ("true",)])
+def test_fewer_than_two_commands_are_refused(commands: tuple[str, ...]) -> None:
+    with pytest.raises(UnusableInput, match="at least two commands"):
+        conditions(*commands)
+
+
+@pytest.mark.parametrize("empty", ["", "   ", "''"])
+def test_an_empty_command_is_refused(empty: str) -> None:
+    with pytest.raises(UnusableInput, match="empty"):
+        conditions("true", empty)
+
+
+def test_an_open_quote_is_named() -> None:
+    with pytest.raises(UnusableInput, match="no closing quotation") as caught:
+        conditions("true", "echo 'oops")
+    assert "close the quote" in str(caught.value.mend)
+
+
+def test_a_program_that_does_not_exist_is_named() -> None:
+    with pytest.raises(UnusableInput, match="no program 'frobnicate'"):
+        conditions("true", "frobnicate --fast")
+
+
+def test_a_file_that_cannot_be_executed_gets_its_chmod(tmp_path: Path) -> None:
+    script = tmp_path / "tool.sh"
+    script.write_text("#!/bin/sh\n", encoding="ascii")
+    with pytest.raises(UnusableInput, match="cannot be executed") as caught:
+        conditions("true", str(script))
+    assert caught.value.mend == f"chmod +x {script}"
+
+
+def test_a_folder_is_no_program(tmp_path: Path) -> None:
+    with pytest.raises(UnusableInput, match="is a folder"):
+        conditions("true", str(tmp_path))
+
+
+def test_a_program_is_found_on_the_path_of_its_condition(tmp_path: Path) -> None:
+    program = tmp_path / "mine"
+    program.write_text("#!/bin/sh\n", encoding="ascii")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    found = conditions("true", "mine", environments=(f"2:PATH={tmp_path}",))
+    assert found[1].command == (str(program),)
+
+
+def test_the_packages_own_programs_come_first(tmp_path: Path) -> None:
+    own = tmp_path / "equipoise-workload"
+    own.write_bytes(b"")
+    made = conditions_of(Asked(commands=("equipoise-workload malloc", "true")), tmp_path)
+    assert made[0].command == (str(own), "malloc")
+
+
+def test_the_environment_of_one_condition_is_set_by_position_or_name() -> None:
+    made = conditions(
+        "true",
+        "echo a:b",
+        environments=("1:A=1", "echo a:b:B=x=y", "2:C="),
+    )
+    assert made[0].environment == {"A": "1"}
+    assert made[1].environment == {"B": "x=y", "C": ""}
+
+
+@pytest.mark.parametrize("setting", ["A=1", "1:A", ":A=1", "1:=1", ""])
+def test_an_environment_of_another_form_is_refused(setting: str) -> None:
+    with pytest.raises(UnusableInput, match="WHICH:KEY=VALUE"):
+        conditions("true", "echo", environments=(setting,))
+
+
+@pytest.mark.parametrize("which", ["0", "3", "-1", "nobody"])
+def test_an_unknown_condition_is_named_with_those_that_exist(which: str) -> None:
+    with pytest.raises(UnusableInput, match="names no condition") as caught:
+        conditions("true", "echo", environments=(f"{which}:A=1",))
+    assert "1 = true, 2 = echo" in str(caught.value.mend)
+
+
+def test_parameters_fill_the_braces_and_become_levels() -> None:
+    made = conditions("echo {n} {m}", parameters={"n": ("1", "2"), "m": ("x", "y")})
+    assert [one.command[1:] for one in made] == [
+        ("1", "x"),
+        ("1", "y"),
+        ("2", "x"),
+        ("2", "y"),
+    ]
+    assert made[1].levels == {"n": "1", "m": "y"}
+
+
+def test_a_command_without_the_parameter_stands_once() -> None:
+    made = conditions("true", "echo {n}", parameters={"n": ("1", "2")})
+    assert [one.name for one in made] == ["true", "echo 1", "echo 2"]
+
+
+def test_a_parameter_that_no_command_mentions_is_refused() -> None:
+    with pytest.raises(UnusableInput, match=r"no command mentions the parameter \{n\}"):
+        conditions("true", "echo", parameters={"n": ("1",)})
+
+
+def test_hooks_are_given_once_for_all_or_once_for_each() -> None:
+    one = conditions("true", "echo", prepare=("sync",))
+    assert [c.hooks for c in one] == [Hooks(prepare="sync")] * 2
+    each = conditions("true", "echo", setup=("s1", "s2"), cleanup=("c",))
+    assert [c.hooks.setup for c in each] == ["s1", "s2"]
+    with pytest.raises(UnusableInput, match="2 times --conclude for 3 conditions"):
+        conditions("true", "echo", "echo a", conclude=("a", "b"))
+
+
+def test_hooks_see_the_parameters() -> None:
+    made = conditions("echo {n}", parameters={"n": ("1", "2")}, prepare=("make N={n}",))
+    assert [c.hooks.prepare for c in made] == ["make N=1", "make N=2"]
+
+
+def test_a_shell_is_used_only_when_it_is_asked_for() -> None:
+    made = conditions("true | cat", "true && true", shell="/bin/sh -e")
+    assert made[0].command == ("/bin/sh", "-e", "-c", "true | cat")
+
+
+def test_words_that_are_given_as_words_are_not_split() -> None:
+    made = conditions_of(Asked(commands=((sys.executable, "-c", "print('a b')"), "true")), NOWHERE)
+    assert made[0].command[1:] == ("-c", "print('a b')")
+
+
+def test_a_parameter_list_is_split_at_commas_that_are_not_escaped() -> None:
+    assert parameter_list("a,b\\,c,") == ("a", "b,c", "")
+
+
+def test_a_parameter_scan_counts_in_decimals() -> None:
+    assert parameter_scan("0.1", "0.4", "0.1") == ("0.1", "0.2", "0.3", "0.4")
+    assert parameter_scan("1", "3", None) == ("1", "2", "3")
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "step", "words"),
+    [
+        ("x", "3", None, "not made of numbers"),
+        ("3", "1", None, "above its end"),
+        ("1", "3", "0", "above zero"),
+        ("1", "3", "-1", "above zero"),
+        ("1", "inf", None, "above zero"),
+        ("1", "1000000", None, "makes 1000000 values"),
+    ],
+)
+def test_a_scan_that_makes_no_sense_is_refused(
+    low: str, high: str, step: str | None, words: str
+) -> None:
+    with pytest.raises(UnusableInput, match=words):
+        parameter_scan(low, high, step)

@@ -1,0 +1,54 @@
+"""A clock and trials that follow a script instead of the machine."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from equipoise.measure.trials import Ran
+from equipoise.model.trial import Draw
+from tests.plans import trial_of
+
+
+@dataclass
+class ScriptedClock:
+    """A clock that moves only when it is told to."""
+
+    seconds: float = 0.0
+
+    def __call__(self) -> float:
+        """The time now."""
+        return self.seconds
+
+
+@dataclass
+class ScriptedRunner:
+    """Trials whose times are drawn, on a scripted clock."""
+
+    clock: ScriptedClock
+    medians: tuple[float, ...] = (0.010, 0.010)
+    noise: float = 0.02
+    random: random.Random = field(default_factory=lambda: random.Random(7))
+    before_trial: Callable[[Draw, int], None] = lambda draw, place: None
+    fails_at: tuple[str, int, int] | None = None
+    """Phase, block and condition of the trial that fails."""
+    times_out: frozenset[int] = frozenset()
+    """Conditions that always time out, after one second."""
+
+    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], Ran], ...]:
+        """One trial at one place of a block."""
+        return (lambda: self._run(draw, place),)
+
+    def _run(self, draw: Draw, place: int) -> Ran:
+        self.before_trial(draw, place)
+        condition = draw.order[place]
+        wall_s = self.medians[condition] * math.exp(self.random.gauss(0.0, self.noise))
+        timed_out = condition in self.times_out
+        if timed_out:
+            wall_s = 1.0
+        self.clock.seconds += wall_s
+        failing = self.fails_at == (draw.phase, draw.block, condition)
+        failure = "exit status 1" if failing else "timed out after 1 s" if timed_out else None
+        return Ran(trial_of(draw, place, wall_s, failure=failure, timed_out=timed_out), 0, None)
