@@ -1,1 +1,31 @@
-"""Equipoise: is one thing really faster than another, by how much, and why."""
+"""Equipoise: is one thing really faster than another, and by how much?
+
+``compare`` runs commands in random blocks and returns a :class:`Result`; its verdict is valid
+however long one looks.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from equipoise.campaign.api import Result, compare, show
+    from equipoise.model.errors import EquipoiseError
+
+__all__ = ["EquipoiseError", "Result", "compare", "show"]
+
+_HOMES = {
+    "Result": "equipoise.campaign.api",
+    "compare": "equipoise.campaign.api",
+    "show": "equipoise.campaign.api",
+    "EquipoiseError": "equipoise.model.errors",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Imported when used: `equipoise --help` must not wait for NumPy (design.md §6).
+    if name not in _HOMES:
+        raise AttributeError(f"module 'equipoise' has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(_HOMES[name]), name)

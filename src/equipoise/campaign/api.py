@@ -1,0 +1,197 @@
+"""The Python interface: ``equipoise.compare`` and its result."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from equipoise.campaign import conduct
+from equipoise.campaign.result import document_of
+from equipoise.campaign.watch import Unwatched, Watcher
+from equipoise.design.coin import fresh_seed
+from equipoise.design.commands import Asked, conditions_of
+from equipoise.ledger import open_for_reading, open_for_writing
+from equipoise.measure.native import native_programs
+from equipoise.model.errors import UnusableInput
+from equipoise.model.plan import Judgement, Measure, Plan, Stopping
+from equipoise.model.result import Comparison, Interval, ResultDocument, Verdict
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+DEFAULT_LEDGER = Path(".equipoise/ledger.db")
+LEDGER_VARIABLE = "EQUIPOISE_LEDGER"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a campaign found.
+
+    ``verdict``, ``ratio`` and ``interval`` are of the first candidate; ``document`` holds
+    everything, as the ``--json`` file does.
+    """
+
+    document: ResultDocument
+
+    @property
+    def comparison(self) -> Comparison:
+        """The first candidate against the baseline, on the primary metric."""
+        return self.document.comparisons[0]
+
+    @property
+    def verdict(self) -> Verdict:
+        """``faster``, ``slower``, ``equivalent``, ``mixed`` or ``undecided``."""
+        return self.comparison.verdict
+
+    @property
+    def ratio(self) -> float | None:
+        """Candidate over baseline of a cost: 0.5 is twice as fast."""
+        return self.comparison.ratio
+
+    @property
+    def interval(self) -> Interval:
+        """The confidence sequence of ``ratio`` where the campaign stopped."""
+        return self.comparison.ratio_ci
+
+    def to_frame(
+        self, library: Literal["pandas", "polars"] = "pandas"
+    ) -> pandas.DataFrame | polars.DataFrame:
+        """The trials, a row each, as a data frame.
+
+        Raises
+        ------
+        UnusableInput
+            The library is not installed.
+        """
+        rows = [asdict(row) for row in self.document.trials]
+        try:
+            if library == "polars":
+                import polars
+
+                return polars.DataFrame(rows, infer_schema_length=None)
+            import pandas
+
+            return pandas.DataFrame(rows)
+        except ImportError as error:
+            raise UnusableInput(
+                f"{library} is not installed", mend=f"pip install {library}"
+            ) from error
+
+    def __str__(self) -> str:
+        return "\n".join(comparison.words for comparison in self.document.comparisons)
+
+
+def compare(
+    *commands: str | Sequence[str],
+    names: Sequence[str] = (),
+    environments: Mapping[int, Mapping[str, str]] | None = None,
+    alpha: float = 0.05,
+    min_effect: float = 1.0,
+    blocks: int = 200,
+    min_blocks: int | None = None,
+    budget: float = 60.0,
+    precision: float | None = None,
+    warmup: int = 1,
+    washout: bool = False,
+    timeout: float = 600.0,
+    ignore_failure: bool = False,
+    seed: int | None = None,
+    ledger: Path | str | None = None,
+    progress: Watcher | None = None,
+) -> Result:
+    """Compare commands; the first is the baseline.
+
+    Parameters
+    ----------
+    commands
+        Each a string, split as a POSIX shell splits words, or a sequence of words. No shell
+        runs them.
+    environments
+        What is set for one condition, by its position from 1.
+    min_effect, precision
+        In percent.
+    budget, timeout
+        In seconds.
+    ledger
+        Where the campaign is kept: ``$EQUIPOISE_LEDGER``, or ``.equipoise/ledger.db``.
+    progress
+        Told after every block.
+
+    Raises
+    ------
+    UnusableInput
+        The commands or the numbers make no campaign.
+    ConditionFailed
+        A command failed.
+    KeyboardInterrupt
+        The user interrupted it; every finished trial is in the ledger.
+    """
+    asked = Asked(
+        commands=tuple(one if isinstance(one, str) else tuple(one) for one in commands),
+        names=tuple(names),
+        environments=tuple(
+            f"{which}:{key}={value}"
+            for which, setting in (environments or {}).items()
+            for key, value in setting.items()
+        ),
+    )
+    _check(alpha=alpha, min_effect=min_effect, blocks=blocks, budget=budget, timeout=timeout)
+    plan = Plan(
+        study="compare",
+        conditions=conditions_of(asked, native_programs()),
+        measure=Measure(
+            working_folder=os.getcwd(),
+            timeout_s=timeout,
+            warmup=warmup,
+            washout=washout,
+            ignore_failure=ignore_failure,
+        ),
+        stopping=Stopping(
+            blocks=blocks,
+            min_blocks=5 if min_blocks is None else min_blocks,
+            min_blocks_explicit=min_blocks is not None,
+            budget_s=budget,
+            precision=precision,
+        ),
+        judgement=Judgement(alpha=alpha, min_effect=min_effect),
+        seed=fresh_seed() if seed is None else seed,
+    )
+    with open_for_writing(_ledger_path(ledger), durable=False) as store:
+        try:
+            run_id = conduct.begin(plan, store, progress or Unwatched())
+        except conduct.Interrupted as interruption:
+            raise KeyboardInterrupt(f"resume run {interruption.run_id}") from interruption
+        record = store.read_run(run_id)
+    return Result(document_of(record))
+
+
+def show(run: str = "last", *, ledger: Path | str | None = None) -> Result:
+    """Compute a campaign's result again from the ledger.
+
+    Raises
+    ------
+    UnusableInput
+        There is no such ledger or no such run.
+    """
+    with open_for_reading(_ledger_path(ledger)) as store:
+        return Result(document_of(store.read_run(run)))
+
+
+def _ledger_path(ledger: Path | str | None) -> Path:
+    return Path(ledger or os.environ.get(LEDGER_VARIABLE) or DEFAULT_LEDGER)
+
+
+def _check(*, alpha: float, min_effect: float, blocks: int, budget: float, timeout: float) -> None:
+    for name, value, fits, wanted in (
+        ("alpha", alpha, 0.0 < alpha <= 0.5, "above 0 and at most 0.5"),
+        ("min_effect", min_effect, 0.0 <= min_effect <= 1000.0, "between 0 and 1000"),
+        ("blocks", blocks, blocks >= 1, "at least 1"),
+        ("budget", budget, budget > 0.0, "above 0"),
+        ("timeout", timeout, timeout > 0.0, "above 0"),
+    ):
+        if not fits:
+            raise UnusableInput(f"{name}={value} is out of range", mend=f"it must be {wanted}")

@@ -1,0 +1,87 @@
+"""Which trials count is decided by rules that never look at a time."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from equipoise.campaign.blocks import (
+    complete_blocks,
+    cost,
+    cut_blocks,
+    left_out_because,
+    paired_blocks,
+)
+from equipoise.model.record import RunRecord
+from equipoise.model.trial import CUT_BLOCK, WARMUP_RUN, WASHOUT_RUN, Draw, Sample, Trial
+from tests.plans import plan_of, trial_of
+
+FORWARD, BACKWARD = (0, 1), (1, 0)
+
+
+def block_of(number: int, order: tuple[int, ...], *walls: float) -> list[Trial]:
+    draw = Draw("measured", number, order, 0)
+    return [trial_of(draw, place, wall) for place, wall in enumerate(walls)]
+
+
+def test_a_block_counts_when_every_condition_finished() -> None:
+    trials = block_of(1, FORWARD, 1.0, 2.0) + block_of(2, BACKWARD, 3.0)
+    assert list(complete_blocks(plan_of(), trials)) == [1]
+
+
+def test_a_block_that_was_cut_is_left_out_whatever_its_times() -> None:
+    trials = block_of(1, FORWARD, 1.0, 2.0) + block_of(2, BACKWARD, 3.0)
+    complete = complete_blocks(plan_of(), trials)
+    assert [left_out_because(trial, complete) for trial in trials] == [None, None, CUT_BLOCK]
+
+
+def test_warmup_and_washout_runs_are_kept_and_marked() -> None:
+    warm = trial_of(Draw("warmup", 1, FORWARD, 0), 0, 1.0)
+    washed = dataclasses.replace(block_of(1, FORWARD, 1.0)[0], washout=True)
+    assert left_out_because(warm, {}) == WARMUP_RUN
+    assert left_out_because(washed, {}) == WASHOUT_RUN
+    assert complete_blocks(plan_of(), [warm, washed]) == {}
+
+
+def test_cut_blocks_are_counted_against_what_was_drawn() -> None:
+    record = RunRecord(
+        id="r",
+        plan=plan_of(),
+        started_at=0.0,
+        sittings=(),
+        draws=tuple(Draw("measured", number, FORWARD, 0) for number in (1, 2, 3)),
+        trials=tuple(block_of(1, FORWARD, 1.0, 1.0) + block_of(2, FORWARD, 1.0)),
+        notices=(),
+    )
+    assert cut_blocks(record) == 2
+
+
+def test_blocks_pair_the_candidate_with_the_baseline_and_remember_the_order() -> None:
+    trials = block_of(1, FORWARD, 1.0, 2.0) + block_of(2, BACKWARD, 3.0, 4.0)
+    pairs = paired_blocks(complete_blocks(plan_of(), trials).values(), 1, "wall_s")
+    np.testing.assert_array_equal(pairs.baseline, [1.0, 4.0])
+    np.testing.assert_array_equal(pairs.candidate, [2.0, 3.0])
+    np.testing.assert_array_equal(pairs.baseline_first, [True, False])
+
+
+def test_a_trial_that_timed_out_costs_more_than_any_other() -> None:
+    draw = Draw("measured", 1, FORWARD, 0)
+    assert cost(trial_of(draw, 0, 1.0, timed_out=True), "wall_s") == math.inf
+
+
+def test_a_metric_of_the_workload_itself_is_a_cost_too() -> None:
+    trial = dataclasses.replace(
+        trial_of(Draw("measured", 1, FORWARD, 0), 0, 1.0),
+        samples=(Sample("latency_s", 0.5), Sample("latency_s", 0.1, iteration=1)),
+    )
+    assert cost(trial, "latency_s") == 0.5
+    assert cost(trial, "nonsense") is None
+
+
+def test_a_metric_that_a_trial_does_not_know_is_not_guessed() -> None:
+    blocks = complete_blocks(plan_of(), block_of(1, FORWARD, 1.0, 1.0)).values()
+    with pytest.raises(LookupError):
+        paired_blocks(blocks, 1, "joules")
