@@ -1,0 +1,96 @@
+# Equipoise. `make help` lists what can be made.
+
+VENV := .venv
+PYTHON_IN_VENV := $(VENV)/bin/python
+PYTHON_FOUND = $(shell scripts/find_python.sh)
+INSTALL_LOCKED := $(PYTHON_IN_VENV) -m pip install --quiet --disable-pip-version-check --require-hashes
+INSTALL_PACKAGE := $(PYTHON_IN_VENV) -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .
+# What decides whether the package must be installed anew; its Python sources are used in place.
+NATIVE_SOURCES := Cargo.toml Cargo.lock pyproject.toml hatch_build.py \
+	$(shell find crates -name target -prune -o -type f -print)
+
+# The extension is built for the stable ABI, against no interpreter.
+export PYO3_NO_PYTHON := 1
+export PYO3_BUILD_EXTENSION_MODULE := 1
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+.PHONY: help
+help: ## list what can be made
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { sub(/:.*/, "", $$1); printf "make %-8s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: demo
+demo: $(VENV)/package ## set everything up in .venv and run two real comparisons
+	@scripts/demo.sh
+
+.PHONY: test
+test: $(VENV)/dev $(VENV)/package ## run lint and every test
+	@scripts/debian_packages.sh
+	@$(PYTHON_IN_VENV) scripts/run_tests.py
+
+# One target each, so that `make --keep-going lint` shows all that is wrong.
+.PHONY: lint lint-types lint-python lint-format-python lint-format-rust lint-rust
+lint: lint-types lint-python lint-format-python lint-format-rust lint-rust ## check types, style and formatting
+
+lint-types: $(VENV)/dev
+	$(PYTHON_IN_VENV) -m mypy --strict src tests
+
+lint-python: $(VENV)/dev
+	$(PYTHON_IN_VENV) -m ruff check
+
+lint-format-python: $(VENV)/dev
+	$(PYTHON_IN_VENV) -m ruff format --check
+
+lint-format-rust: | tools
+	cargo fmt --all --check
+
+lint-rust: | tools
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+.PHONY: format
+format: $(VENV)/dev ## format both languages
+	$(PYTHON_IN_VENV) -m ruff check --fix-only
+	$(PYTHON_IN_VENV) -m ruff format
+	cargo fmt --all
+
+.PHONY: build
+build: $(VENV)/package ## build the native parts and install the package in .venv, editable
+
+.PHONY: wheel
+wheel: $(VENV)/base ## build an sdist and a wheel into dist/
+	$(PYTHON_IN_VENV) -m hatchling build
+
+.PHONY: bench
+bench: $(VENV)/dev $(VENV)/package ## run the live benchmarks (long; wants an idle machine)
+	@set -e; for script in benchmarks/live/*.py; do echo "== $$script"; $(PYTHON_IN_VENV) $$script; done
+
+.PHONY: lock
+lock: | tools ## resolve the locks of both languages anew
+	cargo update
+	$(PYTHON_FOUND) -m venv target/lock
+	target/lock/bin/python -m pip install --quiet uv
+	scripts/lock.sh target/lock/bin/uv
+
+.PHONY: clean
+clean: ## remove everything that was made
+	rm -rf $(VENV) target dist build demo src/equipoise/_bin src/equipoise/*.so
+	find src tests scripts -name __pycache__ -prune -exec rm -rf {} +
+
+.PHONY: tools
+tools:
+	@scripts/check_tools.sh
+
+$(VENV)/base: requirements.lock | tools
+	@test -x $(PYTHON_IN_VENV) || $(PYTHON_FOUND) -m venv $(VENV)
+	$(INSTALL_LOCKED) -r requirements.lock
+	@touch $@
+
+# After base, so that the two never install at the same time; its lock agrees with that of base.
+$(VENV)/dev: requirements-dev.lock $(VENV)/base
+	$(INSTALL_LOCKED) -r requirements-dev.lock
+	@touch $@
+
+$(VENV)/package: $(NATIVE_SOURCES) $(VENV)/base
+	$(INSTALL_PACKAGE)
+	@touch $@

@@ -1,0 +1,104 @@
+//! A mutex that allocates nothing and lives in a static.
+//!
+//! Drepper, "Futexes Are Tricky" (2011), mutex 2: free, held, held with waiters; here with a
+//! short spin first, because the heap is held for some tens of nanoseconds.
+
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use crate::failure::abort_with;
+
+const FREE: u32 = 0;
+const HELD: u32 = 1;
+const HELD_WITH_WAITERS: u32 = 2;
+const SPINS: u32 = 100;
+const NOBODY: usize = 0;
+
+/// The mutex.
+pub struct Lock {
+    state: AtomicU32,
+    /// The thread that holds it, by the address of its `errno`: unique among live threads, the
+    /// same after a fork, and had without a system call.
+    owner: AtomicUsize,
+}
+
+impl Lock {
+    /// A free one.
+    pub const fn new() -> Self {
+        Self {
+            state: AtomicU32::new(FREE),
+            owner: AtomicUsize::new(NOBODY),
+        }
+    }
+
+    /// Waits until this thread holds it.
+    ///
+    /// A thread that holds it already has failed inside the allocator (a panic that allocates
+    /// its message, a signal handler that allocates): the process ends instead of hanging.
+    pub fn acquire(&self) {
+        let me = this_thread();
+        if !self.try_change(FREE, HELD) {
+            if self.owner.load(Ordering::Relaxed) == me {
+                abort_with("libequipoise_dlmalloc: the allocator was entered from within itself\n");
+            }
+            self.acquire_slowly();
+        }
+        self.owner.store(me, Ordering::Relaxed);
+    }
+
+    fn acquire_slowly(&self) {
+        for _ in 0..SPINS {
+            if self.state.load(Ordering::Relaxed) == FREE && self.try_change(FREE, HELD) {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+        while self.state.swap(HELD_WITH_WAITERS, Ordering::Acquire) != FREE {
+            self.sleep_while(HELD_WITH_WAITERS);
+        }
+    }
+
+    /// Gives it up; the caller holds it.
+    pub fn release(&self) {
+        self.owner.store(NOBODY, Ordering::Relaxed);
+        if self.state.swap(FREE, Ordering::Release) == HELD_WITH_WAITERS {
+            self.wake_one();
+        }
+    }
+
+    fn try_change(&self, from: u32, to: u32) -> bool {
+        self.state
+            .compare_exchange(from, to, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    fn sleep_while(&self, state: u32) {
+        let forever = std::ptr::null::<libc::timespec>();
+        // SAFETY: the word is valid and aligned; a null timeout waits until it is woken.
+        unsafe {
+            libc::syscall(
+                libc::SYS_futex,
+                self.state.as_ptr(),
+                libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
+                state,
+                forever,
+            )
+        };
+    }
+
+    fn wake_one(&self) {
+        // SAFETY: the word is valid and aligned.
+        unsafe {
+            libc::syscall(
+                libc::SYS_futex,
+                self.state.as_ptr(),
+                libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
+                1,
+            )
+        };
+    }
+}
+
+fn this_thread() -> usize {
+    // SAFETY: the C library gives every thread a location.
+    unsafe { libc::__errno_location() as usize }
+}

@@ -1,0 +1,66 @@
+//! Reading the values of options.
+
+use std::ops::RangeInclusive;
+
+use lexopt::Parser;
+
+use crate::problem::Problem;
+
+/// The value of the option that the parser stands at, as text.
+///
+/// # Errors
+/// If there is no value, or it is not UTF-8.
+pub fn text(parser: &mut Parser, option: &str) -> Result<String, Problem> {
+    parser.value()?.into_string().map_err(|value| {
+        Problem::usage(format!("--{option} {} is no text", value.to_string_lossy()))
+    })
+}
+
+/// The value of the option that the parser stands at, as a whole number within `range`.
+///
+/// # Errors
+/// If there is no value, or it is not such a number.
+pub fn number(
+    parser: &mut Parser,
+    option: &str,
+    range: RangeInclusive<u64>,
+) -> Result<u64, Problem> {
+    let value = text(parser, option)?;
+    parse_number(&value, range).map_err(|words| Problem::usage(format!("--{option}: {words}")))
+}
+
+/// A whole number within `range`, or words that say what is wrong with it.
+///
+/// # Errors
+/// If `value` is not such a number.
+pub fn parse_number(value: &str, range: RangeInclusive<u64>) -> Result<u64, String> {
+    value
+        .parse()
+        .ok()
+        .filter(|number| range.contains(number))
+        .ok_or_else(|| {
+            format!(
+                "`{value}` is not a whole number from {} to {}",
+                range.start(),
+                range.end()
+            )
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_number;
+
+    #[test]
+    fn a_number_within_its_range_is_read() {
+        assert_eq!(parse_number("7", 1..=7), Ok(7));
+    }
+
+    #[test]
+    fn a_number_outside_its_range_is_refused_with_the_range() {
+        for value in ["0", "8", "-1", "1.5", "", "many", "99999999999999999999999"] {
+            let words = parse_number(value, 1..=7).expect_err(value);
+            assert!(words.contains("from 1 to 7"), "{words}");
+        }
+    }
+}

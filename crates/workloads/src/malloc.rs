@@ -1,0 +1,297 @@
+//! Workload `malloc`: allocate, touch and free blocks with the C library's own functions.
+//!
+//! The benchmark of Sekhon's "The Art of Benchmarking" (2006) spends its time here: buffers of
+//! 35 KB, which one allocator takes from its own lists and another from the kernel each time.
+
+use std::ffi::c_void;
+use std::hint::black_box;
+use std::ops::RangeInclusive;
+use std::sync::Barrier;
+use std::time::{Duration, Instant};
+
+use lexopt::{Arg, Parser};
+
+use crate::arguments::{number, parse_number, text};
+use crate::metrics::{Cost, Outcome};
+use crate::problem::Problem;
+
+/// One line for `--list`.
+pub const SUMMARY: &str = "allocate, touch and free blocks (--size --count --touch --pattern)";
+
+const HELP: &str = "usage: equipoise-workload malloc [options]
+
+  --size BYTES     size of a block (default 35840)
+  --count N        blocks that each thread allocates and frees (default 10000)
+  --touch WHAT     page: write one byte of each page (default); all: fill; none
+  --pattern HOW    immediate: free each block at once (default)
+                   fifo:K: keep K blocks, free the oldest; random:K: free one at random
+  --threads N      threads that do so at the same time (default 1: the main thread alone)
+
+Calls malloc and free of the C library, so a preloaded allocator is what it measures. Reports
+ns_per_pair: the wall time of the slowest thread over --count.
+";
+
+const SIZES: RangeInclusive<u64> = 1..=1 << 40;
+const COUNTS: RangeInclusive<u64> = 1..=1 << 40;
+const LIVE_BLOCKS: RangeInclusive<u64> = 1..=1 << 24;
+const THREADS: RangeInclusive<u64> = 1..=1024;
+
+/// What is written to a block before it is freed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Touch {
+    None,
+    /// One byte of each page, so that the kernel must provide it.
+    Page,
+    All,
+}
+
+/// Which block is freed when a new one has been allocated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pattern {
+    Immediate,
+    Fifo(usize),
+    Random(usize),
+}
+
+/// What one thread does.
+#[derive(Clone, Copy, Debug)]
+struct Job {
+    size: usize,
+    count: u64,
+    touch: Touch,
+    pattern: Pattern,
+    page: usize,
+}
+
+/// The C library returned no memory.
+#[derive(Debug)]
+struct OutOfMemory;
+
+/// Reads the options and does the work.
+pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
+    let mut job = Job {
+        size: 35_840,
+        count: 10_000,
+        touch: Touch::Page,
+        pattern: Pattern::Immediate,
+        page: page_size(),
+    };
+    let mut threads = 1;
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Arg::Long("size") => job.size = to_usize(number(parser, "size", SIZES)?),
+            Arg::Long("count") => job.count = number(parser, "count", COUNTS)?,
+            Arg::Long("touch") => job.touch = parse_touch(&text(parser, "touch")?)?,
+            Arg::Long("pattern") => job.pattern = parse_pattern(&text(parser, "pattern")?)?,
+            Arg::Long("threads") => threads = to_usize(number(parser, "threads", THREADS)?),
+            Arg::Long("help") | Arg::Short('h') => return Ok(Outcome::Help(HELP)),
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    let elapsed = if threads == 1 {
+        // glibc gives other threads other arenas: the main thread alone is a case of its own.
+        timed(&job)
+    } else {
+        on_threads(&job, threads)
+    };
+    let elapsed = elapsed
+        .map_err(|OutOfMemory| Problem::failure(format!("no memory for {} bytes", job.size)))?;
+    Ok(Outcome::Measured(Cost {
+        metric: "ns_per_pair",
+        value: elapsed.as_secs_f64() * 1e9 / job.count as f64,
+        unit: "ns",
+    }))
+}
+
+fn parse_touch(word: &str) -> Result<Touch, Problem> {
+    match word {
+        "none" => Ok(Touch::None),
+        "page" => Ok(Touch::Page),
+        "all" => Ok(Touch::All),
+        _ => Err(Problem::usage(format!(
+            "--touch: `{word}` is none of: page, all, none"
+        ))),
+    }
+}
+
+fn parse_pattern(word: &str) -> Result<Pattern, Problem> {
+    let live = |count: &str| {
+        parse_number(count, LIVE_BLOCKS)
+            .map(to_usize)
+            .map_err(|words| Problem::usage(format!("--pattern {word}: {words}")))
+    };
+    match word.split_once(':') {
+        None if word == "immediate" => Ok(Pattern::Immediate),
+        Some(("fifo", count)) => Ok(Pattern::Fifo(live(count)?)),
+        Some(("random", count)) => Ok(Pattern::Random(live(count)?)),
+        _ => Err(Problem::usage(format!(
+            "--pattern: `{word}` is none of: immediate, fifo:K, random:K"
+        ))),
+    }
+}
+
+fn to_usize(number: u64) -> usize {
+    usize::try_from(number).expect("every range given here fits a 64-bit address space")
+}
+
+fn page_size() -> usize {
+    // SAFETY: sysconf reads a constant of the system and touches no memory of ours.
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(bytes).unwrap_or(4096)
+}
+
+/// The wall time of the slowest of several threads that start together.
+fn on_threads(job: &Job, threads: usize) -> Result<Duration, OutOfMemory> {
+    let start = Barrier::new(threads);
+    std::thread::scope(|scope| {
+        let running: Vec<_> = (0..threads)
+            .map(|_| {
+                scope.spawn(|| {
+                    start.wait();
+                    timed(job)
+                })
+            })
+            .collect();
+        running
+            .into_iter()
+            .map(|thread| thread.join().expect("a job does not panic"))
+            .try_fold(Duration::ZERO, |slowest, one| Ok(slowest.max(one?)))
+    })
+}
+
+fn timed(job: &Job) -> Result<Duration, OutOfMemory> {
+    match job.pattern {
+        Pattern::Immediate => {
+            let started = Instant::now();
+            for _ in 0..job.count {
+                drop(Block::new(job)?);
+            }
+            Ok(started.elapsed())
+        }
+        Pattern::Fifo(live) => {
+            let mut next = 0;
+            with_live_blocks(job, live, || {
+                next = (next + 1) % live;
+                next
+            })
+        }
+        Pattern::Random(live) => {
+            let mut coin = Coin(0x2545_F491_4F6C_DD1D);
+            with_live_blocks(job, live, || coin.below(live))
+        }
+    }
+}
+
+/// Keeps up to `live` blocks; each new one takes the place, and ends the life, of the one in
+/// the slot that `choose` names. The slots are allocated before the clock starts, and what is
+/// left at the end is freed before it stops: `count` pairs, all timed.
+fn with_live_blocks(
+    job: &Job,
+    live: usize,
+    mut choose: impl FnMut() -> usize,
+) -> Result<Duration, OutOfMemory> {
+    let mut slots: Vec<Option<Block>> = std::iter::repeat_with(|| None).take(live).collect();
+    let started = Instant::now();
+    for _ in 0..job.count {
+        slots[choose()] = Some(Block::new(job)?);
+    }
+    slots.fill_with(|| None);
+    Ok(started.elapsed())
+}
+
+/// A block from the C library, freed when dropped.
+struct Block(*mut c_void);
+
+impl Block {
+    /// Allocates and touches. `black_box` and the volatile writes keep the compiler, which
+    /// knows malloc and free, from removing the pair.
+    fn new(job: &Job) -> Result<Self, OutOfMemory> {
+        // SAFETY: malloc may be called with any size.
+        let start = black_box(unsafe { libc::malloc(job.size) });
+        if start.is_null() {
+            return Err(OutOfMemory);
+        }
+        match job.touch {
+            Touch::None => {}
+            Touch::Page => {
+                for offset in (0..job.size).step_by(job.page) {
+                    // SAFETY: `offset` is below `size`, so the byte is within the block.
+                    unsafe { start.cast::<u8>().add(offset).write_volatile(1) };
+                }
+            }
+            Touch::All => {
+                // SAFETY: the block is `size` bytes long.
+                unsafe { start.cast::<u8>().write_bytes(1, job.size) };
+                black_box(start);
+            }
+        }
+        Ok(Self(start))
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        // SAFETY: the pointer came from malloc and is freed once, here.
+        unsafe { libc::free(black_box(self.0)) };
+    }
+}
+
+/// Marsaglia's xorshift (2003): the same choices in every run.
+struct Coin(u64);
+
+impl Coin {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        // The high bits of a product spread evenly over the limit, without a division.
+        let wide = u128::from(self.0) * limit as u128;
+        usize::try_from(wide >> 64).expect("below the limit, which is a usize")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Coin, Pattern, Touch, parse_pattern, parse_touch};
+
+    #[test]
+    fn patterns_are_read_with_their_number_of_live_blocks() {
+        assert_eq!(parse_pattern("immediate").unwrap(), Pattern::Immediate);
+        assert_eq!(parse_pattern("fifo:8").unwrap(), Pattern::Fifo(8));
+        assert_eq!(parse_pattern("random:3").unwrap(), Pattern::Random(3));
+    }
+
+    #[test]
+    fn what_is_no_pattern_is_refused_with_the_choices() {
+        for word in [
+            "",
+            "fifo",
+            "fifo:",
+            "fifo:0",
+            "random:-1",
+            "immediate:3",
+            "lifo:2",
+        ] {
+            let problem = parse_pattern(word).expect_err(word);
+            assert_eq!(problem.exit_status(), 2);
+            assert!(problem.to_string().contains("--pattern"), "{problem}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_touch_is_refused_with_the_choices() {
+        assert_eq!(parse_touch("all").unwrap(), Touch::All);
+        let problem = parse_touch("some").expect_err("some");
+        assert!(problem.to_string().contains("page, all, none"), "{problem}");
+    }
+
+    #[test]
+    fn the_coin_reaches_every_slot_and_no_other() {
+        let mut coin = Coin(0x2545_F491_4F6C_DD1D);
+        let mut reached = [false; 7];
+        for _ in 0..1000 {
+            reached[coin.below(7)] = true;
+        }
+        assert_eq!(reached, [true; 7]);
+    }
+}

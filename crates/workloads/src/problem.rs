@@ -1,0 +1,57 @@
+//! What can go wrong, in one line.
+
+use std::fmt;
+
+const RUN_FAILED: u8 = 1;
+const BAD_OPTIONS: u8 = 2;
+
+/// One line for the user, and what the process exits with.
+#[derive(Debug)]
+pub struct Problem {
+    words: String,
+    exit_status: u8,
+}
+
+impl Problem {
+    /// The command line cannot be used: exit status 2.
+    pub fn usage(words: impl Into<String>) -> Self {
+        Self {
+            words: words.into(),
+            exit_status: BAD_OPTIONS,
+        }
+    }
+
+    /// The work itself could not be done: exit status 1.
+    pub fn failure(words: impl Into<String>) -> Self {
+        Self {
+            words: words.into(),
+            exit_status: RUN_FAILED,
+        }
+    }
+
+    /// The same problem, naming the workload that has it.
+    #[must_use]
+    pub fn within(self, workload: &str) -> Self {
+        Self {
+            words: format!("{workload}: {}", self.words),
+            ..self
+        }
+    }
+
+    /// What the process exits with.
+    pub fn exit_status(&self) -> u8 {
+        self.exit_status
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.words)
+    }
+}
+
+impl From<lexopt::Error> for Problem {
+    fn from(error: lexopt::Error) -> Self {
+        Self::usage(error.to_string())
+    }
+}

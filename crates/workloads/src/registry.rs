@@ -1,0 +1,25 @@
+//! The workloads by name: a new one is its own file and one line here.
+
+use lexopt::Parser;
+
+use crate::metrics::Outcome;
+use crate::problem::Problem;
+use crate::{malloc, spin};
+
+/// One built-in workload.
+#[derive(Clone, Copy)]
+pub struct Workload {
+    /// What it is called on the command line.
+    pub name: &'static str,
+    /// One line for `--list`.
+    pub summary: &'static str,
+    /// Reads its options from the rest of the command line and does the work.
+    pub run: fn(&mut Parser) -> Result<Outcome, Problem>,
+}
+
+/// Every workload there is.
+#[rustfmt::skip]
+pub const WORKLOADS: [Workload; 2] = [
+    Workload { name: "malloc", summary: malloc::SUMMARY, run: malloc::run },
+    Workload { name: "spin", summary: spin::SUMMARY, run: spin::run },
+];

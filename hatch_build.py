@@ -1,0 +1,65 @@
+"""Build hook: puts what cargo builds into the wheel, or beside the sources if editable."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.config import BuilderConfig
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+CARGO = "cargo build --workspace --locked --release --message-format=json-render-diagnostics"
+EXTENSION = "_native"  # the library of the crate equipoise-python
+
+
+class CargoBuildHook(BuildHookInterface[BuilderConfig]):
+    """Programs and preloadable libraries go to ``_bin/``, the extension beside the modules."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Build the crates; ``version`` is ``standard`` or ``editable``."""
+        artefacts = {f"equipoise/{inside}": file for file, inside in self.build()}
+        platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+        build_data["pure_python"] = False
+        build_data["tag"] = f"cp311-abi3-{platform}"
+        if version != "editable":
+            build_data["force_include"].update({str(f): to for to, f in artefacts.items()})
+            return
+        for inside, file in artefacts.items():
+            place = Path(self.root, "src", inside)
+            place.parent.mkdir(exist_ok=True)
+            # Renamed into place: a running program cannot be overwritten.
+            shutil.copy2(file, fresh := place.with_name(place.name + ".new"))
+            fresh.replace(place)
+
+    def build(self) -> list[tuple[Path, str]]:
+        """Each file that cargo built, with its place inside the package."""
+        if shutil.which("cargo") is None:
+            raise SystemExit("no cargo on the path: install Rust 1.85 or later, https://rustup.rs")
+        # The stable ABI needs no interpreter to build against, and so depends on none.
+        environment = os.environ | {"PYO3_NO_PYTHON": "1", "PYO3_BUILD_EXTENSION_MODULE": "1"}
+        done = subprocess.run(
+            CARGO.split(), cwd=self.root, env=environment, stdout=subprocess.PIPE, check=False
+        )
+        if done.returncode != 0:
+            raise SystemExit(f"`{CARGO}` failed in {self.root}; its messages are above")
+        crates = Path(self.root, "crates").resolve()
+        found: list[tuple[Path, str]] = []
+        for message in map(json.loads, done.stdout.splitlines()):
+            if message["reason"] != "compiler-artifact":
+                continue
+            if crates not in Path(message["manifest_path"]).resolve().parents:
+                continue  # a dependency; some build shared libraries of their own
+            target = message["target"]
+            if message["executable"] is not None:
+                found.append((Path(message["executable"]), f"_bin/{target['name']}"))
+            elif "cdylib" in target["kind"]:
+                library = next(Path(f) for f in message["filenames"] if f.endswith(".so"))
+                extension = target["name"] == EXTENSION
+                inside = f"{EXTENSION}.abi3.so" if extension else f"_bin/{library.name}"
+                found.append((library, inside))
+        return found

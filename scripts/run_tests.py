@@ -1,0 +1,92 @@
+"""Everything that `make test` runs, to its end, and one line that adds it up.
+
+Lint is one check, each Rust and each Python test is one. A part that fails does not stop
+the next one: whoever reads the log sees all that is wrong.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+CARGO_RESULT = re.compile(r"^test result: .*? (\d+) passed; (\d+) failed; (\d+) ignored", re.M)
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How one part ended; ``skipped`` names each test with what it misses."""
+
+    passed: int
+    failed: int
+    skipped: tuple[str, ...] = ()
+
+
+def lint() -> Count:
+    """Types, style and formatting of both languages, as `make lint`."""
+    done = subprocess.run(
+        ["make", "--no-print-directory", "--keep-going", "lint"], cwd=ROOT, check=False
+    )
+    return Count(1, 0) if done.returncode == 0 else Count(0, 1)
+
+
+def rust() -> Count:
+    """The tests of the crates."""
+    command = ["cargo", "test", "--workspace", "--locked", "--no-fail-fast"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        lines = []
+        for line in process.stdout:
+            sys.stdout.write(line)
+            lines.append(line)
+    results = [tuple(map(int, found)) for found in CARGO_RESULT.findall("".join(lines))]
+    failed = sum(result[1] for result in results)
+    if process.returncode != 0:
+        # A crate that does not compile has no result line, and is a failure all the same.
+        failed = max(failed, 1)
+    ignored = sum(result[2] for result in results)
+    return Count(
+        sum(result[0] for result in results),
+        failed,
+        tuple("a Rust test (ignored, see above)" for _ in range(ignored)),
+    )
+
+
+def python(arguments: list[str]) -> Count:
+    """The tests under tests/; conftest.py writes how they ended."""
+    with tempfile.TemporaryDirectory() as folder:
+        summary = Path(folder, "summary.json")
+        environment = os.environ | {"EQUIPOISE_TEST_SUMMARY": str(summary)}
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", *arguments], cwd=ROOT, env=environment, check=False
+        )
+        if not summary.exists():
+            return Count(0, 1)
+        told = json.loads(summary.read_text())
+    failed = max(told["failed"], 1 if done.returncode != 0 else 0)
+    return Count(told["passed"], failed, tuple(told["skipped"]))
+
+
+def main(arguments: list[str]) -> int:
+    """Run all three; ``arguments`` go to pytest."""
+    counts = []
+    for name, part in (("lint", lint), ("cargo test", rust), ("pytest", lambda: python(arguments))):
+        print(f"== {name}", flush=True)
+        counts.append(part())
+    passed = sum(count.passed for count in counts)
+    failed = sum(count.failed for count in counts)
+    skipped = [test for count in counts for test in count.skipped]
+    which = "; ".join(skipped) if skipped else "no live test misses anything"
+    sys.stderr.flush()
+    print(f"{passed} passed, {failed} failed, {len(skipped)} skipped: {which}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,87 @@
+"""`equipoise-workload` on its command line: every workload, and every wrong word."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def run(native_folder: Path) -> Run:
+    """Runs the program without a door for metrics."""
+
+    def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        own = {name: value for name, value in os.environ.items() if name != "EQUIPOISE_METRICS"}
+        return subprocess.run(
+            [native_folder / "equipoise-workload", *arguments],
+            env=own | environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    return run
+
+
+def test_the_list_names_every_workload_with_one_line(run: Run) -> None:
+    done = run("--list")
+    assert done.returncode == 0
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["malloc", "spin"]
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("malloc", "--help"), ("spin", "-h")])
+def test_help_shows_the_usage(run: Run, arguments: tuple[str, ...]) -> None:
+    done = run(*arguments)
+    assert done.returncode == 0
+    assert done.stdout.startswith("usage: equipoise-workload")
+
+
+def test_without_a_door_the_metric_goes_to_standard_output(run: Run) -> None:
+    line = json.loads(run("spin", "--work", "1000").stdout)
+    assert line["value"] > 0
+    assert (line["metric"], line["unit"], line["better"]) == ("ns_per_step", "ns", "lower")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ((), "malloc, spin"),
+        (("sort",), "sort"),
+        (("--nonsense",), "--nonsense"),
+        (("spin", "--work"), "--work"),
+        (("spin", "--work", "0"), "--work"),
+        (("spin", "--work", "1e6"), "1e6"),
+        (("spin", "extra"), "extra"),
+        (("malloc", "--size", "0"), "--size"),
+        (("malloc", "--size", "-5"), "-5"),
+        (("malloc", "--count", "many"), "many"),
+        (("malloc", "--touch", "some"), "page, all, none"),
+        (("malloc", "--pattern", "lifo:3"), "immediate, fifo:K, random:K"),
+        (("malloc", "--pattern", "fifo:0"), "fifo:0"),
+        (("malloc", "--threads", "100000"), "--threads"),
+        (("malloc", "--verbose"), "--verbose"),
+    ],
+)
+def test_a_wrong_word_gets_one_line_and_status_2(
+    run: Run, arguments: tuple[str, ...], named: str
+) -> None:
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert named in done.stderr
+
+
+def test_a_door_that_cannot_be_opened_is_said_with_status_1(run: Run, tmp_path: Path) -> None:
+    door = str(tmp_path / "nowhere" / "metrics")
+    done = run("spin", "--work", "10", EQUIPOISE_METRICS=door)
+    assert done.returncode == 1
+    assert door in done.stderr

@@ -1,0 +1,102 @@
+"""`equipoise-workload malloc` does what it counts, with the allocator that it is given.
+
+What it does is seen in page faults, which depend on no clock: a glibc that goes to the kernel
+for every block (systems.md §3) must provide each touched page anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+TO_THE_KERNEL = {
+    "GLIBC_TUNABLES": "glibc.malloc.mmap_threshold=15360:glibc.malloc.top_pad=0",
+}
+PAIRS = 500
+PAGES = 9
+"""Pages of a block of 35,840 bytes."""
+SPARE = 400
+"""Page faults of the program itself, generously."""
+
+Faults = Callable[..., int]
+
+
+@pytest.fixture
+def faults(native_folder: Path, tmp_path: Path) -> Faults:
+    """Runs the workload and gives back its minor page faults."""
+
+    def run(*options: str, **environment: str) -> int:
+        program = str(native_folder / "equipoise-workload")
+        metrics = {"EQUIPOISE_METRICS": str(tmp_path / "metrics")}
+        arguments = [program, "malloc", "--count", str(PAIRS), *options]
+        child = os.posix_spawn(program, arguments, os.environ | metrics | environment)
+        _, status, usage = os.wait4(child, 0)
+        assert os.waitstatus_to_exitcode(status) == 0
+        return usage.ru_minflt
+
+    return run
+
+
+def test_blocks_freed_at_once_are_used_again(faults: Faults) -> None:
+    assert faults() < SPARE
+
+
+def test_each_page_is_touched_of_each_block(faults: Faults) -> None:
+    assert faults(**TO_THE_KERNEL) >= PAIRS * PAGES
+    assert faults("--touch", "all", **TO_THE_KERNEL) >= PAIRS * PAGES
+
+
+def test_untouched_blocks_cost_only_the_page_of_their_header(faults: Faults) -> None:
+    assert PAIRS <= faults("--touch", "none", **TO_THE_KERNEL) < PAIRS + SPARE
+
+
+def test_blocks_that_live_longer_are_not_used_again_before_they_are_freed(faults: Faults) -> None:
+    assert faults("--pattern", f"fifo:{PAIRS}") >= PAIRS * (PAGES - 1)
+
+
+def test_random_lifetimes_are_the_same_in_every_run(faults: Faults) -> None:
+    first, second = (faults("--pattern", "random:50", **TO_THE_KERNEL) for _ in range(2))
+    assert abs(first - second) < SPARE
+    assert first >= PAIRS * PAGES
+
+
+def test_every_thread_does_all_pairs(faults: Faults) -> None:
+    assert faults("--threads", "3", **TO_THE_KERNEL) >= 3 * PAIRS * PAGES
+
+
+def test_a_preloaded_allocator_is_what_it_uses(faults: Faults, native_folder: Path) -> None:
+    library = str(native_folder / "libequipoise_dlmalloc.so")
+    assert faults(LD_PRELOAD=library, **TO_THE_KERNEL) < SPARE
+
+
+def test_memory_that_cannot_be_had_is_said_with_status_1(native_folder: Path) -> None:
+    program = native_folder / "equipoise-workload"
+    command = f"ulimit -v 200000 && exec '{program}' malloc --size 1000000000"
+    done = subprocess.run(
+        ["sh", "-c", command], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr == "equipoise-workload: malloc: no memory for 1000000000 bytes\n"
+
+
+def test_the_cost_of_a_pair_is_reported_as_a_metric(native_folder: Path, tmp_path: Path) -> None:
+    door = tmp_path / "metrics"
+    for _ in range(2):
+        done = subprocess.run(
+            [native_folder / "equipoise-workload", "malloc", "--count", "10"],
+            env=os.environ | {"EQUIPOISE_METRICS": str(door)},
+            capture_output=True,
+            timeout=60,
+            check=True,
+        )
+        assert done.stdout == b""
+    lines = [json.loads(line) for line in door.read_text().splitlines()]
+    assert len(lines) == 2
+    for line in lines:
+        assert line.pop("value") > 0
+        assert line == {"metric": "ns_per_pair", "unit": "ns", "better": "lower"}
