@@ -1,0 +1,49 @@
+"""Making very many frozen data fast: half of the time that a large ledger takes to open."""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+Frozen = TypeVar("Frozen")
+
+
+def fast_maker(kind: type[Frozen]) -> Callable[..., Frozen]:
+    """Give a function that makes a ``kind`` from all of its fields, by position.
+
+    A frozen dataclass sets each field through `object.__setattr__`. An unfrozen twin with
+    the same slots is filled at the speed of an ordinary class and then becomes the real
+    thing.
+
+    Parameters
+    ----------
+    kind
+        A frozen dataclass with slots, without a ``__post_init__``.
+    """
+    names = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
+    twin = dataclasses.make_dataclass(f"Unfrozen{kind.__name__}", names, slots=True)
+
+    def make(*values: Any) -> Frozen:
+        made = twin(*values)
+        made.__class__ = kind
+        return made  # type: ignore[no-any-return]
+
+    return make
+
+
+@contextmanager
+def collector_at_rest() -> Iterator[None]:
+    """Let Python's cycle collector rest in the block, which makes much and drops nothing.
+
+    It would walk all that was made again and again, and find nothing to collect.
+    """
+    was_at_work = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_at_work:
+            gc.enable()

@@ -1,0 +1,120 @@
+"""What SQLite and the disk complain of, said in our words: what, where and the mend."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from equipoise.model.errors import UnusableInput
+
+OTHER_LEDGER = "Name another ledger with --ledger FILE."
+_TRIALS_ARE_SAFE = "The trials recorded so far are in it."
+_NO_ROOM_BYTES = 64 * 1024
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn what goes wrong with the file inside the block into `UnusableInput`.
+
+    A `sqlite3.ProgrammingError` or `sqlite3.InterfaceError` is ours, not the file's, and
+    passes through.
+    """
+    try:
+        yield
+    except (sqlite3.ProgrammingError, sqlite3.InterfaceError):
+        raise
+    except sqlite3.Error as error:
+        raise explanation(path, error) from error
+    except OSError as error:
+        raise UnusableInput(
+            f"the ledger {path} cannot be used: {(error.strerror or str(error)).lower()}",
+            mend=OTHER_LEDGER,
+        ) from error
+
+
+def explanation(path: Path, error: sqlite3.Error) -> UnusableInput:
+    """Say what an error of SQLite means for the ledger at ``path``."""
+    code = primary_code(error)
+    if code == sqlite3.SQLITE_IOERR and _has_no_room(path):
+        code = sqlite3.SQLITE_FULL
+    match code:
+        case sqlite3.SQLITE_NOTADB:
+            return not_a_ledger(path, "it is not an SQLite database")
+        case sqlite3.SQLITE_CORRUPT:
+            return damaged(path, str(error))
+        case sqlite3.SQLITE_FULL:
+            return UnusableInput(
+                f"the ledger {path} cannot grow: no space is left on its disk",
+                mend=f"Make room there, or name another ledger with --ledger FILE. "
+                f"{_TRIALS_ARE_SAFE}",
+            )
+        case sqlite3.SQLITE_IOERR:
+            return UnusableInput(
+                f"the ledger {path} cannot be used: the disk or a limit on the size of "
+                f"files stopped it ({error})",
+                mend=f"Check the disk and `ulimit -f`, or name another ledger with "
+                f"--ledger FILE. {_TRIALS_ARE_SAFE}",
+            )
+        case sqlite3.SQLITE_READONLY:
+            return UnusableInput(
+                f"the ledger {path} cannot be written: the file, its folder or its disk "
+                "is read-only",
+                mend=f"Make the file and its folder writable. Or: {OTHER_LEDGER}",
+            )
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return UnusableInput(
+                f"the ledger {path} is locked by another process",
+                mend=f"Wait until that process ends, or end it. Or: {OTHER_LEDGER}",
+            )
+        case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM | sqlite3.SQLITE_AUTH:
+            return UnusableInput(
+                f"the ledger {path} cannot be opened: {_why_not_opened(path)}", mend=OTHER_LEDGER
+            )
+        case sqlite3.SQLITE_CONSTRAINT:
+            return UnusableInput(
+                f"the ledger {path} refuses what was to be recorded: {error}",
+                mend="This is a defect of Equipoise; please report it with this line.",
+            )
+    return UnusableInput(f"the ledger {path} cannot be used: {error}", mend=OTHER_LEDGER)
+
+
+def not_a_ledger(path: Path, why: str) -> UnusableInput:
+    """The file is something else."""
+    return UnusableInput(
+        f"{path} is not a ledger of Equipoise: {why}",
+        mend=OTHER_LEDGER,
+    )
+
+
+def damaged(path: Path, why: str) -> UnusableInput:
+    """The file was a ledger once."""
+    return UnusableInput(
+        f"the ledger {path} is damaged: {why}",
+        mend=f"Restore it from a copy, or save what is left with `sqlite3 {path} .recover`. "
+        f"Or: {OTHER_LEDGER}",
+    )
+
+
+def primary_code(error: sqlite3.Error) -> int:
+    """SQLite's primary result code, the low byte of the extended one; -1 if there is none."""
+    extended: int = getattr(error, "sqlite_errorcode", -1)
+    return extended if extended < 0 else extended & 0xFF
+
+
+def _has_no_room(path: Path) -> bool:
+    try:
+        disk = os.statvfs(path.parent)
+    except OSError:
+        return False
+    return disk.f_bavail * disk.f_frsize < _NO_ROOM_BYTES
+
+
+def _why_not_opened(path: Path) -> str:
+    if path.exists() and not os.access(path, os.R_OK):
+        return "permission denied"
+    if not os.access(path.parent, os.W_OK):
+        return f"its folder {path.parent} is not writable"
+    return "the system refused"

@@ -1,0 +1,204 @@
+"""Opening a ledger: what kind of file it is, and that nothing is written by a look."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from pathlib import Path
+
+from equipoise.ledger.faults import (
+    OTHER_LEDGER,
+    damaged,
+    explained,
+    not_a_ledger,
+    primary_code,
+)
+from equipoise.ledger.schema import APPLICATION_ID, VERSION, bring_up_to_date, version_of
+from equipoise.ledger.store import Ledger
+from equipoise.model.errors import UnusableInput
+
+OWN_FOLDER = ".equipoise"
+_PATIENCE_S = 10.0
+_PAGES_BEFORE_CHECKPOINT = 4096
+_CANNOT_MAKE_WAL_FILES = (
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_IOERR,
+)
+
+
+def open_for_writing(path: str | os.PathLike[str], *, durable: bool) -> Ledger:
+    """Open the ledger at ``path`` to record a campaign; make it if there is none.
+
+    Parameters
+    ----------
+    path
+        The file. A missing folder is made; one named ``.equipoise`` gets a
+        ``.gitignore``, so that no measurement is committed by accident.
+    durable
+        Every trial survives the loss of power, at the price of waiting for the disk;
+        without it every trial survives the death of the tool.
+
+    Raises
+    ------
+    UnusableInput
+        If the file is not a ledger, is from a newer version, is damaged, locked or
+        read-only, or if the disk is full.
+    """
+    file = Path(path).absolute()
+    with explained(file):
+        _refuse_what_is_no_file(file)
+        _make_folder(file.parent)
+        connection = _connect(file, "mode=rwc")
+        try:
+            _refuse_foreign(connection, file)
+            _use_write_ahead_log(connection)
+            connection.execute(f"PRAGMA wal_autocheckpoint = {_PAGES_BEFORE_CHECKPOINT}")
+            connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            connection.execute("PRAGMA foreign_keys = ON")
+            if version_of(connection) < VERSION:
+                bring_up_to_date(connection)
+            else:
+                _refuse_what_cannot_be_written(connection)
+        except BaseException:
+            connection.close()
+            raise
+    return Ledger(connection, file)
+
+
+def open_for_reading(path: str | os.PathLike[str]) -> Ledger:
+    """Open the ledger at ``path`` to read it, also while another process writes to it.
+
+    Nothing is made or changed. A file of an older version is brought up to date in memory.
+
+    Raises
+    ------
+    UnusableInput
+        If there is no ledger, if it is not one, is from a newer version, or is damaged.
+    """
+    file = Path(path).absolute()
+    with explained(file):
+        _refuse_what_is_no_file(file)
+        if not file.exists():
+            raise UnusableInput(
+                f"no ledger at {file}", mend="Run `equipoise compare` first, or give --ledger FILE."
+            )
+        connection = _connect_to_read(file)
+        try:
+            _refuse_foreign(connection, file)
+            if version_of(connection) == 0:
+                raise not_a_ledger(file, "it is empty")
+            if version_of(connection) < VERSION:
+                connection = _updated_copy(connection)
+        except BaseException:
+            connection.close()
+            raise
+    return Ledger(connection, file)
+
+
+def _connect(file: Path, how: str) -> sqlite3.Connection:
+    return sqlite3.connect(
+        f"{file.as_uri()}?{how}", uri=True, isolation_level=None, timeout=_PATIENCE_S
+    )
+
+
+def _connect_to_read(file: Path) -> sqlite3.Connection:
+    connection = _connect(file, "mode=ro")
+    try:
+        version_of(connection)
+    except sqlite3.OperationalError as error:
+        connection.close()
+        if primary_code(error) not in _CANNOT_MAKE_WAL_FILES:
+            raise
+        return _connect_without_log(file)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _connect_without_log(file: Path) -> sqlite3.Connection:
+    """Read a file beside which no write-ahead log can be made, as on a read-only disk.
+
+    A log that is already there holds trials that are not in the file yet; to read past it
+    would lose them silently.
+    """
+    log = file.with_name(f"{file.name}-wal")
+    if log.exists() and log.stat().st_size > 0:
+        raise UnusableInput(
+            f"the ledger {file} cannot be read where it is: its last trials are in {log.name} "
+            "and its folder is not writable",
+            mend=f"Copy {file.name} and {log.name} to a writable folder and name the copy "
+            "with --ledger FILE.",
+        )
+    return _connect(file, "mode=ro&immutable=1")
+
+
+def _updated_copy(connection: sqlite3.Connection) -> sqlite3.Connection:
+    copy = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        connection.backup(copy)
+        bring_up_to_date(copy)
+    except BaseException:
+        copy.close()
+        raise
+    connection.close()
+    return copy
+
+
+def _refuse_what_is_no_file(file: Path) -> None:
+    if file.is_dir():
+        raise not_a_ledger(file, "it is a folder")
+    if file.exists() and not file.is_file():
+        raise not_a_ledger(file, "it is not a regular file")
+
+
+def _refuse_foreign(connection: sqlite3.Connection, file: Path) -> None:
+    application_id = connection.execute("PRAGMA application_id").fetchone()[0]
+    version = version_of(connection)
+    things = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+    if application_id != APPLICATION_ID:
+        if application_id == version == things == 0:
+            return
+        raise not_a_ledger(file, "it is the SQLite database of another program")
+    if version > VERSION:
+        raise UnusableInput(
+            f"the ledger {file} is from a newer version of Equipoise (its format is {version}, "
+            f"this one knows up to {VERSION})",
+            mend=f"Update Equipoise. Or: {OTHER_LEDGER}",
+        )
+    if version < 1 or things == 0:
+        raise damaged(file, "its tables are missing")
+
+
+def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
+    """Switch to the log that lets one process write while others read.
+
+    SQLite does not wait for other processes here, so two that make a ledger at the same
+    moment have to take turns by themselves.
+    """
+    deadline = time.monotonic() + _PATIENCE_S
+    while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if primary_code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+        time.sleep(0.01)
+
+
+def _refuse_what_cannot_be_written(connection: sqlite3.Connection) -> None:
+    """Find a read-only or locked ledger now, not at the end of the first trial."""
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute("ROLLBACK")
+
+
+def _make_folder(folder: Path) -> None:
+    if folder.is_dir():
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    if folder.name == OWN_FOLDER:
+        (folder / ".gitignore").write_text("*\n")

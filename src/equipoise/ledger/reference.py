@@ -1,0 +1,66 @@
+"""Finding the run that a user means."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from equipoise.model.errors import UnusableInput
+
+LAST = "last"
+_SHOWN = 5
+_ABOVE_EVERY_ID = "\uffff"
+
+
+def find_run(connection: sqlite3.Connection, path: Path, reference: str) -> int:
+    """Give the number of the run that ``reference`` names.
+
+    Parameters
+    ----------
+    reference
+        An id, the beginning of one that fits no other, or ``last``.
+
+    Raises
+    ------
+    UnusableInput
+        If there is no run yet, or if none or several fit; it names those that there are.
+    """
+    if reference == LAST:
+        newest = connection.execute("SELECT max(number) FROM run").fetchone()[0]
+        if newest is None:
+            raise _no_runs(path)
+        return int(newest)
+    safe = reference.encode("utf-8", "replace").decode("utf-8")
+    fitting = connection.execute(
+        "SELECT number, id FROM run WHERE id >= ? AND id < ? ORDER BY number",
+        (safe, safe + _ABOVE_EVERY_ID),
+    ).fetchall()
+    exact = [number for number, identifier in fitting if identifier == reference]
+    if len(fitting) == 1 or exact:
+        return int(exact[0] if exact else fitting[0][0])
+    if fitting:
+        identifiers = [identifier for _, identifier in fitting]
+        raise UnusableInput(
+            f"{len(fitting)} runs in {path} begin with {reference!r}: {_some_of(identifiers)}",
+            mend="Give more of the id.",
+        )
+    everything = connection.execute("SELECT id FROM run ORDER BY number").fetchall()
+    if not everything:
+        raise _no_runs(path)
+    raise UnusableInput(
+        f"no run {reference!r} in {path}; it holds {_some_of([row[0] for row in everything])}",
+        mend="Give the id of a run or the beginning of one, or `last`; "
+        "`equipoise list runs` shows them all.",
+    )
+
+
+def _no_runs(path: Path) -> UnusableInput:
+    return UnusableInput(
+        f"the ledger {path} holds no run yet", mend="Run `equipoise compare` first."
+    )
+
+
+def _some_of(identifiers: list[str]) -> str:
+    newest = ", ".join(identifiers[-_SHOWN:])
+    older = len(identifiers) - _SHOWN
+    return newest if older <= 0 else f"{newest} and {older} older"

@@ -1,0 +1,211 @@
+"""Between the frozen data and the rows of the ledger."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from equipoise.ledger.bulk import fast_maker
+from equipoise.ledger.text import from_text, mapping_to_text, storable
+from equipoise.model.plan import Plan
+from equipoise.model.trial import Accounting, Draw, Sample, Trial
+
+_TRIAL_COLUMNS = (
+    "phase, block, position, condition, started_at, wall_s, user_s, sys_s, max_rss_bytes, "
+    "minor_faults, major_faults, voluntary_switches, involuntary_switches, block_reads, "
+    "block_writes, output_bytes, unknown, exit, failure, timed_out, washout, error_tail, covariates"
+)
+INSERT_TRIAL = (
+    f"INSERT INTO trial (run, {_TRIAL_COLUMNS}) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+SELECT_TRIALS = f"SELECT number, {_TRIAL_COLUMNS} FROM trial WHERE run = ? ORDER BY number"
+INSERT_SAMPLE = (
+    "INSERT INTO sample (trial, place, metric, value, iteration, unit, better) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?)"
+)
+SELECT_SAMPLES = (
+    "SELECT sample.trial, metric, value, iteration, unit, better "
+    "FROM trial JOIN sample ON sample.trial = trial.number "
+    "WHERE trial.run = ? ORDER BY sample.trial, place"
+)
+INSERT_DRAW = (
+    "INSERT INTO draw (run, phase, block, conditions, padding_bytes) VALUES (?, ?, ?, ?, ?)"
+)
+SELECT_DRAWS = (
+    "SELECT phase, block, conditions, padding_bytes FROM draw WHERE run = ? ORDER BY number"
+)
+
+_make_accounting = fast_maker(Accounting)
+_make_draw = fast_maker(Draw)
+_make_sample = fast_maker(Sample)
+_make_trial = fast_maker(Trial)
+
+
+def trial_row(run: int, trial: Trial) -> tuple[Any, ...]:
+    """One row of ``trial``; what is rarely filled is NULL while it is empty.
+
+    A time that is not a number is no measurement: SQLite keeps it as NULL, unknown.
+    """
+    accounting = trial.accounting
+    return (
+        run,
+        trial.phase,
+        trial.block,
+        trial.position,
+        trial.condition,
+        float(trial.started_at),
+        _real(accounting.wall_s),
+        _real(accounting.user_s),
+        _real(accounting.sys_s),
+        accounting.max_rss_bytes,
+        accounting.minor_faults,
+        accounting.major_faults,
+        accounting.voluntary_switches,
+        accounting.involuntary_switches,
+        accounting.block_reads,
+        accounting.block_writes,
+        accounting.output_bytes,
+        mapping_to_text(accounting.unknown),
+        trial.exit,
+        _optional_text(trial.failure),
+        trial.timed_out,
+        trial.washout,
+        storable(trial.error_tail) if trial.error_tail else None,
+        mapping_to_text(trial.covariates),
+    )
+
+
+def sample_rows(trial: int, samples: Iterable[Sample]) -> Iterable[tuple[Any, ...]]:
+    """The rows of ``sample``, in the order in which the workload wrote them."""
+    for place, sample in enumerate(samples):
+        yield (
+            trial,
+            place,
+            storable(sample.metric),
+            float(sample.value),
+            sample.iteration,
+            _optional_text(sample.unit),
+            sample.better,
+        )
+
+
+def draw_row(run: int, draw: Draw) -> tuple[Any, ...]:
+    """One row of ``draw``."""
+    order = ",".join(str(condition) for condition in draw.order)
+    return (run, draw.phase, draw.block, f"[{order}]", draw.padding_bytes)
+
+
+def draws_from(rows: Iterable[tuple[Any, ...]]) -> tuple[Draw, ...]:
+    """Turn the rows of `SELECT_DRAWS` back into draws."""
+    orders: dict[str, tuple[int, ...]] = {}
+    draws: list[Draw] = []
+    for phase, block, conditions, padding in rows:
+        if conditions not in orders:
+            orders[conditions] = tuple(from_text(conditions))
+        draws.append(_make_draw(phase, block, orders[conditions], padding))
+    return tuple(draws)
+
+
+def samples_from(rows: Iterable[tuple[Any, ...]]) -> dict[int, tuple[Sample, ...]]:
+    """Gather the rows of `SELECT_SAMPLES` by the number of their trial."""
+    gathered: dict[int, list[Sample]] = {}
+    for trial, metric, value, iteration, unit, better in rows:
+        known = float("nan") if value is None else value
+        sample = _make_sample(metric, known, iteration, unit, better)
+        gathered.setdefault(trial, []).append(sample)
+    return {trial: tuple(samples) for trial, samples in gathered.items()}
+
+
+def trials_from(
+    rows: sqlite3.Cursor, samples: Mapping[int, tuple[Sample, ...]]
+) -> tuple[Trial, ...]:
+    """Turn the rows of `SELECT_TRIALS` back into trials.
+
+    Unpacked by hand into one call: a ledger of 100,000 trials has to open at once.
+    What a machine cannot read is the same at every trial, so those reasons are decoded once.
+    """
+    reasons = _Reasons()
+    return tuple(
+        [
+            _make_trial(
+                phase,
+                block,
+                position,
+                condition,
+                started_at,
+                _make_accounting(
+                    wall_s,
+                    user_s,
+                    sys_s,
+                    max_rss_bytes,
+                    minor_faults,
+                    major_faults,
+                    voluntary_switches,
+                    involuntary_switches,
+                    block_reads,
+                    block_writes,
+                    output_bytes,
+                    {} if unknown is None else reasons[unknown].copy(),
+                ),
+                exit_status,
+                failure,
+                timed_out == 1,
+                washout == 1,
+                "" if error_tail is None else error_tail,
+                {} if covariates is None else from_text(covariates),
+                samples.get(number, ()),
+            )
+            for (
+                number,
+                phase,
+                block,
+                position,
+                condition,
+                started_at,
+                wall_s,
+                user_s,
+                sys_s,
+                max_rss_bytes,
+                minor_faults,
+                major_faults,
+                voluntary_switches,
+                involuntary_switches,
+                block_reads,
+                block_writes,
+                output_bytes,
+                unknown,
+                exit_status,
+                failure,
+                timed_out,
+                washout,
+                error_tail,
+                covariates,
+            ) in rows
+        ]
+    )
+
+
+class _Reasons(dict[str, dict[str, str]]):
+    """The decoded reasons by their JSON."""
+
+    def __missing__(self, text: str) -> dict[str, str]:
+        decoded: dict[str, str] = from_text(text)
+        self[text] = decoded
+        return decoded
+
+
+def plan_from(text: str) -> Plan:
+    """Turn the JSON of a plan back into a plan."""
+    return msgspec.convert(from_text(text), Plan)
+
+
+def _real(value: float | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def _optional_text(value: str | None) -> str | None:
+    return None if value is None else storable(value)

@@ -1,0 +1,181 @@
+"""The tables of the ledger, and the steps that bring an older file up to date.
+
+A step is a tuple of SQL statements; step ``n`` (from 0) turns a file of version ``n`` into
+one of version ``n + 1``. A published step is never edited: a change is a new step.
+A step that must touch existing rows drops the append-only triggers and makes them again.
+
+Floats stand in columns without a type: SQLite keeps whole numbers of a REAL column as
+integers and so loses the sign of -0.0.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+APPLICATION_ID = 0x45515053
+"""``EQPS``, in the header of the file."""
+
+Step = tuple[str, ...]
+
+_TABLES: tuple[tuple[str, str], ...] = (
+    (
+        "environment",
+        """CREATE TABLE environment (
+            digest BLOB PRIMARY KEY NOT NULL,
+            document TEXT NOT NULL
+        ) WITHOUT ROWID""",
+    ),
+    (
+        "run",
+        """CREATE TABLE run (
+            number INTEGER PRIMARY KEY,
+            id TEXT NOT NULL UNIQUE,
+            study TEXT NOT NULL,
+            names TEXT NOT NULL,
+            commands_digest BLOB NOT NULL,
+            plan TEXT NOT NULL,
+            started_at NOT NULL CHECK (typeof(started_at) = 'real')
+        )""",
+    ),
+    (
+        "sitting",
+        """CREATE TABLE sitting (
+            run INTEGER NOT NULL REFERENCES run (number),
+            number INTEGER NOT NULL,
+            environment BLOB NOT NULL REFERENCES environment (digest),
+            started_at NOT NULL CHECK (typeof(started_at) = 'real'),
+            PRIMARY KEY (run, number)
+        ) WITHOUT ROWID""",
+    ),
+    (
+        "sitting_end",
+        """CREATE TABLE sitting_end (
+            run INTEGER NOT NULL,
+            sitting INTEGER NOT NULL,
+            ended_at NOT NULL CHECK (typeof(ended_at) = 'real'),
+            stopped_because TEXT NOT NULL,
+            PRIMARY KEY (run, sitting),
+            FOREIGN KEY (run, sitting) REFERENCES sitting (run, number)
+        ) WITHOUT ROWID""",
+    ),
+    (
+        "draw",
+        """CREATE TABLE draw (
+            number INTEGER PRIMARY KEY,
+            run INTEGER NOT NULL REFERENCES run (number),
+            phase TEXT NOT NULL CHECK (phase IN ('warmup', 'measured')),
+            block INTEGER NOT NULL,
+            conditions TEXT NOT NULL,
+            padding_bytes INTEGER NOT NULL,
+            UNIQUE (run, phase, block)
+        )""",
+    ),
+    (
+        "trial",
+        """CREATE TABLE trial (
+            number INTEGER PRIMARY KEY,
+            run INTEGER NOT NULL,
+            phase TEXT NOT NULL,
+            block INTEGER NOT NULL,
+            position INTEGER NOT NULL,
+            condition INTEGER NOT NULL,
+            started_at NOT NULL CHECK (typeof(started_at) = 'real'),
+            wall_s CHECK (typeof(wall_s) IN ('real', 'null')),
+            user_s CHECK (typeof(user_s) IN ('real', 'null')),
+            sys_s CHECK (typeof(sys_s) IN ('real', 'null')),
+            max_rss_bytes INTEGER,
+            minor_faults INTEGER,
+            major_faults INTEGER,
+            voluntary_switches INTEGER,
+            involuntary_switches INTEGER,
+            block_reads INTEGER,
+            block_writes INTEGER,
+            output_bytes INTEGER,
+            unknown TEXT,
+            exit INTEGER,
+            failure TEXT,
+            timed_out INTEGER NOT NULL,
+            washout INTEGER NOT NULL,
+            error_tail TEXT,
+            covariates TEXT,
+            FOREIGN KEY (run, phase, block) REFERENCES draw (run, phase, block)
+        )""",
+    ),
+    (
+        "sample",
+        """CREATE TABLE sample (
+            trial INTEGER NOT NULL REFERENCES trial (number),
+            place INTEGER NOT NULL,
+            metric TEXT NOT NULL,
+            value CHECK (typeof(value) IN ('real', 'null')),
+            iteration INTEGER,
+            unit TEXT,
+            better TEXT NOT NULL CHECK (better IN ('lower', 'higher')),
+            PRIMARY KEY (trial, place)
+        ) WITHOUT ROWID""",
+    ),
+    (
+        "notice",
+        """CREATE TABLE notice (
+            number INTEGER PRIMARY KEY,
+            run INTEGER NOT NULL REFERENCES run (number),
+            code TEXT NOT NULL,
+            words TEXT NOT NULL,
+            mend TEXT NOT NULL
+        )""",
+    ),
+)
+
+_INDICES: Step = (
+    "CREATE INDEX run_by_commands ON run (commands_digest)",
+    "CREATE INDEX trial_by_run ON trial (run)",
+    "CREATE INDEX notice_by_run ON notice (run)",
+)
+
+
+def _refusals(table: str) -> Step:
+    return tuple(
+        f"CREATE TRIGGER {table}_refuses_{action.lower()} BEFORE {action} ON {table} "
+        f"BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: no {action} on {table}'); END"
+        for action in ("UPDATE", "DELETE")
+    )
+
+
+STEPS: tuple[Step, ...] = (
+    (
+        *(statement for _, statement in _TABLES),
+        *_INDICES,
+        *(trigger for table, _ in _TABLES for trigger in _refusals(table)),
+    ),
+)
+
+VERSION = len(STEPS)
+"""The version of the files that this Equipoise writes."""
+
+
+def version_of(connection: sqlite3.Connection) -> int:
+    """The version that the file says it is of; 0 for a new file."""
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def bring_up_to_date(connection: sqlite3.Connection, steps: Sequence[Step] = STEPS) -> None:
+    """Apply the steps that the file lacks, all or none; safe if two processes do it at once.
+
+    Raises
+    ------
+    sqlite3.Error
+        If the file cannot be written.
+    """
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for step in steps[version_of(connection) :]:
+            for statement in step:
+                connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {len(steps)}")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise

@@ -1,0 +1,272 @@
+"""The ledger itself: what can be recorded and what can be read again."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from equipoise.ledger import rows
+from equipoise.ledger.bulk import collector_at_rest
+from equipoise.ledger.faults import damaged, explained
+from equipoise.ledger.reference import LAST, find_run
+from equipoise.ledger.run_id import new_run_id
+from equipoise.ledger.text import (
+    digest_of_commands,
+    digest_of_text,
+    from_text,
+    storable,
+    to_text,
+)
+from equipoise.model.errors import UnusableInput
+from equipoise.model.plan import Plan
+from equipoise.model.record import Notice, RunRecord, RunSummary, Sitting
+from equipoise.model.trial import Draw, Trial
+
+FIRST_SITTING = 1
+"""The number of the sitting that `Ledger.begin_run` opens."""
+
+_SELECT_SUMMARIES = """
+    SELECT id, study, names, started_at,
+        (SELECT count(*) FROM trial WHERE trial.run = run.number),
+        (SELECT stopped_because
+            FROM sitting LEFT JOIN sitting_end
+                ON sitting_end.run = sitting.run AND sitting_end.sitting = sitting.number
+            WHERE sitting.run = run.number ORDER BY sitting.number DESC LIMIT 1)
+    FROM run
+"""
+_SELECT_SITTINGS = """
+    SELECT sitting.started_at, document, ended_at, stopped_because
+    FROM sitting JOIN environment ON environment.digest = sitting.environment
+        LEFT JOIN sitting_end
+            ON sitting_end.run = sitting.run AND sitting_end.sitting = sitting.number
+    WHERE sitting.run = ? ORDER BY sitting.number
+"""
+
+
+class Ledger:
+    """An open ledger; a context manager that closes it.
+
+    Made by `equipoise.ledger.open_for_writing` and `equipoise.ledger.open_for_reading`.
+    What is recorded is committed when the call returns, and nothing recorded is ever
+    changed. Every method raises `UnusableInput` for a full, failing, read-only, locked or
+    damaged file.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        self._connection = connection
+        self._numbers: dict[str, int] = {}
+        self.path = path
+        """The file, absolute."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; the last one to close it folds the log into it."""
+        with explained(self.path):
+            self._connection.close()
+
+    def begin_run(self, plan: Plan, environment: dict[str, Any], started_at: float) -> str:
+        """Record a plan and open its first sitting, whose number is `FIRST_SITTING`.
+
+        Returns
+        -------
+        str
+            The run's id, such as ``20261120-113005-4f2a``.
+        """
+        with self._writing():
+            identifier = self._unused_id(started_at)
+            number = self._connection.execute(
+                "INSERT INTO run (id, study, names, commands_digest, plan, started_at) "
+                "VALUES (?, ?, ?, ?, ?, ?)",
+                (
+                    identifier,
+                    storable(plan.study),
+                    to_text([condition.name for condition in plan.conditions]),
+                    digest_of_commands(plan),
+                    to_text(plan),
+                    float(started_at),
+                ),
+            ).lastrowid
+            assert number is not None
+            self._insert_sitting(number, FIRST_SITTING, environment, started_at)
+        self._numbers[identifier] = number
+        return identifier
+
+    def begin_sitting(self, run_id: str, environment: dict[str, Any], started_at: float) -> int:
+        """Record that a run is resumed; gives the number of the new sitting."""
+        run = self._number_of(run_id)
+        with self._writing():
+            latest: int = self._connection.execute(
+                "SELECT max(number) FROM sitting WHERE run = ?", (run,)
+            ).fetchone()[0]
+            self._insert_sitting(run, latest + 1, environment, started_at)
+        return latest + 1
+
+    def end_sitting(self, run_id: str, sitting: int, ended_at: float, stopped_because: str) -> None:
+        """Record that a sitting ended, and why; a sitting ends once."""
+        self._record(
+            "INSERT INTO sitting_end (run, sitting, ended_at, stopped_because) VALUES (?, ?, ?, ?)",
+            (self._number_of(run_id), sitting, float(ended_at), storable(stopped_because)),
+        )
+
+    def record_draw(self, run_id: str, draw: Draw) -> None:
+        """Record the order of a block, before its first trial starts; once for each block."""
+        self._record(rows.INSERT_DRAW, rows.draw_row(self._number_of(run_id), draw))
+
+    def record_trial(self, run_id: str, trial: Trial) -> None:
+        """Record a finished trial with its samples; its block's draw has to be here."""
+        row = rows.trial_row(self._number_of(run_id), trial)
+        with self._writing():
+            number = self._connection.execute(rows.INSERT_TRIAL, row).lastrowid
+            assert number is not None
+            if trial.samples:
+                self._connection.executemany(
+                    rows.INSERT_SAMPLE, rows.sample_rows(number, trial.samples)
+                )
+
+    def record_notice(self, run_id: str, notice: Notice) -> None:
+        """Record a warning."""
+        words = (storable(text) for text in (notice.code, notice.words, notice.mend))
+        self._record(
+            "INSERT INTO notice (run, code, words, mend) VALUES (?, ?, ?, ?)",
+            (self._number_of(run_id), *words),
+        )
+
+    def read_run(self, reference: str = LAST) -> RunRecord:
+        """Read a campaign whole, as it stood at one moment even while it goes on.
+
+        Parameters
+        ----------
+        reference
+            A run's id, the beginning of one that fits no other, or ``last``.
+
+        Raises
+        ------
+        UnusableInput
+            If no run or several fit; it says which there are.
+        """
+        with self._reading(), collector_at_rest():
+            run = find_run(self._connection, self.path, reference)
+            identifier, plan, started_at = self._connection.execute(
+                "SELECT id, plan, started_at FROM run WHERE number = ?", (run,)
+            ).fetchone()
+            select = self._connection.execute
+            samples = rows.samples_from(select(rows.SELECT_SAMPLES, (run,)))
+            return RunRecord(
+                id=identifier,
+                plan=rows.plan_from(plan),
+                started_at=started_at,
+                sittings=tuple(
+                    Sitting(begun, from_text(document), ended, because)
+                    for begun, document, ended, because in select(_SELECT_SITTINGS, (run,))
+                ),
+                draws=rows.draws_from(select(rows.SELECT_DRAWS, (run,))),
+                trials=rows.trials_from(select(rows.SELECT_TRIALS, (run,)), samples),
+                notices=tuple(
+                    Notice(*row)
+                    for row in select(
+                        "SELECT code, words, mend FROM notice WHERE run = ? ORDER BY number",
+                        (run,),
+                    )
+                ),
+            )
+
+    def runs(self) -> list[RunSummary]:
+        """Every campaign in a line, in the order in which they began, the newest last."""
+        return self._summaries("ORDER BY number", ())
+
+    def same_commands(self, campaign: Plan | RunRecord) -> list[RunSummary]:
+        """Earlier campaigns that ran the same commands in the same environments, newest last.
+
+        For a plan, all that are in the ledger; for a recorded run, those that began before
+        it, so that the answer for it never changes.
+        """
+        if isinstance(campaign, Plan):
+            return self._summaries(
+                "WHERE commands_digest = ? ORDER BY number", (digest_of_commands(campaign),)
+            )
+        return self._summaries(
+            "WHERE commands_digest = ? AND number < ? ORDER BY number",
+            (digest_of_commands(campaign.plan), self._number_of(campaign.id)),
+        )
+
+    def _summaries(self, which: str, parameters: tuple[Any, ...]) -> list[RunSummary]:
+        with self._reading():
+            return [
+                RunSummary(identifier, study, tuple(from_text(names)), started_at, trials, because)
+                for identifier, study, names, started_at, trials, because in (
+                    self._connection.execute(f"{_SELECT_SUMMARIES} {which}", parameters)
+                )
+            ]
+
+    def _insert_sitting(
+        self, run: int, number: int, environment: dict[str, Any], started_at: float
+    ) -> None:
+        document = to_text(environment)
+        digest = digest_of_text(document)
+        self._connection.execute(
+            "INSERT INTO environment (digest, document) VALUES (?, ?) ON CONFLICT DO NOTHING",
+            (digest, document),
+        )
+        self._connection.execute(
+            "INSERT INTO sitting (run, number, environment, started_at) VALUES (?, ?, ?, ?)",
+            (run, number, digest, float(started_at)),
+        )
+
+    def _unused_id(self, started_at: float) -> str:
+        while True:
+            identifier = new_run_id(started_at)
+            taken = self._connection.execute("SELECT 1 FROM run WHERE id = ?", (identifier,))
+            if taken.fetchone() is None:
+                return identifier
+
+    def _number_of(self, run_id: str) -> int:
+        if run_id not in self._numbers:
+            with self._reading():
+                self._numbers[run_id] = find_run(self._connection, self.path, run_id)
+        return self._numbers[run_id]
+
+    def _record(self, statement: str, row: tuple[Any, ...]) -> None:
+        with self._writing():
+            self._connection.execute(statement, row)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """One transaction: committed when the block ends, undone if it raises."""
+        with explained(self.path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                # SQLite has undone it by itself where the disk is full.
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """One snapshot: what another process writes meanwhile is not half seen."""
+        with explained(self.path):
+            self._connection.execute("BEGIN")
+            try:
+                yield
+            except UnusableInput:
+                raise
+            except (ValueError, TypeError) as error:
+                raise damaged(self.path, f"a row cannot be read ({error})") from error
+            finally:
+                self._connection.execute("ROLLBACK")
