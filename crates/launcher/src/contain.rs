@@ -1,0 +1,179 @@
+//! Ends every descendant of a trial that it can reach.
+
+use std::fs;
+use std::io;
+use std::ptr;
+use std::thread;
+use std::time::Duration;
+
+use crate::account::End;
+use crate::cgroup::Leaf;
+use crate::clock::{SECOND_NS, monotonic_ns};
+
+/// How long to go on killing what does not die; only what is stuck in the kernel lasts.
+pub const PATIENCE_NS: u64 = 10 * SECOND_NS;
+
+/// Makes orphans of this process's descendants its own children.
+///
+/// # Errors
+/// What `prctl` says.
+pub fn adopt_orphans() -> io::Result<()> {
+    // SAFETY: passes numbers only.
+    if unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) } == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// Kills a child that was not reaped yet, its process group, and its cgroup.
+///
+/// The child, even if it has ended, keeps its number from being given to anybody else.
+pub fn kill_trial(pid: libc::pid_t, leaf: Option<&Leaf>) {
+    kill_with_group(pid, pid);
+    if let Some(leaf) = leaf {
+        // Whatever this misses, the sweep finds as an orphan.
+        drop(leaf.kill());
+    }
+}
+
+/// Kills a child, and its group if that is its own or the trial's: a child may also have
+/// moved into the group of whoever drives the launcher.
+fn kill_with_group(pid: libc::pid_t, trial: libc::pid_t) {
+    // SAFETY: passes numbers only. `pid` is a child that was not reaped, so it and, while it
+    // is a member, its group keep their numbers.
+    unsafe {
+        let group = libc::getpgid(pid);
+        if group == pid || group == trial {
+            libc::kill(-group, libc::SIGKILL);
+        }
+        libc::kill(pid, libc::SIGKILL);
+    }
+}
+
+/// Reaps the orphans that have ended while the trial runs, so that they do not use up the
+/// numbers of processes; leaves the trial itself alone.
+pub fn reap_orphans(trial: libc::pid_t) {
+    loop {
+        let mut found = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
+        let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+        // SAFETY: `found` is valid for writing, and all-zero if nothing was found.
+        let pid = unsafe {
+            if libc::waitid(libc::P_ALL, 0, found.as_mut_ptr(), options) != 0 {
+                return;
+            }
+            found.assume_init().si_pid()
+        };
+        if pid == 0 || pid == trial {
+            return;
+        }
+        // SAFETY: reaps that child; no status is wanted.
+        unsafe { libc::waitpid(pid, ptr::null_mut(), libc::WNOHANG) };
+    }
+}
+
+/// What a sweep found.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Descendants that had to be killed.
+    pub killed: u32,
+    /// Descendants that would not die.
+    pub survivors: Vec<libc::pid_t>,
+}
+
+/// Kills and reaps every descendant that is left, after the trial itself was reaped.
+#[must_use]
+pub fn sweep(trial: libc::pid_t, leaf: Option<&Leaf>) -> Swept {
+    let deadline = monotonic_ns() + PATIENCE_NS;
+    let mut swept = Swept::default();
+    let mut pause = Duration::from_micros(100);
+    loop {
+        let children_left = reap_all(&mut swept.killed);
+        let leaf_busy = leaf.is_some_and(|leaf| leaf.is_populated().unwrap_or(false));
+        if !children_left && !leaf_busy {
+            return swept;
+        }
+        let children = children();
+        if monotonic_ns() > deadline {
+            swept.survivors = children;
+            return swept;
+        }
+        if let Some(leaf) = leaf {
+            // What it misses is killed one by one below.
+            drop(leaf.kill());
+        }
+        for child in children {
+            kill_with_group(child, trial);
+        }
+        thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(10));
+    }
+}
+
+/// Reaps every child that has ended; says whether others are left.
+fn reap_all(killed: &mut u32) -> bool {
+    loop {
+        let mut status = 0;
+        // SAFETY: the status is valid for writing.
+        match unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) } {
+            0 => return true,
+            pid if pid > 0 => {
+                *killed += u32::from(End::of(status) == End::Signal(libc::SIGKILL));
+            }
+            _ => return io::Error::last_os_error().kind() == io::ErrorKind::Interrupted,
+        }
+    }
+}
+
+/// The launcher's children, adopted ones included.
+fn children() -> Vec<libc::pid_t> {
+    let own = std::process::id();
+    fs::read_to_string(format!("/proc/self/task/{own}/children"))
+        .map_or_else(|_| children_by_search(own), |list| numbers(&list).collect())
+}
+
+fn numbers(list: &str) -> impl Iterator<Item = libc::pid_t> {
+    list.split_ascii_whitespace()
+        .filter_map(|number| number.parse().ok())
+}
+
+/// For kernels without `CONFIG_PROC_CHILDREN`.
+fn children_by_search(own: u32) -> Vec<libc::pid_t> {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<libc::pid_t>().ok())
+        .filter(|pid| parent_of(*pid) == Some(own))
+        .collect()
+}
+
+fn parent_of(pid: libc::pid_t) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
+    line.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_knows_its_parent() {
+        let own = libc::pid_t::try_from(std::process::id()).expect("a pid");
+        assert_eq!(parent_of(own), Some(std::os::unix::process::parent_id()));
+    }
+
+    #[test]
+    fn children_are_listed_either_way() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .expect("started");
+        let pid = libc::pid_t::try_from(child.id()).expect("a pid");
+        assert!(children_by_search(std::process::id()).contains(&pid));
+        child.kill().expect("killed");
+        child.wait().expect("reaped");
+    }
+}

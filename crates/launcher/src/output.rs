@@ -1,0 +1,196 @@
+//! Files without a name that take what a trial writes.
+//!
+//! A regular file never blocks its writer. What was written beyond the part that is kept is
+//! given back to the file system while the trial runs, by punching holes: the size of the
+//! file stays the exact count of bytes.
+
+use std::ffi::CStr;
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Holes are punched only for at least so much.
+const WORTH_PUNCHING: u64 = 1 << 20;
+
+/// A file without a name, emptied before each trial.
+pub struct Capture {
+    file: File,
+    punched: u64,
+}
+
+impl Capture {
+    /// Makes one in the first temporary folder that can hold and punch it, or in memory.
+    ///
+    /// # Errors
+    /// If not even memory can hold one.
+    pub fn new() -> io::Result<Self> {
+        let chosen = std::env::var_os("TMPDIR").map(PathBuf::from);
+        let usual = ["/tmp", "/var/tmp", "/dev/shm"].map(PathBuf::from);
+        let file = chosen
+            .into_iter()
+            .filter(|folder| folder.is_absolute())
+            .chain(usual)
+            .find_map(|folder| nameless(&folder).ok().filter(can_punch));
+        let file = match file {
+            Some(file) => file,
+            None => in_memory()?,
+        };
+        Ok(Self { file, punched: 0 })
+    }
+
+    /// Empties it and gives a descriptor of its own to a child.
+    ///
+    /// # Errors
+    /// What emptying or opening it again says.
+    pub fn open_for_child(&mut self) -> io::Result<OwnedFd> {
+        if self.len()? > 0 {
+            self.file.set_len(0)?;
+        }
+        self.punched = 0;
+        let path = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+        let file = File::options().append(true).open(path)?;
+        Ok(file.into())
+    }
+
+    /// Bytes that were written.
+    ///
+    /// # Errors
+    /// What `fstat` says.
+    pub fn len(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    /// Whether nothing was written.
+    ///
+    /// # Errors
+    /// What `fstat` says.
+    pub fn is_empty(&self) -> io::Result<bool> {
+        Ok(self.len()? == 0)
+    }
+
+    /// Gives back the room of all but the last `keep` bytes.
+    ///
+    /// # Errors
+    /// What `fstat` or `fallocate` says.
+    pub fn trim(&mut self, keep: u32) -> io::Result<()> {
+        let end = self.len()?.saturating_sub(keep.into());
+        if end >= self.punched + WORTH_PUNCHING {
+            punch(&self.file, end)?;
+            self.punched = end;
+        }
+        Ok(())
+    }
+
+    /// The last bytes, at most so many.
+    ///
+    /// # Errors
+    /// What reading says.
+    pub fn tail(&self, most: u32) -> io::Result<Vec<u8>> {
+        let length = self.len()?;
+        let start = length.saturating_sub(most.into());
+        let mut bytes = vec![0; usize::try_from(length - start).unwrap_or(usize::MAX)];
+        let mut filled = 0;
+        while filled < bytes.len() {
+            match self
+                .file
+                .read_at(&mut bytes[filled..], start + filled as u64)
+            {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        bytes.truncate(filled);
+        Ok(bytes)
+    }
+}
+
+fn nameless(folder: &Path) -> io::Result<File> {
+    let made = File::options()
+        .read(true)
+        .write(true)
+        .mode(0o600)
+        .custom_flags(libc::O_TMPFILE)
+        .open(folder);
+    made.or_else(|_| named_then_not(folder))
+}
+
+/// For file systems without `O_TMPFILE`.
+fn named_then_not(folder: &Path) -> io::Result<File> {
+    let mut template = folder
+        .join("equipoise-XXXXXX")
+        .as_os_str()
+        .as_bytes()
+        .to_vec();
+    template.push(0);
+    // SAFETY: the template is NUL-terminated, ends in six X and is ours to change.
+    let descriptor = unsafe { libc::mkostemp(template.as_mut_ptr().cast(), libc::O_CLOEXEC) };
+    if descriptor < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: mkostemp returned a new descriptor, and left a NUL-terminated name.
+    unsafe {
+        libc::unlink(template.as_ptr().cast());
+        Ok(File::from_raw_fd(descriptor))
+    }
+}
+
+fn in_memory() -> io::Result<File> {
+    const NAME: &CStr = c"equipoise-capture";
+    // SAFETY: the name is NUL-terminated.
+    let descriptor = unsafe { libc::memfd_create(NAME.as_ptr(), libc::MFD_CLOEXEC) };
+    if descriptor < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: memfd_create returned a new descriptor that nobody else owns.
+    Ok(unsafe { File::from_raw_fd(descriptor) })
+}
+
+fn can_punch(file: &File) -> bool {
+    file.set_len(8192).is_ok() && punch(file, 4096).is_ok() && file.set_len(0).is_ok()
+}
+
+fn punch(file: &File, end: u64) -> io::Result<()> {
+    let length = libc::off_t::try_from(end).map_err(|_| ErrorKind::FileTooLarge)?;
+    let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+    // SAFETY: passes numbers only.
+    if unsafe { libc::fallocate(file.as_raw_fd(), mode, 0, length) } == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::unix::fs::MetadataExt;
+
+    #[test]
+    fn a_flood_is_counted_and_its_room_given_back() {
+        let mut capture = Capture::new().expect("a place for it");
+        let mut writer = File::from(capture.open_for_child().expect("opened"));
+        let flood = vec![b'x'; 5 << 20];
+        writer.write_all(&flood).expect("written");
+        writer.write_all(b"the end").expect("written");
+        capture.trim(4096).expect("trimmed");
+        let kept = capture.file.metadata().expect("readable").blocks() * 512;
+        assert!(kept < 1 << 20, "{kept} bytes are still there");
+        assert_eq!(capture.len().expect("readable"), (5 << 20) + 7);
+        assert_eq!(capture.tail(7).expect("readable"), b"the end");
+    }
+
+    #[test]
+    fn each_trial_finds_it_empty() {
+        let mut capture = Capture::new().expect("a place for it");
+        let mut first = File::from(capture.open_for_child().expect("opened"));
+        first.write_all(b"first").expect("written");
+        capture.open_for_child().expect("opened");
+        assert!(capture.is_empty().expect("readable"));
+    }
+}

@@ -1,0 +1,257 @@
+//! What is said over the pipe: one JSON line asks for a trial, one JSON line reports it.
+//!
+//! Arguments, environment and paths are bytes, not text. They travel as JSON strings in
+//! which each character, U+0000 to U+00FF, stands for the byte of that value, so that every
+//! byte string round-trips and the common ones stay readable.
+
+use std::collections::BTreeMap;
+use std::ffi::{CStr, CString};
+use std::fmt;
+
+use serde::de::{Deserializer, Error, Visitor};
+use serde::{Deserialize, Serialize};
+
+/// A byte string without NUL, as the kernel wants it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bytes(CString);
+
+impl Bytes {
+    /// As the kernel takes it.
+    #[must_use]
+    pub fn as_c_str(&self) -> &CStr {
+        &self.0
+    }
+
+    /// As it is shown in a report.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        text_of(self.0.as_bytes())
+    }
+}
+
+/// The text in which each character stands for one byte.
+#[must_use]
+pub fn text_of(bytes: &[u8]) -> String {
+    bytes.iter().copied().map(char::from).collect()
+}
+
+struct BytesVisitor;
+
+impl Visitor<'_> for BytesVisitor {
+    type Value = Bytes;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a string of characters up to U+00FF, one for each byte, without NUL")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Bytes, E> {
+        let bytes = text
+            .chars()
+            .map(u8::try_from)
+            .collect::<Result<Vec<u8>, _>>()
+            .map_err(|_| E::custom("a character above U+00FF stands for no byte"))?;
+        CString::new(bytes)
+            .map(Bytes)
+            .map_err(|_| E::custom("a NUL byte cannot be passed to a program"))
+    }
+}
+
+impl<'de> Deserialize<'de> for Bytes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(BytesVisitor)
+    }
+}
+
+/// Where the standard output of the trial goes; never a pipe that it could block on.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Output {
+    /// To `/dev/null`.
+    Discard,
+    /// To the descriptor that the launcher was given with `--inherit-stdout`.
+    Inherit,
+    /// Counted and thrown away.
+    Count,
+    /// Into this file, emptied first.
+    File {
+        /// The file.
+        path: Bytes,
+    },
+}
+
+/// One trial to run.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// The file to execute, if it is not the first argument.
+    pub program: Option<Bytes>,
+    /// The argument vector, at least one.
+    pub argv: Vec<Bytes>,
+    /// The complete environment, each entry `KEY=VALUE`.
+    pub environment: Vec<Bytes>,
+    /// Where it runs.
+    pub working_folder: Bytes,
+    /// The file for its standard input; `/dev/null` without one.
+    pub input: Option<Bytes>,
+    /// Where its standard output goes.
+    pub output: Output,
+    /// After so many seconds every descendant is killed.
+    pub timeout_s: f64,
+    /// So much of the end of its standard error is reported.
+    pub error_cap_bytes: u32,
+}
+
+/// How the descendants of a trial are held together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Containment {
+    /// In a cgroup of its own, and a process group.
+    Cgroup,
+    /// In a process group of its own.
+    ProcessGroup,
+}
+
+/// One trial that was run. What could not be read is null, with its reason in `unknown`.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// The process.
+    pub pid: Option<i32>,
+    /// From just before the start to just after the end was seen, by the monotonic clock.
+    pub wall_ns: Option<u64>,
+    /// Processor time in user mode, of the process and the children it waited for.
+    pub user_s: Option<f64>,
+    /// Processor time in the kernel, likewise.
+    pub sys_s: Option<f64>,
+    /// Peak resident memory of the largest process among them.
+    pub max_rss_bytes: Option<u64>,
+    /// The launcher's own peak, which `max_rss_bytes` is never below.
+    pub floor_rss_bytes: Option<u64>,
+    /// Faults served without I/O.
+    pub minor_faults: Option<u64>,
+    /// Faults served with I/O.
+    pub major_faults: Option<u64>,
+    /// Times it waited.
+    pub voluntary_switches: Option<u64>,
+    /// Times it was preempted.
+    pub involuntary_switches: Option<u64>,
+    /// Reads from storage, in units of 512 bytes.
+    pub block_reads: Option<u64>,
+    /// Writes to storage, in units of 512 bytes.
+    pub block_writes: Option<u64>,
+    /// Exit status, if it exited.
+    pub exit: Option<i32>,
+    /// The signal that ended it, if one did.
+    pub signal: Option<i32>,
+    /// Whether it was killed because its time was up.
+    pub timed_out: bool,
+    /// Why it could not be started (text of bytes).
+    pub could_not_start: Option<String>,
+    /// The error number of that.
+    pub start_errno: Option<i32>,
+    /// The end of its standard error (text of bytes).
+    pub error_tail: String,
+    /// Bytes written to standard error.
+    pub error_bytes: Option<u64>,
+    /// Bytes written to standard output, if they were counted.
+    pub output_bytes: Option<u64>,
+    /// Descendants that were still there after its end and had to be killed.
+    pub left_behind: u32,
+    /// How it was held together.
+    pub containment: Containment,
+    /// The CPU on which it ran last.
+    pub cpu: Option<u32>,
+    /// Whether the kernel killed it or a descendant for want of memory.
+    pub out_of_memory: Option<bool>,
+    /// What is null, or did not work, and why.
+    pub unknown: BTreeMap<&'static str, String>,
+}
+
+/// The fields that say what the trial consumed.
+pub const USAGE_FIELDS: [&str; 10] = [
+    "user_s",
+    "sys_s",
+    "max_rss_bytes",
+    "minor_faults",
+    "major_faults",
+    "voluntary_switches",
+    "involuntary_switches",
+    "block_reads",
+    "block_writes",
+    "cpu",
+];
+
+impl Report {
+    /// A report in which nothing is known yet.
+    #[must_use]
+    pub fn blank(containment: Containment) -> Self {
+        Self {
+            pid: None,
+            wall_ns: None,
+            user_s: None,
+            sys_s: None,
+            max_rss_bytes: None,
+            floor_rss_bytes: None,
+            minor_faults: None,
+            major_faults: None,
+            voluntary_switches: None,
+            involuntary_switches: None,
+            block_reads: None,
+            block_writes: None,
+            exit: None,
+            signal: None,
+            timed_out: false,
+            could_not_start: None,
+            start_errno: None,
+            error_tail: String::new(),
+            error_bytes: None,
+            output_bytes: None,
+            left_behind: 0,
+            containment,
+            cpu: None,
+            out_of_memory: None,
+            unknown: BTreeMap::new(),
+        }
+    }
+
+    /// Says why all that the trial consumed is unknown.
+    pub fn usage_unknown(&mut self, reason: &str) {
+        for field in USAGE_FIELDS {
+            self.unknown.insert(field, reason.to_owned());
+        }
+    }
+}
+
+/// The answer to a line that is no request.
+#[derive(Debug, Serialize)]
+pub struct Refusal {
+    /// What is wrong with it.
+    pub refused: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_character_is_one_byte() {
+        let bytes: Bytes = serde_json::from_str("\"a\u{ff}\u{80}\"").expect("valid");
+        assert_eq!(bytes.as_c_str().to_bytes(), b"a\xff\x80");
+        assert_eq!(bytes.to_text(), "a\u{ff}\u{80}");
+    }
+
+    #[test]
+    fn what_is_no_byte_string_is_refused() {
+        assert!(serde_json::from_str::<Bytes>("\"\u{100}\"").is_err());
+        assert!(serde_json::from_str::<Bytes>("\"a\\u0000b\"").is_err());
+    }
+
+    #[test]
+    fn a_request_names_every_field() {
+        let line = r#"{"argv":["/bin/true"],"environment":["A=1"],"working_folder":"/",
+            "input":null,"output":{"kind":"file","path":"/x"},"timeout_s":1.5,
+            "error_cap_bytes":4096}"#;
+        let request: Request = serde_json::from_str(line).expect("valid");
+        assert_eq!(request.program, None);
+        assert!(matches!(request.output, Output::File { path } if path.to_text() == "/x"));
+    }
+}

@@ -1,0 +1,261 @@
+//! Starts a program: vfork class, no shell, nothing allocated between clone and exec.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::ptr;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use crate::affinity::Cpus;
+use crate::clock::monotonic_ns;
+use crate::clone::{self, Stack};
+use crate::protocol::Bytes;
+use crate::signals;
+
+/// The standard streams of a child.
+pub struct Streams {
+    /// Its standard input.
+    pub input: OwnedFd,
+    /// Its standard output.
+    pub output: OwnedFd,
+    /// Its standard error.
+    pub error: OwnedFd,
+}
+
+/// All that is fixed before the clock is read.
+pub struct Program<'a> {
+    file: &'a CStr,
+    arguments: Vec<*const c_char>,
+    environment: Vec<*const c_char>,
+    working_folder: &'a CStr,
+    streams: &'a Streams,
+    ignored_signals: &'a [libc::c_int],
+    cpus: Option<Cpus>,
+    outcome: Outcome,
+}
+
+/// What a child that shares our memory tells us before it executes.
+struct Outcome {
+    step: AtomicI32,
+    errno: AtomicI32,
+    affinity_errno: AtomicI32,
+}
+
+const STEP_STREAMS: i32 = 1;
+const STEP_FOLDER: i32 = 2;
+const STEP_EXECUTE: i32 = 3;
+
+/// Exit status of a child that could not execute its program; nobody sees it.
+const NOT_EXECUTED: libc::c_int = 127;
+
+/// A program that was started.
+pub struct Started {
+    /// Its number, which is its process group's number too.
+    pub pid: libc::pid_t,
+    /// Readable when all of its threads have ended.
+    pub process: OwnedFd,
+    /// Just before the start, by the monotonic clock.
+    pub at_ns: u64,
+    /// Why it did not get all of its CPUs back, if it did not.
+    pub held_on_one_cpu: Option<io::Error>,
+}
+
+/// Why a program was not started.
+#[derive(Debug)]
+pub struct NotStarted {
+    /// What could not be used.
+    pub thing: Thing,
+    /// What the system said.
+    pub error: io::Error,
+}
+
+/// What a start needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Thing {
+    /// A new process.
+    Process,
+    /// Its standard streams.
+    Streams,
+    /// Its working folder.
+    WorkingFolder,
+    /// The program itself.
+    Program,
+}
+
+impl<'a> Program<'a> {
+    /// Lays out what the kernel will read.
+    #[must_use]
+    pub fn new(
+        file: &'a Bytes,
+        arguments: &'a [Bytes],
+        environment: &'a [Bytes],
+        working_folder: &'a Bytes,
+        streams: &'a Streams,
+    ) -> Self {
+        Self {
+            file: file.as_c_str(),
+            arguments: pointers(arguments),
+            environment: pointers(environment),
+            working_folder: working_folder.as_c_str(),
+            streams,
+            ignored_signals: &[],
+            cpus: None,
+            outcome: Outcome {
+                step: AtomicI32::new(0),
+                errno: AtomicI32::new(0),
+                affinity_errno: AtomicI32::new(0),
+            },
+        }
+    }
+
+    /// These signals act as usual in the child.
+    #[must_use]
+    pub fn resetting(mut self, ignored_signals: &'a [libc::c_int]) -> Self {
+        self.ignored_signals = ignored_signals;
+        self
+    }
+
+    /// The child gets these CPUs just before it executes.
+    #[must_use]
+    pub fn on(mut self, cpus: Option<Cpus>) -> Self {
+        self.cpus = cpus;
+        self
+    }
+
+    /// Starts it, directly in a cgroup if one is given.
+    ///
+    /// # Errors
+    /// What could not be used, and what the system said.
+    pub fn start(
+        &self,
+        stack: &Stack,
+        cgroup: Option<BorrowedFd<'_>>,
+    ) -> Result<Started, NotStarted> {
+        let argument = ptr::from_ref(self).cast_mut().cast::<c_void>();
+        let at_ns = monotonic_ns();
+        // SAFETY: `run` leaves by exec or _exit, allocates nothing, takes no lock and writes
+        // only to the atomics of `outcome`; the parent sleeps until then, so that `self`
+        // outlives its use.
+        let cloned = unsafe { clone::vfork_with(stack, cgroup, run, argument) };
+        let (pid, process) = cloned.map_err(|error| NotStarted {
+            thing: Thing::Process,
+            error,
+        })?;
+        match self.outcome.step.load(Ordering::Relaxed) {
+            0 => Ok(Started {
+                pid,
+                process,
+                at_ns,
+                held_on_one_cpu: match self.outcome.affinity_errno.load(Ordering::Relaxed) {
+                    0 => None,
+                    errno => Some(io::Error::from_raw_os_error(errno)),
+                },
+            }),
+            step => {
+                // SAFETY: reaps a child of ours that has left by _exit; no status is wanted.
+                unsafe { libc::waitpid(pid, ptr::null_mut(), 0) };
+                Err(NotStarted {
+                    thing: match step {
+                        STEP_STREAMS => Thing::Streams,
+                        STEP_FOLDER => Thing::WorkingFolder,
+                        _ => Thing::Program,
+                    },
+                    error: io::Error::from_raw_os_error(self.outcome.errno.load(Ordering::Relaxed)),
+                })
+            }
+        }
+    }
+
+    /// What the child does, sharing our memory while we sleep.
+    fn become_program(&self) -> i32 {
+        // SAFETY: only async-signal-safe calls, on descriptors that the parent keeps open and
+        // on NUL-terminated strings and NULL-terminated arrays that it keeps alive.
+        unsafe {
+            libc::setpgid(0, 0);
+            // If the launcher itself is killed, nobody else could end the trial.
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            if !self.take_streams() {
+                return STEP_STREAMS;
+            }
+            if libc::chdir(self.working_folder.as_ptr()) != 0 {
+                return STEP_FOLDER;
+            }
+            signals::reset(self.ignored_signals);
+            // Last of all: until here parent and child share one CPU that is awake.
+            if let Some(error) = self.cpus.and_then(|cpus| cpus.apply().err()) {
+                let errno = error.raw_os_error().unwrap_or(libc::EINVAL);
+                self.outcome.affinity_errno.store(errno, Ordering::Relaxed);
+            }
+            libc::execve(
+                self.file.as_ptr(),
+                self.arguments.as_ptr(),
+                self.environment.as_ptr(),
+            );
+        }
+        STEP_EXECUTE
+    }
+
+    fn take_streams(&self) -> bool {
+        let streams = [
+            &self.streams.input,
+            &self.streams.output,
+            &self.streams.error,
+        ];
+        (0..).zip(streams).all(|(number, stream)| {
+            // SAFETY: passes numbers only. Every stream is above 2, as the launcher's own
+            // standard streams are open, so dup2 clears close-on-exec.
+            unsafe { libc::dup2(stream.as_raw_fd(), number) == number }
+        })
+    }
+}
+
+extern "C" fn run(argument: *mut c_void) -> libc::c_int {
+    // SAFETY: `argument` is the Program that `start` passed and keeps alive.
+    let program = unsafe { &*argument.cast::<Program<'_>>() };
+    let step = program.become_program();
+    let errno = io::Error::last_os_error().raw_os_error();
+    let outcome = &program.outcome;
+    outcome
+        .errno
+        .store(errno.unwrap_or(libc::EINVAL), Ordering::Relaxed);
+    outcome.step.store(step, Ordering::Relaxed);
+    // SAFETY: leaves at once, without running anything of the parent's.
+    unsafe { libc::_exit(NOT_EXECUTED) }
+}
+
+fn pointers(strings: &[Bytes]) -> Vec<*const c_char> {
+    strings
+        .iter()
+        .map(|string| string.as_c_str().as_ptr())
+        .chain([ptr::null()])
+        .collect()
+}
+
+/// Opens a file for a child's standard input.
+///
+/// # Errors
+/// What `open` says.
+pub fn open_input(path: &CStr) -> io::Result<OwnedFd> {
+    open(path, libc::O_RDONLY)
+}
+
+/// Opens, makes or empties a file for a child's standard output.
+///
+/// # Errors
+/// What `open` says.
+pub fn open_output(path: &CStr) -> io::Result<OwnedFd> {
+    open(path, libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC)
+}
+
+fn open(path: &CStr, flags: libc::c_int) -> io::Result<OwnedFd> {
+    const MODE: libc::c_uint = 0o666;
+    let flags = flags | libc::O_CLOEXEC | libc::O_NOCTTY;
+    // SAFETY: the path is NUL-terminated.
+    let descriptor: RawFd = unsafe { libc::open(path.as_ptr(), flags, MODE) };
+    if descriptor < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: open returned a new descriptor that nobody else owns.
+    Ok(unsafe { File::from_raw_fd(descriptor) }.into())
+}

@@ -1,0 +1,332 @@
+"""The native launcher: starts, times and accounts for one trial at a time.
+
+The launcher is a small program of its own (``crates/launcher``), because the Python process
+must not be in the measurement (rule 4): one launcher serves a whole campaign, over a pipe.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import select
+import signal
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Literal, Protocol, Self
+
+import msgspec
+
+from equipoise.model.errors import EquipoiseError
+from equipoise.model.plan import Output
+from equipoise.model.trial import Accounting
+
+Containment = Literal["auto", "cgroup", "process-group"]
+OnWait = Callable[[], None]
+"""Called about once a second while a trial runs longer than that."""
+
+_WAIT_MS = 1000
+_CHUNK_BYTES = 1 << 16
+_CLOSING_S = 30.0
+"""The launcher itself gives up after 10 s on what cannot be killed, twice at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One trial to run.
+
+    Strings that come from the system may hold any bytes, as ``os.fsdecode`` gives them.
+    """
+
+    argv: tuple[str, ...]
+    """The argument vector; the program is found by the caller, see ``program``."""
+    environment: Mapping[str, str]
+    """The complete environment."""
+    working_folder: str
+    program: str | None = None
+    """The absolute path of the file to execute; by default the first argument is one."""
+    input: str | None = None
+    """A file for standard input, relative to the working folder; by default nothing."""
+    output: Output = Output()
+    """Where standard output goes; a file is emptied first."""
+    timeout_s: float = 600.0
+    """After so many seconds every descendant is killed; positive and finite."""
+    error_cap_bytes: int = 4096
+    """How much of the end of standard error is reported."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One trial that was run, or could not start; what is not known is ``None``."""
+
+    pid: int | None
+    wall_ns: int | None
+    """By the monotonic clock, from just before the start until the end was seen."""
+    user_s: float | None
+    """Of the process and of the children that it waited for, as the other counts."""
+    sys_s: float | None
+    max_rss_bytes: int | None
+    """Of the largest process among them, and at least ``floor_rss_bytes``."""
+    floor_rss_bytes: int | None
+    """The launcher's own peak, which the kernel hands on to each process it starts."""
+    minor_faults: int | None
+    major_faults: int | None
+    voluntary_switches: int | None
+    involuntary_switches: int | None
+    block_reads: int | None
+    """From storage, in units of 512 bytes."""
+    block_writes: int | None
+    exit: int | None
+    """Exit status; ``None`` if it did not start or a signal ended it."""
+    signal: int | None
+    """The signal that ended it, 9 after a timeout."""
+    timed_out: bool
+    could_not_start: str | None
+    """What could not be used and why: "/no/such: No such file or directory"."""
+    start_errno: int | None
+    """The error number of that."""
+    error_tail: str
+    """The end of its standard error."""
+    error_bytes: int | None
+    """All that it wrote to standard error."""
+    output_bytes: int | None
+    """All that it wrote to standard output, if that is counted."""
+    left_behind: int
+    """Descendants that were there after its end and had to be killed."""
+    containment: Literal["cgroup", "process_group"]
+    cpu: int | None
+    """The CPU on which it ran last."""
+    out_of_memory: bool | None
+    """Whether the kernel killed it for want of memory."""
+    unknown: dict[str, str] = field(default_factory=dict)
+    """What is ``None``, or did not work, and why (rule 7)."""
+
+
+class Starter(Protocol):
+    """What runs trials: the launcher, or in tests a scripted clock."""
+
+    def run(self, request: Request, on_wait: OnWait | None = None) -> Report:
+        """Run one trial to its end."""
+        ...
+
+
+class Launcher:
+    """A running launcher; a context manager.
+
+    Parameters
+    ----------
+    program
+        The launcher program.
+    containment
+        How descendants are held together: ``auto`` is what crates/launcher/README.md found
+        best; ``cgroup`` falls back to a process group where no cgroup can be made, and says
+        why under ``unknown["cgroup"]``.
+    inherit_stdout
+        The descriptor that is standard output for trials that inherit it.
+
+    Raises
+    ------
+    EquipoiseError
+        If the launcher cannot be started.
+    """
+
+    def __init__(
+        self, program: Path, *, containment: Containment = "auto", inherit_stdout: int = 1
+    ) -> None:
+        arguments = [str(program), "--containment", containment]
+        try:
+            duplicate = os.dup(inherit_stdout)
+        except OSError:
+            # Closed: the launcher reports it for a trial that inherits it.
+            self._process = _start(arguments, ())
+            return
+        try:
+            arguments += ["--inherit-stdout", str(duplicate)]
+            self._process = _start(arguments, (duplicate,))
+        finally:
+            os.close(duplicate)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def run(self, request: Request, on_wait: OnWait | None = None) -> Report:
+        """Run one trial to its end and report it.
+
+        A program that cannot be started is reported, not raised. Whatever interrupts the
+        wait (Ctrl-C, an error in ``on_wait``) ends the trial with all of its descendants,
+        and the launcher.
+
+        Raises
+        ------
+        EquipoiseError
+            If the launcher refuses the request or has died.
+        """
+        try:
+            self._send(_encode(request))
+            answer = self._receive(on_wait)
+        except BaseException:
+            self.close()
+            raise
+        return _decode(answer)
+
+    def close(self) -> None:
+        """End the launcher, and with it a trial that is running; may be called again."""
+        if not _pipe(self._process.stdin).closed:
+            _pipe(self._process.stdin).close()
+        try:
+            self._process.wait(_CLOSING_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        _pipe(self._process.stdout).close()
+        _pipe(self._process.stderr).close()
+
+    def _send(self, line: bytes) -> None:
+        pipe = _pipe(self._process.stdin)
+        if pipe.closed:
+            raise EquipoiseError(
+                "the launcher is closed", mend="Start a new one for the next campaign."
+            )
+        rest = memoryview(line)
+        try:
+            while rest:
+                rest = rest[os.write(pipe.fileno(), rest) :]
+        except BrokenPipeError:
+            raise self._death() from None
+
+    def _receive(self, on_wait: OnWait | None) -> bytes:
+        descriptor = _pipe(self._process.stdout).fileno()
+        waiting = select.poll()
+        waiting.register(descriptor, select.POLLIN)
+        answer = bytearray()
+        while not answer.endswith(b"\n"):
+            if not waiting.poll(_WAIT_MS):
+                if on_wait is not None:
+                    on_wait()
+                continue
+            chunk = os.read(descriptor, _CHUNK_BYTES)
+            if not chunk:
+                raise self._death()
+            answer += chunk
+        return bytes(answer)
+
+    def _death(self) -> EquipoiseError:
+        # What it says last is a line at most, so that it never blocks on this pipe.
+        said = os.read(_pipe(self._process.stderr).fileno(), _CHUNK_BYTES)
+        status = self._process.wait()
+        how = _signal_name(-status) if status < 0 else f"exit status {status}"
+        words = said.decode("utf-8", "replace").strip()
+        return EquipoiseError(
+            f"the launcher died during a trial ({how}){': ' + words if words else ''}",
+            mend="Finished trials are in the ledger: go on with `equipoise resume`.",
+        )
+
+
+def accounting(report: Report) -> Accounting:
+    """What the launcher measured, as the ledger keeps it; times in seconds."""
+    unknown = {"wall_s" if name == "wall_ns" else name: why for name, why in report.unknown.items()}
+    kept = {entry.name for entry in dataclasses.fields(Accounting)}
+    return Accounting(
+        wall_s=None if report.wall_ns is None else report.wall_ns / 1e9,
+        user_s=report.user_s,
+        sys_s=report.sys_s,
+        max_rss_bytes=report.max_rss_bytes,
+        minor_faults=report.minor_faults,
+        major_faults=report.major_faults,
+        voluntary_switches=report.voluntary_switches,
+        involuntary_switches=report.involuntary_switches,
+        block_reads=report.block_reads,
+        block_writes=report.block_writes,
+        output_bytes=report.output_bytes,
+        unknown={name: why for name, why in unknown.items() if name in kept},
+    )
+
+
+def _start(arguments: list[str], descriptors: tuple[int, ...]) -> subprocess.Popen[bytes]:
+    # Of the caller's environment it needs only this; a preload would make it larger, and
+    # with it every peak of memory that it reports.
+    environment = {name: os.environ[name] for name in ("TMPDIR",) if name in os.environ}
+    try:
+        return subprocess.Popen(
+            arguments,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            env=environment,
+            pass_fds=descriptors,
+        )
+    except OSError as error:
+        raise EquipoiseError(
+            f"the launcher {arguments[0]} cannot be started: {error.strerror}",
+            mend="Build it with `cargo build --release`, or install Equipoise again.",
+        ) from None
+
+
+def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
+    assert pipe is not None, "every standard stream of the launcher is a pipe"
+    return pipe
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return f"signal {number} ({signal.Signals(number).name})"
+    except ValueError:
+        return f"signal {number}"
+
+
+def _encode(request: Request) -> bytes:
+    folder = request.working_folder
+    output: dict[str, str] = {"kind": request.output.kind}
+    if request.output.path is not None:
+        output["path"] = _text(os.path.join(folder, request.output.path))
+    wire = {
+        "program": None if request.program is None else _text(request.program),
+        "argv": [_text(argument) for argument in request.argv],
+        "environment": [_text(f"{name}={value}") for name, value in request.environment.items()],
+        "working_folder": _text(folder),
+        "input": None if request.input is None else _text(os.path.join(folder, request.input)),
+        "output": output,
+        "timeout_s": request.timeout_s,
+        "error_cap_bytes": request.error_cap_bytes,
+    }
+    return msgspec.json.encode(wire) + b"\n"
+
+
+def _text(string: str) -> str:
+    """Bytes on the wire: each character, U+0000 to U+00FF, stands for one."""
+    return os.fsencode(string).decode("latin-1")
+
+
+def _readable(text: str) -> str:
+    return text.encode("latin-1").decode("utf-8", "replace")
+
+
+class _Refusal(msgspec.Struct):
+    refused: str
+
+
+def _decode(answer: bytes) -> Report:
+    if answer.startswith(b'{"refused":'):
+        refused = msgspec.json.decode(answer, type=_Refusal).refused
+        raise EquipoiseError(
+            f"the launcher refuses the trial: {refused}",
+            mend="Check the command, its environment and its timeout.",
+        )
+    report = msgspec.json.decode(answer, type=Report)
+    reason = report.could_not_start
+    return dataclasses.replace(
+        report,
+        error_tail=_readable(report.error_tail),
+        could_not_start=None if reason is None else _readable(reason),
+    )
