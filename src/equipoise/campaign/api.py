@@ -14,6 +14,7 @@ from equipoise.campaign.watch import Unwatched, Watcher
 from equipoise.design.coin import fresh_seed
 from equipoise.design.commands import Asked, conditions_of
 from equipoise.ledger import open_for_reading, open_for_writing
+from equipoise.ledger.place import default_path
 from equipoise.measure.native import native_programs
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Judgement, Measure, Plan, Stopping
@@ -22,9 +23,6 @@ from equipoise.model.result import Comparison, Interval, ResultDocument, Verdict
 if TYPE_CHECKING:
     import pandas
     import polars
-
-DEFAULT_LEDGER = Path(".equipoise/ledger.db")
-LEDGER_VARIABLE = "EQUIPOISE_LEDGER"
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +158,7 @@ def compare(
         judgement=Judgement(alpha=alpha, min_effect=min_effect),
         seed=fresh_seed() if seed is None else seed,
     )
-    with open_for_writing(_ledger_path(ledger), durable=False) as store:
+    with open_for_writing(Path(ledger or default_path()), durable=False) as store:
         try:
             run_id = conduct.begin(plan, store, progress or Unwatched())
         except conduct.Interrupted as interruption:
@@ -177,12 +175,8 @@ def show(run: str = "last", *, ledger: Path | str | None = None) -> Result:
     UnusableInput
         There is no such ledger or no such run.
     """
-    with open_for_reading(_ledger_path(ledger)) as store:
+    with open_for_reading(Path(ledger or default_path())) as store:
         return Result(document_of(store.read_run(run)))
-
-
-def _ledger_path(ledger: Path | str | None) -> Path:
-    return Path(ledger or os.environ.get(LEDGER_VARIABLE) or DEFAULT_LEDGER)
 
 
 def _check(*, alpha: float, min_effect: float, blocks: int, budget: float, timeout: float) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,11 +10,9 @@ from typing import Any, TypeVar
 import click
 
 from equipoise.design.coin import LARGEST_SEED
+from equipoise.ledger import place
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
-
-DEFAULT_LEDGER = Path(".equipoise/ledger.db")
-LEDGER_VARIABLE = "EQUIPOISE_LEDGER"
 
 
 class FiniteRange(click.FloatRange):
@@ -40,8 +37,8 @@ def ledger_option(function: Decorated) -> Decorated:
         "ledger_path",
         metavar="FILE",
         type=click.Path(path_type=Path),
-        default=lambda: Path(os.environ.get(LEDGER_VARIABLE) or DEFAULT_LEDGER),
-        show_default=f"{DEFAULT_LEDGER}, or ${LEDGER_VARIABLE}",
+        default=place.default_path,
+        show_default=f"{place.DEFAULT_PATH}, or ${place.VARIABLE}",
         help="Where campaigns are kept.",
     )(function)
 

@@ -147,7 +147,8 @@ def failure_of(report: Report, timeout_s: float) -> str | None:
     if report.timed_out:
         return f"timed out after {timeout_s:g} s"
     if report.signal is not None:
-        return hooks.signal_words(report.signal)
+        memory = ": out of memory" if report.out_of_memory else ""
+        return hooks.signal_words(report.signal) + memory
     if report.exit:
         return f"exit status {report.exit}"
     return None

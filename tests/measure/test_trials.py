@@ -1,0 +1,185 @@
+"""Trials are asked of the launcher exactly as the plan says, and told as they happened."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from equipoise.measure.launcher import OnWait, Report, Request
+from equipoise.measure.own_metrics import VARIABLE
+from equipoise.measure.trials import PADDING_VARIABLE, TrialRunner, failure_of
+from equipoise.model.plan import Condition, Hooks, Measure, Output, Plan
+from equipoise.model.trial import Draw, Sample
+from tests.plans import plan_of
+
+FINISHED = Report(
+    pid=42,
+    wall_ns=12_345_678,
+    user_s=0.01,
+    sys_s=0.002,
+    max_rss_bytes=2_000_000,
+    floor_rss_bytes=1_000_000,
+    minor_faults=100,
+    major_faults=0,
+    voluntary_switches=1,
+    involuntary_switches=2,
+    block_reads=0,
+    block_writes=0,
+    exit=0,
+    signal=None,
+    timed_out=False,
+    could_not_start=None,
+    start_errno=None,
+    error_tail="chatter\n",
+    error_bytes=8,
+    output_bytes=None,
+    left_behind=0,
+    containment="process_group",
+    cpu=0,
+    out_of_memory=None,
+    unknown={"output_bytes": "not counted"},
+)
+
+
+@dataclass
+class ScriptedStarter:
+    """Reports what it was told to, and remembers what it was asked."""
+
+    report: Report = FINISHED
+    does: Callable[[Request], None] = lambda request: None
+    requests: list[Request] = field(default_factory=list)
+
+    def run(self, request: Request, on_wait: OnWait | None = None) -> Report:
+        self.requests.append(request)
+        self.does(request)
+        return self.report
+
+
+def runner(starter: ScriptedStarter, plan: Plan, folder: Path) -> TrialRunner:
+    environment = {"HOME": "/home/me", "PATH": "/bin", VARIABLE: "stale", PADDING_VARIABLE: "x"}
+    return TrialRunner(plan, starter, folder, environment, now=lambda: 123.0)
+
+
+DRAW = Draw("measured", 4, (1, 0), 7)
+
+
+def test_a_trial_gets_the_callers_environment_its_own_settings_and_the_padding(
+    tmp_path: Path,
+) -> None:
+    plan = plan_of()
+    second = dataclasses.replace(plan.conditions[1], environment={"HOME": "/tmp", "A": "1"})
+    plan = dataclasses.replace(plan, conditions=(plan.conditions[0], second))
+    starter = ScriptedStarter()
+    runner(starter, plan, tmp_path).run_place(DRAW, 0)[0]()
+    request = starter.requests[0]
+    assert request.argv == ("/bin/b",)
+    assert request.environment == {
+        "HOME": "/tmp",
+        "PATH": "/bin",
+        "A": "1",
+        VARIABLE: str(tmp_path / "metrics.jsonl"),
+        PADDING_VARIABLE: "xxxxxxx",
+    }
+
+
+def test_input_output_folder_and_timeout_are_those_of_the_plan(tmp_path: Path) -> None:
+    output = Output("file", "/tmp/out")
+    plan = plan_of(measure=Measure("/srv", input="/etc/words", output=output, timeout_s=3.0))
+    starter = ScriptedStarter()
+    runner(starter, plan, tmp_path).run_place(DRAW, 0)[0]()
+    request = starter.requests[0]
+    assert (request.working_folder, request.input, request.output, request.timeout_s) == (
+        "/srv",
+        "/etc/words",
+        output,
+        3.0,
+    )
+
+
+def test_a_finished_trial_is_told_as_it_was_measured(tmp_path: Path) -> None:
+    ran = runner(ScriptedStarter(), plan_of(), tmp_path).run_place(DRAW, 1)[0]()
+    trial = ran.trial
+    assert (trial.phase, trial.block, trial.position, trial.condition) == ("measured", 4, 1, 0)
+    assert trial.started_at == 123.0
+    assert trial.accounting.wall_s == 0.012345678
+    assert trial.accounting.unknown == {"output_bytes": "not counted"}
+    assert (trial.exit, trial.failure, trial.error_tail) == (0, None, "")
+
+
+def test_what_a_workload_reports_belongs_to_its_own_trial_only(tmp_path: Path) -> None:
+    def report_once(request: Request) -> None:
+        if len(starter.requests) == 1:
+            Path(request.environment[VARIABLE]).write_text(
+                '{"metric": "latency_s", "value": 0.5}\n', encoding="ascii"
+            )
+
+    starter = ScriptedStarter(does=report_once)
+    trials = runner(starter, plan_of(), tmp_path)
+    assert trials.run_place(DRAW, 0)[0]().trial.samples == (Sample("latency_s", 0.5),)
+    assert trials.run_place(DRAW, 1)[0]().trial.samples == ()
+
+
+def test_washout_runs_each_condition_twice_in_a_row(tmp_path: Path) -> None:
+    plan = plan_of(measure=Measure("/", washout=True))
+    trials = runner(ScriptedStarter(), plan, tmp_path)
+    ran = [run().trial for place in (0, 1) for run in trials.run_place(DRAW, place)]
+    assert [(t.condition, t.position, t.washout) for t in ran] == [
+        (1, 0, True),
+        (1, 1, False),
+        (0, 2, True),
+        (0, 3, False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("report", "words"),
+    [
+        (FINISHED, None),
+        (dataclasses.replace(FINISHED, exit=3), "exit status 3"),
+        (dataclasses.replace(FINISHED, exit=None, signal=11), "signal 11 (SIGSEGV)"),
+        (
+            dataclasses.replace(FINISHED, exit=None, signal=9, timed_out=True),
+            "timed out after 2.5 s",
+        ),
+        (
+            dataclasses.replace(FINISHED, exit=None, could_not_start="/x: Exec format error"),
+            "could not be started: /x: Exec format error",
+        ),
+        (
+            dataclasses.replace(FINISHED, exit=None, signal=9, out_of_memory=True),
+            "signal 9 (SIGKILL): out of memory",
+        ),
+    ],
+)
+def test_a_failure_is_told_in_words(report: Report, words: str | None) -> None:
+    assert failure_of(report, 2.5) == words
+
+
+def test_hooks_run_around_each_trial_and_around_all_of_them(tmp_path: Path) -> None:
+    def note(word: str) -> str:
+        return f"echo {word} >> {tmp_path}/diary"
+
+    hooks = Hooks(note("setup"), note("prepare"), note("conclude"), note("cleanup"))
+    plan = plan_of(measure=Measure(str(tmp_path)))
+    plan = dataclasses.replace(
+        plan, conditions=(Condition("a", ("/bin/a",), hooks=hooks), plan.conditions[1])
+    )
+
+    def trial_runs(request: Request) -> None:
+        with (tmp_path / "diary").open("a", encoding="ascii") as diary:
+            diary.write(f"{request.argv[0]}\n")
+
+    trials = runner(ScriptedStarter(does=trial_runs), plan, tmp_path)
+    for place in (0, 1, 0, 1):
+        trials.run_place(DRAW, place)[0]()
+    trials.clean_up()
+    assert (tmp_path / "diary").read_text(encoding="ascii").split() == [
+        "/bin/b",
+        *("setup", "prepare", "/bin/a", "conclude"),
+        "/bin/b",
+        *("prepare", "/bin/a", "conclude", "cleanup"),
+    ]
