@@ -102,3 +102,53 @@ fn this_thread() -> usize {
     // SAFETY: the C library gives every thread a location.
     unsafe { libc::__errno_location() as usize }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Lock;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn one_thread_at_a_time_holds_it() {
+        let lock = Lock::new();
+        let inside = AtomicUsize::new(0);
+        let most = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..500 {
+                        lock.acquire();
+                        most.fetch_max(1 + inside.fetch_add(1, Ordering::SeqCst), Ordering::SeqCst);
+                        std::thread::yield_now();
+                        inside.fetch_sub(1, Ordering::SeqCst);
+                        lock.release();
+                    }
+                });
+            }
+        });
+        assert_eq!(most.load(Ordering::SeqCst), 1);
+    }
+
+    #[test]
+    fn a_thread_that_holds_it_already_ends_the_process_instead_of_hanging() {
+        let lock = Lock::new();
+        // SAFETY: the child calls only what is safe after a fork, and never returns.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            // SAFETY: plain system calls. The alarm ends a child that hangs after all.
+            unsafe {
+                libc::close(libc::STDERR_FILENO);
+                libc::alarm(20);
+            }
+            lock.acquire();
+            lock.acquire();
+            // SAFETY: ends the child without running anything of the parent's.
+            unsafe { libc::_exit(0) };
+        }
+        let mut status = 0;
+        // SAFETY: `status` is valid for writing, and the child is ours.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        assert!(libc::WIFSIGNALED(status));
+        assert_eq!(libc::WTERMSIG(status), libc::SIGABRT);
+    }
+}
