@@ -47,25 +47,27 @@ impl Forecast {
             start.see(bet);
         }
         let mut random = SplitMix64::new(self.seed);
-        let mut lengths: Vec<usize> = (0..self.continuations)
-            .map(|_| self.continue_once(campaign, centre.slot, start.clone(), &mut random))
-            .collect();
-        if lengths.is_empty() {
-            return None;
+        let needed = self.continuations / 2 + 1;
+        let mut lengths = Vec::with_capacity(self.continuations);
+        for continuation in 0..self.continuations {
+            lengths.extend(self.continue_once(campaign, centre.slot, start.clone(), &mut random));
+            let left = self.continuations - continuation - 1;
+            if lengths.len() + left < needed {
+                return None;
+            }
         }
-        let middle = lengths.len() / 2;
-        let (_, &mut median, _) = lengths.select_nth_unstable(middle);
-        (median <= self.cap).then_some(median)
+        lengths.sort_unstable();
+        lengths.get(needed - 1).copied()
     }
 
-    /// Further blocks until the verdict, or one more than the cap.
+    /// Further blocks until the verdict, if there is one within the cap.
     fn continue_once(
         &self,
         campaign: &BettingSequence,
         slot: f64,
         mut watch: Watch,
         random: &mut SplitMix64,
-    ) -> usize {
+    ) -> Option<usize> {
         let blocks = campaign.blocks();
         let mut past: Past = campaign.past().clone();
         for further in 1..=self.cap {
@@ -84,10 +86,10 @@ impl Forecast {
             watch.see(&Bet::new(&block, past.learnt()));
             past.add(&block);
             if watch.decided() {
-                return further;
+                return Some(further);
             }
         }
-        self.cap + 1
+        None
     }
 }
 

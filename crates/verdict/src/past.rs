@@ -81,24 +81,38 @@ impl Past {
         if count < BLOCKS_FOR_A_SLOT {
             return plain;
         }
-        self.corrected(middle).unwrap_or(plain)
+        self.corrected().unwrap_or(plain)
     }
 
     /// The scale and the slot effect, if there is one beyond its noise.
-    fn corrected(&mut self, middle: f64) -> Option<Learnt> {
-        let paired = || self.differences.iter().zip(&self.signs);
-        self.scratch.clear();
-        self.scratch
-            .extend(paired().map(|(difference, sign)| sign * (difference - middle)));
-        let slot = median(&mut self.scratch).filter(|slot| slot.is_finite())?;
+    ///
+    /// The slot effect is half the difference between the medians of the two orders. (The median
+    /// of s·(d − median d) is drawn to 0 when the slot effect exceeds the noise, since the median
+    /// of all differences then falls into the half of one order.)
+    fn corrected(&mut self) -> Option<Learnt> {
+        let second = self.median_of(1.0)?;
+        let first = self.median_of(-1.0)?;
+        let slot = Some(0.5 * (second - first)).filter(|slot| slot.is_finite())?;
         self.residuals.clear();
+        let paired = self.differences.iter().zip(&self.signs);
         self.residuals
-            .extend(paired().map(|(difference, sign)| difference - sign * slot));
-        self.scratch.clone_from(&self.residuals);
-        let middle = median(&mut self.scratch)?;
+            .extend(paired.map(|(difference, sign)| difference - sign * slot));
+        let middle = 0.5 * (second + first);
         let scale = scale(&self.residuals, middle, &mut self.scratch);
         let noise = SLOT_THRESHOLD * scale / (self.differences.len() as f64).sqrt();
         (slot.abs() > noise).then_some(Learnt { scale, slot })
+    }
+
+    /// The median of the differences of one order.
+    fn median_of(&mut self, order: f64) -> Option<f64> {
+        let paired = self.differences.iter().zip(&self.signs);
+        self.scratch.clear();
+        self.scratch.extend(
+            paired
+                .filter(|(_, sign)| **sign * order > 0.0)
+                .map(|(difference, _)| *difference),
+        );
+        median(&mut self.scratch)
     }
 }
 
