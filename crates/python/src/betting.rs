@@ -1,0 +1,167 @@
+//! The betting engine's face.
+
+use equipoise_verdict as verdict;
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+/// The blocks of one pair of conditions, and the bets on the coin that ordered them.
+#[pyclass(module = "equipoise._native")]
+pub struct BettingSequence {
+    inner: verdict::BettingSequence,
+}
+
+#[pymethods]
+impl BettingSequence {
+    #[new]
+    fn new(
+        py: Python<'_>,
+        differences: &Bound<'_, PyAny>,
+        orders: &Bound<'_, PyAny>,
+        tolerances: &Bound<'_, PyAny>,
+    ) -> PyResult<Self> {
+        let differences = PyBuffer::<f64>::get(differences)?.to_vec(py)?;
+        let orders = PyBuffer::<i8>::get(orders)?.to_vec(py)?;
+        let tolerances = PyBuffer::<f64>::get(tolerances)?.to_vec(py)?;
+        if orders.len() != differences.len() || tolerances.len() != differences.len() {
+            return Err(PyValueError::new_err(format!(
+                "{} differences, {} orders and {} tolerances: there must be as many of each",
+                differences.len(),
+                orders.len(),
+                tolerances.len()
+            )));
+        }
+        let inner = py.detach(|| {
+            let mut sequence = verdict::BettingSequence::default();
+            for ((&difference, &order), &tolerance) in
+                differences.iter().zip(&orders).zip(&tolerances)
+            {
+                push(&mut sequence, difference, order, tolerance)?;
+            }
+            Ok::<_, PyErr>(sequence)
+        })?;
+        Ok(Self { inner })
+    }
+
+    fn push(&mut self, difference: f64, order: i8, tolerance: f64) -> PyResult<()> {
+        push(&mut self.inner, difference, order, tolerance)
+    }
+
+    fn __len__(&self) -> usize {
+        self.inner.len()
+    }
+
+    fn running_interval(&self, py: Python<'_>, level: f64) -> PyResult<(f64, f64)> {
+        let level = checked_level(level)?;
+        Ok(py.detach(|| self.inner.running_interval(level)))
+    }
+
+    fn interval_at_stop(&self, py: Python<'_>, level: f64) -> PyResult<(f64, f64)> {
+        let level = checked_level(level)?;
+        Ok(py.detach(|| self.inner.interval_at_stop(level)))
+    }
+
+    fn ln_e_value(&self) -> f64 {
+        self.inner.ln_e_value()
+    }
+
+    fn blocks_to_exclude(&self, theta: f64, level: f64) -> PyResult<Option<usize>> {
+        Ok(self.inner.blocks_to_exclude(theta, checked_level(level)?))
+    }
+
+    fn centre(&self) -> Option<(f64, f64, f64)> {
+        let centre = self.inner.centre()?;
+        Some((centre.typical, centre.slot, centre.scale))
+    }
+
+    fn slower_count(&self, py: Python<'_>, level: f64) -> PyResult<(usize, usize, f64, f64)> {
+        let level = checked_level(level)?;
+        let count = py.detach(|| verdict::SlowerCount::of(self.inner.blocks(), level));
+        Ok((count.slower, count.decided, count.low, count.high))
+    }
+
+    fn blocks_to_go_running(
+        &self,
+        py: Python<'_>,
+        level: f64,
+        margin: f64,
+        cap: usize,
+        continuations: usize,
+        seed: u64,
+    ) -> PyResult<Option<usize>> {
+        let forecast = verdict::Forecast {
+            level: checked_level(level)?,
+            margin: checked_margin(margin)?,
+            memory: verdict::Memory::Running,
+            cap,
+            continuations,
+            seed,
+        };
+        Ok(py.detach(|| forecast.blocks_to_go(&self.inner)))
+    }
+
+    fn blocks_to_go_at_stop(
+        &self,
+        py: Python<'_>,
+        level: f64,
+        margin: f64,
+        cap: usize,
+        continuations: usize,
+        seed: u64,
+    ) -> PyResult<Option<usize>> {
+        let forecast = verdict::Forecast {
+            level: checked_level(level)?,
+            margin: checked_margin(margin)?,
+            memory: verdict::Memory::AtStop,
+            cap,
+            continuations,
+            seed,
+        };
+        Ok(py.detach(|| forecast.blocks_to_go(&self.inner)))
+    }
+}
+
+fn push(
+    sequence: &mut verdict::BettingSequence,
+    difference: f64,
+    order: i8,
+    tolerance: f64,
+) -> PyResult<()> {
+    let order = match order {
+        1 => verdict::Order::BaselineFirst,
+        -1 => verdict::Order::CandidateFirst,
+        other => {
+            return Err(PyValueError::new_err(format!(
+                "an order is 1 (baseline first) or -1 (candidate first), not {other}"
+            )));
+        }
+    };
+    let block = verdict::Block {
+        difference,
+        order,
+        tolerance,
+    };
+    sequence
+        .push(block)
+        .map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+fn checked_level(level: f64) -> PyResult<f64> {
+    if level > 0.0 && level < 1.0 {
+        Ok(level)
+    } else {
+        Err(PyValueError::new_err(format!(
+            "a level lies between 0 and 1, which {level} does not"
+        )))
+    }
+}
+
+fn checked_margin(margin: f64) -> PyResult<f64> {
+    if margin >= 0.0 && margin.is_finite() {
+        Ok(margin)
+    } else {
+        Err(PyValueError::new_err(format!(
+            "the smallest difference that matters is 0 or more, not {margin}"
+        )))
+    }
+}

@@ -1,0 +1,12 @@
+//! `equipoise._native`: the Python face of the crates. Converts arrays and errors, nothing else.
+
+mod betting;
+
+use pyo3::prelude::*;
+
+/// The native part of Equipoise.
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use crate::betting::BettingSequence;
+}

@@ -1,0 +1,217 @@
+//! How many more blocks an undecided campaign would probably take.
+
+use crate::past::Past;
+use crate::random::SplitMix64;
+use crate::sequence::{Bet, BettingSequence, Block, Order};
+use crate::wealth::Wealth;
+
+/// Whether an exclusion holds for ever or only while the wealth lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// As in the running interval.
+    Running,
+    /// As in the interval at the stop.
+    AtStop,
+}
+
+/// What to forecast.
+#[derive(Clone, Copy, Debug)]
+pub struct Forecast {
+    /// 1 minus the coverage of the interval.
+    pub level: f64,
+    /// The smallest difference that matters, in log units.
+    pub margin: f64,
+    /// How exclusions are remembered.
+    pub memory: Memory,
+    /// At most so many further blocks.
+    pub cap: usize,
+    /// How many continuations are drawn.
+    pub continuations: usize,
+    /// Their seed.
+    pub seed: u64,
+}
+
+impl Forecast {
+    /// The median, over continuations, of the number of further blocks to a verdict; `None` if
+    /// half of them reach none within the cap.
+    ///
+    /// A continuation draws blocks of the campaign itself, with a fresh coin for each: the slot
+    /// effect is taken out and put back by the new order. That takes the campaign's own estimate
+    /// for the truth, so a difference that the estimate puts below `margin` can only become
+    /// "equivalent".
+    #[must_use]
+    pub fn blocks_to_go(&self, campaign: &BettingSequence) -> Option<usize> {
+        let centre = campaign.centre()?;
+        let mut start = Watch::new(self, centre.typical.abs() >= self.margin);
+        for bet in campaign.bets() {
+            start.see(bet);
+        }
+        let mut random = SplitMix64::new(self.seed);
+        let needed = self.continuations / 2 + 1;
+        let mut lengths = Vec::with_capacity(self.continuations);
+        for continuation in 0..self.continuations {
+            lengths.extend(self.continue_once(campaign, centre.slot, start.clone(), &mut random));
+            let left = self.continuations - continuation - 1;
+            if lengths.len() + left < needed {
+                return None;
+            }
+        }
+        lengths.sort_unstable();
+        lengths.get(needed - 1).copied()
+    }
+
+    /// Further blocks until the verdict, if there is one within the cap.
+    fn continue_once(
+        &self,
+        campaign: &BettingSequence,
+        slot: f64,
+        mut watch: Watch,
+        random: &mut SplitMix64,
+    ) -> Option<usize> {
+        let blocks = campaign.blocks();
+        let mut past: Past = campaign.past().clone();
+        for further in 1..=self.cap {
+            let drawn = blocks[random.below(blocks.len())];
+            let order = if random.coin() {
+                Order::BaselineFirst
+            } else {
+                Order::CandidateFirst
+            };
+            let moved = slot * (order.sign() - drawn.order.sign());
+            let block = Block {
+                difference: drawn.difference + moved,
+                order,
+                tolerance: drawn.tolerance,
+            };
+            watch.see(&Bet::new(&block, past.learnt()));
+            past.add(&block);
+            if watch.decided() {
+                return Some(further);
+            }
+        }
+        None
+    }
+}
+
+/// The bettors at the three ratios that a verdict turns on.
+#[derive(Clone, Debug)]
+struct Watch {
+    excluded: [Excluded; 4],
+    worth_calling: bool,
+}
+
+impl Watch {
+    fn new(forecast: &Forecast, worth_calling: bool) -> Self {
+        let bettor = |theta: f64, sign: f64| Excluded {
+            theta,
+            sign,
+            threshold: 2.0 / forecast.level,
+            memory: forecast.memory,
+            wealth: Wealth::default(),
+            now: false,
+        };
+        Self {
+            excluded: [
+                bettor(-forecast.margin, 1.0),
+                bettor(forecast.margin, -1.0),
+                bettor(0.0, 1.0),
+                bettor(0.0, -1.0),
+            ],
+            worth_calling,
+        }
+    }
+
+    fn see(&mut self, bet: &Bet) {
+        for excluded in &mut self.excluded {
+            excluded.see(bet);
+        }
+    }
+
+    fn decided(&self) -> bool {
+        let [below, above, no_slower, no_faster] = &self.excluded;
+        let different = no_slower.now || no_faster.now;
+        (self.worth_calling && different) || (above.theta > 0.0 && below.now && above.now)
+    }
+}
+
+/// Whether one side excludes one ratio.
+#[derive(Clone, Debug)]
+struct Excluded {
+    theta: f64,
+    sign: f64,
+    threshold: f64,
+    memory: Memory,
+    wealth: Wealth,
+    now: bool,
+}
+
+impl Excluded {
+    fn see(&mut self, bet: &Bet) {
+        self.wealth.bet(self.sign * bet.payoff(self.theta));
+        let crossed = self.wealth.total() >= self.threshold;
+        self.now = crossed || (self.now && self.memory == Memory::Running);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn campaign(differences: &[f64]) -> BettingSequence {
+        let mut sequence = BettingSequence::default();
+        for (index, &difference) in differences.iter().enumerate() {
+            let order = if index % 2 == 0 {
+                Order::BaselineFirst
+            } else {
+                Order::CandidateFirst
+            };
+            let block = Block {
+                difference,
+                order,
+                tolerance: 0.0,
+            };
+            sequence.push(block).expect("the tolerance is from 0 up");
+        }
+        sequence
+    }
+
+    fn forecast(cap: usize) -> Forecast {
+        Forecast {
+            level: 0.05,
+            margin: 0.01,
+            memory: Memory::Running,
+            cap,
+            continuations: 40,
+            seed: 7,
+        }
+    }
+
+    #[test]
+    fn a_clear_difference_cut_short_needs_the_rest_of_eight_blocks() {
+        let short = campaign(&[0.10, 0.11, 0.12, 0.10, 0.11]);
+        assert_eq!(forecast(100).blocks_to_go(&short), Some(3));
+    }
+
+    #[test]
+    fn a_difference_that_is_too_small_for_the_cap_has_no_forecast() {
+        let noise: Vec<f64> = (0..30)
+            .map(|i| 0.011 + f64::from((i * 37) % 101 - 50) / 50.0)
+            .collect();
+        assert_eq!(forecast(50).blocks_to_go(&campaign(&noise)), None);
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_forecast() {
+        let noise: Vec<f64> = (0..30)
+            .map(|i| 0.02 + f64::from((i * 37) % 101 - 50) / 1000.0)
+            .collect();
+        let first = forecast(4000).blocks_to_go(&campaign(&noise));
+        assert!(first.is_some());
+        assert_eq!(first, forecast(4000).blocks_to_go(&campaign(&noise)));
+    }
+
+    #[test]
+    fn nothing_has_no_forecast() {
+        assert_eq!(forecast(50).blocks_to_go(&BettingSequence::default()), None);
+    }
+}

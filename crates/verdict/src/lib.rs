@@ -1,0 +1,24 @@
+//! Which of two conditions is slower, and by how much, at an error rate that holds however
+//! often one looks.
+//!
+//! Two conditions, baseline A and candidate B, run in an order drawn by a fair coin in each
+//! block. If the ratio of their costs is constant and nothing carries over, the difference of
+//! the log costs by position says nothing about the coin, so no strategy of betting on the coin
+//! makes money (Ville 1939). The ratios that can be bet against with profit are excluded.
+//!
+//! Formulae, guarantees and sources: `docs/statistics.md`.
+
+pub mod centre;
+pub mod forecast;
+mod order_statistics;
+mod past;
+pub mod probability;
+mod random;
+pub mod search;
+pub mod sequence;
+mod wealth;
+
+pub use centre::Centre;
+pub use forecast::{Forecast, Memory};
+pub use probability::SlowerCount;
+pub use sequence::{BettingSequence, Block, InvalidBlock, Order};

@@ -1,0 +1,418 @@
+//! The bets on the order coin, and what they exclude.
+
+use std::fmt;
+
+use crate::centre::Centre;
+use crate::past::{Learnt, Past};
+use crate::search::last_that_holds;
+use crate::wealth::{Wealth, ln_mean_exp};
+
+/// A payoff reaches ±1 at so many scales.
+const CLIP: f64 = 1.25;
+
+/// Which of the two conditions ran first in its block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// s = +1: the candidate stood in the second place.
+    BaselineFirst,
+    /// s = −1: the baseline stood in the second place.
+    CandidateFirst,
+}
+
+impl Order {
+    /// s of verdict.md §1: s·(d − θ) is the log cost at the second position minus the first,
+    /// after e^θ has been removed from the candidate.
+    #[must_use]
+    pub fn sign(self) -> f64 {
+        match self {
+            Self::BaselineFirst => 1.0,
+            Self::CandidateFirst => -1.0,
+        }
+    }
+}
+
+/// One block of one pair of conditions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Block {
+    /// d = ln(cost of the candidate) − ln(cost of the baseline); infinite if one of the two timed
+    /// out, NaN if both did: a tie.
+    pub difference: f64,
+    /// Which ran first.
+    pub order: Order,
+    /// Differences below this cannot be told from none: 1.5 clock quanta, in log units.
+    pub tolerance: f64,
+}
+
+/// A tie tolerance that is negative or no number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct InvalidBlock {
+    /// The tolerance that was given.
+    pub tolerance: f64,
+}
+
+impl fmt::Display for InvalidBlock {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "a tie tolerance is a number from 0 up, not {}",
+            self.tolerance
+        )
+    }
+}
+
+impl std::error::Error for InvalidBlock {}
+
+/// One bet: what it pays is a function of θ that never rises.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bet {
+    centre: f64,
+    /// Infinite for a bet on the sign alone.
+    inverse_width: f64,
+    tolerance: f64,
+}
+
+impl Bet {
+    pub(crate) fn new(block: &Block, learnt: Learnt) -> Self {
+        if block.difference.is_nan() {
+            return Self {
+                centre: 0.0,
+                inverse_width: f64::INFINITY,
+                tolerance: f64::INFINITY,
+            };
+        }
+        Self {
+            centre: block.difference - block.order.sign() * learnt.slot,
+            inverse_width: (CLIP * learnt.scale).recip(),
+            tolerance: block.tolerance,
+        }
+    }
+
+    /// ψ(θ), from −1 to 1.
+    pub(crate) fn payoff(&self, theta: f64) -> f64 {
+        let distance = self.centre - theta;
+        if distance.abs() < self.tolerance || distance == 0.0 {
+            0.0
+        } else {
+            (distance * self.inverse_width).clamp(-1.0, 1.0)
+        }
+    }
+
+    /// The θ between which the payoff changes, if it ever does.
+    fn span(&self) -> Option<(f64, f64)> {
+        let reach = self.inverse_width.recip() + self.tolerance;
+        (self.centre.is_finite() && reach.is_finite())
+            .then_some((self.centre - reach, self.centre + reach))
+    }
+}
+
+/// The side that a bettor takes.
+#[derive(Clone, Copy, Debug)]
+enum Side {
+    /// E⁺: wins where the candidate is slower than θ says; excludes low θ.
+    Slower,
+    /// E⁻: wins where it is faster; excludes high θ.
+    Faster,
+}
+
+impl Side {
+    fn sign(self) -> f64 {
+        match self {
+            Self::Slower => 1.0,
+            Self::Faster => -1.0,
+        }
+    }
+}
+
+/// The blocks of one pair of conditions, and the bets on them.
+///
+/// Every bet is fixed by the blocks before it, so wealth is a test martingale under a constant
+/// ratio without carry-over, and by Ville's inequality the true θ is ever excluded at `level`
+/// with a chance of at most `level`.
+#[derive(Clone, Debug, Default)]
+pub struct BettingSequence {
+    bets: Vec<Bet>,
+    blocks: Vec<Block>,
+    past: Past,
+}
+
+impl BettingSequence {
+    /// Adds the next block.
+    ///
+    /// # Errors
+    /// If its tolerance is negative or NaN.
+    pub fn push(&mut self, block: Block) -> Result<(), InvalidBlock> {
+        if block.tolerance.is_nan() || block.tolerance < 0.0 {
+            return Err(InvalidBlock {
+                tolerance: block.tolerance,
+            });
+        }
+        self.bets.push(Bet::new(&block, self.past.learnt()));
+        self.past.add(&block);
+        self.blocks.push(block);
+        Ok(())
+    }
+
+    /// How many blocks there are, ties included.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// Whether there is no block yet.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
+    /// The blocks so far.
+    #[must_use]
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    pub(crate) fn bets(&self) -> &[Bet] {
+        &self.bets
+    }
+
+    pub(crate) fn past(&self) -> &Past {
+        &self.past
+    }
+
+    /// The confidence sequence {θ : max over n of E±(θ) < 2/level}: the intersection of all
+    /// intervals so far, as (low, high).
+    ///
+    /// A bound is infinite while nothing on its side is excluded. `low > high` says that the set
+    /// is empty: no constant ratio agrees with all of the campaign.
+    #[must_use]
+    pub fn running_interval(&self, level: f64) -> (f64, f64) {
+        self.interval(|side, theta| self.first_exclusion(side, theta, level).is_some())
+    }
+
+    /// The set at the stop, {θ : E±(θ) < 2/level} after the last block, as (low, high); the
+    /// confidence interval that belongs to an e-value (Xu, Wang and Ramdas 2022). Never empty.
+    #[must_use]
+    pub fn interval_at_stop(&self, level: f64) -> (f64, f64) {
+        let threshold = (2.0 / level).ln();
+        self.interval(|side, theta| self.ln_wealth(side, theta) >= threshold)
+    }
+
+    /// ln of ½(E⁺(0) + E⁻(0)) after the last block: the evidence against "no difference".
+    #[must_use]
+    pub fn ln_e_value(&self) -> f64 {
+        ln_mean_exp(&[
+            self.ln_wealth(Side::Slower, 0.0),
+            self.ln_wealth(Side::Faster, 0.0),
+        ])
+    }
+
+    /// The number of blocks after which the running interval first excluded `theta`.
+    #[must_use]
+    pub fn blocks_to_exclude(&self, theta: f64, level: f64) -> Option<usize> {
+        let slower = self.first_exclusion(Side::Slower, theta, level);
+        let faster = self.first_exclusion(Side::Faster, theta, level);
+        match (slower, faster) {
+            (Some(slower), Some(faster)) => Some(slower.min(faster)),
+            (one, other) => one.or(other),
+        }
+    }
+
+    /// The typical difference and the slot effect, from all blocks.
+    #[must_use]
+    pub fn centre(&self) -> Option<Centre> {
+        Centre::of(&self.blocks, self.past.in_hindsight())
+    }
+
+    fn first_exclusion(&self, side: Side, theta: f64, level: f64) -> Option<usize> {
+        let threshold = 2.0 / level;
+        let sign = side.sign();
+        let mut wealth = Wealth::default();
+        for (index, bet) in self.bets.iter().enumerate() {
+            wealth.bet(sign * bet.payoff(theta));
+            if wealth.total() >= threshold {
+                return Some(index + 1);
+            }
+        }
+        None
+    }
+
+    fn ln_wealth(&self, side: Side, theta: f64) -> f64 {
+        let sign = side.sign();
+        let mut wealth = Wealth::default();
+        for bet in &self.bets {
+            wealth.bet(sign * bet.payoff(theta));
+        }
+        wealth.ln()
+    }
+
+    /// Payoffs never rise in θ, so each side excludes a half-line, found by bisection.
+    fn interval(&self, excludes: impl Fn(Side, f64) -> bool) -> (f64, f64) {
+        let (below_all, above_all) = self.span();
+        let low = if !excludes(Side::Slower, below_all) {
+            f64::NEG_INFINITY
+        } else if excludes(Side::Slower, above_all) {
+            f64::INFINITY
+        } else {
+            last_that_holds(below_all, above_all, |theta| excludes(Side::Slower, theta))
+        };
+        let high = if !excludes(Side::Faster, above_all) {
+            f64::INFINITY
+        } else if excludes(Side::Faster, below_all) {
+            f64::NEG_INFINITY
+        } else {
+            last_that_holds(above_all, below_all, |theta| excludes(Side::Faster, theta))
+        };
+        (low, high)
+    }
+
+    /// Two θ beyond which no payoff changes any more.
+    fn span(&self) -> (f64, f64) {
+        let spans = || self.bets.iter().filter_map(Bet::span);
+        let low = spans().map(|(low, _)| low).fold(0.0, f64::min);
+        let high = spans().map(|(_, high)| high).fold(0.0, f64::max);
+        (low - 1.0, high + 1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Order::{BaselineFirst, CandidateFirst};
+
+    fn sequence(blocks: &[(f64, Order)], tolerance: f64) -> BettingSequence {
+        let mut sequence = BettingSequence::default();
+        for &(difference, order) in blocks {
+            let block = Block {
+                difference,
+                order,
+                tolerance,
+            };
+            sequence.push(block).expect("the tolerance is from 0 up");
+        }
+        sequence
+    }
+
+    fn alternating(differences: &[f64]) -> Vec<(f64, Order)> {
+        let orders = [BaselineFirst, CandidateFirst].into_iter().cycle();
+        differences.iter().copied().zip(orders).collect()
+    }
+
+    #[test]
+    fn nothing_is_excluded_before_the_eighth_block() {
+        let seven = sequence(&alternating(&[0.1; 7]), 0.0);
+        assert_eq!(
+            seven.running_interval(0.05),
+            (f64::NEG_INFINITY, f64::INFINITY)
+        );
+        let eight = sequence(&alternating(&[0.1; 8]), 0.0);
+        let (low, high) = eight.running_interval(0.05);
+        // Without any spread a bet is on the sign: everything but the value itself is excluded.
+        assert!((low - 0.1).abs() < 1e-14 && (high - 0.1).abs() < 1e-14);
+        assert_eq!(eight.blocks_to_exclude(0.0, 0.05), Some(8));
+    }
+
+    #[test]
+    fn the_first_bets_are_on_the_sign_and_the_next_on_the_clipped_size() {
+        let four = sequence(&alternating(&[0.10, 0.20, 0.30, 0.26]), 0.0);
+        // Before block 4 the median is 0.2 and the scale 1.4826 · 0.1.
+        let payoff = (0.26 - 0.25) / (1.25 * 0.148_26);
+        let product =
+            |stake: f64| (1.0 - stake) * (1.0 - stake) * (1.0 + stake) * (1.0 + stake * payoff);
+        let by_hand = (product(0.1) + product(0.3) + product(0.6) + product(0.9)) / 4.0;
+        let computed = four.ln_wealth(Side::Slower, 0.25);
+        assert!((computed - by_hand.ln()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_e_value_is_the_mean_of_both_sides() {
+        let won = sequence(&alternating(&[0.1; 8]), 0.0);
+        let mean = |sign: f64| -> f64 {
+            crate::wealth::STAKES
+                .iter()
+                .map(|stake| (1.0 + sign * stake).powi(8))
+                .sum::<f64>()
+                / 4.0
+        };
+        let by_hand = 0.5 * (mean(1.0) + mean(-1.0));
+        assert!((won.ln_e_value() - by_hand.ln()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn differences_within_the_tolerance_win_nothing() {
+        let ties = sequence(&alternating(&[0.1; 100]), 0.11);
+        assert!(ties.ln_e_value().abs() < 1e-12);
+        assert_eq!(ties.blocks_to_exclude(0.0, 0.05), None);
+        assert_eq!(ties.blocks_to_exclude(-0.02, 0.05), Some(8));
+    }
+
+    #[test]
+    fn a_block_in_which_both_timed_out_is_a_tie() {
+        let ties = sequence(&alternating(&[f64::NAN; 50]), 0.0);
+        assert_eq!(ties.len(), 50);
+        assert!(ties.ln_e_value().abs() < 1e-12);
+        assert_eq!(
+            ties.running_interval(0.05),
+            (f64::NEG_INFINITY, f64::INFINITY)
+        );
+        assert!(ties.centre().is_none());
+    }
+
+    #[test]
+    fn a_candidate_that_always_times_out_is_slower_than_any_ratio() {
+        let timeouts = sequence(&alternating(&[f64::INFINITY; 8]), 0.0);
+        let (low, high) = timeouts.running_interval(0.05);
+        assert!(low == f64::INFINITY && high == f64::INFINITY);
+    }
+
+    #[test]
+    fn exchanging_the_conditions_mirrors_the_interval() {
+        let differences: Vec<f64> = (0..60).map(|i| f64::from((i * 37) % 23) / 500.0).collect();
+        let blocks = alternating(&differences);
+        let mirrored: Vec<(f64, Order)> = blocks
+            .iter()
+            .map(|&(difference, order)| {
+                let exchanged = match order {
+                    BaselineFirst => CandidateFirst,
+                    CandidateFirst => BaselineFirst,
+                };
+                (-difference, exchanged)
+            })
+            .collect();
+        let (low, high) = sequence(&blocks, 0.0).running_interval(0.05);
+        let (mirrored_low, mirrored_high) = sequence(&mirrored, 0.0).running_interval(0.05);
+        assert!(low.is_finite() && high.is_finite());
+        assert!((low + mirrored_high).abs() < 1e-14 && (high + mirrored_low).abs() < 1e-14);
+    }
+
+    #[test]
+    fn the_running_interval_lies_inside_the_interval_at_the_stop() {
+        let differences: Vec<f64> = (0..200)
+            .map(|i| f64::from((i * 37) % 101) / 999.0)
+            .collect();
+        let blocks = sequence(&alternating(&differences), 0.0);
+        let (low, high) = blocks.running_interval(0.05);
+        let (stop_low, stop_high) = blocks.interval_at_stop(0.05);
+        assert!(stop_low <= low && low < high && high <= stop_high);
+    }
+
+    #[test]
+    fn a_ratio_that_changes_half_way_empties_the_running_set_but_not_the_one_at_the_stop() {
+        let differences: Vec<f64> = (0..400)
+            .map(|i| f64::from((i * 37) % 11) / 1e4 + if i < 200 { 0.0 } else { 1.0 })
+            .collect();
+        let blocks = sequence(&alternating(&differences), 0.0);
+        let (low, high) = blocks.running_interval(0.05);
+        assert!(low > high);
+        let (stop_low, stop_high) = blocks.interval_at_stop(0.05);
+        assert!(stop_low <= stop_high);
+    }
+
+    #[test]
+    fn an_invalid_tolerance_is_refused() {
+        let block = Block {
+            difference: 0.0,
+            order: BaselineFirst,
+            tolerance: f64::NAN,
+        };
+        assert!(BettingSequence::default().push(block).is_err());
+    }
+}

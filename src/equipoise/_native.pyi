@@ -1,0 +1,67 @@
+"""The native part of Equipoise (crates/python): converts arrays and errors, nothing else."""
+
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+@final
+class BettingSequence:
+    """The blocks of one pair of conditions, and the bets on the coin that ordered them.
+
+    Parameters
+    ----------
+    differences
+        Shape (n,): d = ln(cost of the candidate) - ln(cost of the baseline); infinite where one
+        timed out, NaN for a tie.
+    orders
+        Shape (n,): 1 where the baseline ran first, -1 where the candidate did.
+    tolerances
+        Shape (n,), log units: differences below it cannot be told from none.
+
+    Raises
+    ------
+    ValueError
+        If the lengths differ, an order is neither 1 nor -1, a tolerance is negative or NaN, a
+        level does not lie between 0 and 1 or a margin is not a number from 0 up.
+    BufferError
+        If an array is of another type.
+    """
+
+    def __new__(
+        cls,
+        differences: NDArray[np.float64],
+        orders: NDArray[np.int8],
+        tolerances: NDArray[np.float64],
+    ) -> BettingSequence: ...
+    def push(self, difference: float, order: int, tolerance: float) -> None:
+        """Adds the next block."""
+
+    def __len__(self) -> int: ...
+    def running_interval(self, level: float) -> tuple[float, float]:
+        """{θ : max over n of E±(θ) < 2/level} in log units; empty if low > high."""
+
+    def interval_at_stop(self, level: float) -> tuple[float, float]:
+        """{θ : E±(θ) < 2/level} after the last block, in log units; never empty."""
+
+    def ln_e_value(self) -> float:
+        """ln of ½(E⁺(0) + E⁻(0)) after the last block."""
+
+    def blocks_to_exclude(self, theta: float, level: float) -> int | None:
+        """After how many blocks the running interval first excluded ``theta``."""
+
+    def centre(self) -> tuple[float, float, float] | None:
+        """The typical difference, the slot effect and the scale, in log units."""
+
+    def slower_count(self, level: float) -> tuple[int, int, float, float]:
+        """Blocks in which the candidate was slower, blocks that were no tie, low, high."""
+
+    def blocks_to_go_running(
+        self, level: float, margin: float, cap: int, continuations: int, seed: int
+    ) -> int | None:
+        """The median number of further blocks to a verdict by the running interval."""
+
+    def blocks_to_go_at_stop(
+        self, level: float, margin: float, cap: int, continuations: int, seed: int
+    ) -> int | None:
+        """The median number of further blocks to a verdict by the interval at the stop."""

@@ -1,0 +1,33 @@
+"""The arrays that the statistics take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.model.errors import UnusableInput
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+OrderArray = NDArray[np.int8]
+
+
+def as_costs(costs: FloatArray | Sequence[float], name: str) -> FloatArray:
+    """One cost for each block: numbers from 0 up, +inf for a trial that timed out.
+
+    Raises
+    ------
+    UnusableInput
+        If there is a negative cost or one that is no number.
+    """
+    array = np.array(costs, dtype=np.float64, ndmin=1)
+    bad = np.flatnonzero(~(array >= 0))
+    if bad.size:
+        raise UnusableInput(
+            f"block {bad[0] + 1} of {name} has the cost {array[bad[0]]}, "
+            "which is no number from 0 up",
+            mend="compare a metric that is a cost, and leave out trials that have none",
+        )
+    return array

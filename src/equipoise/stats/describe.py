@@ -1,0 +1,127 @@
+"""The distribution of one metric over the trials of one condition."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from equipoise.model.errors import UnusableInput
+from equipoise.model.result import Drift, Interval, MetricSummary, Mode
+from equipoise.stats.arrays import FloatArray
+from equipoise.stats.bootstrap import RESAMPLES, circular_block_indices, percentile_interval
+
+LEAST_TRIALS_FOR_DRIFT = 6
+BINS_FOR_DRIFT = 100
+
+
+def describe(values: FloatArray, *, seed: int, level: float = 0.05) -> MetricSummary:
+    """Describes the values of one metric.
+
+    Parameters
+    ----------
+    values
+        Shape (n,), n at least 1: one for each analysed trial, in the order in which they ran;
+        finite (a trial that timed out has no value: it is counted among the failures).
+    seed
+        Of the bootstrap of the drift.
+    level
+        1 minus the coverage of the intervals.
+
+    Returns
+    -------
+    Quantiles interpolate linearly between order statistics (type 7 of Hyndman and Fan 1996). The
+    standard deviation is ``None`` for one trial; bounds that so few trials cannot give are
+    ``None``. One mode is given, at the half-sample mode with share 1: telling several modes apart
+    comes with a later release.
+
+    Raises
+    ------
+    UnusableInput
+        If there is no value, or one that is not finite.
+    """
+    if len(values) == 0 or not np.isfinite(values).all():
+        raise UnusableInput(
+            "a description needs at least one value, and finite ones",
+            mend="leave out the trials that have none",
+        )
+    ordered = np.sort(values)
+    p05, p25, median, p75, p95 = (
+        float(quantile) for quantile in np.quantile(ordered, [0.05, 0.25, 0.5, 0.75, 0.95])
+    )
+    return MetricSummary(
+        median=median,
+        median_ci=median_interval(ordered, level),
+        mean=float(np.mean(values)),
+        sd=float(np.std(values, ddof=1)) if len(values) > 1 else None,
+        min=float(ordered[0]),
+        p05=p05,
+        p25=p25,
+        p75=p75,
+        p95=p95,
+        max=float(ordered[-1]),
+        modes=(Mode(at=half_sample_mode(ordered), share=1.0),),
+        drift=drift(values, seed=seed, level=level),
+    )
+
+
+def median_interval(ordered: FloatArray, level: float) -> Interval:
+    """The k-th smallest and the k-th largest value, k as large as the binomial law allows.
+
+    P(fewer than k of n values lie below the median) ≤ level/2: exact for any continuous
+    distribution (David and Nagaraja 2003, §7.1). ``None`` for both where even the extremes do not
+    cover: under 6 values at level 0.05.
+    """
+    count = len(ordered)
+    log_factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, count + 1)))])
+    log_chances = log_factorials[-1] - log_factorials - log_factorials[::-1] - count * np.log(2.0)
+    below = int(np.searchsorted(np.cumsum(np.exp(log_chances)), level / 2.0, side="right"))
+    if below == 0:
+        return (None, None)
+    return (float(ordered[below - 1]), float(ordered[count - below]))
+
+
+def half_sample_mode(ordered: FloatArray) -> float:
+    """The half-sample mode (Bickel and Frühwirth 2006): the shortest half, again and again."""
+    remaining = ordered
+    while len(remaining) > 3:
+        half = (len(remaining) + 1) // 2
+        widths = remaining[half - 1 :] - remaining[: len(remaining) - half + 1]
+        start = int(np.argmin(widths))
+        remaining = remaining[start : start + half]
+    if len(remaining) == 3:
+        left, right = remaining[1] - remaining[0], remaining[2] - remaining[1]
+        if left != right:
+            remaining = remaining[:2] if left < right else remaining[1:]
+    return float(np.mean(remaining))
+
+
+def drift(values: FloatArray, *, seed: int, level: float = 0.05) -> Drift:
+    """The median of the last third of the trials over that of the first, as a ratio.
+
+    Its interval is a circular block bootstrap within each third; a third of more than 100 trials is
+    first reduced to 100 medians of consecutive trials. ``None`` under 6 trials or over a median of
+    0.
+    """
+    third = len(values) // 3
+    if len(values) < LEAST_TRIALS_FOR_DRIFT:
+        return Drift(ratio=None, ratio_ci=(None, None))
+    first, last = _binned(values[:third]), _binned(values[-third:])
+    if np.median(first) == 0:
+        return Drift(ratio=None, ratio_ci=(None, None))
+    generator = np.random.default_rng(seed)
+    first_medians = _resampled_medians(first, generator)
+    last_medians = _resampled_medians(last, generator)
+    ratio = float(np.median(last) / np.median(first))
+    if not first_medians.all():
+        return Drift(ratio=ratio, ratio_ci=(None, None))
+    return Drift(ratio=ratio, ratio_ci=percentile_interval(last_medians / first_medians, level))
+
+
+def _binned(values: FloatArray) -> FloatArray:
+    if len(values) <= BINS_FOR_DRIFT:
+        return values
+    return np.array([np.median(part) for part in np.array_split(values, BINS_FOR_DRIFT)])
+
+
+def _resampled_medians(values: FloatArray, generator: np.random.Generator) -> FloatArray:
+    resampled = values[circular_block_indices(len(values), RESAMPLES, generator)]
+    return np.asarray(np.median(resampled, axis=1), dtype=np.float64)

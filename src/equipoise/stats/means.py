@@ -1,0 +1,65 @@
+"""The ratio of means: what many runs cost in total. Description only (verdict.md §3).
+
+No sequential guarantee is possible for it without a bound on the costs: a rare, very slow run
+may always be still to come.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from equipoise.model.result import Interval
+from equipoise.stats.arrays import FloatArray
+from equipoise.stats.bootstrap import RESAMPLES, circular_block_sums, percentile_interval
+
+LEAST_BLOCKS = 5
+"""Fewer say nothing about the spread of a mean."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeanRatio:
+    """The mean cost of the candidate over that of the baseline."""
+
+    ratio: float | None
+    """``None`` where a mean is not finite, or that of the baseline is 0."""
+    ratio_ci: Interval
+    """A bootstrap interval: description, valid neither sequentially nor in small campaigns."""
+
+
+def ln_ratio_of_means(baseline: FloatArray, candidate: FloatArray) -> float:
+    """ln of the ratio of means; ±inf where one is infinite or 0, NaN where nothing is known."""
+    if len(baseline) == 0:
+        return math.nan
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(np.log(np.mean(candidate)) - np.log(np.mean(baseline)))
+
+
+def ratio_of_means(
+    baseline: FloatArray, candidate: FloatArray, *, seed: int, level: float = 0.05
+) -> MeanRatio:
+    """The ratio of means with a circular block bootstrap interval over the campaign's blocks.
+
+    Parameters
+    ----------
+    baseline, candidate
+        Shape (n,): costs in the same n blocks, in the order in which they ran.
+    seed
+        Of the resampling.
+    level
+        1 minus the nominal coverage.
+    """
+    logarithm = ln_ratio_of_means(baseline, candidate)
+    if not math.isfinite(logarithm):
+        return MeanRatio(ratio=None, ratio_ci=(None, None))
+    ratio = float(np.mean(candidate) / np.mean(baseline))
+    if len(baseline) < LEAST_BLOCKS:
+        return MeanRatio(ratio=ratio, ratio_ci=(None, None))
+    # Scaled, so that the sums of very large or very small costs stay exact.
+    scaled = np.column_stack([baseline / np.mean(baseline), candidate / np.mean(candidate)])
+    means = circular_block_sums(scaled, RESAMPLES, seed)
+    means = means[means[:, 0] > 0]
+    low, high = percentile_interval(means[:, 1] / means[:, 0], level)
+    return MeanRatio(ratio=ratio, ratio_ci=(ratio * low, ratio * high))

@@ -1,0 +1,137 @@
+"""The blocks of one candidate and the baseline, as the betting engine takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from equipoise._native import BettingSequence
+from equipoise.model.errors import UnusableInput
+from equipoise.stats.arrays import FloatArray, OrderArray, as_costs
+
+BASELINE_FIRST = 1
+CANDIDATE_FIRST = -1
+
+TIE_QUANTA = 1.5
+"""Two readings of equal times can differ by a whole quantum; half a quantum more leaves room for
+the rounding of the ratio under test (verdict.md §1)."""
+
+
+def tie_tolerance(baseline: FloatArray, candidate: FloatArray, quantum: float) -> FloatArray:
+    """1.5 clock quanta in log units: relative to the smaller of the two costs.
+
+    Parameters
+    ----------
+    baseline, candidate
+        Shape (n,): costs, in the unit of ``quantum``.
+    quantum
+        The resolution of the metric; 0 for one without.
+
+    Returns
+    -------
+    Shape (n,); 0 where the smaller cost is 0, which ``block_differences`` deals with.
+    """
+    smaller = np.minimum(baseline, candidate)
+    tolerance = np.zeros_like(smaller)
+    np.divide(TIE_QUANTA * quantum, smaller, out=tolerance, where=smaller > 0)
+    return tolerance
+
+
+def block_differences(baseline: FloatArray, candidate: FloatArray, quantum: float) -> FloatArray:
+    """ln(candidate) - ln(baseline) in each block, shape (n,).
+
+    ±inf where one of the two timed out or cost nothing. NaN, a tie, where both did, and where one
+    cost nothing and the other less than 1.5 quanta.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        differences = np.log(candidate) - np.log(baseline)
+    smaller, larger = np.minimum(baseline, candidate), np.maximum(baseline, candidate)
+    differences[(smaller == 0) & (larger < TIE_QUANTA * quantum)] = np.nan
+    return differences
+
+
+class PairedBlocks:
+    """The blocks of one candidate and the baseline on one metric, in the order in which they ran.
+
+    Grows with the campaign, so that a look after every block does not bet on all of them again.
+
+    Parameters
+    ----------
+    baseline, candidate
+        Shape (n,): costs; +inf for a trial that timed out, which counts as slowest.
+    orders
+        Shape (n,): 1 where the baseline ran before the candidate, -1 where the candidate did.
+    quantum
+        The resolution of the metric in its own unit; 0 for one without.
+
+    Raises
+    ------
+    UnusableInput
+        If a cost is negative or no number, an order is neither 1 nor -1, or the lengths differ.
+    """
+
+    def __init__(
+        self,
+        baseline: FloatArray | Sequence[float] = (),
+        candidate: FloatArray | Sequence[float] = (),
+        orders: OrderArray | Sequence[int] = (),
+        *,
+        quantum: float = 0.0,
+    ) -> None:
+        self._quantum = quantum
+        self._baseline = as_costs(baseline, "the baseline")
+        self._candidate = as_costs(candidate, "the candidate")
+        checked = _as_orders(orders)
+        if not len(self._baseline) == len(self._candidate) == len(checked):
+            raise UnusableInput(
+                f"{len(self._baseline)} costs of the baseline, {len(self._candidate)} of the "
+                f"candidate and {len(checked)} orders",
+                mend="give one of each for every block",
+            )
+        self._engine = BettingSequence(
+            block_differences(self._baseline, self._candidate, quantum),
+            checked,
+            tie_tolerance(self._baseline, self._candidate, quantum),
+        )
+
+    def append(self, baseline: float, candidate: float, order: int) -> None:
+        """Adds the next block; parameters and errors as for the whole."""
+        new_baseline = as_costs([baseline], "the baseline")
+        new_candidate = as_costs([candidate], "the candidate")
+        checked = _as_orders([order])
+        self._engine.push(
+            float(block_differences(new_baseline, new_candidate, self._quantum)[0]),
+            int(checked[0]),
+            float(tie_tolerance(new_baseline, new_candidate, self._quantum)[0]),
+        )
+        self._baseline = np.append(self._baseline, new_baseline)
+        self._candidate = np.append(self._candidate, new_candidate)
+
+    def __len__(self) -> int:
+        return len(self._engine)
+
+    @property
+    def baseline(self) -> FloatArray:
+        """Shape (n,): the costs of the baseline."""
+        return self._baseline
+
+    @property
+    def candidate(self) -> FloatArray:
+        """Shape (n,): the costs of the candidate."""
+        return self._candidate
+
+    @property
+    def engine(self) -> BettingSequence:
+        """The bets on these blocks."""
+        return self._engine
+
+
+def _as_orders(orders: OrderArray | Sequence[int]) -> OrderArray:
+    array = np.array(orders, dtype=np.int64, ndmin=1)
+    if not np.isin(array, (BASELINE_FIRST, CANDIDATE_FIRST)).all():
+        raise UnusableInput(
+            "an order is neither 1 (baseline first) nor -1 (candidate first)",
+            mend="give one of the two for every block",
+        )
+    return array.astype(np.int8)

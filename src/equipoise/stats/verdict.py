@@ -1,0 +1,268 @@
+"""The verdict on one candidate or several, valid however often one looks (verdict.md §1, §3, §4).
+
+Effects are log ratios of a cost, candidate over baseline. "Within ±min_effect" means within
+±ln(1 + min_effect/100): exchanging candidate and baseline leaves every verdict what it is, with
+faster and slower exchanged.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from equipoise.model.errors import UnusableInput
+from equipoise.model.result import Interval, Verdict
+from equipoise.stats.means import ln_ratio_of_means
+from equipoise.stats.sequence import PairedBlocks
+
+STAKES = (0.1, 0.3, 0.6, 0.9)
+
+CONTINUATIONS = 40
+FORECAST_GROWTH = 20
+FORECAST_CAP = 4000
+FORECAST_LEAST_CAP = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One candidate against the baseline on one metric; log ratios, candidate over baseline."""
+
+    verdict: Verdict
+    typical: float | None
+    """The Huber centre of the block differences; ±inf where at least half of them are infinite,
+    ``None`` where every block is a tie of timeouts or there is none."""
+    low: float
+    high: float
+    """The interval; infinite where nothing on that side is excluded yet, both infinite with the
+    same sign where every finite ratio is excluded."""
+    level: float
+    """1 minus the coverage of the interval: alpha, or less among several comparisons."""
+    ln_e_value: float
+    """Of "no difference", at the stop."""
+    blocks: int
+    ln_mean_ratio: float
+    """Of the means; ±inf where one of them holds timeouts, NaN where both do."""
+    slot_effect: float
+    """How much more, in log units, a trial takes in the later place; 0 if it is lost in noise."""
+    ratio_is_constant: bool
+    """False where no constant ratio agrees with the whole campaign: the interval is then the one
+    at the stop."""
+
+    @property
+    def ratio(self) -> float | None:
+        """The typical ratio; ``None`` where it is not finite."""
+        return None if self.typical is None else finite_ratio(self.typical)
+
+    @property
+    def ratio_ci(self) -> Interval:
+        """The interval as ratios; ``None`` for a bound that is not finite."""
+        return (finite_ratio(self.low), finite_ratio(self.high))
+
+    @property
+    def e_value(self) -> float:
+        """Capped at the largest float."""
+        return math.exp(min(self.ln_e_value, math.log(sys.float_info.max)))
+
+    @property
+    def width_percent(self) -> float | None:
+        """By how much the upper bound exceeds the lower, in percent; ``None`` if not finite.
+
+        100·(high/low - 1) of the ratios, so the same whichever of the two is the baseline.
+        """
+        width = self.high - self.low
+        return 100.0 * math.expm1(width) if math.isfinite(width) else None
+
+
+def judge(
+    comparisons: Sequence[PairedBlocks], *, min_effect: float, alpha: float
+) -> tuple[Judged, ...]:
+    """Judges each candidate against the baseline.
+
+    One comparison has the whole of ``alpha`` and the running confidence sequence: the chance that
+    its interval ever leaves out the true ratio is at most alpha. Several share it: R of K are
+    selected with e-values of at least K/(alpha·R) (e-BH: Wang and Ramdas 2022) and have intervals
+    at the stop at level alpha·R/K (e-BY: Xu, Wang and Ramdas 2022), R the largest possible; the
+    false-discovery rate and the false-coverage rate are at most alpha. The others are
+    ``undecided``, with intervals at alpha/K.
+
+    Parameters
+    ----------
+    comparisons
+        The blocks of each candidate.
+    min_effect
+        The smallest effect that matters, in percent; 0 for none, and then nothing is equivalent.
+    alpha
+        Between 0 and 1.
+
+    Returns
+    -------
+    One for each comparison, in their order.
+
+    Raises
+    ------
+    UnusableInput
+        If ``min_effect`` or ``alpha`` is out of range.
+    """
+    margin = margin_of(min_effect)
+    _check_alpha(alpha)
+    if len(comparisons) == 1:
+        return (_judge_one(comparisons[0], margin, alpha),)
+    tested = len(comparisons)
+    for selected in range(tested, 0, -1):
+        level = alpha * selected / tested
+        judged = [_judge_at_stop(blocks, margin, level) for blocks in comparisons]
+        if sum(one.verdict != "undecided" for one in judged) >= selected:
+            return tuple(
+                _left_undecided(blocks, margin, alpha / tested)
+                if one.verdict == "undecided"
+                else one
+                for blocks, one in zip(comparisons, judged, strict=True)
+            )
+    return tuple(_left_undecided(blocks, margin, alpha / tested) for blocks in comparisons)
+
+
+def earliest_block(alpha: float, comparisons: int = 1) -> int:
+    """The least number of blocks after which any verdict is possible; 8 at alpha 0.05.
+
+    That is where a bettor who won every block excludes a ratio: mean of (1 + λ)^n ≥ 2/level. All of
+    several comparisons can be decided in the same block, and then at full alpha.
+    """
+    _check_alpha(alpha)
+    levels = [alpha * selected / comparisons for selected in range(1, comparisons + 1)]
+    return min(_blocks_to_win(level) for level in levels)
+
+
+def blocks_to_go(
+    comparisons: Sequence[PairedBlocks],
+    judged: Sequence[Judged],
+    *,
+    min_effect: float,
+    alpha: float,
+    seed: int,
+) -> tuple[int | None, ...]:
+    """About how many more blocks would decide each undecided comparison.
+
+    The median over 40 continuations of the campaign, each drawn from its own blocks with fresh
+    coins; ``None`` for a comparison that is decided, and where half of them decide nothing within
+    20 times the blocks so far (at least 200, at most 4000 more). It takes today's estimate for the
+    truth.
+
+    Parameters
+    ----------
+    comparisons, judged
+        As given to and returned by ``judge``.
+    min_effect, alpha
+        As given to ``judge``.
+    seed
+        Of the continuations, from 0 to 2^64 - 1.
+    """
+    margin = margin_of(min_effect)
+    decided = sum(one.verdict != "undecided" for one in judged)
+    level = alpha * min(decided + 1, len(judged)) / len(judged) if judged else alpha
+    forecasts: list[int | None] = []
+    for blocks, one in zip(comparisons, judged, strict=True):
+        if one.verdict != "undecided" or len(blocks) == 0:
+            forecasts.append(None)
+            continue
+        cap = min(max(FORECAST_GROWTH * len(blocks), FORECAST_LEAST_CAP), FORECAST_CAP)
+        engine = blocks.engine
+        forecast = engine.blocks_to_go_running if len(judged) == 1 else engine.blocks_to_go_at_stop
+        forecasts.append(forecast(level, margin, cap, CONTINUATIONS, seed))
+    return tuple(forecasts)
+
+
+def is_precise(judged: Judged, precision: float) -> bool:
+    """Whether the interval is at most ``precision`` percent wide (``--precision``)."""
+    return judged.width_percent is not None and judged.width_percent <= precision
+
+
+def margin_of(min_effect: float) -> float:
+    """ln(1 + min_effect/100): the smallest effect that matters, in log units.
+
+    Raises
+    ------
+    UnusableInput
+        If it is negative or no number.
+    """
+    if not (math.isfinite(min_effect) and min_effect >= 0):
+        raise UnusableInput(
+            f"the smallest effect that matters cannot be {min_effect} percent",
+            mend="give a number from 0 up, such as --min-effect 1",
+        )
+    return math.log1p(min_effect / 100.0)
+
+
+def finite_ratio(log_ratio: float) -> float | None:
+    """e to the log ratio; ``None`` where no float holds it."""
+    if not math.isfinite(log_ratio) or log_ratio > math.log(sys.float_info.max):
+        return None
+    return math.exp(log_ratio)
+
+
+def _judge_one(blocks: PairedBlocks, margin: float, alpha: float) -> Judged:
+    low, high = blocks.engine.running_interval(alpha)
+    if low <= high:
+        return _judge_by(blocks, margin, alpha, (low, high))
+    # The set at the stop covers whenever the running one does, and is never empty.
+    at_stop = blocks.engine.interval_at_stop(alpha)
+    return replace(_judge_by(blocks, margin, alpha, at_stop), ratio_is_constant=False)
+
+
+def _judge_at_stop(blocks: PairedBlocks, margin: float, level: float) -> Judged:
+    # An interval that leaves out 0 implies an e-value of at least 1/level: no second test needed.
+    return _judge_by(blocks, margin, level, blocks.engine.interval_at_stop(level))
+
+
+def _left_undecided(blocks: PairedBlocks, margin: float, level: float) -> Judged:
+    return replace(_judge_at_stop(blocks, margin, level), verdict="undecided")
+
+
+def _judge_by(
+    blocks: PairedBlocks, margin: float, level: float, interval: tuple[float, float]
+) -> Judged:
+    centre = blocks.engine.centre()
+    typical = None if centre is None else centre[0]
+    ln_mean_ratio = ln_ratio_of_means(blocks.baseline, blocks.candidate)
+    return Judged(
+        verdict=_verdict(interval, typical, ln_mean_ratio, margin),
+        typical=typical,
+        low=interval[0],
+        high=interval[1],
+        level=level,
+        ln_e_value=blocks.engine.ln_e_value(),
+        blocks=len(blocks),
+        ln_mean_ratio=ln_mean_ratio,
+        slot_effect=0.0 if centre is None else centre[1],
+        ratio_is_constant=True,
+    )
+
+
+def _verdict(
+    interval: tuple[float, float], typical: float | None, ln_mean_ratio: float, margin: float
+) -> Verdict:
+    low, high = interval
+    if margin > 0 and -margin <= low and high <= margin:
+        return "equivalent"
+    if typical is None:
+        return "undecided"
+    if low > 0 and typical > 0 and typical >= margin:
+        return "mixed" if ln_mean_ratio < -margin else "slower"
+    if high < 0 and typical < 0 and typical <= -margin:
+        return "mixed" if ln_mean_ratio > margin else "faster"
+    return "undecided"
+
+
+def _blocks_to_win(level: float) -> int:
+    blocks = 1
+    while sum((1.0 + stake) ** blocks for stake in STAKES) / len(STAKES) < 2.0 / level:
+        blocks += 1
+    return blocks
+
+
+def _check_alpha(alpha: float) -> None:
+    if not 0.0 < alpha < 1.0:
+        raise UnusableInput(
+            f"alpha cannot be {alpha}", mend="give a number between 0 and 1, such as --alpha 0.05"
+        )
