@@ -8,30 +8,19 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
+from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
 from equipoise.model.record import RunRecord
 from equipoise.model.trial import CUT_BLOCK, WARMUP_RUN, WASHOUT_RUN, Trial
+from equipoise.stats.sequence import BASELINE_FIRST, CANDIDATE_FIRST, PairedBlocks
 
 TIMED_OUT = math.inf
 """The cost of a trial that timed out: slower than every other (rule 1)."""
 
 
-@dataclass(frozen=True, slots=True)
-class PairedBlocks:
-    """Baseline and one candidate in the complete blocks of a campaign.
-
-    All arrays have shape ``(blocks,)``; costs are in the metric's unit, ``inf`` for a trial
-    that timed out.
-    """
-
-    baseline: NDArray[np.float64]
-    candidate: NDArray[np.float64]
-    baseline_first: NDArray[np.bool_]
+QUANTA = {"wall_s": 1e-9}
+"""The resolution of a metric, in its unit: the launcher's clock counts nanoseconds."""
 
 
 def complete_blocks(plan: Plan, trials: Iterable[Trial]) -> dict[int, tuple[Trial, ...]]:
@@ -78,6 +67,30 @@ def cost(trial: Trial, metric: str) -> float | None:
     return None if value is None else float(value)
 
 
+def pair_in(
+    block: tuple[Trial, ...], candidate: int, metric: str, baseline: int = 0
+) -> tuple[float, float, int]:
+    """Cost of the baseline, cost of the candidate, and the order of the two in one block.
+
+    Raises
+    ------
+    UnusableInput
+        A trial of either does not know the metric.
+    """
+    found = {trial.condition: trial for trial in block}
+    first, second = found[baseline], found[candidate]
+    costs = (cost(first, metric), cost(second, metric))
+    if costs[0] is None or costs[1] is None:
+        missing = first if costs[0] is None else second
+        reason = missing.accounting.unknown.get(metric, "the workload did not report it")
+        raise UnusableInput(
+            f"block {missing.block} has no {metric}: {reason}",
+            mend="compare a metric that every trial has, such as wall_s",
+        )
+    order = BASELINE_FIRST if first.position < second.position else CANDIDATE_FIRST
+    return costs[0], costs[1], order
+
+
 def paired_blocks(
     blocks: Iterable[tuple[Trial, ...]], candidate: int, metric: str, baseline: int = 0
 ) -> PairedBlocks:
@@ -85,19 +98,13 @@ def paired_blocks(
 
     Raises
     ------
-    LookupError
+    UnusableInput
         A trial of either does not know the metric.
     """
-    pairs: list[tuple[float, float, bool]] = []
-    for block in blocks:
-        found = {trial.condition: trial for trial in block}
-        first, second = found[baseline], found[candidate]
-        a, b = cost(first, metric), cost(second, metric)
-        if a is None or b is None:
-            raise LookupError(metric)
-        pairs.append((a, b, first.position < second.position))
+    pairs = [pair_in(block, candidate, metric, baseline) for block in blocks]
     return PairedBlocks(
-        baseline=np.array([a for a, _, _ in pairs], dtype=np.float64),
-        candidate=np.array([b for _, b, _ in pairs], dtype=np.float64),
-        baseline_first=np.array([first for _, _, first in pairs], dtype=np.bool_),
+        [pair[0] for pair in pairs],
+        [pair[1] for pair in pairs],
+        [pair[2] for pair in pairs],
+        quantum=QUANTA.get(metric, 0.0),
     )

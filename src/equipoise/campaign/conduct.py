@@ -138,7 +138,8 @@ def go_on(
             raise failed(record.plan, trial)
     stopping = _extended(record.plan.stopping, more)
     state = _state_of(record, stopping, spent_s=0.0 if more.budget_s else _spent(record))
-    if state.look.is_settled():
+    state.look.standings()
+    if state.look.settled() is not None:
         return record.id
     if state.blocks >= stopping.blocks:
         raise UnusableInput(
