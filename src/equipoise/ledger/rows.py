@@ -193,7 +193,7 @@ class _Reasons(dict[str, dict[str, str]]):
     """The decoded reasons by their JSON."""
 
     def __missing__(self, text: str) -> dict[str, str]:
-        decoded: dict[str, str] = from_text(text)
+        decoded: dict[str, str] = dict(from_text(text))
         self[text] = decoded
         return decoded
 
