@@ -59,7 +59,7 @@ def test_cut_blocks_are_counted_against_what_was_drawn() -> None:
         trials=tuple(block_of(1, FORWARD, 1.0, 1.0) + block_of(2, FORWARD, 1.0)),
         notices=(),
     )
-    assert cut_blocks(record) == 2
+    assert cut_blocks(record, complete_blocks(record.plan, record.trials)) == 2
 
 
 def test_blocks_pair_the_candidate_with_the_baseline_and_remember_the_order() -> None:

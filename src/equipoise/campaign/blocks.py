@@ -7,24 +7,30 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from operator import attrgetter
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
 from equipoise.model.record import RunRecord
-from equipoise.model.trial import CUT_BLOCK, WARMUP_RUN, WASHOUT_RUN, Trial
+from equipoise.model.trial import CUT_BLOCK, WARMUP_RUN, WASHOUT_RUN, Accounting, Trial
 from equipoise.stats.sequence import BASELINE_FIRST, CANDIDATE_FIRST, PairedBlocks
 
 TIMED_OUT = math.inf
 """The cost of a trial that timed out: slower than every other (rule 1)."""
 
 
+_ACCOUNTED = frozenset(field.name for field in fields(Accounting))
+
 QUANTA = {"wall_s": 1e-9}
 """The resolution of a metric, in its unit: the launcher's clock counts nanoseconds."""
 
 
 def complete_blocks(plan: Plan, trials: Iterable[Trial]) -> dict[int, tuple[Trial, ...]]:
-    """The measured blocks in which every condition finished, by number, in position order.
+    """The measured blocks in which every condition finished, by number.
+
+    Blocks and their trials stand in the order in which they ran, as in the record.
 
     A block that an interruption cut is left out whole and never completed later: completing
     it would let whoever interrupts choose (verdict.md §1).
@@ -33,11 +39,8 @@ def complete_blocks(plan: Plan, trials: Iterable[Trial]) -> dict[int, tuple[Tria
     for trial in trials:
         if trial.phase == "measured" and not trial.washout:
             by_block[trial.block].append(trial)
-    return {
-        number: tuple(sorted(block, key=lambda trial: trial.position))
-        for number, block in sorted(by_block.items())
-        if len(block) == len(plan.conditions)
-    }
+    size = len(plan.conditions)
+    return {number: tuple(block) for number, block in by_block.items() if len(block) == size}
 
 
 def left_out_because(trial: Trial, complete: dict[int, tuple[Trial, ...]]) -> str | None:
@@ -49,22 +52,33 @@ def left_out_because(trial: Trial, complete: dict[int, tuple[Trial, ...]]) -> st
     return None if trial.block in complete else CUT_BLOCK
 
 
-def cut_blocks(record: RunRecord) -> int:
-    """How many measured blocks were drawn and begun but never completed."""
-    complete = complete_blocks(record.plan, record.trials)
+def cut_blocks(record: RunRecord, complete: dict[int, tuple[Trial, ...]]) -> int:
+    """How many measured blocks were drawn but never completed."""
     drawn = {draw.block for draw in record.draws if draw.phase == "measured"}
     return len(drawn) - len(complete)
 
 
 def cost(trial: Trial, metric: str) -> float | None:
     """What a trial cost in one metric; ``None`` if that is not known."""
-    if trial.timed_out:
-        return TIMED_OUT
-    own = [s.value for s in trial.samples if s.metric == metric and s.iteration is None]
-    if own:
-        return own[-1]
-    value = getattr(trial.accounting, metric, None)
-    return None if value is None else float(value)
+    return cost_in(metric)(trial)
+
+
+def cost_in(metric: str) -> Callable[[Trial], float | None]:
+    """Give the function that tells what a trial cost in one metric.
+
+    What the workload reported itself comes before what was accounted under the same name.
+    """
+    accounted = attrgetter(metric) if metric in _ACCOUNTED else None
+
+    def read(trial: Trial) -> float | None:
+        if trial.timed_out:
+            return TIMED_OUT
+        for sample in reversed(trial.samples):
+            if sample.metric == metric and sample.iteration is None:
+                return sample.value
+        return None if accounted is None else accounted(trial.accounting)
+
+    return read
 
 
 def pair_in(
@@ -77,9 +91,10 @@ def pair_in(
     UnusableInput
         A trial of either does not know the metric.
     """
-    found = {trial.condition: trial for trial in block}
-    first, second = found[baseline], found[candidate]
-    costs = (cost(first, metric), cost(second, metric))
+    first = next(trial for trial in block if trial.condition == baseline)
+    second = next(trial for trial in block if trial.condition == candidate)
+    read = cost_in(metric)
+    costs = (read(first), read(second))
     if costs[0] is None or costs[1] is None:
         missing = first if costs[0] is None else second
         reason = missing.accounting.unknown.get(metric, "the workload did not report it")

@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
 from equipoise.campaign.watch import Moment, Standing, Unwatched, Watcher
 from equipoise.model.plan import Plan
-from equipoise.report.units import percent_change, seconds_left
+from equipoise.report.units import interval_words, seconds_left
 
 SHORTEST_REDRAW_S = 0.1
 
@@ -102,4 +102,4 @@ def _interval_words(one: Standing) -> str:
     low, high = one.ratio_ci
     if low is None or high is None:
         return f"{one.candidate}: interval still open"
-    return f"{one.candidate}: {percent_change(low)} to {percent_change(high)}"
+    return f"{one.candidate}: {interval_words(low, high)}"

@@ -15,7 +15,7 @@ from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.record import RunSummary
 from equipoise.model.result import Comparison, ConditionResult, MetricSummary, ResultDocument
 from equipoise.report.histogram import text_histogram
-from equipoise.report.units import byte_count, duration, percent_change, significant
+from equipoise.report.units import byte_count, duration, interval_words, percent_change, significant
 
 VERDICT_STYLE = {
     "faster": "bold green",
@@ -127,11 +127,7 @@ def _verdict(comparison: Comparison, document: ResultDocument) -> Text:
     if low is not None or high is not None:
         text.append(f"\n  time of {comparison.candidate} against {comparison.baseline}: ")
         text.append("" if comparison.ratio is None else percent_change(comparison.ratio))
-        text.append(
-            f", {100 * (1 - comparison.level):g} % interval "
-            f"{'unlimited' if low is None else percent_change(low)} to "
-            f"{'unlimited' if high is None else percent_change(high)}"
-        )
+        text.append(f", {100 * (1 - comparison.level):g} % interval {interval_words(low, high)}")
     text.append(f"\n  {_how_sure(comparison)}")
     return text
 
