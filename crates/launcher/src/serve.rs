@@ -21,6 +21,9 @@ use crate::trial::Bench;
 /// What the system says when the launcher itself cannot go on.
 pub fn serve(options: &Options) -> io::Result<()> {
     let mut bench = set_up(options)?;
+    if let Err(reason) = memory::shrink() {
+        bench.lacks.push(("shrink", reason));
+    }
     let mut conversation = Conversation::new();
     loop {
         let heard = conversation.hear(bench.signals.stop.as_fd())?;
