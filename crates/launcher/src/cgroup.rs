@@ -67,6 +67,22 @@ impl Leaf {
         Ok(())
     }
 
+    /// The leaf, if being in it changes nothing for a trial.
+    ///
+    /// # Errors
+    /// In words: which controllers would schedule or account for a trial differently there.
+    pub fn if_neutral(self) -> Result<Self, String> {
+        let path = self.folder.join("cgroup.controllers");
+        let controllers = fs::read_to_string(&path)
+            .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+        match controllers.trim() {
+            "" => Ok(self),
+            some => Err(format!(
+                "a cgroup here has controllers ({some}) that change how a trial runs"
+            )),
+        }
+    }
+
     /// The descriptor in which a child starts.
     #[must_use]
     pub fn handle(&self) -> BorrowedFd<'_> {

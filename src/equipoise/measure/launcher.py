@@ -148,6 +148,11 @@ class Launcher:
         finally:
             os.close(duplicate)
 
+    @property
+    def pid(self) -> int:
+        """The launcher's own process."""
+        return self._process.pid
+
     def __enter__(self) -> Self:
         return self
 
