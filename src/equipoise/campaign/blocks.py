@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable
-from dataclasses import fields
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
 from operator import attrgetter
+
+import numpy as np
+from numpy.typing import NDArray
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
@@ -96,30 +99,63 @@ def pair_in(
     read = cost_in(metric)
     costs = (read(first), read(second))
     if costs[0] is None or costs[1] is None:
-        missing = first if costs[0] is None else second
-        reason = missing.accounting.unknown.get(metric, "the workload did not report it")
-        raise UnusableInput(
-            f"block {missing.block} has no {metric}: {reason}",
-            mend="compare a metric that every trial has, such as wall_s",
-        )
+        raise _unknown(first if costs[0] is None else second, metric)
     order = BASELINE_FIRST if first.position < second.position else CANDIDATE_FIRST
     return costs[0], costs[1], order
 
 
-def paired_blocks(
-    blocks: Iterable[tuple[Trial, ...]], candidate: int, metric: str, baseline: int = 0
-) -> PairedBlocks:
-    """Pair a candidate with the baseline, block by block.
+@dataclass(frozen=True, slots=True)
+class BlockCosts:
+    """Which condition ran at each place of each complete block, and what it cost there.
+
+    Shapes: ``numbers`` (n,), ``orders`` and ``costs`` (n, k) for n blocks of k conditions.
+    """
+
+    numbers: NDArray[np.int64]
+    orders: NDArray[np.int64]
+    costs: NDArray[np.float64]
+
+    def paired(self, candidate: int, quantum: float, baseline: int = 0) -> PairedBlocks:
+        """Pair a candidate with the baseline, block by block."""
+        at_baseline, at_candidate = self.orders == baseline, self.orders == candidate
+        first = at_baseline.argmax(axis=1) < at_candidate.argmax(axis=1)
+        return PairedBlocks(
+            self.costs[at_baseline],
+            self.costs[at_candidate],
+            np.where(first, BASELINE_FIRST, CANDIDATE_FIRST),
+            quantum=quantum,
+        )
+
+    @property
+    def follows(self) -> NDArray[np.bool_]:
+        """Shape (n,): whether a block ran right after the one before it in these arrays."""
+        return np.concatenate([[False], np.diff(self.numbers) == 1])
+
+
+def block_costs(blocks: Mapping[int, tuple[Trial, ...]], metric: str) -> BlockCosts:
+    """Gather what every trial of the complete blocks cost in one metric.
 
     Raises
     ------
     UnusableInput
-        A trial of either does not know the metric.
+        A trial does not know the metric.
     """
-    pairs = [pair_in(block, candidate, metric, baseline) for block in blocks]
-    return PairedBlocks(
-        [pair[0] for pair in pairs],
-        [pair[1] for pair in pairs],
-        [pair[2] for pair in pairs],
-        quantum=QUANTA.get(metric, 0.0),
+    read = cost_in(metric)
+    trials = [trial for block in blocks.values() for trial in block]
+    costs = [read(trial) for trial in trials]
+    if None in costs:
+        raise _unknown(trials[costs.index(None)], metric)
+    shape = (len(blocks), -1)
+    return BlockCosts(
+        numbers=np.array(list(blocks), dtype=np.int64),
+        orders=np.array([trial.condition for trial in trials], dtype=np.int64).reshape(shape),
+        costs=np.array(costs, dtype=np.float64).reshape(shape),
+    )
+
+
+def _unknown(trial: Trial, metric: str) -> UnusableInput:
+    reason = trial.accounting.unknown.get(metric, "the workload did not report it")
+    return UnusableInput(
+        f"a trial of block {trial.block} has no {metric}: {reason}",
+        mend="compare a metric that every trial has, such as wall_s",
     )

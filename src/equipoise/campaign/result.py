@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from equipoise.campaign.blocks import (
+    QUANTA,
+    block_costs,
     complete_blocks,
     cost_in,
     cut_blocks,
     left_out_because,
-    paired_blocks,
 )
 from equipoise.campaign.warnings import warnings_of
 from equipoise.campaign.words import verdict_words
@@ -96,7 +97,8 @@ def _comparisons(plan: Plan, blocks: Blocks) -> tuple[Comparison, ...]:
         return ()
     metric = plan.judgement.primary_metric
     candidates = range(1, len(plan.conditions))
-    pairs = [paired_blocks(blocks.values(), candidate, metric) for candidate in candidates]
+    costs = block_costs(blocks, metric)
+    pairs = [costs.paired(candidate, QUANTA.get(metric, 0.0)) for candidate in candidates]
     judgement = plan.judgement
     judged = judge(pairs, min_effect=judgement.min_effect, alpha=judgement.alpha)
     to_go = blocks_to_go(
@@ -104,7 +106,12 @@ def _comparisons(plan: Plan, blocks: Blocks) -> tuple[Comparison, ...]:
     )
     return tuple(
         _comparison(
-            plan, candidate, metric, pair, one, more, _carry_over(blocks, candidate, metric)
+            plan,
+            candidate,
+            pair,
+            one,
+            more,
+            carry_over(costs.orders, costs.costs, candidate=candidate, follows=costs.follows),
         )
         for candidate, pair, one, more in zip(candidates, pairs, judged, to_go, strict=True)
     )
@@ -113,7 +120,6 @@ def _comparisons(plan: Plan, blocks: Blocks) -> tuple[Comparison, ...]:
 def _comparison(
     plan: Plan,
     candidate: int,
-    metric: str,
     pairs: PairedBlocks,
     judged: Judged,
     to_go: int | None,
@@ -126,7 +132,7 @@ def _comparison(
     return Comparison(
         baseline=baseline_name,
         candidate=candidate_name,
-        metric=metric,
+        metric=judgement.primary_metric,
         estimand=ESTIMAND,
         ratio=judged.ratio,
         ratio_ci=judged.ratio_ci,
@@ -161,15 +167,6 @@ def _comparison(
         blocks_to_go=to_go,
         carry_over=carried,
     )
-
-
-def _carry_over(blocks: Blocks, candidate: int, metric: str) -> CarryOver | None:
-    numbers = np.array(list(blocks))
-    orders = np.array([[trial.condition for trial in block] for block in blocks.values()])
-    read = cost_in(metric)
-    costs = np.array([[read(trial) for trial in block] for block in blocks.values()])
-    follows = np.concatenate([[False], np.diff(numbers) == 1])
-    return carry_over(orders, costs.astype(np.float64), candidate=candidate, follows=follows)
 
 
 def _condition_result(
