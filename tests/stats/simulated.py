@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from equipoise.stats.sequence import PairedSequence
+from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import Judged, judge
 
 FloatArray = NDArray[np.float64]
@@ -86,9 +86,9 @@ NOISES: dict[str, Noise] = {
 
 def campaign(
     noise: Noise, generator: np.random.Generator, blocks: int, effect: float = 0.0
-) -> PairedSequence:
+) -> PairedBlocks:
     """A campaign in which the candidate takes e^effect times as long, whatever the noise."""
-    return PairedSequence(*costs_and_orders(noise, generator, blocks, effect))
+    return PairedBlocks(*costs_and_orders(noise, generator, blocks, effect))
 
 
 def costs_and_orders(
@@ -112,7 +112,7 @@ def watched(
     alpha: float = 0.05,
 ) -> Judged:
     """The first verdict of a campaign that is looked at after every block, or its last look."""
-    growing = PairedSequence()
+    growing = PairedBlocks()
     (judged,) = judge([growing], min_effect=min_effect, alpha=alpha)
     for costs in zip(baseline.tolist(), candidate.tolist(), orders.tolist(), strict=True):
         growing.append(*costs)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from equipoise.stats.sequence import PairedSequence
+from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import judge
 from tests.stats.simulated import (
     NOISES,
@@ -66,7 +66,7 @@ def test_the_truth_is_kept_when_times_are_a_few_ticks_long(
     missed = 0
     for _ in range(300):
         baseline, candidate, orders = costs_and_orders(white(sd), generator, BLOCKS, truth)
-        blocks = PairedSequence(
+        blocks = PairedBlocks(
             reading(ticks * baseline, generator),
             reading(ticks * candidate, generator),
             orders,
@@ -82,7 +82,7 @@ def test_without_a_tolerance_ticks_would_hide_the_truth() -> None:
     missed = 0
     for _ in range(300):
         baseline, candidate, orders = costs_and_orders(white(0.02), generator, BLOCKS, truth)
-        blocks = PairedSequence(
+        blocks = PairedBlocks(
             rounded(10 * baseline, generator), rounded(10 * candidate, generator), orders
         )
         missed += blocks.engine.blocks_to_exclude(truth, ALPHA) is not None
@@ -96,7 +96,7 @@ def test_a_large_effect_is_found_in_times_of_ten_ticks() -> None:
         baseline, candidate, orders = costs_and_orders(white(0.02), generator, BLOCKS, 0.2)
         readings = counted(10 * baseline, generator), counted(10 * candidate, generator)
         (judged,) = judge(
-            [PairedSequence(*readings, orders, quantum=1.0)], min_effect=1.0, alpha=ALPHA
+            [PairedBlocks(*readings, orders, quantum=1.0)], min_effect=1.0, alpha=ALPHA
         )
         found += judged.verdict == "slower"
     assert found >= at_least(100, 0.98)
@@ -109,7 +109,7 @@ def test_timeouts_in_both_conditions_raise_no_false_alarm() -> None:
         baseline, candidate, orders = costs_and_orders(white(0.02), generator, BLOCKS)
         baseline[generator.random(BLOCKS) < 0.2] = math.inf
         candidate[generator.random(BLOCKS) < 0.2] = math.inf
-        blocks = PairedSequence(baseline, candidate, orders)
+        blocks = PairedBlocks(baseline, candidate, orders)
         alarms += blocks.engine.blocks_to_exclude(0.0, ALPHA) is not None
     assert alarms <= at_most(CAMPAIGNS, ALPHA)
 
@@ -123,7 +123,7 @@ def test_a_candidate_that_sometimes_times_out_is_called_slower() -> None:
         finished = np.isfinite(candidate)
         kept, dropped = (
             judge(
-                [PairedSequence(baseline[rows], candidate[rows], orders[rows])],
+                [PairedBlocks(baseline[rows], candidate[rows], orders[rows])],
                 min_effect=1.0,
                 alpha=ALPHA,
             )[0]
@@ -183,7 +183,7 @@ def test_usually_faster_but_dearer_in_all_is_mixed() -> None:
     generator = np.random.default_rng(17)
     mixed = 0
     for _ in range(200):
-        blocks = PairedSequence(*usually_faster_rarely_much_slower(generator, BLOCKS))
+        blocks = PairedBlocks(*usually_faster_rarely_much_slower(generator, BLOCKS))
         (judged,) = judge([blocks], min_effect=1.0, alpha=ALPHA)
         mixed += judged.verdict == "mixed"
         assert judged.ratio == pytest.approx(0.9, rel=0.03)
@@ -209,7 +209,7 @@ def test_none_of_ten_equal_candidates_is_called_different_in_most_campaigns() ->
         costs = np.exp(generator.normal(0.0, 0.02, (60, 11)))
         for blocks in (20, 40, 60):
             comparisons = [
-                PairedSequence(
+                PairedBlocks(
                     costs[:blocks, 0],
                     costs[:blocks, candidate],
                     np.where(places[:blocks, 0] < places[:blocks, candidate], 1, -1),

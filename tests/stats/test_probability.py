@@ -10,18 +10,18 @@ from numpy.typing import NDArray
 from scipy.special import betaln
 
 from equipoise.stats.probability import probability_slower
-from equipoise.stats.sequence import PairedSequence
+from equipoise.stats.sequence import PairedBlocks
 from tests.stats.simulated import at_most
 
 
-def signs(slower: NDArray[np.bool_]) -> PairedSequence:
-    return PairedSequence(
+def signs(slower: NDArray[np.bool_]) -> PairedBlocks:
+    return PairedBlocks(
         np.ones(len(slower)), np.where(slower, 2.0, 0.5), np.ones(len(slower), dtype=np.int8)
     )
 
 
 def test_the_share_counts_blocks_that_are_no_tie() -> None:
-    blocks = PairedSequence(
+    blocks = PairedBlocks(
         [1.0, 1.0, 1.0, 1.0, math.inf], [2.0, 0.5, 1.0, math.inf, math.inf], [1, 1, 1, -1, 1]
     )
     counted = probability_slower(blocks, level=0.05)
@@ -30,7 +30,7 @@ def test_the_share_counts_blocks_that_are_no_tie() -> None:
 
 
 def test_readings_within_the_clock_resolution_are_ties() -> None:
-    counted = probability_slower(PairedSequence([10.0], [11.0], [1], quantum=1.0), level=0.05)
+    counted = probability_slower(PairedBlocks([10.0], [11.0], [1], quantum=1.0), level=0.05)
     assert counted.decided == 0
     assert counted.share is None
     assert counted.interval == (None, None)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from equipoise.model.errors import UnusableInput
-from equipoise.stats.sequence import PairedSequence, block_differences, tie_tolerance
+from equipoise.stats.sequence import PairedBlocks, block_differences, tie_tolerance
 from tests.stats.simulated import campaign, costs_and_orders, white
 
 
@@ -46,8 +46,8 @@ def test_the_tolerance_is_one_and_a_half_quanta_of_the_smaller_cost() -> None:
 def test_a_campaign_that_grows_is_judged_like_one_that_is_read_whole() -> None:
     generator = np.random.default_rng(1)
     baseline, candidate, orders = costs_and_orders(white(0.02), generator, 300, 0.01)
-    whole = PairedSequence(baseline, candidate, orders, quantum=1e-3)
-    growing = PairedSequence(baseline[:100], candidate[:100], orders[:100], quantum=1e-3)
+    whole = PairedBlocks(baseline, candidate, orders, quantum=1e-3)
+    growing = PairedBlocks(baseline[:100], candidate[:100], orders[:100], quantum=1e-3)
     for block in range(100, 300):
         growing.append(float(baseline[block]), float(candidate[block]), int(orders[block]))
     assert len(growing) == 300
@@ -69,7 +69,7 @@ def test_what_is_no_campaign_is_refused_by_name(
     baseline: list[float], candidate: list[float], orders: list[int], word: str
 ) -> None:
     with pytest.raises(UnusableInput, match=word):
-        PairedSequence(baseline, candidate, orders)
+        PairedBlocks(baseline, candidate, orders)
 
 
 def test_the_engine_refuses_a_level_out_of_range() -> None:

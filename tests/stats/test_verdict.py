@@ -10,7 +10,7 @@ import pytest
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import Verdict
-from equipoise.stats.sequence import PairedSequence
+from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import (
     Judged,
     blocks_to_go,
@@ -21,12 +21,12 @@ from equipoise.stats.verdict import (
 from tests.stats.simulated import campaign, white
 
 
-def judged_alone(blocks: PairedSequence, min_effect: float = 1.0, alpha: float = 0.05) -> Judged:
+def judged_alone(blocks: PairedBlocks, min_effect: float = 1.0, alpha: float = 0.05) -> Judged:
     (judged,) = judge([blocks], min_effect=min_effect, alpha=alpha)
     return judged
 
 
-def effect_of(percent: float, blocks: int = 200, sd: float = 0.01, seed: int = 1) -> PairedSequence:
+def effect_of(percent: float, blocks: int = 200, sd: float = 0.01, seed: int = 1) -> PairedBlocks:
     return campaign(white(sd), np.random.default_rng(seed), blocks, math.log1p(percent / 100))
 
 
@@ -66,8 +66,8 @@ def test_without_a_smallest_effect_nothing_is_equivalent_and_any_difference_is_c
 def test_exchanging_baseline_and_candidate_mirrors_the_verdict() -> None:
     blocks = effect_of(3.0)
     orders = np.random.default_rng(3).choice([-1, 1], len(blocks))
-    there = judged_alone(PairedSequence(blocks.baseline, blocks.candidate, orders))
-    back = judged_alone(PairedSequence(blocks.candidate, blocks.baseline, -orders))
+    there = judged_alone(PairedBlocks(blocks.baseline, blocks.candidate, orders))
+    back = judged_alone(PairedBlocks(blocks.candidate, blocks.baseline, -orders))
     assert there.verdict == "slower"
     assert back.verdict == "faster"
     assert (back.low, back.high) == (-there.high, -there.low)
@@ -84,7 +84,7 @@ def test_a_few_blocks_decide_nothing_and_have_no_bounds() -> None:
 
 
 def test_no_block_at_all_is_undecided() -> None:
-    judged = judged_alone(PairedSequence())
+    judged = judged_alone(PairedBlocks())
     assert judged.verdict == "undecided"
     assert judged.ratio is None
     assert judged.e_value == 1.0
@@ -92,7 +92,7 @@ def test_no_block_at_all_is_undecided() -> None:
 
 
 def test_a_candidate_that_always_times_out_is_slower_than_any_ratio() -> None:
-    judged = judged_alone(PairedSequence([1.0] * 8, [math.inf] * 8, [1, -1] * 4))
+    judged = judged_alone(PairedBlocks([1.0] * 8, [math.inf] * 8, [1, -1] * 4))
     assert judged.verdict == "slower"
     assert judged.typical == math.inf
     assert judged.ratio is None
@@ -104,14 +104,14 @@ def test_a_candidate_that_is_faster_but_for_a_timeout_is_mixed() -> None:
     candidate = blocks.candidate.copy()
     candidate[7] = math.inf
     orders = np.where(np.arange(50) % 2 == 0, 1, -1)
-    assert judged_alone(PairedSequence(blocks.baseline, candidate, orders)).verdict == "mixed"
+    assert judged_alone(PairedBlocks(blocks.baseline, candidate, orders)).verdict == "mixed"
 
 
 def test_a_ratio_that_changes_half_way_is_said() -> None:
     generator = np.random.default_rng(22)
     candidate = np.exp(generator.normal(0.0, 0.01, 400) + np.repeat([0.0, 1.0], 200))
     orders = generator.choice([-1, 1], 400)
-    judged = judged_alone(PairedSequence(np.ones(400), candidate, orders))
+    judged = judged_alone(PairedBlocks(np.ones(400), candidate, orders))
     assert not judged.ratio_is_constant
     assert judged.low <= judged.high
     assert judged_alone(effect_of(1.0)).ratio_is_constant
@@ -128,13 +128,13 @@ def test_the_earliest_verdict_is_where_a_perfect_campaign_has_it(alpha: float, b
     assert earliest_block(alpha) == blocks
     perfect = [1.0] * blocks, [2.0] * blocks
     orders = ([1, -1] * blocks)[:blocks]
-    assert judged_alone(PairedSequence(*perfect, orders), alpha=alpha).verdict == "slower"
-    early = PairedSequence(perfect[0][1:], perfect[1][1:], orders[1:])
+    assert judged_alone(PairedBlocks(*perfect, orders), alpha=alpha).verdict == "slower"
+    early = PairedBlocks(perfect[0][1:], perfect[1][1:], orders[1:])
     assert judged_alone(early, alpha=alpha).verdict == "undecided"
 
 
 def test_several_candidates_can_all_be_decided_as_early_as_one() -> None:
-    eight = PairedSequence([1.0] * 8, [2.0] * 8, [1, -1] * 4)
+    eight = PairedBlocks([1.0] * 8, [2.0] * 8, [1, -1] * 4)
     judged = judge([eight] * 10, min_effect=1.0, alpha=0.05)
     assert {one.verdict for one in judged} == {"slower"}
     assert earliest_block(0.05, 10) == 8
@@ -150,7 +150,7 @@ def test_the_selected_of_several_have_their_level_and_the_others_share_alpha() -
 
 
 def test_one_of_many_needs_more_evidence_than_one_alone() -> None:
-    nine = PairedSequence([1.0] * 9, [2.0] * 9, [1, -1, 1, -1, 1, -1, 1, -1, 1])
+    nine = PairedBlocks([1.0] * 9, [2.0] * 9, [1, -1, 1, -1, 1, -1, 1, -1, 1])
     same = [effect_of(0.0, blocks=9, seed=seed) for seed in range(9)]
     assert judged_alone(nine).verdict == "slower"
     assert judge([nine, *same], min_effect=0.0, alpha=0.05)[0].verdict == "undecided"
@@ -166,7 +166,7 @@ def test_precision_is_the_width_of_the_interval_in_percent() -> None:
     assert not is_precise(replace(judged, high=math.inf), 100.0)
 
 
-def to_go(blocks: PairedSequence, min_effect: float = 1.0, seed: int = 1) -> int | None:
+def to_go(blocks: PairedBlocks, min_effect: float = 1.0, seed: int = 1) -> int | None:
     judged = judge([blocks], min_effect=min_effect, alpha=0.05)
     (forecast,) = blocks_to_go([blocks], judged, min_effect=min_effect, alpha=0.05, seed=seed)
     return forecast
@@ -186,7 +186,7 @@ def test_the_forecast_is_near_what_a_verdict_took() -> None:
 
 def test_a_decided_comparison_has_no_forecast_and_neither_has_an_empty_one() -> None:
     assert to_go(effect_of(10.0)) is None
-    assert to_go(PairedSequence()) is None
+    assert to_go(PairedBlocks()) is None
 
 
 def test_what_would_take_for_ever_has_no_forecast() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from equipoise.model.result import Interval
-from equipoise.stats.sequence import PairedSequence
+from equipoise.stats.sequence import PairedBlocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class SlowerShare:
     """Blocks that were no tie; ties, by the clock's resolution too, are left out."""
 
 
-def probability_slower(blocks: PairedSequence, *, level: float) -> SlowerShare:
+def probability_slower(blocks: PairedBlocks, *, level: float) -> SlowerShare:
     """The share of blocks in which the candidate was slower, with a confidence sequence.
 
     The beta(½, ½)-binomial mixture (Robbins 1970; Howard et al. 2021) on the sign of the block

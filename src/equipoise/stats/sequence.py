@@ -51,7 +51,7 @@ def block_differences(baseline: FloatArray, candidate: FloatArray, quantum: floa
     return differences
 
 
-class PairedSequence:
+class PairedBlocks:
     """The blocks of one candidate and the baseline on one metric, in the order in which they ran.
 
     Grows with the campaign, so that a look after every block does not bet on all of them again.

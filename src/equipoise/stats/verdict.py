@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import Interval, Verdict
 from equipoise.stats.means import ln_ratio_of_means
-from equipoise.stats.sequence import PairedSequence
+from equipoise.stats.sequence import PairedBlocks
 
 STAKES = (0.1, 0.3, 0.6, 0.9)
 
@@ -76,7 +76,7 @@ class Judged:
 
 
 def judge(
-    comparisons: Sequence[PairedSequence], *, min_effect: float, alpha: float
+    comparisons: Sequence[PairedBlocks], *, min_effect: float, alpha: float
 ) -> tuple[Judged, ...]:
     """Judges each candidate against the baseline.
 
@@ -135,7 +135,7 @@ def earliest_block(alpha: float, comparisons: int = 1) -> int:
 
 
 def blocks_to_go(
-    comparisons: Sequence[PairedSequence],
+    comparisons: Sequence[PairedBlocks],
     judged: Sequence[Judged],
     *,
     min_effect: float,
@@ -201,7 +201,7 @@ def finite_ratio(log_ratio: float) -> float | None:
     return math.exp(log_ratio)
 
 
-def _judge_one(blocks: PairedSequence, margin: float, alpha: float) -> Judged:
+def _judge_one(blocks: PairedBlocks, margin: float, alpha: float) -> Judged:
     low, high = blocks.engine.running_interval(alpha)
     if low <= high:
         return _judge_by(blocks, margin, alpha, (low, high))
@@ -210,17 +210,17 @@ def _judge_one(blocks: PairedSequence, margin: float, alpha: float) -> Judged:
     return replace(_judge_by(blocks, margin, alpha, at_stop), ratio_is_constant=False)
 
 
-def _judge_at_stop(blocks: PairedSequence, margin: float, level: float) -> Judged:
+def _judge_at_stop(blocks: PairedBlocks, margin: float, level: float) -> Judged:
     # An interval that leaves out 0 implies an e-value of at least 1/level: no second test needed.
     return _judge_by(blocks, margin, level, blocks.engine.interval_at_stop(level))
 
 
-def _left_undecided(blocks: PairedSequence, margin: float, level: float) -> Judged:
+def _left_undecided(blocks: PairedBlocks, margin: float, level: float) -> Judged:
     return replace(_judge_at_stop(blocks, margin, level), verdict="undecided")
 
 
 def _judge_by(
-    blocks: PairedSequence, margin: float, level: float, interval: tuple[float, float]
+    blocks: PairedBlocks, margin: float, level: float, interval: tuple[float, float]
 ) -> Judged:
     centre = blocks.engine.centre()
     typical = None if centre is None else centre[0]
