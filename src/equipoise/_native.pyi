@@ -22,8 +22,8 @@ class BettingSequence:
     Raises
     ------
     ValueError
-        If the lengths differ, an order is neither 1 nor -1, a tolerance is negative or NaN, a
-        level does not lie between 0 and 1 or a margin is not a number from 0 up.
+        If the lengths differ, an order is neither 1 nor -1, a tolerance is negative or not finite,
+        a level does not lie between 0 and 1, or a margin is not a finite number from 0 up.
     BufferError
         If an array is of another type.
     """

@@ -1,8 +1,10 @@
 //! How many more blocks an undecided campaign would probably take.
 
+use crate::bet::Bet;
+use crate::block::{Block, Order};
 use crate::past::Past;
 use crate::random::SplitMix64;
-use crate::sequence::{Bet, BettingSequence, Block, Order};
+use crate::sequence::BettingSequence;
 use crate::wealth::Wealth;
 
 /// Whether an exclusion holds for ever or only while the wealth lasts.

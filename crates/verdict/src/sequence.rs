@@ -1,109 +1,11 @@
 //! The bets on the order coin, and what they exclude.
 
-use std::fmt;
-
+use crate::bet::Bet;
+use crate::block::{Block, InvalidBlock};
 use crate::centre::Centre;
-use crate::past::{Learnt, Past};
+use crate::past::Past;
 use crate::search::last_that_holds;
 use crate::wealth::{Wealth, ln_mean_exp};
-
-/// A payoff reaches ±1 at so many scales.
-const CLIP: f64 = 1.25;
-
-/// Which of the two conditions ran first in its block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// s = +1: the candidate stood in the second place.
-    BaselineFirst,
-    /// s = −1: the baseline stood in the second place.
-    CandidateFirst,
-}
-
-impl Order {
-    /// s of verdict.md §1: s·(d − θ) is the log cost at the second position minus the first,
-    /// after e^θ has been removed from the candidate.
-    #[must_use]
-    pub fn sign(self) -> f64 {
-        match self {
-            Self::BaselineFirst => 1.0,
-            Self::CandidateFirst => -1.0,
-        }
-    }
-}
-
-/// One block of one pair of conditions.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Block {
-    /// d = ln(cost of the candidate) − ln(cost of the baseline); infinite if one of the two timed
-    /// out, NaN if both did: a tie.
-    pub difference: f64,
-    /// Which ran first.
-    pub order: Order,
-    /// Differences below this cannot be told from none: 1.5 clock quanta, in log units.
-    pub tolerance: f64,
-}
-
-/// A tie tolerance that is negative or no number.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct InvalidBlock {
-    /// The tolerance that was given.
-    pub tolerance: f64,
-}
-
-impl fmt::Display for InvalidBlock {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            "a tie tolerance is a number from 0 up, not {}",
-            self.tolerance
-        )
-    }
-}
-
-impl std::error::Error for InvalidBlock {}
-
-/// One bet: what it pays is a function of θ that never rises.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Bet {
-    centre: f64,
-    /// Infinite for a bet on the sign alone.
-    inverse_width: f64,
-    tolerance: f64,
-}
-
-impl Bet {
-    pub(crate) fn new(block: &Block, learnt: Learnt) -> Self {
-        if block.difference.is_nan() {
-            return Self {
-                centre: 0.0,
-                inverse_width: f64::INFINITY,
-                tolerance: f64::INFINITY,
-            };
-        }
-        Self {
-            centre: block.difference - block.order.sign() * learnt.slot,
-            inverse_width: (CLIP * learnt.scale).recip(),
-            tolerance: block.tolerance,
-        }
-    }
-
-    /// ψ(θ), from −1 to 1.
-    pub(crate) fn payoff(&self, theta: f64) -> f64 {
-        let distance = self.centre - theta;
-        if distance.abs() < self.tolerance || distance == 0.0 {
-            0.0
-        } else {
-            (distance * self.inverse_width).clamp(-1.0, 1.0)
-        }
-    }
-
-    /// The θ between which the payoff changes, if it ever does.
-    fn span(&self) -> Option<(f64, f64)> {
-        let reach = self.inverse_width.recip() + self.tolerance;
-        (self.centre.is_finite() && reach.is_finite())
-            .then_some((self.centre - reach, self.centre + reach))
-    }
-}
 
 /// The side that a bettor takes.
 #[derive(Clone, Copy, Debug)]
@@ -139,9 +41,9 @@ impl BettingSequence {
     /// Adds the next block.
     ///
     /// # Errors
-    /// If its tolerance is negative or NaN.
+    /// If its tolerance is negative, infinite or NaN.
     pub fn push(&mut self, block: Block) -> Result<(), InvalidBlock> {
-        if block.tolerance.is_nan() || block.tolerance < 0.0 {
+        if !block.tolerance.is_finite() || block.tolerance < 0.0 {
             return Err(InvalidBlock {
                 tolerance: block.tolerance,
             });
@@ -276,7 +178,7 @@ impl BettingSequence {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Order::{BaselineFirst, CandidateFirst};
+    use crate::block::Order::{self, BaselineFirst, CandidateFirst};
 
     fn sequence(blocks: &[(f64, Order)], tolerance: f64) -> BettingSequence {
         let mut sequence = BettingSequence::default();
@@ -341,7 +243,7 @@ mod tests {
         let ties = sequence(&alternating(&[0.1; 100]), 0.11);
         assert!(ties.ln_e_value().abs() < 1e-12);
         assert_eq!(ties.blocks_to_exclude(0.0, 0.05), None);
-        assert_eq!(ties.blocks_to_exclude(-0.02, 0.05), Some(8));
+        assert_eq!(ties.blocks_to_exclude(-0.13, 0.05), Some(8));
     }
 
     #[test]
@@ -411,7 +313,7 @@ mod tests {
         let block = Block {
             difference: 0.0,
             order: BaselineFirst,
-            tolerance: f64::NAN,
+            tolerance: f64::INFINITY,
         };
         assert!(BettingSequence::default().push(block).is_err());
     }
