@@ -37,6 +37,14 @@ class BettingSequence:
     def push(self, difference: float, order: int, tolerance: float) -> None:
         """Adds the next block."""
 
+    def push_pooled(
+        self,
+        differences: tuple[float, float],
+        orders: tuple[int, int],
+        tolerances: tuple[float, float],
+    ) -> None:
+        """Adds the next block of a baseline that ran twice: against it, and against its twin."""
+
     def __len__(self) -> int: ...
     def running_interval(self, level: float) -> tuple[float, float]:
         """{θ : max over n of E±(θ) < 2/level} in log units; empty if low > high."""

@@ -53,6 +53,49 @@ impl Bet {
     }
 }
 
+/// What is staked on the coins of one block: one bet, or the mean of two on the same block.
+///
+/// Each bet is fair given everything that exchanging its pair leaves unchanged, so their mean is
+/// fair too, whatever they have in common (verdict.md §6).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Round {
+    first: Bet,
+    second: Option<Bet>,
+}
+
+impl Round {
+    pub(crate) fn single(bet: Bet) -> Self {
+        Self {
+            first: bet,
+            second: None,
+        }
+    }
+
+    pub(crate) fn pooled(first: Bet, second: Bet) -> Self {
+        Self {
+            first,
+            second: Some(second),
+        }
+    }
+
+    /// Between −1 and 1; never rises in θ.
+    pub(crate) fn payoff(&self, theta: f64) -> f64 {
+        match &self.second {
+            None => self.first.payoff(theta),
+            Some(second) => 0.5 * (self.first.payoff(theta) + second.payoff(theta)),
+        }
+    }
+
+    /// Two θ beyond which the payoff changes no more; `None` if it never changes.
+    pub(crate) fn span(&self) -> Option<(f64, f64)> {
+        let second = self.second.as_ref().and_then(Bet::span);
+        match (self.first.span(), second) {
+            (Some(one), Some(other)) => Some((one.0.min(other.0), one.1.max(other.1))),
+            (one, other) => one.or(other),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

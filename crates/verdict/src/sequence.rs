@@ -1,6 +1,6 @@
 //! The bets on the order coin, and what they exclude.
 
-use crate::bet::Bet;
+use crate::bet::{Bet, Round};
 use crate::block::{Block, InvalidBlock};
 use crate::centre::Centre;
 use crate::past::Past;
@@ -32,8 +32,9 @@ impl Side {
 /// with a chance of at most `level`.
 #[derive(Clone, Debug, Default)]
 pub struct BettingSequence {
-    bets: Vec<Bet>,
+    rounds: Vec<Round>,
     blocks: Vec<Block>,
+    twins: Vec<Block>,
     past: Past,
 }
 
@@ -43,14 +44,32 @@ impl BettingSequence {
     /// # Errors
     /// If its tolerance is negative, infinite or NaN.
     pub fn push(&mut self, block: Block) -> Result<(), InvalidBlock> {
-        if !block.tolerance.is_finite() || block.tolerance < 0.0 {
-            return Err(InvalidBlock {
-                tolerance: block.tolerance,
-            });
-        }
-        self.bets.push(Bet::new(&block, self.past.learnt()));
+        checked(&block)?;
+        self.rounds
+            .push(Round::single(Bet::new(&block, self.past.learnt())));
         self.past.add(&block);
         self.blocks.push(block);
+        Ok(())
+    }
+
+    /// Adds the next block of a campaign whose baseline ran twice in each block: the candidate
+    /// against the baseline, and against its twin. Both are bet on with half of the stake, and
+    /// with what was known before either.
+    ///
+    /// # Errors
+    /// If a tolerance is negative, infinite or NaN.
+    pub fn push_pooled(&mut self, block: Block, twin: Block) -> Result<(), InvalidBlock> {
+        checked(&block)?;
+        checked(&twin)?;
+        let learnt = self.past.learnt();
+        self.rounds.push(Round::pooled(
+            Bet::new(&block, learnt),
+            Bet::new(&twin, learnt),
+        ));
+        self.past.add(&block);
+        self.past.add(&twin);
+        self.blocks.push(block);
+        self.twins.push(twin);
         Ok(())
     }
 
@@ -66,14 +85,14 @@ impl BettingSequence {
         self.blocks.is_empty()
     }
 
-    /// The blocks so far.
+    /// The blocks so far, each as the candidate stood to the baseline itself.
     #[must_use]
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
     }
 
-    pub(crate) fn bets(&self) -> &[Bet] {
-        &self.bets
+    pub(crate) fn rounds(&self) -> &[Round] {
+        &self.rounds
     }
 
     pub(crate) fn past(&self) -> &Past {
@@ -121,15 +140,16 @@ impl BettingSequence {
     /// The typical difference and the slot effect, from all blocks.
     #[must_use]
     pub fn centre(&self) -> Option<Centre> {
-        Centre::of(&self.blocks, self.past.in_hindsight())
+        let differences = [self.blocks.as_slice(), &self.twins].concat();
+        Centre::of(&differences, self.past.in_hindsight())
     }
 
     fn first_exclusion(&self, side: Side, theta: f64, level: f64) -> Option<usize> {
         let threshold = 2.0 / level;
         let sign = side.sign();
         let mut wealth = Wealth::default();
-        for (index, bet) in self.bets.iter().enumerate() {
-            wealth.bet(sign * bet.payoff(theta));
+        for (index, round) in self.rounds.iter().enumerate() {
+            wealth.bet(sign * round.payoff(theta));
             if wealth.total() >= threshold {
                 return Some(index + 1);
             }
@@ -140,8 +160,8 @@ impl BettingSequence {
     fn ln_wealth(&self, side: Side, theta: f64) -> f64 {
         let sign = side.sign();
         let mut wealth = Wealth::default();
-        for bet in &self.bets {
-            wealth.bet(sign * bet.payoff(theta));
+        for round in &self.rounds {
+            wealth.bet(sign * round.payoff(theta));
         }
         wealth.ln()
     }
@@ -168,10 +188,20 @@ impl BettingSequence {
 
     /// Two θ beyond which no payoff changes any more.
     fn span(&self) -> (f64, f64) {
-        let spans = || self.bets.iter().filter_map(Bet::span);
+        let spans = || self.rounds.iter().filter_map(Round::span);
         let low = spans().map(|(low, _)| low).fold(0.0, f64::min);
         let high = spans().map(|(_, high)| high).fold(0.0, f64::max);
         (low - 1.0, high + 1.0)
+    }
+}
+
+fn checked(block: &Block) -> Result<(), InvalidBlock> {
+    if block.tolerance.is_finite() && block.tolerance >= 0.0 {
+        Ok(())
+    } else {
+        Err(InvalidBlock {
+            tolerance: block.tolerance,
+        })
     }
 }
 
@@ -306,6 +336,44 @@ mod tests {
         assert!(low > high);
         let (stop_low, stop_high) = blocks.interval_at_stop(0.05);
         assert!(stop_low <= stop_high);
+    }
+
+    #[test]
+    fn a_twin_of_the_baseline_halves_both_stakes() {
+        let mut pooled = BettingSequence::default();
+        for _ in 0..8 {
+            let block = |difference| Block {
+                difference,
+                order: BaselineFirst,
+                tolerance: 0.0,
+            };
+            pooled
+                .push_pooled(block(0.1), block(-0.1))
+                .expect("the tolerances are from 0 up");
+        }
+        // One bet wins what the other loses.
+        assert!(pooled.ln_e_value().abs() < 1e-12);
+        assert_eq!(pooled.len(), 8);
+        assert_eq!(pooled.blocks().len(), 8);
+        let centre = pooled.centre().expect("there are differences");
+        assert!(centre.typical.abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_twin_that_agrees_with_the_baseline_changes_nothing() {
+        let differences: Vec<f64> = (0..60).map(|i| f64::from((i * 37) % 23) / 500.0).collect();
+        let single = sequence(&alternating(&differences), 0.0);
+        let mut pooled = BettingSequence::default();
+        for block in single.blocks() {
+            pooled
+                .push_pooled(*block, *block)
+                .expect("the tolerance is from 0 up");
+        }
+        assert!(pooled.ln_wealth(Side::Slower, 0.01) > 0.0);
+        assert_eq!(
+            pooled.centre().map(|c| c.typical),
+            single.centre().map(|c| c.typical)
+        );
     }
 
     #[test]
