@@ -7,7 +7,7 @@ import math
 from dataclasses import fields, replace
 from typing import Any
 
-import jsonschema  # type: ignore[import-untyped]
+import jsonschema
 import numpy as np
 import pytest
 from hypothesis import given

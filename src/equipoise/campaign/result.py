@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 
 from equipoise.campaign.blocks import (
+    QUANTA,
+    block_costs,
     complete_blocks,
-    cost,
+    cost_in,
     cut_blocks,
     left_out_because,
-    paired_blocks,
 )
 from equipoise.campaign.warnings import warnings_of
 from equipoise.campaign.words import verdict_words
+from equipoise.model.bulk import collector_at_rest, fast_maker
 from equipoise.model.plan import Plan
 from equipoise.model.record import RunRecord, Sitting
 from equipoise.model.result import (
@@ -52,6 +55,11 @@ Blocks = dict[int, tuple[Trial, ...]]
 
 def document_of(record: RunRecord) -> ResultDocument:
     """Compute the result document of one campaign."""
+    with collector_at_rest():
+        return _document_of(record)
+
+
+def _document_of(record: RunRecord) -> ResultDocument:
     plan = record.plan
     blocks = complete_blocks(plan, record.trials)
     comparisons = _comparisons(plan, blocks)
@@ -66,8 +74,8 @@ def document_of(record: RunRecord) -> ResultDocument:
         comparisons=comparisons,
         control=None,
         why=(),
-        warnings=warnings_of(record, comparisons, cut_blocks(record)),
-        trials=tuple(_row(plan, trial, blocks) for trial in record.trials),
+        warnings=warnings_of(record, comparisons, cut_blocks(record, blocks)),
+        trials=_rows(plan, record.trials, blocks),
     )
 
 
@@ -89,7 +97,8 @@ def _comparisons(plan: Plan, blocks: Blocks) -> tuple[Comparison, ...]:
         return ()
     metric = plan.judgement.primary_metric
     candidates = range(1, len(plan.conditions))
-    pairs = [paired_blocks(blocks.values(), candidate, metric) for candidate in candidates]
+    costs = block_costs(blocks, metric)
+    pairs = [costs.paired(candidate, QUANTA.get(metric, 0.0)) for candidate in candidates]
     judgement = plan.judgement
     judged = judge(pairs, min_effect=judgement.min_effect, alpha=judgement.alpha)
     to_go = blocks_to_go(
@@ -97,7 +106,12 @@ def _comparisons(plan: Plan, blocks: Blocks) -> tuple[Comparison, ...]:
     )
     return tuple(
         _comparison(
-            plan, candidate, metric, pair, one, more, _carry_over(blocks, candidate, metric)
+            plan,
+            candidate,
+            pair,
+            one,
+            more,
+            carry_over(costs.orders, costs.costs, candidate=candidate, follows=costs.follows),
         )
         for candidate, pair, one, more in zip(candidates, pairs, judged, to_go, strict=True)
     )
@@ -106,7 +120,6 @@ def _comparisons(plan: Plan, blocks: Blocks) -> tuple[Comparison, ...]:
 def _comparison(
     plan: Plan,
     candidate: int,
-    metric: str,
     pairs: PairedBlocks,
     judged: Judged,
     to_go: int | None,
@@ -119,7 +132,7 @@ def _comparison(
     return Comparison(
         baseline=baseline_name,
         candidate=candidate_name,
-        metric=metric,
+        metric=judgement.primary_metric,
         estimand=ESTIMAND,
         ratio=judged.ratio,
         ratio_ci=judged.ratio_ci,
@@ -156,14 +169,6 @@ def _comparison(
     )
 
 
-def _carry_over(blocks: Blocks, candidate: int, metric: str) -> CarryOver | None:
-    numbers = np.array(list(blocks))
-    orders = np.array([[trial.condition for trial in block] for block in blocks.values()])
-    costs = np.array([[cost(trial, metric) for trial in block] for block in blocks.values()])
-    follows = np.concatenate([[False], np.diff(numbers) == 1])
-    return carry_over(orders, costs.astype(np.float64), candidate=candidate, follows=follows)
-
-
 def _condition_result(
     plan: Plan, index: int, trials: Sequence[Trial], blocks: Blocks
 ) -> ConditionResult:
@@ -188,38 +193,45 @@ def _condition_result(
 
 def _known(trials: Sequence[Trial], metric: str) -> FloatArray:
     """The values of a metric over the trials that ended by themselves, in order."""
-    values = (cost(trial, metric) for trial in trials if not trial.timed_out)
+    read = cost_in(metric)
+    values = (read(trial) for trial in trials if not trial.timed_out)
     return np.array([value for value in values if value is not None], dtype=np.float64)
 
 
-def _row(plan: Plan, trial: Trial, blocks: Blocks) -> TrialRow:
+def _rows(plan: Plan, trials: Sequence[Trial], blocks: Blocks) -> tuple[TrialRow, ...]:
+    make = fast_maker(TrialRow)
+    return tuple(make(*_row_values(plan, trial, blocks)) for trial in trials)
+
+
+def _row_values(plan: Plan, trial: Trial, blocks: Blocks) -> tuple[Any, ...]:
+    """The fields of a ``TrialRow``, in its order."""
     reason = left_out_because(trial, blocks)
-    accounting = trial.accounting
+    own = trial.accounting
     iterations: dict[str, list[float]] = {}
     for sample in trial.samples:
         if sample.iteration is not None:
             iterations.setdefault(sample.metric, []).append(sample.value)
-    return TrialRow(
-        block=trial.block,
-        position=trial.position,
-        condition=plan.conditions[trial.condition].name,
-        phase=trial.phase,
-        analysed=reason is None,
-        left_out_because=reason,
-        wall_s=accounting.wall_s,
-        user_s=accounting.user_s,
-        sys_s=accounting.sys_s,
-        max_rss_bytes=accounting.max_rss_bytes,
-        minor_faults=accounting.minor_faults,
-        major_faults=accounting.major_faults,
-        voluntary_switches=accounting.voluntary_switches,
-        involuntary_switches=accounting.involuntary_switches,
-        exit=trial.exit,
-        failure=trial.failure,
-        unknown=accounting.unknown,
-        covariates=trial.covariates,
-        metrics={s.metric: s.value for s in trial.samples if s.iteration is None},
-        iterations=iterations,
+    return (
+        trial.block,
+        trial.position,
+        plan.conditions[trial.condition].name,
+        trial.phase,
+        reason is None,
+        reason,
+        own.wall_s,
+        own.user_s,
+        own.sys_s,
+        own.max_rss_bytes,
+        own.minor_faults,
+        own.major_faults,
+        own.voluntary_switches,
+        own.involuntary_switches,
+        trial.exit,
+        trial.failure,
+        own.unknown,
+        trial.covariates,
+        {s.metric: s.value for s in trial.samples if s.iteration is None},
+        iterations,
     )
 
 

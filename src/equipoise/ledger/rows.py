@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from equipoise.ledger.bulk import fast_maker
 from equipoise.ledger.text import from_text, mapping_to_text, storable
+from equipoise.model.bulk import fast_maker
 from equipoise.model.plan import Plan
 from equipoise.model.trial import Accounting, Draw, Sample, Trial
 

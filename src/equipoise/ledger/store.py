@@ -11,7 +11,6 @@ from types import TracebackType
 from typing import Any, Self
 
 from equipoise.ledger import rows
-from equipoise.ledger.bulk import collector_at_rest
 from equipoise.ledger.faults import damaged, explained
 from equipoise.ledger.reference import LAST, find_id, find_run
 from equipoise.ledger.run_id import new_run_id
@@ -22,6 +21,7 @@ from equipoise.ledger.text import (
     storable,
     to_text,
 )
+from equipoise.model.bulk import collector_at_rest
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
 from equipoise.model.record import Notice, RunRecord, RunSummary, Sitting
