@@ -129,7 +129,7 @@ def _take(name: str) -> Turn | None:
         if error.errno == errno.EADDRINUSE:
             return None
         raise EquipoiseError(
-            f"cannot make sure that no other campaign runs on this host: {error.strerror}",
+            f"cannot make sure that no other campaign runs on this host: {error.strerror or error}",
             mend=f"go on without, if none does: {_OVERRIDE}",
         ) from error
     return Turn(listener)

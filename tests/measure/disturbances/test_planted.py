@@ -147,6 +147,11 @@ def test_the_battery_of_a_mouse_does_not_matter(tmp_path: Path) -> None:
     assert found(quiet_scene(tmp_path, {**changed, f"{supply}/scope": "Device\n"})) == []
 
 
+def test_what_is_forbidden_to_all_but_root_does_not_concern_root(tmp_path: Path) -> None:
+    scene = quiet_scene(tmp_path, {"proc/sys/kernel/perf_event_paranoid": "4\n"})
+    assert found(dataclasses.replace(scene, we_are_root=True)) == []
+
+
 def test_a_processor_without_counters_is_what_the_host_lacks(tmp_path: Path) -> None:
     scene = quiet_scene(tmp_path)
     device = tmp_path / "sys/bus/event_source/devices/cpu"

@@ -98,6 +98,13 @@ def test_what_is_no_program_is_said(command: list[str]) -> None:
     assert "there is no program" in str(mapped.unknown_because)
 
 
+def test_what_holds_a_zero_byte_is_said() -> None:
+    for command, environment in ((["l\0s"], ENVIRONMENT), (["ls"], {**ENVIRONMENT, "A": "\0"})):
+        mapped = mapped_libraries(command, environment, "/")
+        assert mapped.libraries is None
+        assert mapped.unknown_because
+
+
 def test_a_program_in_another_form_is_said(tmp_path: Path) -> None:
     path = script(tmp_path, "text", "echo no first line\n")
     mapped = mapped_libraries([path], ENVIRONMENT, "/")

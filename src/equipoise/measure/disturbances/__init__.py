@@ -60,7 +60,7 @@ CHECKS: Mapping[str, Check] = {
 def look_around() -> Scene:
     """This host, watched for half a second."""
     host = Host()
-    return Scene(host, watch(host), dict(os.environ))
+    return Scene(host, watch(host), dict(os.environ), we_are_root=os.geteuid() == 0)
 
 
 def examine(scene: Scene) -> Examination:

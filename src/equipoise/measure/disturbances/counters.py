@@ -25,7 +25,7 @@ def check(scene: Scene) -> Iterator[Disturbance]:
             "use a kernel with CONFIG_PERF_EVENTS; verdicts need none",
         )
         return
-    if scene.host.number(PARANOID) > OWN_PROCESSES:
+    if scene.host.number(PARANOID) > OWN_PROCESSES and not scene.we_are_root:
         yield Disturbance(
             "counters_forbidden",
             "lacks",

@@ -25,6 +25,7 @@ class Scene:
     scratch: Path = field(default_factory=lambda: Path(tempfile.gettempdir()))
     """Where temporary files are made."""
     free_space: FreeSpace = os.statvfs
+    we_are_root: bool = False
 
 
 Check = Callable[[Scene], Iterable[Disturbance]]

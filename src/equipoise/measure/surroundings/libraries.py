@@ -79,6 +79,9 @@ def mapped_libraries(
         return Mapped(
             None if program is None else readable(program), None, unknown_because=str(reason)
         )
+    except ValueError as error:
+        # A zero byte in a name or in the environment: nothing can be started with it.
+        return Mapped(None, None, unknown_because=f"it cannot be started: {error}")
 
 
 def _in_the_end(start: _Start, working_folder: str) -> tuple[_Start, str]:
