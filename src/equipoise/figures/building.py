@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import altair as alt
 
+from equipoise.figures.quantity import Quantity
 from equipoise.figures.theme import WIDTH, color_of, configuration, shape_of
 from equipoise.model.result import ResultDocument
 
@@ -51,7 +52,7 @@ def condition_color(names: Sequence[str]) -> alt.Color:
     return alt.Color(
         "condition:N",
         scale=alt.Scale(domain=list(names), range=[color_of(i) for i in range(len(names))]),
-        legend=alt.Legend(title=None, orient="top", columns=1, labelLimit=300, symbolOpacity=1),
+        legend=_legend(),
     )
 
 
@@ -60,11 +61,39 @@ def condition_shape(names: Sequence[str]) -> alt.Shape:
     return alt.Shape(
         "condition:N",
         scale=alt.Scale(domain=list(names), range=[shape_of(i) for i in range(len(names))]),
-        legend=None,
+        # The same as that of the colours: Vega then draws one legend for both.
+        legend=_legend(),
     )
+
+
+def _legend() -> alt.Legend:
+    return alt.Legend(title=None, orient="top", columns=1, labelLimit=300, symbolOpacity=1)
 
 
 def place_of(document: ResultDocument, name: str) -> int:
     """The place of a condition in the plan, which fixes its colour and its shape."""
     names = [condition.name for condition in document.conditions]
     return names.index(name) if name in names else len(names)
+
+
+def quantity_axis(quantity: Quantity, count: int) -> alt.Axis:
+    """The axis of a quantity with about so many labels."""
+    return alt.Axis(
+        title=quantity.title(),
+        tickCount=count,
+        values=quantity.ticks() or alt.Undefined,
+        format="~r" if quantity.logarithmic else alt.Undefined,
+    )
+
+
+def plain_scale(low: float, high: float, *, kind: Literal["linear", "log"]) -> alt.Scale:
+    """A scale over exactly this range: never widened to round numbers or to zero."""
+    # Vega warns of `zero` on a logarithmic scale, which has none.
+    zero = False if kind == "linear" else alt.Undefined
+    return alt.Scale(domain=[low, high], type=kind, nice=False, zero=zero)
+
+
+def quantity_scale(quantity: Quantity) -> alt.Scale:
+    """The scale of a quantity over its drawn range."""
+    kind: Literal["linear", "log"] = "log" if quantity.logarithmic else "linear"
+    return plain_scale(quantity.low, quantity.high, kind=kind)

@@ -8,7 +8,14 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from equipoise.figures.building import Rows, drawn_from, framed
+from equipoise.figures.building import (
+    Rows,
+    drawn_from,
+    framed,
+    plain_scale,
+    quantity_axis,
+    quantity_scale,
+)
 from equipoise.figures.density import density
 from equipoise.figures.limits import EVERY_TRIAL
 from equipoise.figures.quantity import Quantity, quantity_of, rounded
@@ -48,14 +55,8 @@ def distributions(
     count = sum(len(group) for group in values.values())
     binned = count > every_trial
     rows = len(values)
-    x_scale = alt.Scale(
-        domain=[quantity.low, quantity.high],
-        type="log" if quantity.logarithmic else "linear",
-        nice=False,
-        zero=False,
-    )
-    x = alt.X("x:Q", scale=x_scale, axis=alt.Axis(title=quantity.title(), tickCount=8))
-    y_scale = alt.Scale(domain=[0.5 - rows, 0.62], nice=False, zero=False)
+    x = alt.X("x:Q", scale=quantity_scale(quantity), axis=quantity_axis(quantity, 8))
+    y_scale = plain_scale(0.5 - rows, 0.62, kind="linear")
     y = alt.Y("y:Q", scale=y_scale, axis=None)
     layers = [
         *_hills(values, quantity, x, y),
@@ -140,7 +141,7 @@ def _dots(
             x=x,
             y=y,
             tooltip=[
-                alt.Tooltip("x:Q", title=quantity.title(), format=".5~g"),
+                alt.Tooltip("x:Q", title=quantity.title(), format=".5~r"),
                 alt.Tooltip("block:Q", title="block"),
             ],
         )
@@ -238,6 +239,8 @@ def _medians(
             continue
         points.append({"x": quantity.clipped(summary.median), "y": -index})
         low, high = summary.median_ci
+        if low is None and high is None:
+            continue
         bars.append(
             {
                 "x": quantity.low if low is None else quantity.clipped(low),
@@ -251,7 +254,7 @@ def _medians(
         drawn_from(bars).mark_rule(style="median-interval").encode(x=x, x2="until:Q", y=y),
         drawn_from(points)
         .mark_point(style="median", filled=True, size=60, opacity=1)
-        .encode(x=x, y=y, tooltip=[alt.Tooltip("x:Q", title="median", format=".5~g")]),
+        .encode(x=x, y=y, tooltip=[alt.Tooltip("x:Q", title="median", format=".5~r")]),
     ]
 
 
@@ -263,11 +266,12 @@ def _labels(values: dict[str, list[float]], y: alt.Y) -> alt.Chart:
         }
         for index, (name, group) in enumerate(values.items())
     ]
-    return (
+    chart: alt.Chart = (
         drawn_from(rows)
         .mark_text(style="label", align="left", limit=alt.ExprRef("width - 8"))
         .encode(x=alt.value(4), y=y, text="words:N")
     )
+    return chart
 
 
 def _notes(

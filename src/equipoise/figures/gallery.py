@@ -50,7 +50,8 @@ def gallery(
         distributions.HOW_TO_READ,
         distributions.distributions(document, every_trial=every_trial),
     )
-    primary = [one for one in document.comparisons if one.metric == primary_metric(document)]
+    metric = primary_metric(document)
+    primary = [one for one in document.comparisons if one.metric == metric]
     for comparison in primary:
         points = sequences.get(comparison.candidate)
         if points:
@@ -66,6 +67,6 @@ def gallery(
         time_course.HOW_TO_READ,
         time_course.time_course(document, every_trial=every_trial),
     )
-    for factor in size_scaling.numeric_factors(document):
+    for factor in size_scaling.numeric_factors(document, metric):
         chart = size_scaling.size_scaling(document, factor)
         yield Figure("size_scaling", size_scaling.HOW_TO_READ, chart)

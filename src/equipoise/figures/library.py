@@ -34,7 +34,9 @@ def vega_library() -> str:
     """
     import vl_convert
 
-    return vl_convert.javascript_bundle(vl_version=vega_lite_version())
+    return vl_convert.javascript_bundle(
+        "window.vegaEmbed = vegaEmbed;", vl_version=vega_lite_version()
+    )
 
 
 def vega_lite_version() -> str:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from equipoise.figures.ticks import log_ticks
+
 _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _BYTES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 _NAMES = {
@@ -21,7 +23,7 @@ _LOGARITHMIC_FROM = 5.0
 _FENCE = 1.5
 """Trials are drawn off the edge beyond this many ranges past the outer percentiles."""
 _OUTER = (2.0, 98.0)
-_MARGIN = 0.04
+_MARGIN = 0.07
 DIGITS = 6
 
 
@@ -43,6 +45,10 @@ class Quantity:
         """The axis title, with the unit."""
         with_unit = f"{self.name}, in {self.unit}" if self.unit else self.name
         return f"{with_unit} (logarithmic scale)" if self.logarithmic else with_unit
+
+    def ticks(self) -> list[float] | None:
+        """Where the axis is labelled; ``None`` lets it choose."""
+        return log_ticks(self.low, self.high) if self.logarithmic else None
 
     def shown(self, value: float) -> float:
         """The value in ``unit``, to as many digits as a picture can use."""

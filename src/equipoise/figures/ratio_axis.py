@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import altair as alt
 
-from equipoise.figures.building import drawn_from
+from equipoise.figures.building import drawn_from, plain_scale
 from equipoise.figures.quantity import rounded
+from equipoise.figures.ticks import log_ticks
 from equipoise.model.result import Comparison
 
 LOWER = "low"
@@ -48,13 +49,17 @@ class RatioAxis:
         return alt.Y(
             f"{LOWER}:Q",
             title=f"{subject}: {unit}",
-            scale=alt.Scale(
-                domain=[self.place(self.low), self.place(self.high)],
-                type="linear" if self.in_percent else "log",
-                nice=False,
-                zero=False,
+            scale=plain_scale(
+                self.place(self.low),
+                self.place(self.high),
+                kind="linear" if self.in_percent else "log",
             ),
-            axis=alt.Axis(format="+~g" if self.in_percent else "~g", tickCount=6),
+            axis=alt.Axis(
+                format="+~r" if self.in_percent else "~r",
+                tickCount=6,
+                values=alt.Undefined if self.in_percent else log_ticks(self.low, self.high),
+                labelExpr="datum.value == 0 ? '0' : datum.label",
+            ),
         )
 
     def landmarks(self, comparison: Comparison, y: alt.Y) -> list[alt.Chart]:

@@ -51,12 +51,12 @@ def sequence(
         "block:Q",
         title="blocks so far",
         scale=alt.Scale(domain=[1, max(2, points[-1].block if points else 2)], nice=False),
-        axis=alt.Axis(tickMinStep=1, format="d", grid=False),
+        axis=alt.Axis(tickMinStep=1, tickCount=8, format="d", grid=False),
     )
     color = color_of(place_of(document, comparison.candidate))
     tooltip = [
         alt.Tooltip("block:Q", title="block"),
-        *(alt.Tooltip(f"{field}:Q", format="+.4~g") for field in ("ratio", "low", "high")),
+        *(alt.Tooltip(f"{field}:Q", format="+.4~r") for field in ("ratio", "low", "high")),
     ]
     layers = [
         *axis.landmarks(comparison, y),

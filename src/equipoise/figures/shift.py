@@ -58,7 +58,7 @@ def shift(
     at = alt.Y("ratio:Q")
     tooltip = [
         alt.Tooltip("share:Q", title="quantile", format=".0%"),
-        *(alt.Tooltip(f"{field}:Q", format="+.4~g") for field in ("ratio", "low", "high")),
+        *(alt.Tooltip(f"{field}:Q", format="+.4~r") for field in ("ratio", "low", "high")),
     ]
     layers = [
         *axis.landmarks(comparison, y),

@@ -8,9 +8,10 @@ import altair as alt
 
 from equipoise.figures.building import Rows, condition_color, condition_shape, drawn_from, framed
 from equipoise.figures.quantity import metric_name, unit_of
+from equipoise.figures.ticks import log_ticks
 from equipoise.figures.trial_values import primary_metric
 from equipoise.model.errors import UnusableInput
-from equipoise.model.result import ConditionResult, ResultDocument
+from equipoise.model.result import ConditionResult, MetricSummary, ResultDocument
 
 HOW_TO_READ = (
     "Both axes are logarithmic: a straight line is a power law and its slope the exponent, "
@@ -18,12 +19,17 @@ HOW_TO_READ = (
 )
 HEIGHT = 300
 LEAST_SIZES = 2
+MOST_LABELS = 8
 
 
-def numeric_factors(document: ResultDocument) -> tuple[str, ...]:
-    """Factors whose levels are at least two different positive numbers, in the plan's order."""
+def numeric_factors(document: ResultDocument, metric: str) -> tuple[str, ...]:
+    """Factors with at least two different positive numbers as measured levels, as planned."""
     factors = dict.fromkeys(name for one in document.conditions for name in one.levels)
-    return tuple(name for name in factors if len(_sizes(document, name)) >= LEAST_SIZES)
+    return tuple(
+        name
+        for name in factors
+        if len({size for size, _, _ in _measured(document, name, metric)}) >= LEAST_SIZES
+    )
 
 
 def size_scaling(
@@ -36,27 +42,19 @@ def size_scaling(
     Raises
     ------
     UnusableInput
-        The factor has no two levels that are positive numbers.
+        The factor has no two measured levels that are positive numbers.
     """
     metric = metric or primary_metric(document)
-    if factor not in numeric_factors(document):
+    if factor not in numeric_factors(document, metric):
         raise UnusableInput(
-            f"the factor {factor} has no two levels that are positive numbers",
-            mend="name one of: " + (", ".join(numeric_factors(document)) or "there is none"),
+            f"the factor {factor} has no two measured levels that are positive numbers",
+            mend="name one of: "
+            + (", ".join(numeric_factors(document, metric)) or "there is none"),
         )
-    divisor, unit = unit_of(
-        metric,
-        max(
-            (m.metrics[metric].median for m in document.conditions if metric in m.metrics),
-            default=1.0,
-        ),
-    )
+    measured = _measured(document, factor, metric)
+    divisor, unit = unit_of(metric, max(summary.median for _, _, summary in measured))
     rows: Rows = []
-    for condition in document.conditions:
-        size = _size(condition, factor)
-        summary = condition.metrics.get(metric)
-        if size is None or summary is None or not 0 < summary.median < math.inf:
-            continue
+    for size, condition, summary in measured:
         low, high = summary.median_ci
         rows.append(
             {
@@ -68,25 +66,39 @@ def size_scaling(
             }
         )
     names = list(dict.fromkeys(str(row["condition"]) for row in rows))
-    x = alt.X("size:Q", title=factor, scale=alt.Scale(type="log", nice=False, padding=20))
+    sizes = sorted({float(row["size"]) for row in rows})
+    x = alt.X(
+        "size:Q",
+        title=factor,
+        scale=alt.Scale(type="log", nice=False, padding=20),
+        axis=alt.Axis(
+            values=sizes if len(sizes) <= MOST_LABELS else log_ticks(sizes[0], sizes[-1]),
+            format=",",
+        ),
+    )
     name = metric_name(metric)
     y_title = f"{name}, in {unit}" if unit else name
-    scale = alt.Scale(type="log", nice=True, zero=False)
+    scale = alt.Scale(type="log", nice=False, padding=12)
+    bounds = [float(row[end]) for row in rows for end in ("low", "high") if row[end] > 0]
+    axis = alt.Axis(values=log_ticks(min(bounds) / 2, 2 * max(bounds)), format="~r")
     color, shape = condition_color(names), condition_shape(names)
     data = drawn_from(rows)
-    y = alt.Y("value:Q", title=y_title, scale=scale)
+    y = alt.Y("value:Q", title=y_title, scale=scale, axis=axis)
     return framed(
         [
             data.mark_line(strokeWidth=2).encode(x=x, y=y, color=color),
             data.mark_rule(strokeWidth=2).encode(
-                x=x, y=alt.Y("low:Q", title=y_title, scale=scale), y2="high:Q", color=color
+                x=x,
+                y=alt.Y("low:Q", title=y_title, scale=scale, axis=axis),
+                y2="high:Q",
+                color=color,
             ),
             data.mark_point(filled=True, size=60, opacity=1).encode(
                 x=x,
                 y=y,
                 color=color,
                 shape=shape,
-                tooltip=["condition:N", "size:Q", alt.Tooltip("value:Q", format=".5~g")],
+                tooltip=["condition:N", "size:Q", alt.Tooltip("value:Q", format=".5~r")],
             ),
         ],
         title=f"{name.capitalize()} by {factor}",
@@ -96,9 +108,17 @@ def size_scaling(
     )
 
 
-def _sizes(document: ResultDocument, factor: str) -> set[float]:
-    sizes = {_size(condition, factor) for condition in document.conditions}
-    return {size for size in sizes if size is not None}
+def _measured(
+    document: ResultDocument, factor: str, metric: str
+) -> list[tuple[float, ConditionResult, MetricSummary]]:
+    """The conditions that two logarithmic axes can hold, each with its size."""
+    return [
+        (size, condition, condition.metrics[metric])
+        for condition in document.conditions
+        if (size := _size(condition, factor)) is not None
+        and metric in condition.metrics
+        and 0 < condition.metrics[metric].median < math.inf
+    ]
 
 
 def _size(condition: ConditionResult, factor: str) -> float | None:

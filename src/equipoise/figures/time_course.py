@@ -13,6 +13,8 @@ from equipoise.figures.building import (
     condition_shape,
     drawn_from,
     framed,
+    quantity_axis,
+    quantity_scale,
 )
 from equipoise.figures.limits import EVERY_TRIAL
 from equipoise.figures.quantity import Quantity, quantity_of
@@ -26,6 +28,7 @@ HOW_TO_READ = (
 )
 HEIGHT = 280
 BINS = 150
+WITHIN, BEYOND, TIMED_OUT = "within", "beyond", "timed out"
 _WINDOW_SHARE = 10
 _LEAST_WINDOW = 5
 _MOST_LINE_POINTS = 400
@@ -52,15 +55,9 @@ def time_course(
         "trial:Q",
         title="trial, in the order in which they ran",
         scale=alt.Scale(domain=[0, len(document.trials) + 1], nice=False),
-        axis=alt.Axis(tickMinStep=1, format="d", grid=False),
+        axis=alt.Axis(tickMinStep=1, tickCount=8, format="d", grid=False),
     )
-    scale = alt.Scale(
-        domain=[quantity.low, quantity.high],
-        type="log" if quantity.logarithmic else "linear",
-        nice=False,
-        zero=False,
-    )
-    y = alt.Y("value:Q", title=quantity.title(), scale=scale, axis=alt.Axis(tickCount=6))
+    y = alt.Y("value:Q", scale=quantity_scale(quantity), axis=quantity_axis(quantity, 6))
     binned = len(rows) > every_trial
     color = condition_color(names)
     layers = [
@@ -90,17 +87,22 @@ def _rows(document: ResultDocument, metric: str, quantity: Quantity) -> Rows:
             "condition": row.condition,
             "block": row.block,
             "analysed": row.analysed,
-            "what": _what(value, quantity),
+            **_edge(value, quantity),
         }
         for number, row, value in known_values(document, metric)
         if row.condition in known
     ]
 
 
-def _what(value: float, quantity: Quantity) -> str:
+def _edge(value: float, quantity: Quantity) -> dict[str, str]:
+    """What to say of a trial that the axis cannot hold, and the arrow that stands for it."""
     if math.isinf(value):
-        return "timed out"
-    return "beyond the axis" if quantity.beyond(value) else "finished"
+        return {"kind": TIMED_OUT, "what": "timed out", "mark": "▲"}
+    if quantity.beyond(value):
+        what = f"{quantity.shown(value):g} {quantity.unit}".strip()
+        above = quantity.shown(value) > quantity.high
+        return {"kind": BEYOND, "what": what, "mark": "▲" if above else "▼"}
+    return {"kind": WITHIN}
 
 
 def _points(
@@ -108,12 +110,11 @@ def _points(
 ) -> list[alt.Chart]:
     tooltip = [
         alt.Tooltip("condition:N"),
-        alt.Tooltip("value:Q", title=quantity.title(), format=".5~g"),
+        alt.Tooltip("value:Q", title=quantity.title(), format=".5~r"),
         alt.Tooltip("block:Q"),
-        alt.Tooltip("what:N", title="it"),
     ]
-    within = [row for row in rows if row["what"] == "finished"]
-    edge = [row for row in rows if row["what"] != "finished"]
+    within = [row for row in rows if row["kind"] == WITHIN]
+    edge = [row for row in rows if row["kind"] != WITHIN]
     shape = condition_shape(names)
     size = float(np.clip(8000 / max(len(rows), 1), 8, 34))
     return [
@@ -124,8 +125,14 @@ def _points(
         .mark_point(filled=False, size=size + 12, opacity=0.8, aria=False)
         .encode(x=x, y=y, color=color, shape=shape, tooltip=tooltip),
         drawn_from(edge)
-        .mark_text(text="▲", fontSize=11, aria=False)
-        .encode(x=x, y=y, color=color, tooltip=tooltip),
+        .mark_text(fontSize=11, aria=False)
+        .encode(
+            x=x,
+            y=y,
+            color=color,
+            text="mark:N",
+            tooltip=["condition:N", "block:Q", alt.Tooltip("what:N", title=quantity.name)],
+        ),
     ]
 
 
@@ -180,11 +187,12 @@ def _notes(rows: Rows, binned: bool) -> list[str]:
             f"{len(rows)} trials are too many to draw each: bands reach from the least to the "
             "most of neighbouring trials."
         )
-    for what, words in (
-        ("timed out", "timed out"),
-        ("beyond the axis", "lie beyond the axis"),
+    for kind, words in (
+        (TIMED_OUT, "timed out"),
+        (BEYOND, "lie beyond the axis"),
     ):
-        count = sum(row["what"] == what for row in rows)
+        count = sum(row["kind"] == kind for row in rows)
         if count:
-            notes.append(f"{count} of {len(rows)} trials {words}: marked at the edge (▲).")
+            shown = "drawn at the edge" if binned else "marked at the edge (▲)"
+            notes.append(f"{count} of {len(rows)} trials {words}: {shown}.")
     return notes
