@@ -9,14 +9,17 @@ import numpy as np
 import pytest
 
 from equipoise.campaign.blocks import (
+    block_costs,
     complete_blocks,
     cost,
     cut_blocks,
     left_out_because,
-    paired_blocks,
+    pair_in,
 )
+from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord
 from equipoise.model.trial import CUT_BLOCK, WARMUP_RUN, WASHOUT_RUN, Draw, Sample, Trial
+from equipoise.stats.sequence import BASELINE_FIRST, CANDIDATE_FIRST
 from tests.plans import plan_of, trial_of
 
 FORWARD, BACKWARD = (0, 1), (1, 0)
@@ -56,15 +59,19 @@ def test_cut_blocks_are_counted_against_what_was_drawn() -> None:
         trials=tuple(block_of(1, FORWARD, 1.0, 1.0) + block_of(2, FORWARD, 1.0)),
         notices=(),
     )
-    assert cut_blocks(record) == 2
+    assert cut_blocks(record, complete_blocks(record.plan, record.trials)) == 2
 
 
 def test_blocks_pair_the_candidate_with_the_baseline_and_remember_the_order() -> None:
     trials = block_of(1, FORWARD, 1.0, 2.0) + block_of(2, BACKWARD, 3.0, 4.0)
-    pairs = paired_blocks(complete_blocks(plan_of(), trials).values(), 1, "wall_s")
+    blocks = list(complete_blocks(plan_of(), trials).values())
+    pairs = block_costs(complete_blocks(plan_of(), trials), "wall_s").paired(1, quantum=0.0)
     np.testing.assert_array_equal(pairs.baseline, [1.0, 4.0])
     np.testing.assert_array_equal(pairs.candidate, [2.0, 3.0])
-    np.testing.assert_array_equal(pairs.baseline_first, [True, False])
+    assert [pair_in(block, 1, "wall_s")[2] for block in blocks] == [
+        BASELINE_FIRST,
+        CANDIDATE_FIRST,
+    ]
 
 
 def test_a_trial_that_timed_out_costs_more_than_any_other() -> None:
@@ -82,6 +89,8 @@ def test_a_metric_of_the_workload_itself_is_a_cost_too() -> None:
 
 
 def test_a_metric_that_a_trial_does_not_know_is_not_guessed() -> None:
-    blocks = complete_blocks(plan_of(), block_of(1, FORWARD, 1.0, 1.0)).values()
-    with pytest.raises(LookupError):
-        paired_blocks(blocks, 1, "joules")
+    blocks = complete_blocks(plan_of(), block_of(1, FORWARD, 1.0, 1.0))
+    with pytest.raises(UnusableInput, match="has no joules: the workload did not report it"):
+        block_costs(blocks, "joules")
+    with pytest.raises(UnusableInput, match="has no joules"):
+        pair_in(blocks[1], 1, "joules")

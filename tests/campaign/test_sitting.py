@@ -42,8 +42,10 @@ class ScriptedJudge:
     reason: Literal["verdict", "precision"] = "verdict"
     seen: int = 0
 
-    def add(self, block: tuple[Trial, ...]) -> tuple[Standing, ...]:
+    def add(self, block: tuple[Trial, ...]) -> None:
         self.seen += 1
+
+    def standings(self) -> tuple[Standing, ...]:
         return (Standing("b", "undecided", None, (None, None)),)
 
     def settled(self) -> Literal["verdict", "precision"] | None:

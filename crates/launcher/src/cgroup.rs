@@ -1,5 +1,6 @@
 //! A cgroup (version 2) that holds one trial after the other.
 
+use std::cell::Cell;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -11,8 +12,11 @@ const PREFIX: &str = "equipoise-";
 
 /// A leaf below the launcher's own cgroup, removed when dropped.
 pub struct Leaf {
+    parent: PathBuf,
     folder: PathBuf,
     handle: File,
+    number: u32,
+    killed: Cell<bool>,
 }
 
 impl Leaf {
@@ -26,15 +30,57 @@ impl Leaf {
         }
         let parent = own_folder()?;
         remove_stale(&parent);
-        let folder = parent.join(format!("{PREFIX}{}", std::process::id()));
+        Self::below(parent, 0)
+    }
+
+    fn below(parent: PathBuf, number: u32) -> Result<Self, String> {
+        let folder = parent.join(format!("{PREFIX}{}-{number}", std::process::id()));
         fs::create_dir(&folder)
             .map_err(|error| format!("cannot make a cgroup in {}: {error}", parent.display()))?;
-        let made = usable(&folder);
-        if made.is_err() {
-            // The reason matters more than a folder that could not be removed again.
-            drop(fs::remove_dir(&folder));
+        match usable(&folder) {
+            Ok(handle) => Ok(Self {
+                parent,
+                folder,
+                handle,
+                number,
+                killed: Cell::new(false),
+            }),
+            Err(reason) => {
+                // The reason matters more than a folder that could not be removed again.
+                drop(fs::remove_dir(&folder));
+                Err(reason)
+            }
         }
-        made.map(|handle| Self { folder, handle })
+    }
+
+    /// Replaces a leaf that was killed once.
+    ///
+    /// Linux (seen on 6.18) kills whatever is started in such a cgroup from outside: it
+    /// compares the kills of the new cgroup with those of the parent process's own.
+    ///
+    /// # Errors
+    /// In words: why none can be made.
+    pub fn renew_if_killed(&mut self) -> Result<(), String> {
+        if self.killed.get() {
+            *self = Self::below(self.parent.clone(), self.number.wrapping_add(1))?;
+        }
+        Ok(())
+    }
+
+    /// The leaf, if being in it changes nothing for a trial.
+    ///
+    /// # Errors
+    /// In words: which controllers would schedule or account for a trial differently there.
+    pub fn if_neutral(self) -> Result<Self, String> {
+        let path = self.folder.join("cgroup.controllers");
+        let controllers = fs::read_to_string(&path)
+            .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+        match controllers.trim() {
+            "" => Ok(self),
+            some => Err(format!(
+                "a cgroup here has controllers ({some}) that change how a trial runs"
+            )),
+        }
     }
 
     /// The descriptor in which a child starts.
@@ -48,6 +94,7 @@ impl Leaf {
     /// # Errors
     /// What writing says.
     pub fn kill(&self) -> io::Result<()> {
+        self.killed.set(true);
         fs::write(self.folder.join("cgroup.kill"), "1")
     }
 
@@ -122,7 +169,9 @@ fn remove_stale(parent: &Path) {
     for entry in entries.flatten() {
         let name = entry.file_name();
         let owner = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
-        let number = owner.and_then(|owner| owner.parse::<u32>().ok());
+        let number = owner
+            .and_then(|owner| owner.split('-').next())
+            .and_then(|number| number.parse::<u32>().ok());
         if number.is_some_and(|number| !Path::new(&format!("/proc/{number}")).exists()) {
             drop(fs::remove_dir(entry.path()));
         }

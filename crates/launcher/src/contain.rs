@@ -26,15 +26,11 @@ pub fn adopt_orphans() -> io::Result<()> {
     }
 }
 
-/// Kills a child that was not reaped yet, its process group, and its cgroup.
+/// Kills a child that was not reaped yet, and its process group.
 ///
 /// The child, even if it has ended, keeps its number from being given to anybody else.
-pub fn kill_trial(pid: libc::pid_t, leaf: Option<&Leaf>) {
+pub fn kill_trial(pid: libc::pid_t) {
     kill_with_group(pid, pid);
-    if let Some(leaf) = leaf {
-        // Whatever this misses, the sweep finds as an orphan.
-        drop(leaf.kill());
-    }
 }
 
 /// Kills a child, and its group if that is its own or the trial's: a child may also have
@@ -98,7 +94,7 @@ pub fn sweep(trial: libc::pid_t, leaf: Option<&Leaf>) -> Swept {
             swept.survivors = children;
             return swept;
         }
-        if let Some(leaf) = leaf {
+        if let Some(leaf) = leaf.filter(|_| children_left) {
             // What it misses is killed one by one below.
             drop(leaf.kill());
         }

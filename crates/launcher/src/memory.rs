@@ -1,8 +1,10 @@
-//! When memory runs out, the trial goes first.
+//! The launcher's own memory, and who goes first when there is none left.
 
 use std::fs;
+use std::io;
 
-const PATH: &str = "/proc/self/oom_score_adj";
+const OOM_SCORE: &str = "/proc/self/oom_score_adj";
+const CLEAR: &str = "/proc/self/clear_refs";
 
 /// Makes the launcher, and with it each trial, the kernel's first choice when memory runs
 /// out. Among them the largest goes first: the trial, never the launcher, and neither the
@@ -12,5 +14,97 @@ const PATH: &str = "/proc/self/oom_score_adj";
 /// In words, if the kernel does not let it.
 pub fn offer_first() -> Result<(), String> {
     const FIRST: &str = "1000";
-    fs::write(PATH, FIRST).map_err(|error| format!("cannot write {PATH}: {error}"))
+    fs::write(OOM_SCORE, FIRST).map_err(|error| format!("cannot write {OOM_SCORE}: {error}"))
+}
+
+/// Gives back what only the start needed, and forgets the peak that it made.
+///
+/// The launcher's peak is the least that any trial's can be, and more than half of it are
+/// pages of the C library that the dynamic linker touched, or that the kernel mapped around
+/// those. They stay in the page cache; what is needed again comes back by a minor fault.
+///
+/// # Errors
+/// In words, if the kernel does not let it.
+pub fn shrink() -> Result<(), String> {
+    const FORGET_PEAK: &str = "5";
+    let path = "/proc/self/smaps";
+    let maps = fs::read_to_string(path).map_err(|error| format!("cannot read {path}: {error}"))?;
+    for (start, end) in pure_file_mappings(&maps) {
+        give_back(start, end).map_err(|error| format!("cannot give memory back: {error}"))?;
+    }
+    fs::write(CLEAR, FORGET_PEAK).map_err(|error| format!("cannot write {CLEAR}: {error}"))
+}
+
+/// Mappings that hold nothing but what is in their file: read-only, and without a page that
+/// was ever written to (as relocation does to some).
+fn pure_file_mappings(smaps: &str) -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    let mut candidate = None;
+    for line in smaps.lines() {
+        if let Some(size) = line.strip_prefix("Anonymous:") {
+            found.extend(candidate.take().filter(|_| size.trim() == "0 kB"));
+        } else if is_head(line) {
+            candidate = read_only_file(line);
+        }
+    }
+    found
+}
+
+/// Whether a line begins a mapping; the others begin with a name and a colon.
+fn is_head(line: &str) -> bool {
+    line.split_ascii_whitespace()
+        .next()
+        .is_some_and(|word| !word.ends_with(':'))
+}
+
+/// The addresses in a line such as `7f00-7f10 r-xp 00000000 fe:00 12 /usr/lib/libc.so.6`.
+fn read_only_file(line: &str) -> Option<(usize, usize)> {
+    let mut fields = line.split_ascii_whitespace();
+    let (start, end) = fields.next()?.split_once('-')?;
+    let rights = fields.next()?;
+    let path = fields.nth(3)?;
+    if !path.starts_with('/') || !(rights == "r-xp" || rights == "r--p") {
+        return None;
+    }
+    let address = |text| usize::from_str_radix(text, 16).ok();
+    Some((address(start)?, address(end)?))
+}
+
+fn give_back(start: usize, end: usize) -> io::Result<()> {
+    let address = std::ptr::with_exposed_provenance_mut(start);
+    // SAFETY: the pages are those of the file and were never written to; a later read brings
+    // the same bytes back.
+    if unsafe { libc::madvise(address, end - start, libc::MADV_DONTNEED) } == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_unwritten_file_mappings_are_given_back() {
+        let smaps = "\
+1000-2000 r-xp 00000000 fe:00 12 /usr/lib/libc.so.6
+Rss: 4 kB
+Anonymous:             0 kB
+VmFlags: rd ex
+2000-3000 r--p 00000000 fe:00 12 /usr/lib/libc.so.6
+Anonymous:             4 kB
+3000-4000 rw-p 00000000 fe:00 12 /usr/lib/libc.so.6
+Anonymous:             0 kB
+4000-5000 r-xp 00000000 00:00 0 [vdso]
+Anonymous:             0 kB
+";
+        assert_eq!(pure_file_mappings(smaps), [(0x1000, 0x2000)]);
+    }
+
+    #[test]
+    fn a_shrunk_program_goes_on() {
+        shrink().expect("permitted");
+        assert_eq!(format!("{:.1}", 1.5_f64.sqrt()), "1.2");
+    }
 }

@@ -7,7 +7,8 @@ use crate::clock::SECOND_NS;
 /// How trials are to be contained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContainmentChoice {
-    /// What the README says is best.
+    /// A cgroup, if one can be made that changes nothing else for a trial; else a process
+    /// group, with the reason in each report.
     Auto,
     /// A cgroup, if one can be made; else a process group, with the reason in each report.
     Cgroup,
@@ -27,7 +28,7 @@ pub struct Options {
 }
 
 /// How long the CPU is kept awake before each start, by default; measured, see the README.
-pub const AWAKE_NS: u64 = 200_000;
+pub const AWAKE_NS: u64 = 50_000;
 
 impl Options {
     /// Reads the arguments after the program's name.

@@ -124,7 +124,8 @@ pub struct Report {
     pub sys_s: Option<f64>,
     /// Peak resident memory of the largest process among them.
     pub max_rss_bytes: Option<u64>,
-    /// The launcher's own peak, which `max_rss_bytes` is never below.
+    /// The launcher's own peak after the trial; `max_rss_bytes` is never below what it was
+    /// at the start (give or take the kernel's rounding).
     pub floor_rss_bytes: Option<u64>,
     /// Faults served without I/O.
     pub minor_faults: Option<u64>,

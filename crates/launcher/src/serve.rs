@@ -21,6 +21,9 @@ use crate::trial::Bench;
 /// What the system says when the launcher itself cannot go on.
 pub fn serve(options: &Options) -> io::Result<()> {
     let mut bench = set_up(options)?;
+    if let Err(reason) = memory::shrink() {
+        bench.lacks.push(("shrink", reason));
+    }
     let mut conversation = Conversation::new();
     loop {
         let heard = conversation.hear(bench.signals.stop.as_fd())?;
@@ -66,11 +69,11 @@ fn set_up(options: &Options) -> io::Result<Bench> {
         .map_err(|error| lacks.push(("affinity", format!("CPUs cannot be told: {error}"))))
         .ok();
     let leaf = match options.containment {
-        ContainmentChoice::Auto | ContainmentChoice::ProcessGroup => None,
-        ContainmentChoice::Cgroup => Leaf::new()
-            .map_err(|reason| lacks.push(("cgroup", reason)))
-            .ok(),
+        ContainmentChoice::Auto => Some(Leaf::new().and_then(Leaf::if_neutral)),
+        ContainmentChoice::Cgroup => Some(Leaf::new()),
+        ContainmentChoice::ProcessGroup => None,
     };
+    let leaf = leaf.and_then(|made| made.map_err(|reason| lacks.push(("cgroup", reason))).ok());
     Ok(Bench {
         signals: Signals::set_up()?,
         stack: Stack::new()?,

@@ -56,6 +56,10 @@ impl Bench {
     /// # Errors
     /// What `poll` says. Whatever concerns the trial is in the report.
     pub fn run(&mut self, request: &Request, asker: RawFd) -> io::Result<Option<Report>> {
+        if let Some(Err(reason)) = self.leaf.as_mut().map(Leaf::renew_if_killed) {
+            self.leaf = None;
+            self.lacks.push(("cgroup", reason));
+        }
         let mut report = Report::blank(self.containment());
         report.unknown.extend(self.lacks.iter().cloned());
         let oom_before = self.leaf.as_ref().map(Leaf::out_of_memory_kills);
@@ -67,7 +71,7 @@ impl Bench {
         report.pid = Some(started.pid);
         let (ending, ended_ns) = self.wait(&started, request, asker)?;
         report.wall_ns = Some(ended_ns - started.at_ns);
-        contain::kill_trial(started.pid, self.leaf.as_ref());
+        contain::kill_trial(started.pid);
         self.let_go(&mut report);
         enter_end(&started, ending, &mut report)?;
         let swept = contain::sweep(started.pid, self.leaf.as_ref());

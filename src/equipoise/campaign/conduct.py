@@ -17,6 +17,7 @@ from equipoise.campaign.blocks import complete_blocks
 from equipoise.campaign.look import Look
 from equipoise.campaign.sitting import Runner, Sitting, Store, failed, fails
 from equipoise.campaign.watch import Watcher
+from equipoise.ledger import FIRST_SITTING
 from equipoise.measure.launcher import Launcher
 from equipoise.measure.native import launcher_program
 from equipoise.measure.surroundings import snapshot
@@ -36,10 +37,10 @@ class Keeper(Store, Protocol):
     """The part of the ledger that conducting a campaign needs."""
 
     def begin_run(self, plan: Plan, environment: dict[str, Any], started_at: float) -> str:
-        """Commit a plan."""
+        """Commit a plan, and that its first sitting begins."""
 
     def begin_sitting(self, run_id: str, environment: dict[str, Any], started_at: float) -> int:
-        """Commit that a sitting begins."""
+        """Commit that a further sitting begins."""
 
     def end_sitting(self, run_id: str, sitting: int, ended_at: float, stopped_because: str) -> None:
         """Commit that a sitting ended, and why."""
@@ -103,7 +104,7 @@ def begin(
     """
     run_id = ledger.begin_run(plan, snapshot(), now())
     state = _State(Look(plan, plan.stopping), plan.stopping)
-    _sit(run_id, plan, state, ledger, watcher, runner_factory, clock, now)
+    _sit(run_id, FIRST_SITTING, plan, state, ledger, watcher, runner_factory, clock, now)
     return run_id
 
 
@@ -138,14 +139,16 @@ def go_on(
             raise failed(record.plan, trial)
     stopping = _extended(record.plan.stopping, more)
     state = _state_of(record, stopping, spent_s=0.0 if more.budget_s else _spent(record))
-    if state.look.is_settled():
+    state.look.standings()
+    if state.look.settled() is not None:
         return record.id
     if state.blocks >= stopping.blocks:
         raise UnusableInput(
             f"run {record.id} has its {state.blocks} blocks already",
             mend=f"ask for more: equipoise resume {record.id} --blocks {2 * state.blocks}",
         )
-    _sit(record.id, record.plan, state, ledger, watcher, runner_factory, clock, now)
+    sitting_id = ledger.begin_sitting(record.id, snapshot(), now())
+    _sit(record.id, sitting_id, record.plan, state, ledger, watcher, runner_factory, clock, now)
     return record.id
 
 
@@ -163,6 +166,7 @@ class _State:
 
 def _sit(
     run_id: str,
+    sitting_id: int,
     plan: Plan,
     state: _State,
     ledger: Keeper,
@@ -171,7 +175,6 @@ def _sit(
     clock: Callable[[], float],
     now: Callable[[], float],
 ) -> None:
-    sitting_id = ledger.begin_sitting(run_id, snapshot(), now())
     watcher.begins(
         run_id, dataclasses.replace(plan, stopping=state.stopping), state.look.earliest_block()
     )

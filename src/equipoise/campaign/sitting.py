@@ -41,11 +41,14 @@ class Runner(Protocol):
 class Judge(Protocol):
     """What looks at the blocks as they come."""
 
-    def add(self, block: tuple[Trial, ...]) -> tuple[Standing, ...]:
-        """Take one complete block, in position order; say where the comparisons stand."""
+    def add(self, block: tuple[Trial, ...]) -> None:
+        """Take one complete block, in position order."""
+
+    def standings(self) -> tuple[Standing, ...]:
+        """Look: where each comparison stands after the blocks so far."""
 
     def settled(self) -> Literal["verdict", "precision"] | None:
-        """Why no further block is needed; ``None`` while one is."""
+        """Why no further block is needed, as of the last look; ``None`` while one is."""
 
 
 @dataclass(slots=True)
@@ -93,7 +96,8 @@ class Sitting:
             trials = self._run_block("measured", block)
             block += 1
             complete += 1
-            standings = self.judge.add(trials)
+            self.judge.add(trials)
+            standings = self.judge.standings()
             elapsed = self.spent_before_s + self.clock() - began
             self.watcher.block_ended(Moment(complete, elapsed, standings))
             reason = self._reason_to_stop(complete, elapsed)

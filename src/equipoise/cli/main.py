@@ -103,9 +103,11 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _complain(what: str, mend: str | None) -> None:
-    click.echo(f"equipoise: {what}", err=True)
+    from equipoise.report.safe_text import visible
+
+    click.echo(f"equipoise: {visible(what)}", err=True)
     if mend:
-        click.echo(f"  mend: {mend}", err=True)
+        click.echo(f"  mend: {visible(mend)}", err=True)
 
 
 def _terminate(number: int, frame: FrameType | None) -> NoReturn:

@@ -28,9 +28,13 @@ def explained(path: Path) -> Iterator[None]:
         raise
     except sqlite3.Error as error:
         raise explanation(path, error) from error
+    except UnicodeDecodeError as error:
+        # The complaint itself quotes damaged text.
+        raise damaged(path, "it holds text that is none") from error
     except OSError as error:
         raise UnusableInput(
-            f"the ledger {path} cannot be used: {(error.strerror or str(error)).lower()}",
+            f"the ledger {path} cannot be used: "
+            f"{error.filename or path}: {(error.strerror or str(error)).lower()}",
             mend=OTHER_LEDGER,
         ) from error
 
@@ -40,45 +44,44 @@ def explanation(path: Path, error: sqlite3.Error) -> UnusableInput:
     code = primary_code(error)
     if code == sqlite3.SQLITE_IOERR and _has_no_room(path):
         code = sqlite3.SQLITE_FULL
-    match code:
-        case sqlite3.SQLITE_NOTADB:
-            return not_a_ledger(path, "it is not an SQLite database")
-        case sqlite3.SQLITE_CORRUPT:
-            return damaged(path, str(error))
-        case sqlite3.SQLITE_FULL:
-            return UnusableInput(
-                f"the ledger {path} cannot grow: no space is left on its disk",
-                mend=f"Make room there, or name another ledger with --ledger FILE. "
-                f"{_TRIALS_ARE_SAFE}",
-            )
-        case sqlite3.SQLITE_IOERR:
-            return UnusableInput(
-                f"the ledger {path} cannot be used: the disk or a limit on the size of "
-                f"files stopped it ({error})",
-                mend=f"Check the disk and `ulimit -f`, or name another ledger with "
-                f"--ledger FILE. {_TRIALS_ARE_SAFE}",
-            )
-        case sqlite3.SQLITE_READONLY:
-            return UnusableInput(
-                f"the ledger {path} cannot be written: the file, its folder or its disk "
-                "is read-only",
-                mend=f"Make the file and its folder writable. Or: {OTHER_LEDGER}",
-            )
-        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
-            return UnusableInput(
-                f"the ledger {path} is locked by another process",
-                mend=f"Wait until that process ends, or end it. Or: {OTHER_LEDGER}",
-            )
-        case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM | sqlite3.SQLITE_AUTH:
-            return UnusableInput(
-                f"the ledger {path} cannot be opened: {_why_not_opened(path)}", mend=OTHER_LEDGER
-            )
-        case sqlite3.SQLITE_CONSTRAINT:
-            return UnusableInput(
-                f"the ledger {path} refuses what was to be recorded: {error}",
-                mend="This is a defect of Equipoise; please report it with this line.",
-            )
-    return UnusableInput(f"the ledger {path} cannot be used: {error}", mend=OTHER_LEDGER)
+    if code == sqlite3.SQLITE_NOTADB:
+        return not_a_ledger(path, "it is not an SQLite database")
+    if code == sqlite3.SQLITE_CORRUPT:
+        return damaged(path, str(error))
+    trouble, mend = _TROUBLES.get(code, ("cannot be used: {error}", OTHER_LEDGER))
+    words = trouble.format(error=error, why=_why_not_opened(path))
+    return UnusableInput(f"the ledger {path} {words}", mend=mend)
+
+
+_TROUBLES: dict[int, tuple[str, str]] = {
+    sqlite3.SQLITE_FULL: (
+        "cannot grow: no space is left on its disk",
+        f"Make room there. Or: {OTHER_LEDGER} {_TRIALS_ARE_SAFE}",
+    ),
+    sqlite3.SQLITE_IOERR: (
+        "cannot be used: the disk or a limit on the size of files stopped it ({error})",
+        f"Check the disk and `ulimit -f`. Or: {OTHER_LEDGER} {_TRIALS_ARE_SAFE}",
+    ),
+    sqlite3.SQLITE_READONLY: (
+        "cannot be written: the file, its folder or its disk is read-only",
+        f"Make the file and its folder writable. Or: {OTHER_LEDGER}",
+    ),
+    **dict.fromkeys(
+        (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED),
+        (
+            "is locked by another process",
+            f"Wait until that process ends, or end it. Or: {OTHER_LEDGER}",
+        ),
+    ),
+    **dict.fromkeys(
+        (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH),
+        ("cannot be opened: {why}", OTHER_LEDGER),
+    ),
+    sqlite3.SQLITE_CONSTRAINT: (
+        "refuses what was to be recorded: {error}",
+        "This is a defect of Equipoise; please report it with this line.",
+    ),
+}
 
 
 def not_a_ledger(path: Path, why: str) -> UnusableInput:

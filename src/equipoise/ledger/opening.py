@@ -62,10 +62,10 @@ def open_for_writing(path: str | os.PathLike[str], *, durable: bool) -> Ledger:
                 bring_up_to_date(connection)
             else:
                 _refuse_what_cannot_be_written(connection)
+            return Ledger(connection, file)
         except BaseException:
             connection.close()
             raise
-    return Ledger(connection, file)
 
 
 def open_for_reading(path: str | os.PathLike[str]) -> Ledger:
@@ -92,10 +92,10 @@ def open_for_reading(path: str | os.PathLike[str]) -> Ledger:
                 raise not_a_ledger(file, "it is empty")
             if version_of(connection) < VERSION:
                 connection = _updated_copy(connection)
+            return Ledger(connection, file)
         except BaseException:
             connection.close()
             raise
-    return Ledger(connection, file)
 
 
 def _connect(file: Path, how: str) -> sqlite3.Connection:
@@ -199,6 +199,8 @@ def _refuse_what_cannot_be_written(connection: sqlite3.Connection) -> None:
 def _make_folder(folder: Path) -> None:
     if folder.is_dir():
         return
+    if folder.exists():
+        raise UnusableInput(f"{folder} is a file, not a folder for a ledger", mend=OTHER_LEDGER)
     folder.mkdir(parents=True, exist_ok=True)
     if folder.name == OWN_FOLDER:
         (folder / ".gitignore").write_text("*\n")

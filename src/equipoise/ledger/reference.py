@@ -44,10 +44,28 @@ def find_run(connection: sqlite3.Connection, path: Path, reference: str) -> int:
             f"{len(fitting)} runs in {path} begin with {reference!r}: {_some_of(identifiers)}",
             mend="Give more of the id.",
         )
+    raise _unknown(connection, path, reference)
+
+
+def find_id(connection: sqlite3.Connection, path: Path, run_id: str) -> int:
+    """Give the number of the run whose whole id is ``run_id``.
+
+    Raises
+    ------
+    UnusableInput
+        If there is no such run; it names those that there are.
+    """
+    row = connection.execute("SELECT number FROM run WHERE id = ?", (run_id,)).fetchone()
+    if row is None:
+        raise _unknown(connection, path, run_id)
+    return int(row[0])
+
+
+def _unknown(connection: sqlite3.Connection, path: Path, reference: str) -> UnusableInput:
     everything = connection.execute("SELECT id FROM run ORDER BY number").fetchall()
     if not everything:
-        raise _no_runs(path)
-    raise UnusableInput(
+        return _no_runs(path)
+    return UnusableInput(
         f"no run {reference!r} in {path}; it holds {_some_of([row[0] for row in everything])}",
         mend="Give the id of a run or the beginning of one, or `last`; "
         "`equipoise list runs` shows them all.",

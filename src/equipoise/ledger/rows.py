@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from equipoise.ledger.bulk import fast_maker
 from equipoise.ledger.text import from_text, mapping_to_text, storable
+from equipoise.model.bulk import fast_maker
 from equipoise.model.plan import Plan
 from equipoise.model.trial import Accounting, Draw, Sample, Trial
 
@@ -193,7 +193,7 @@ class _Reasons(dict[str, dict[str, str]]):
     """The decoded reasons by their JSON."""
 
     def __missing__(self, text: str) -> dict[str, str]:
-        decoded: dict[str, str] = from_text(text)
+        decoded: dict[str, str] = dict(from_text(text))
         self[text] = decoded
         return decoded
 

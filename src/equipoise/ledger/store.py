@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,9 +11,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from equipoise.ledger import rows
-from equipoise.ledger.bulk import collector_at_rest
 from equipoise.ledger.faults import damaged, explained
-from equipoise.ledger.reference import LAST, find_run
+from equipoise.ledger.reference import LAST, find_id, find_run
 from equipoise.ledger.run_id import new_run_id
 from equipoise.ledger.text import (
     digest_of_commands,
@@ -21,6 +21,7 @@ from equipoise.ledger.text import (
     storable,
     to_text,
 )
+from equipoise.model.bulk import collector_at_rest
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
 from equipoise.model.record import Notice, RunRecord, RunSummary, Sitting
@@ -59,6 +60,8 @@ class Ledger:
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self._connection = connection
         self._numbers: dict[str, int] = {}
+        identity = os.stat(path)
+        self._identity = (identity.st_dev, identity.st_ino)
         self.path = path
         """The file, absolute."""
 
@@ -236,8 +239,20 @@ class Ledger:
     def _number_of(self, run_id: str) -> int:
         if run_id not in self._numbers:
             with self._reading():
-                self._numbers[run_id] = find_run(self._connection, self.path, run_id)
+                self._numbers[run_id] = find_id(self._connection, self.path, run_id)
         return self._numbers[run_id]
+
+    def _refuse_if_moved(self) -> None:
+        """Notice that the file was removed or replaced: SQLite would write on into nowhere."""
+        try:
+            present = os.stat(self.path)
+        except FileNotFoundError:
+            present = None
+        if present is None or (present.st_dev, present.st_ino) != self._identity:
+            raise UnusableInput(
+                f"the ledger {self.path} was removed or replaced while it was in use",
+                mend="Leave the file where it is while a campaign runs, and start it again.",
+            )
 
     def _record(self, statement: str, row: tuple[Any, ...]) -> None:
         with self._writing():
@@ -247,6 +262,7 @@ class Ledger:
     def _writing(self) -> Iterator[None]:
         """One transaction: committed when the block ends, undone if it raises."""
         with explained(self.path):
+            self._refuse_if_moved()
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -269,4 +285,6 @@ class Ledger:
             except (ValueError, TypeError) as error:
                 raise damaged(self.path, f"a row cannot be read ({error})") from error
             finally:
-                self._connection.execute("ROLLBACK")
+                # SQLite has ended it by itself where the file turned out damaged.
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")

@@ -49,7 +49,7 @@ class Request:
     """The absolute path of the file to execute; by default the first argument is one."""
     input: str | None = None
     """A file for standard input, relative to the working folder; by default nothing."""
-    output: Output = Output()
+    output: Output = field(default_factory=Output)
     """Where standard output goes; a file is emptied first."""
     timeout_s: float = 600.0
     """After so many seconds every descendant is killed; positive and finite."""
@@ -68,9 +68,9 @@ class Report:
     """Of the process and of the children that it waited for, as the other counts."""
     sys_s: float | None
     max_rss_bytes: int | None
-    """Of the largest process among them, and at least ``floor_rss_bytes``."""
+    """Of the largest process among them; near ``floor_rss_bytes`` it is only a bound."""
     floor_rss_bytes: int | None
-    """The launcher's own peak, which the kernel hands on to each process it starts."""
+    """The launcher's own peak after the trial; the kernel hands on what it was at the start."""
     minor_faults: int | None
     major_faults: int | None
     voluntary_switches: int | None
@@ -147,6 +147,11 @@ class Launcher:
             self._process = _start(arguments, (duplicate,))
         finally:
             os.close(duplicate)
+
+    @property
+    def pid(self) -> int:
+        """The launcher's own process."""
+        return self._process.pid
 
     def __enter__(self) -> Self:
         return self

@@ -23,10 +23,21 @@ def byte_count(count: float) -> str:
 def percent_change(ratio: float) -> str:
     """A ratio as a signed change: ``+3.1 %``, or ``×210`` where a percentage misleads."""
     if ratio >= _BIG_FACTOR:
-        return f"×{significant(ratio)}"
+        return times(ratio)
     change = 100.0 * (ratio - 1.0)
     decimals = 0 if abs(change) >= 100 else 1 if abs(change) >= 10 else 2
     return f"{change:+.{decimals}f} %"
+
+
+def interval_words(low: float | None, high: float | None) -> str:
+    """An interval of ratios, both ends in one manner: ``+1.20 % to +5.03 %``."""
+    manner = times if (high if high is not None else low or 0.0) >= _BIG_FACTOR else percent_change
+    return " to ".join("unlimited" if end is None else manner(end) for end in (low, high))
+
+
+def times(ratio: float) -> str:
+    """A ratio as a factor: ``×2.31``."""
+    return f"×{significant(ratio)}"
 
 
 def significant(value: float, digits: int = 3) -> str:

@@ -1,0 +1,84 @@
+"""The warnings that matter, each with what to do about it (rule 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from equipoise.model.record import Notice, RunRecord
+from equipoise.model.result import Comparison
+from equipoise.stats.carry_over import should_warn
+
+CUT_SHARE = 0.05
+"""From this share of blocks on, a cut is worth a warning (verdict.md §1)."""
+INFLATED_UP_TO = "a fifth"
+"""By how much an effect that has just become certain is overstated (verdict.md §4)."""
+
+
+def warnings_of(
+    record: RunRecord, comparisons: Sequence[Comparison], cut: int
+) -> tuple[Notice, ...]:
+    """What was noticed while it ran, and what its numbers show.
+
+    Parameters
+    ----------
+    cut
+        Measured blocks that were begun and not completed.
+    """
+    noticed: list[Notice] = list(dict.fromkeys(record.notices))
+    drawn = sum(draw.phase == "measured" for draw in record.draws)
+    if drawn and cut / drawn > CUT_SHARE:
+        noticed.append(
+            Notice(
+                "cut_blocks",
+                f"{cut} of {drawn} blocks were cut by interruptions and left out",
+                "let the campaign run undisturbed; whoever interrupts it may choose its blocks",
+            )
+        )
+    for comparison in comparisons:
+        noticed.extend(_of(comparison, record))
+    return tuple(noticed)
+
+
+def _of(comparison: Comparison, record: RunRecord) -> list[Notice]:
+    noticed: list[Notice] = []
+    carried = comparison.carry_over
+    if carried is not None and should_warn(carried, min_effect=comparison.min_effect):
+        noticed.append(
+            Notice(
+                "carry_over",
+                f"whatever runs after {comparison.candidate} takes {carried.ratio:.3f} times what "
+                f"it takes after {comparison.baseline}: the ratio is off by about half of that",
+                "--washout runs each condition twice in a row and counts the second",
+            )
+        )
+    if comparison.minimum_misleads:
+        noticed.append(
+            Notice(
+                "minimum_misleads",
+                f"the minimum of {comparison.candidate} and {comparison.baseline} tells another "
+                "story than their distributions",
+                "do not rank by the minimum",
+            )
+        )
+    if comparison.verdict in ("faster", "slower") and record.plan.stopping.precision is None:
+        noticed.extend(_touching(comparison))
+    return noticed
+
+
+def _touching(comparison: Comparison) -> list[Notice]:
+    """A campaign that stops at its verdict stops where the interval almost touches none."""
+    low, high = comparison.ratio_ci
+    if low is None or high is None:
+        return []
+    width = high / low
+    nearest = low if comparison.verdict == "slower" else 1.0 / high
+    if nearest > width**0.5:
+        return []
+    return [
+        Notice(
+            "inflated",
+            f"the effect of {comparison.candidate} may be overstated by up to {INFLATED_UP_TO}: "
+            "the campaign stopped as soon as it was certain",
+            "--precision 1 goes on until the interval is 1 % wide",
+        )
+    ]

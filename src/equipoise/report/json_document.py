@@ -1,0 +1,79 @@
+"""The result document as JSON (design.md §4), and the schema that it keeps to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from equipoise.model.result import SCHEMA, ResultDocument
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def encode(document: ResultDocument) -> bytes:
+    """Write the document as one line of JSON without a line end.
+
+    Fields stand in the order of the data classes, mappings in their own order, so the
+    same document always gives the same bytes; every finite float comes back bit for bit
+    and what is infinite or not a number is null.
+    """
+    try:
+        return msgspec.json.encode(document, enc_hook=_plain)
+    except UnicodeEncodeError:
+        # A command line may hold bytes that are no text.
+        return msgspec.json.encode(_in_unicode(msgspec.to_builtins(document, enc_hook=_plain)))
+
+
+def schema() -> dict[str, Any]:
+    """Make the JSON Schema of the document from the data classes.
+
+    Every field is there in every document. A number may be null, where it is infinite:
+    a median over trials of which most timed out.
+    """
+    generated = _as_written(msgspec.json.schema(ResultDocument))
+    generated["$defs"]["ResultDocument"]["properties"]["schema"] = {"const": SCHEMA}
+    return {"$schema": _DIALECT, "$id": f"urn:{SCHEMA}", **generated}
+
+
+def _plain(value: Any) -> Any:
+    """Turn a number of NumPy into one of Python."""
+    item = getattr(value, "item", None)
+    if item is None:
+        raise NotImplementedError(f"{type(value).__name__} has no place in a result document")
+    return item()
+
+
+def _as_written(part: dict[str, Any]) -> dict[str, Any]:
+    """Say in a schema what `encode` does: it writes every field, and null for an infinity."""
+    written = {key: value for key, value in part.items() if key != "default"}
+    if part.get("type") == "number":
+        written["type"] = ["number", "null"]
+    if {"type": "null"} in part.get("anyOf", ()):
+        others = [choice for choice in part["anyOf"] if choice != {"type": "null"}]
+        if others == [{"type": "number"}]:
+            return {"type": ["number", "null"]}
+    for key in ("items", "additionalProperties"):
+        if isinstance(part.get(key), dict):
+            written[key] = _as_written(part[key])
+    for key in ("anyOf", "prefixItems"):
+        if key in part:
+            written[key] = [_as_written(choice) for choice in part[key]]
+    for key in ("properties", "$defs"):
+        if key in part:
+            written[key] = {name: _as_written(inner) for name, inner in part[key].items()}
+    if "properties" in part:
+        written["required"] = list(part["properties"])
+    return written
+
+
+def _in_unicode(part: Any) -> Any:
+    """Show what is no Unicode text as backslash escapes, everywhere in the document."""
+    match part:
+        case str():
+            return part.encode("utf-8", "backslashreplace").decode("utf-8")
+        case dict():
+            return {_in_unicode(key): _in_unicode(value) for key, value in part.items()}
+        case list() | tuple():
+            return [_in_unicode(element) for element in part]
+    return part

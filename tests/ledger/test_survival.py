@@ -1,0 +1,220 @@
+"""What was recorded survives kill -9, full disks and other processes."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from equipoise.ledger import Ledger, open_for_reading, open_for_writing
+from equipoise.model.errors import UnusableInput
+from equipoise.model.plan import Plan
+
+RECORD = """
+import os, sys
+from equipoise.ledger import open_for_writing
+from equipoise.model.errors import UnusableInput
+from equipoise.model.plan import Condition, Judgement, Measure, Plan, Stopping
+from equipoise.model.trial import Accounting, Draw, Sample, Trial
+
+def record(path, blocks):
+    plan = Plan("compare", (Condition("a", ("a",)), Condition("b", ("b",))), Measure("/"),
+                Stopping(), Judgement(), 7)
+    with open_for_writing(path, durable=False) as ledger:
+        run = ledger.begin_run(plan, {"host": "here"}, 1.0)
+        os.write(1, f"run {run}\\n".encode())
+        for block in range(1, blocks + 1):
+            ledger.record_draw(run, Draw("measured", block, (0, 1), block))
+            for position in (0, 1):
+                samples = tuple(Sample("latency_s", block + i / 10, i) for i in range(10))
+                ledger.record_trial(run, Trial("measured", block, position, position, 1.0 + block,
+                    Accounting(wall_s=block + position / 10), 0, samples=samples))
+                os.write(1, f"trial {block} {position}\\n".encode())
+"""
+RECORD_UNTIL_KILLED = RECORD + "record(sys.argv[1], 10**9)\n"
+RECORD_A_FEW = RECORD + "record(sys.argv[1], int(sys.argv[2]))\n"
+RECORD_UNTIL_FULL = (
+    RECORD
+    + """
+import resource, subprocess
+if sys.argv[2] == "limit":
+    resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
+else:
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1M", "none", os.path.dirname(sys.argv[1])],
+        check=True)
+try:
+    record(sys.argv[1], 10**9)
+except UnusableInput as refusal:
+    print("refused:", refusal.what)
+from equipoise.ledger import open_for_reading
+with open_for_reading(sys.argv[1]) as ledger:
+    trials = ledger.read_run("last").trials
+print("kept", len(trials), {len(trial.samples) for trial in trials})
+"""
+)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_acknowledged_trial_is_lost_to_kill_9(tmp_path: Path, seed: int) -> None:
+    path = tmp_path / "ledger.db"
+    generator = random.Random(seed)
+    for _ in range(3):
+        run, acknowledged = _record_and_kill(path, generator.randrange(1, 300))
+        with open_for_reading(path) as ledger:
+            record = ledger.read_run(run)
+        recorded = [(trial.block, trial.position) for trial in record.trials]
+        assert recorded[: len(acknowledged)] == acknowledged
+        # At most the one that was being acknowledged.
+        assert len(recorded) <= len(acknowledged) + 1
+        assert [draw.block for draw in record.draws[: len(acknowledged) // 2]] == [
+            block for block, position in acknowledged if position == 1
+        ]
+        assert all(len(trial.samples) == 10 for trial in record.trials)
+        assert all(
+            trial.accounting.wall_s == trial.block + trial.position / 10 for trial in record.trials
+        )
+        assert record.sittings[0].stopped_because is None
+
+
+def test_a_killed_campaign_can_be_resumed(
+    tmp_path: Path, record_blocks: Callable[[Ledger, str, range], None]
+) -> None:
+    path = tmp_path / "ledger.db"
+    run, _ = _record_and_kill(path, 25)
+    with open_for_writing(path, durable=False) as ledger:
+        before = ledger.read_run(run)
+        sitting = ledger.begin_sitting(run, {"host": "here"}, 99.0)
+        last = before.draws[-1].block
+        record_blocks(ledger, run, range(last + 1, last + 3))
+        ledger.end_sitting(run, sitting, 100.0, "verdict")
+        after = ledger.read_run(run)
+    assert after.trials[: len(before.trials)] == before.trials
+    assert len(after.trials) == len(before.trials) + 4
+    assert [sitting.stopped_because for sitting in after.sittings] == [None, "verdict"]
+
+
+def test_one_process_reads_whole_states_while_another_writes(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    writer = subprocess.Popen(
+        [sys.executable, "-c", RECORD_A_FEW, str(path), "400"], stdout=subprocess.PIPE
+    )
+    assert writer.stdout is not None
+    run = writer.stdout.readline().split()[1].decode()
+    # The pipe is emptied on the side, or the writer would wait for this test.
+    drain = threading.Thread(target=writer.stdout.read)
+    drain.start()
+    seen = 0
+    while True:
+        ended = writer.poll() is not None
+        with open_for_reading(path) as ledger:
+            record = ledger.read_run(run)
+        assert len(record.trials) >= seen
+        seen = len(record.trials)
+        assert [(trial.block, trial.position) for trial in record.trials] == [
+            (1 + index // 2, index % 2) for index in range(seen)
+        ]
+        assert all(len(trial.samples) == 10 for trial in record.trials)
+        assert 0 <= 2 * len(record.draws) - seen <= 2
+        if ended:
+            break
+    drain.join()
+    writer.stdout.close()
+    assert writer.returncode == 0
+    assert seen == 800
+
+
+def test_several_processes_may_make_and_write_one_ledger_at_once(tmp_path: Path) -> None:
+    path = tmp_path / ".equipoise" / "ledger.db"
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", RECORD_A_FEW, str(path), "30"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(4)
+    ]
+    complaints = [writer.communicate(timeout=120)[1] for writer in writers]
+    assert complaints == [""] * 4
+    with open_for_reading(path) as ledger:
+        runs = ledger.runs()
+        records = [ledger.read_run(summary.id) for summary in runs]
+    assert [summary.trials for summary in runs] == [60] * 4
+    for record in records:
+        assert [trial.block for trial in record.trials] == [1 + i // 2 for i in range(60)]
+
+
+def test_a_limit_on_the_size_of_files_stops_a_campaign_and_loses_nothing(
+    tmp_path: Path, run_script: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    ran = run_script(RECORD_UNTIL_FULL, str(tmp_path / "ledger.db"), "limit")
+    _assert_stopped_with_all_kept(ran)
+    assert "limit" in ran.stdout.splitlines()[-2]
+
+
+def test_a_full_disk_stops_a_campaign_and_loses_nothing(
+    tmp_path: Path, run_script: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    # A name space of its own: the disk vanishes with the process.
+    apart: tuple[str, ...] = ("unshare", "--mount")
+    if os.geteuid() != 0:
+        apart = (*apart, "--user", "--map-root-user")
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    probe = [*apart, "mount", "-t", "tmpfs", "none", str(folder)]
+    if (
+        shutil.which("unshare") is None
+        or subprocess.run(probe, capture_output=True, check=False).returncode
+    ):
+        pytest.skip("this machine lets us mount no small disk (unshare, mount -t tmpfs)")
+    ran = run_script(RECORD_UNTIL_FULL, str(folder / "ledger.db"), "disk", before=apart)
+    _assert_stopped_with_all_kept(ran)
+    assert "no space is left on its disk" in ran.stdout.splitlines()[-2]
+
+
+def test_a_ledger_that_cannot_grow_says_so_and_keeps_what_it_has(
+    ledger: Ledger,
+    make_plan: Callable[..., Plan],
+    record_blocks: Callable[[Ledger, str, range], None],
+) -> None:
+    run = ledger.begin_run(make_plan(), {}, 1.0)
+    record_blocks(ledger, run, range(1, 4))
+    ledger._connection.execute("PRAGMA max_page_count = 1")  # SQLite makes it the present count
+    with pytest.raises(UnusableInput, match="no space is left") as refusal:
+        record_blocks(ledger, run, range(4, 10_000))
+    assert "--ledger" in str(refusal.value.mend)
+    trials = ledger.read_run(run).trials
+    assert [trial.block for trial in trials[:6]] == [1, 1, 2, 2, 3, 3]
+
+
+def _record_and_kill(path: Path, trials: int) -> tuple[str, list[tuple[int, int]]]:
+    """Kill a recording process after about so many trials; give the run and what it said."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", RECORD_UNTIL_KILLED, str(path)], stdout=subprocess.PIPE
+    )
+    assert child.stdout is not None
+    lines = [child.stdout.readline() for _ in range(trials + 1)]
+    child.send_signal(signal.SIGKILL)
+    lines += child.stdout.readlines()
+    child.stdout.close()
+    assert child.wait() == -signal.SIGKILL
+    words = [line.split() for line in lines]
+    assert words[0][0] == b"run"
+    return words[0][1].decode(), [(int(block), int(place)) for _, block, place in words[1:]]
+
+
+def _assert_stopped_with_all_kept(ran: subprocess.CompletedProcess[str]) -> None:
+    assert ran.stderr == ""
+    lines = ran.stdout.splitlines()
+    acknowledged = sum(line.startswith("trial") for line in lines)
+    assert acknowledged > 0
+    assert lines[-2].startswith("refused: the ledger")
+    assert lines[-1] == f"kept {acknowledged} {{10}}"

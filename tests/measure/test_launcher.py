@@ -1,0 +1,270 @@
+"""The launcher, through the real program: what it starts, hands over and reports."""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from equipoise.measure.launcher import Containment, Launcher, Report, Request, accounting
+from equipoise.model.errors import EquipoiseError
+from equipoise.model.plan import Output
+
+
+def test_a_trial_that_succeeds_is_accounted_for(run: Callable[[str], Report]) -> None:
+    report = run("exit 0")
+    assert (report.exit, report.signal, report.timed_out) == (0, None, False)
+    assert report.could_not_start is None
+    for field in ("wall_ns", "user_s", "sys_s", "max_rss_bytes", "minor_faults", "cpu"):
+        assert getattr(report, field) is not None or report.unknown[field]
+    assert report.wall_ns is not None
+    assert report.wall_ns > 0
+    assert report.cpu is None or report.cpu in os.sched_getaffinity(0)
+
+
+def test_every_value_that_is_missing_has_its_reason(run: Callable[[str], Report]) -> None:
+    report = run("kill -9 $$")
+    may_be_absent = {"exit", "signal", "could_not_start", "start_errno"}
+    for field in report.__slots__:
+        if getattr(report, field) is None and field not in may_be_absent:
+            assert report.unknown[field]
+
+
+def test_containment_is_what_was_asked_for_or_why_not(
+    launcher: Launcher, containment: Containment, shell: Callable[[str], Request]
+) -> None:
+    report = launcher.run(shell("exit 0"))
+    if containment == "cgroup" and "cgroup" not in report.unknown:
+        assert report.containment == "cgroup"
+    else:
+        assert report.containment == "process_group"
+
+
+def test_an_exit_status_is_reported_with_the_last_words(run: Callable[[str], Report]) -> None:
+    report = run("echo first >&2; echo last >&2; exit 3")
+    assert report.exit == 3
+    assert report.error_tail == "first\nlast\n"
+    assert report.error_bytes == len("first\nlast\n")
+
+
+def test_death_by_a_signal_is_reported(run: Callable[[str], Report]) -> None:
+    report = run("kill -SEGV $$")
+    assert (report.exit, report.signal) == (None, signal.SIGSEGV)
+    assert report.out_of_memory is False
+
+
+def test_a_launcher_serves_one_trial_after_the_other(run: Callable[[str], Report]) -> None:
+    run("echo noise >&2; sleep 300 & exit 1")
+    quiet = run("exit 0")
+    assert (quiet.exit, quiet.error_tail, quiet.left_behind) == (0, "", 0)
+
+
+def test_a_program_that_does_not_exist_is_reported(launcher: Launcher, tmp_path: Path) -> None:
+    missing = tmp_path / "no-such-program"
+    report = launcher.run(Request((str(missing),), {}, str(tmp_path)))
+    assert report.could_not_start == f"{missing}: No such file or directory"
+    assert report.start_errno == errno.ENOENT
+    assert report.exit is None
+    assert report.wall_ns is None
+    assert accounting(report).unknown["wall_s"] == "it could not be started"
+
+
+def test_a_file_that_cannot_be_executed_is_reported(launcher: Launcher, tmp_path: Path) -> None:
+    text = tmp_path / "text"
+    text.write_text("no program")
+    report = launcher.run(Request((str(text),), {}, str(tmp_path)))
+    assert report.could_not_start == f"{text}: Permission denied"
+    text.chmod(0o755)
+    report = launcher.run(Request((str(text),), {}, str(tmp_path)))
+    assert report.start_errno == errno.ENOEXEC
+
+
+def test_a_missing_folder_or_input_is_reported(
+    launcher: Launcher, tmp_path: Path, program: Callable[[str], str]
+) -> None:
+    true = (program("true"),)
+    report = launcher.run(Request(true, {}, "/no/such/folder"))
+    assert report.could_not_start == "working folder /no/such/folder: No such file or directory"
+    report = launcher.run(Request(true, {}, str(tmp_path), input="absent"))
+    assert report.could_not_start == f"input {tmp_path}/absent: No such file or directory"
+
+
+def test_an_impossible_request_is_refused_and_the_next_one_served(
+    launcher: Launcher, tmp_path: Path, program: Callable[[str], str]
+) -> None:
+    with pytest.raises(EquipoiseError, match="nothing to run"):
+        launcher.run(Request((), {}, str(tmp_path)))
+    with pytest.raises(EquipoiseError, match="NUL"):
+        launcher.run(Request((program("true"), "a\0b"), {}, str(tmp_path)))
+    assert launcher.run(Request((program("true"),), {}, str(tmp_path))).exit == 0
+
+
+def test_a_flood_of_output_is_counted_to_the_byte_and_not_kept(
+    launcher: Launcher, shell: Callable[[str], Request]
+) -> None:
+    kept: list[int] = []
+
+    def look() -> None:
+        folder = Path(f"/proc/{launcher.pid}/fd")
+        files = [file for file in folder.iterdir() if "(deleted)" in os.readlink(file)]
+        kept.append(sum(file.stat().st_blocks * 512 for file in files))
+
+    flood = shell("head -c 200000000 /dev/zero; head -c 100000000 /dev/zero >&2; sleep 2")
+    report = launcher.run(dataclasses.replace(flood, output=Output("count")), look)
+    assert report.exit == 0
+    assert report.output_bytes == 200_000_000
+    assert report.error_bytes == 100_000_000
+    assert len(report.error_tail) == flood.error_cap_bytes
+    assert kept
+    assert kept[-1] < 5_000_000
+
+
+def test_output_that_never_ends_does_not_outlive_the_timeout(
+    launcher: Launcher, shell: Callable[[str], Request]
+) -> None:
+    flood = dataclasses.replace(shell("yes >&2 & yes"), output=Output("count"), timeout_s=0.5)
+    report = launcher.run(flood)
+    assert report.timed_out
+    assert report.output_bytes is not None
+    assert report.output_bytes > 0
+    assert report.error_tail.endswith("y\n")
+
+
+def test_output_goes_into_a_file_emptied_first(
+    launcher: Launcher, tmp_path: Path, shell: Callable[[str], Request]
+) -> None:
+    (tmp_path / "out").write_text("much longer than what comes")
+    launcher.run(dataclasses.replace(shell("printf new"), output=Output("file", "out")))
+    assert (tmp_path / "out").read_text() == "new"
+
+
+def test_inherited_output_reaches_the_caller(
+    containment: Containment,
+    tmp_path: Path,
+    shell: Callable[[str], Request],
+    launcher_program: Path,
+) -> None:
+    with (
+        (tmp_path / "caller").open("wb") as caller,
+        Launcher(
+            launcher_program, containment=containment, inherit_stdout=caller.fileno()
+        ) as launcher,
+    ):
+        launcher.run(dataclasses.replace(shell("echo to the caller"), output=Output("inherit")))
+    assert (tmp_path / "caller").read_text() == "to the caller\n"
+
+
+def test_input_comes_from_a_file_or_is_empty(
+    launcher: Launcher, tmp_path: Path, program: Callable[[str], str]
+) -> None:
+    (tmp_path / "in").write_text("given")
+    copy = (program("cat"),)
+    out = Output("file", "out")
+    launcher.run(Request(copy, {}, str(tmp_path), input="in", output=out))
+    assert (tmp_path / "out").read_text() == "given"
+    launcher.run(Request(copy, {}, str(tmp_path), output=out))
+    assert (tmp_path / "out").read_text() == ""
+
+
+def test_arguments_environment_and_paths_may_hold_any_bytes(
+    launcher: Launcher, tmp_path: Path, program: Callable[[str], str]
+) -> None:
+    folder = os.path.join(tmp_path, os.fsdecode(b"f\xff\xe9"))
+    os.mkdir(folder)
+    argv = (program("cat"), "/proc/self/cmdline", os.fsdecode(b"\xff\x01\xc3"), "\u00e9 \u20ac")
+    environment = {os.fsdecode(b"K\xfe"): os.fsdecode(b"\x80 \xff\n"), "EMPTY": ""}
+    out = Output("file", os.fsdecode(b"\xfdout"))
+    launcher.run(Request(argv, environment, folder, output=out))
+    written = Path(folder, os.fsdecode(b"\xfdout")).read_bytes()
+    assert written == b"".join(os.fsencode(argument) + b"\0" for argument in argv)
+    show = (program("cat"), "/proc/self/environ")
+    launcher.run(Request(show, environment, folder, output=out))
+    written = Path(folder, os.fsdecode(b"\xfdout")).read_bytes()
+    assert written == b"K\xfe=\x80 \xff\n\0EMPTY=\0"
+
+
+def test_last_words_that_are_no_text_stay_readable(run: Callable[[str], Report]) -> None:
+    assert run(r"printf 'a\377\303\251' >&2").error_tail == "a\ufffd\u00e9"
+
+
+def test_the_first_argument_need_not_be_the_program(
+    launcher: Launcher, tmp_path: Path, program: Callable[[str], str]
+) -> None:
+    out = Output("file", "out")
+    request = Request(
+        ("another-name", "/proc/self/cmdline"),
+        {},
+        str(tmp_path),
+        program=program("cat"),
+        output=out,
+    )
+    launcher.run(request)
+    assert (tmp_path / "out").read_bytes() == b"another-name\0/proc/self/cmdline\0"
+
+
+def test_a_trial_finds_itself_as_if_started_by_hand(
+    launcher: Launcher, tmp_path: Path, program: Callable[[str], str]
+) -> None:
+    out = Output("file", "out")
+    launcher.run(Request((program("cat"), "/proc/self/status"), {}, str(tmp_path), output=out))
+    status = dict(
+        line.split(":\t", 1) for line in (tmp_path / "out").read_text().splitlines() if "\t" in line
+    )
+    own = Path("/proc/self/status").read_text()
+    assert f"Cpus_allowed:\t{status['Cpus_allowed']}" in own
+    assert int(status["SigIgn"], 16) == 0
+    assert int(status["SigBlk"], 16) == 0
+    launcher.run(Request((program("ls"), "/proc/self/fd"), {}, str(tmp_path), output=out))
+    assert (tmp_path / "out").read_text().split() == ["0", "1", "2", "3"]
+    launcher.run(Request((program("pwd"), "-P"), {}, str(tmp_path), output=out))
+    assert (tmp_path / "out").read_text().strip() == str(tmp_path.resolve())
+
+
+def test_peak_memory_is_the_trials_and_not_the_callers(
+    launcher: Launcher, tmp_path: Path, program: Callable[[str], str]
+) -> None:
+    ballast = b"x" * 100_000_000
+    small = launcher.run(Request((program("true"),), {}, str(tmp_path)))
+    assert small.max_rss_bytes is not None
+    assert small.max_rss_bytes < 2_500_000
+    large = launcher.run(
+        Request((sys.executable, "-c", "x = b'x' * 64_000_000"), {}, str(tmp_path))
+    )
+    assert large.max_rss_bytes is not None
+    assert 64_000_000 < large.max_rss_bytes < len(ballast)
+    assert small.floor_rss_bytes is not None
+    assert small.floor_rss_bytes < 2_500_000
+
+
+def test_when_memory_runs_out_the_trial_goes_first(run: Callable[[str], Report]) -> None:
+    assert run("[ $(cat /proc/self/oom_score_adj) = 1000 ]").exit == 0
+
+
+def test_waiting_is_told_about_once_a_second(
+    launcher: Launcher, shell: Callable[[str], Request]
+) -> None:
+    told: list[None] = []
+    launcher.run(shell("sleep 2.5"), lambda: told.append(None))
+    assert told
+
+
+def test_a_launcher_that_cannot_be_started_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(EquipoiseError, match="cannot be started"):
+        Launcher(tmp_path / "absent")
+
+
+def test_what_was_measured_becomes_accounting(run: Callable[[str], Report]) -> None:
+    report = run("exit 0")
+    kept = accounting(report)
+    assert report.wall_ns is not None
+    assert kept.wall_s == report.wall_ns / 1e9
+    assert kept.max_rss_bytes == report.max_rss_bytes
+    assert kept.output_bytes is None
+    assert "output_bytes" in kept.unknown
+    assert "cgroup" not in kept.unknown
