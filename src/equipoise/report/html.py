@@ -14,8 +14,8 @@ from equipoise.figures.library import require_figures, script_json, vega_library
 from equipoise.figures.limits import EVERY_TRIAL
 from equipoise.figures.theme import configuration
 from equipoise.model.result import ResultDocument
-from equipoise.report.page import FigureView, RunView, run_view
 from equipoise.report.packing import Packed, pack
+from equipoise.report.page import FigureView, RunView, run_view
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _ROWS_FOR_VECTORS = 1500
@@ -94,7 +94,7 @@ def _rendered(views: Sequence[RunView], packed: Sequence[Packed]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template("page.html.jinja").render(
+    text = environment.get_template("page.html.jinja").render(
         runs=views,
         # Ours or escaped by script_json; everything else goes through autoescape.
         style=Markup((_TEMPLATES / "page.css").read_text(encoding="utf-8")),
@@ -103,6 +103,8 @@ def _rendered(views: Sequence[RunView], packed: Sequence[Packed]) -> str:
         figures=Markup(script_json(figures)),
         policy=_policy(library, script),
     )
+    # A command line may hold bytes that are no text.
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _policy(*scripts: str) -> str:

@@ -136,9 +136,11 @@ def again_of(document: ResultDocument) -> str:
     if document.comparisons:
         first = document.comparisons[0]
         parts += ["--min-effect", f"{first.min_effect:g}", "--alpha", f"{first.alpha:g}"]
-    for condition in document.conditions:
-        parts += ["-n", condition.name]
-    return shlex.join([*parts, *(shlex.join(one.command) for one in document.conditions)])
+    commands = [shlex.join(condition.command) for condition in document.conditions]
+    if commands != [condition.name for condition in document.conditions]:
+        for condition in document.conditions:
+            parts += ["-n", condition.name]
+    return shlex.join([*parts, *commands])
 
 
 def flattened(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
