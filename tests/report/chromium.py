@@ -44,8 +44,9 @@ GRACE_S = 5.0
 class Browser:
     """One page in one browser; remembers what the page complained of and asked for."""
 
-    def __init__(self, to_browser: int, from_browser: int) -> None:
+    def __init__(self, to_browser: int, from_browser: int, home: Path, group: int) -> None:
         self._to, self._from = to_browser, from_browser
+        self.home, self.group = home, group
         self._buffer = b""
         self._count = 0
         self._session: str | None = None
@@ -175,7 +176,8 @@ def chromium() -> Iterator[Browser]:
         prefix="equipoise-chromium-", ignore_cleanup_errors=False
     ) as home:
         process = subprocess.Popen(
-            # Bash (a plain sh knows one digit only) gives the two ends the numbers that Chromium expects, and is replaced.
+            # Bash gives the two ends the numbers that Chromium expects, and is replaced by
+            # it; a plain sh cannot name descriptors above 9.
             [
                 "/bin/bash",
                 "-c",
@@ -195,7 +197,7 @@ def chromium() -> Iterator[Browser]:
         os.close(browser_reads)
         os.close(browser_writes)
         try:
-            browser = Browser(we_write, we_read)
+            browser = Browser(we_write, we_read, Path(home), process.pid)
             browser.attach()
             yield browser
         finally:

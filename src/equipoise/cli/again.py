@@ -28,9 +28,9 @@ def _options(plan: Plan) -> Iterator[str]:
     yield from _stopping(plan.stopping)
     usual = Judgement()
     if plan.judgement.alpha != usual.alpha:
-        yield from ("--alpha", repr(plan.judgement.alpha))
+        yield from ("--alpha", _plain(plan.judgement.alpha))
     if plan.judgement.min_effect != usual.min_effect:
-        yield from ("--min-effect", repr(plan.judgement.min_effect))
+        yield from ("--min-effect", _plain(plan.judgement.min_effect))
 
 
 def _hooks(hooks: list[Hooks]) -> Iterator[str]:
@@ -49,7 +49,7 @@ def _measuring(measure: Measure) -> Iterator[str]:
     elif measure.output.kind != usual.output.kind:
         yield from ("--output", measure.output.kind)
     if measure.timeout_s != usual.timeout_s:
-        yield from ("--timeout", repr(measure.timeout_s))
+        yield from ("--timeout", _plain(measure.timeout_s))
     if measure.warmup != usual.warmup:
         yield from ("--warmup", str(measure.warmup))
     if measure.washout:
@@ -65,6 +65,11 @@ def _stopping(stopping: Stopping) -> Iterator[str]:
     if stopping.min_blocks_explicit:
         yield from ("--min-blocks", str(stopping.min_blocks))
     if stopping.budget_s != usual.budget_s:
-        yield from ("--budget", repr(stopping.budget_s))
+        yield from ("--budget", _plain(stopping.budget_s))
     if stopping.precision is not None:
-        yield from ("--precision", repr(stopping.precision))
+        yield from ("--precision", _plain(stopping.precision))
+
+
+def _plain(number: float) -> str:
+    """All digits of a number, and no ``.0`` behind a whole one."""
+    return repr(number).removesuffix(".0")

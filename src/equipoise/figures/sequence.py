@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import altair as alt
 
-from equipoise.figures.building import Rows, drawn_from, framed, place_of
+from equipoise.figures.building import Rows, drawn_from, framed, place_of, plain_scale
 from equipoise.figures.quantity import metric_name
 from equipoise.figures.ratio_axis import ratio_axis
 from equipoise.figures.theme import color_of
@@ -14,7 +14,7 @@ from equipoise.stats.sequence_point import SequencePoint
 HOW_TO_READ = (
     "After each block the band holds every ratio that is still possible; it counts once it has "
     "left the dashed line of no difference, or lies within the grey strip of what is too small "
-    "to matter."
+    "to matter. The bar at the right is the interval of the verdict."
 )
 HEIGHT = 260
 MOST_POINTS = 400
@@ -29,7 +29,7 @@ def sequence(
     ----------
     points
         Where the interval stood, a look each, in the order of the blocks. The axis follows the
-        last two thirds of them: an early interval may run out of it.
+        last two thirds of them: an early interval may run out of it. At least one.
     """
     late = points[len(points) // 3 :]
     axis = ratio_axis(
@@ -37,6 +37,7 @@ def sequence(
     )
     name = metric_name(comparison.metric)
     y = axis.channel(f"{name} against the baseline")
+    shown = _thinned(points)
     rows: Rows = [
         {
             "block": one.block,
@@ -44,13 +45,14 @@ def sequence(
             "high": axis.high_place(one.high),
             "ratio": None if one.ratio is None else axis.place(one.ratio),
         }
-        for one in _thinned(points)
+        for one in shown
     ]
     known = [row for row in rows if row["ratio"] is not None]
+    last = max(2, points[-1].block)
     x = alt.X(
         "block:Q",
         title="blocks so far",
-        scale=alt.Scale(domain=[1, max(2, points[-1].block if points else 2)], nice=False),
+        scale=plain_scale(0.5, last + 0.5, kind="linear"),
         axis=alt.Axis(tickMinStep=1, tickCount=8, format="d", grid=False),
     )
     color = color_of(place_of(document, comparison.candidate))
@@ -60,9 +62,12 @@ def sequence(
     ]
     layers = [
         *axis.landmarks(comparison, y),
-        drawn_from(rows)
-        .mark_area(color=color, opacity=0.25, interpolate="step-after", aria=False)
+        drawn_from(_steps(rows))
+        .mark_area(color=color, opacity=0.25, aria=False)
         .encode(x=x, y=y, y2="high:Q"),
+        drawn_from(rows[-1:])
+        .mark_rule(color=color, strokeWidth=4)
+        .encode(x=x, y=y, y2="high:Q", tooltip=tooltip),
         drawn_from(known)
         .mark_line(color=color, strokeWidth=2, point={"size": 14, "color": color})
         .encode(x=x, y=alt.Y("ratio:Q"), tooltip=tooltip),
@@ -82,6 +87,16 @@ def sequence(
         ),
         height=HEIGHT,
     )
+
+
+def _steps(rows: Rows) -> Rows:
+    """The corners of a band that is as wide as a block around each look."""
+    begins = [0.5, *(row["block"] + 0.5 for row in rows[:-1])]
+    return [
+        {"block": corner, "low": row["low"], "high": row["high"]}
+        for begin, row in zip(begins, rows, strict=True)
+        for corner in (begin, row["block"] + 0.5)
+    ]
 
 
 def _thinned(points: tuple[SequencePoint, ...]) -> tuple[SequencePoint, ...]:

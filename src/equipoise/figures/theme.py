@@ -10,8 +10,11 @@ from typing import Any, Literal
 
 Theme = Literal["light", "dark"]
 
-PALETTE = ("#1f83c4", "#d55e00", "#0a9370", "#c0609a", "#8f7420", "#75808f")
-"""After Okabe and Ito (2008), each moved to a contrast of at least 3 with both backgrounds."""
+PALETTE = ("#1f83c4", "#d55e00", "#b0508c", "#5aa02c", "#8f7420", "#75808f")
+"""After Okabe and Ito (2008), each moved to a contrast of at least 3 with both backgrounds.
+
+The order keeps the first ones apart for every kind of colour blindness; tests measure both.
+"""
 
 SHAPES = ("circle", "diamond", "square", "triangle-up", "cross", "triangle-down")
 """Conditions differ in shape too: colour is never the only difference."""
