@@ -181,7 +181,7 @@ def test_a_ratio_of_two_hundred_has_a_logarithmic_axis_in_times() -> None:
     document = document_of(medians=(0.0001, 0.02))
     comparison = document.comparisons[0]
     chart = sequence(document, comparison, points_of(200.0))
-    assert any("times (logarithmic scale)" in title for title in axis_titles(chart))
+    assert any("times it (logarithmic)" in title for title in axis_titles(chart))
     assert tables(chart, "line")[0][-1]["ratio"] == pytest.approx(200.0)
 
 

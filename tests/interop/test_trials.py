@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import io
 import json
 import math
@@ -10,13 +11,14 @@ import sys
 from dataclasses import fields, replace
 from typing import Any
 
-import pyarrow.parquet
 import pytest
 
 from equipoise.interop.trials import columns_of, to_csv, to_json, to_parquet
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import ResultDocument, TrialRow
 from tests.documents import HOSTILE, document_of, sized_document
+
+parquet: Any = importlib.import_module("pyarrow.parquet")
 
 
 def rich_document() -> ResultDocument:
@@ -39,7 +41,7 @@ def rich_document() -> ResultDocument:
 
 def read_parquet(content: bytes) -> list[dict[str, Any]]:
     """The rows of a Parquet file."""
-    rows: list[dict[str, Any]] = pyarrow.parquet.read_table(io.BytesIO(content)).to_pylist()
+    rows: list[dict[str, Any]] = parquet.read_table(io.BytesIO(content)).to_pylist()
     return rows
 
 
@@ -93,7 +95,7 @@ def test_parquet_keeps_types_and_unknowns() -> None:
     assert rows[0]["covariate_temperature"] is None
     assert isinstance(rows[0]["max_rss_bytes"], int)
     assert rows[-1]["iterations_latency_s"] == [0.001, None]
-    types = pyarrow.parquet.read_schema(io.BytesIO(to_parquet(document)))
+    types = parquet.read_schema(io.BytesIO(to_parquet(document)))
     assert types.field("covariate_temperature").type == "double"
     assert types.field("analysed").type == "bool"
 

@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 
@@ -270,7 +271,11 @@ def test_bytes_that_are_no_text_are_shown_as_escapes() -> None:
 
 
 def test_rows_come_back_from_their_columns() -> None:
-    rows = [{"x": 1, "name": "a"}, {"x": None, "name": "b"}, {"x": 3, "name": "a", "more": True}]
+    rows: list[dict[str, Any]] = [
+        {"x": 1, "name": "a"},
+        {"x": None, "name": "b"},
+        {"x": 3, "name": "a", "more": True},
+    ]
     packed = by_columns(rows)
     assert packed["columns"]["name"] == {"levels": ["a", "b"], "codes": [0, 1, 0]}
     assert packed["columns"]["x"] == [1, None, 3]

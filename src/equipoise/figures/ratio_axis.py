@@ -45,7 +45,7 @@ class RatioAxis:
 
     def channel(self, subject: str) -> alt.Y:
         """The vertical channel, of the field ``LOWER``; ``subject`` says the ratio of what."""
-        unit = "change, in %" if self.in_percent else "times (logarithmic scale)"
+        unit = "change, in %" if self.in_percent else "times it (logarithmic)"
         return alt.Y(
             f"{LOWER}:Q",
             title=f"{subject}: {unit}",
