@@ -5,21 +5,21 @@ from __future__ import annotations
 import dataclasses
 import math
 
-import numpy as np
 import pytest
 
 from equipoise.campaign.blocks import (
+    add_block,
     block_costs,
     complete_blocks,
     cost,
     cut_blocks,
     left_out_because,
-    pair_in,
 )
 from equipoise.model.errors import UnusableInput
+from equipoise.model.plan import Judgement
 from equipoise.model.record import RunRecord
 from equipoise.model.trial import CUT_BLOCK, WARMUP_RUN, WASHOUT_RUN, Draw, Sample, Trial
-from equipoise.stats.sequence import BASELINE_FIRST, CANDIDATE_FIRST
+from equipoise.stats.sequence import PairedBlocks
 from tests.plans import plan_of, trial_of
 
 FORWARD, BACKWARD = (0, 1), (1, 0)
@@ -64,14 +64,13 @@ def test_cut_blocks_are_counted_against_what_was_drawn() -> None:
 
 def test_blocks_pair_the_candidate_with_the_baseline_and_remember_the_order() -> None:
     trials = block_of(1, FORWARD, 1.0, 2.0) + block_of(2, BACKWARD, 3.0, 4.0)
-    blocks = list(complete_blocks(plan_of(), trials).values())
-    pairs = block_costs(complete_blocks(plan_of(), trials), "wall_s").paired(1, quantum=0.0)
-    np.testing.assert_array_equal(pairs.baseline, [1.0, 4.0])
-    np.testing.assert_array_equal(pairs.candidate, [2.0, 3.0])
-    assert [pair_in(block, 1, "wall_s")[2] for block in blocks] == [
-        BASELINE_FIRST,
-        CANDIDATE_FIRST,
-    ]
+    complete = complete_blocks(plan_of(), trials)
+    pairs = block_costs(complete, "wall_s").paired(1, quantum=0.0)
+    again = PairedBlocks()
+    for block in complete.values():
+        add_block(again, block, 1, plan_of())
+    assert again.engine.ln_e_value() == pairs.engine.ln_e_value()
+    assert costs_of(again) == costs_of(pairs) == [(1.0, 2.0), (4.0, 3.0)]
 
 
 def test_a_trial_that_timed_out_costs_more_than_any_other() -> None:
@@ -92,5 +91,33 @@ def test_a_metric_that_a_trial_does_not_know_is_not_guessed() -> None:
     blocks = complete_blocks(plan_of(), block_of(1, FORWARD, 1.0, 1.0))
     with pytest.raises(UnusableInput, match="has no joules: the workload did not report it"):
         block_costs(blocks, "joules")
+    plan = plan_of(judgement=Judgement(primary_metric="joules"))
     with pytest.raises(UnusableInput, match="has no joules"):
-        pair_in(blocks[1], 1, "joules")
+        add_block(PairedBlocks(), blocks[1], 1, plan)
+
+
+def test_what_is_better_when_higher_costs_its_inverse() -> None:
+    trial = dataclasses.replace(
+        trial_of(Draw("measured", 1, FORWARD, 0), 0, 1.0),
+        samples=(Sample("rate", 4.0, better="higher"), Sample("none", 0.0, better="higher")),
+    )
+    assert cost(trial, "rate") == 0.25
+    assert cost(trial, "none") == math.inf
+
+
+def test_a_control_is_pooled_into_the_baseline() -> None:
+    order = (2, 0, 1)
+    plan = dataclasses.replace(plan_of("a", "b", "a again"), control=2)
+    trials = [t for n in range(1, 9) for t in block_of(n, order, 1.0 + n / 64, 1.0, 2.0)]
+    complete = complete_blocks(plan, trials)
+    pooled = block_costs(complete, "wall_s").pooled(1, 2, quantum=0.0)
+    grown = PairedBlocks()
+    for block in complete.values():
+        add_block(grown, block, 1, plan)
+    assert grown.engine.running_interval(0.05) == pooled.engine.running_interval(0.05)
+    assert costs_of(grown) == costs_of(pooled)
+    assert costs_of(pooled)[0] == (1.0 + 0.5 / 64, 2.0)
+
+
+def costs_of(pairs: PairedBlocks) -> list[tuple[float, float]]:
+    return list(zip(pairs.baseline.tolist(), pairs.candidate.tolist(), strict=True))

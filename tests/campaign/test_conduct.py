@@ -238,6 +238,30 @@ def test_a_slot_effect_is_taken_out_not_taken_for_a_difference(tmp_path: Path) -
     assert document.comparisons[0].blocks < 100
 
 
+def test_a_control_costs_less_than_half_as_much_again(tmp_path: Path) -> None:
+    plan = plan_of("a", "b", "a again", stopping=Stopping(blocks=400, budget_s=1e9))
+    plan = dataclasses.replace(plan, control=2)
+    stage = Stage(tmp_path, medians=(0.010, 0.0103, 0.010), noise=0.02)
+    document = document_of(stage.ledger.read_run(stage.begin(plan)))
+    assert [one.candidate for one in document.comparisons] == ["b"]
+    assert document.comparisons[0].verdict == "slower"
+    assert document.control is not None
+    assert document.control.comparison.candidate == "a again"
+    assert not document.control.excludes_one
+    assert document.warnings == tuple(w for w in document.warnings if w.code != "control")
+
+
+def test_a_control_that_differs_is_told_and_vetoes_nothing(tmp_path: Path) -> None:
+    plan = plan_of("a", "b", "a again", stopping=Stopping(blocks=60, budget_s=1e9))
+    plan = dataclasses.replace(plan, control=2)
+    stage = Stage(tmp_path, medians=(0.010, 0.020, 0.013), noise=0.01)
+    document = document_of(stage.ledger.read_run(stage.begin(plan)))
+    assert document.comparisons[0].verdict == "slower"
+    assert document.control is not None
+    assert document.control.excludes_one
+    assert "control" in [warning.code for warning in document.warnings]
+
+
 def test_a_campaign_that_was_never_begun_is_named(tmp_path: Path) -> None:
     with pytest.raises(UnusableInput):
         Stage(tmp_path).go_on("20010101")

@@ -47,7 +47,7 @@ def record(blocks: int = 20, notices: tuple[Notice, ...] = (), **stopping: float
 
 
 def codes(comparison: Comparison, cut: int = 0, given: RunRecord | None = None) -> list[str]:
-    return [one.code for one in warnings_of(given or record(), [comparison], cut)]
+    return [one.code for one in warnings_of(given or record(), [comparison], None, cut)]
 
 
 def test_a_calm_campaign_has_none() -> None:
@@ -61,7 +61,7 @@ def test_cut_blocks_are_warned_of_over_five_per_cent() -> None:
 
 def test_carry_over_is_warned_of_with_its_mend() -> None:
     carried = CarryOver(ratio=1.03, ratio_ci=(1.025, 1.035), trials=100)
-    warned = warnings_of(record(), [dataclasses.replace(CALM, carry_over=carried)], 0)
+    warned = warnings_of(record(), [dataclasses.replace(CALM, carry_over=carried)], None, 0)
     assert [one.code for one in warned] == ["carry_over"]
     assert "1.030 times" in warned[0].words
     assert "--washout" in warned[0].mend

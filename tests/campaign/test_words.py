@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from equipoise.campaign.words import verdict_words
+from equipoise.campaign.words import control_words, verdict_words
 from equipoise.model.result import Verdict
 
 
@@ -15,9 +15,11 @@ def words(
     mean_ratio: float | None = None,
     blocks: int = 10,
     blocks_to_go: int | None = None,
+    metric: str = "wall_s",
 ) -> str:
     return verdict_words(
         verdict,
+        metric,
         "old",
         "new",
         ratio,
@@ -56,3 +58,18 @@ def test_an_undecided_comparison_says_how_much_more_it_would_take() -> None:
     )
     assert "cannot be foreseen" in words("undecided", None, blocks=1)
     assert "after 1 block;" in words("undecided", None, blocks=1)
+
+
+def test_other_metrics_are_named_with_what_they_cost() -> None:
+    assert words("slower", 1.5, metric="max_rss_bytes") == (
+        "new against old: max_rss_bytes costs 1.5 times as much."
+    )
+    assert words("undecided", 1.0, metric="user_s", blocks=9) == (
+        "new against old, user_s, is undecided after 9 blocks; "
+        "how many more would decide it cannot be foreseen."
+    )
+
+
+def test_a_control_that_differs_is_told_with_its_chance() -> None:
+    assert "cannot be told from it" in control_words(excludes_one=False, alpha=0.05)
+    assert "at most 5 % of campaigns" in control_words(excludes_one=True, alpha=0.05)

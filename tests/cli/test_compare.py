@@ -146,6 +146,47 @@ def test_washout_runs_are_kept_and_left_out(equipoise: Equipoise) -> None:
     assert document["conditions"][0]["trials"] == 3
 
 
+def test_a_control_is_pooled_into_the_baseline_and_reported_apart(equipoise: Equipoise) -> None:
+    document = result_of(equipoise, "sleep 0.002", "sleep 0.02", "--control")
+    assert [one["name"] for one in document["conditions"]] == ["sleep 0.002", "sleep 0.02"]
+    assert len(document["comparisons"]) == 1
+    control = document["control"]
+    assert control["condition"]["name"] == "sleep 0.002 (control)"
+    assert control["condition"]["command"] == document["conditions"][0]["command"]
+    assert control["comparison"]["candidate"] == "sleep 0.002 (control)"
+    rows = {row["condition"] for row in document["trials"]}
+    assert "sleep 0.002 (control)" in rows
+
+
+def test_the_first_metric_decides_and_the_others_are_judged_beside_it(
+    equipoise: Equipoise,
+) -> None:
+    document = result_of(
+        equipoise,
+        "equipoise-workload malloc --count 50 --size 100000",
+        "equipoise-workload malloc --count 50 --size 9000000 --touch all",
+        *("--metrics", "minor_faults,max_rss_bytes,joules", "-n", "small", "-n", "large"),
+    )
+    assert [(one["metric"], one["verdict"]) for one in document["comparisons"]] == [
+        ("minor_faults", "slower"),
+        ("max_rss_bytes", "slower"),
+    ]
+    assert "metric_unknown" in [one["code"] for one in document["warnings"]]
+
+
+def test_a_metric_that_nobody_reports_cannot_decide(equipoise: Equipoise) -> None:
+    said = equipoise("compare", "true", "true", "--metrics", "joules")
+    assert said.status == 2
+    assert "has no joules: the workload did not report it" in said.err
+
+
+def test_a_campaign_without_a_complete_block_is_shown_all_the_same(equipoise: Equipoise) -> None:
+    assert equipoise("compare", "true", "false").status == 3
+    said = equipoise("show")
+    assert said.status == 0
+    assert "no block is complete" in said.out
+
+
 def test_a_parameter_makes_a_condition_of_each_value(equipoise: Equipoise) -> None:
     document = result_of(equipoise, "sleep 0.00{n}", "-L", "n", "1,2,3", "--blocks", "2")
     assert [one["levels"] for one in document["conditions"]] == [

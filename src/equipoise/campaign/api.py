@@ -12,12 +12,12 @@ from equipoise.campaign import conduct
 from equipoise.campaign.result import document_of
 from equipoise.campaign.watch import Unwatched, Watcher
 from equipoise.design.coin import fresh_seed
-from equipoise.design.commands import Asked, conditions_of
+from equipoise.design.commands import Asked, conditions_of, with_control
 from equipoise.ledger import open_for_reading, open_for_writing
 from equipoise.ledger.place import default_path
 from equipoise.measure.native import native_programs
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import Judgement, Measure, Plan, Stopping
+from equipoise.model.plan import PRIMARY_METRIC, Judgement, Measure, Plan, Stopping
 from equipoise.model.result import Comparison, Interval, ResultDocument, Verdict
 
 if TYPE_CHECKING:
@@ -95,6 +95,8 @@ def compare(
     precision: float | None = None,
     warmup: int = 1,
     washout: bool = False,
+    control: bool = False,
+    metrics: Sequence[str] = (PRIMARY_METRIC,),
     timeout: float = 600.0,
     ignore_failure: bool = False,
     seed: int | None = None,
@@ -111,6 +113,10 @@ def compare(
         runs them.
     environments
         What is set for one condition, by its position from 1.
+    control
+        Run the baseline a second time, to check the tool.
+    metrics
+        What is compared; the first decides, the others are judged beside it.
     min_effect, precision
         In percent.
     budget, timeout
@@ -141,9 +147,10 @@ def compare(
         ),
     )
     _check(alpha=alpha, min_effect=min_effect, blocks=blocks, budget=budget, timeout=timeout)
+    conditions = conditions_of(asked, native_programs())
     plan = Plan(
         study="compare",
-        conditions=conditions_of(asked, native_programs()),
+        conditions=with_control(conditions) if control else conditions,
         measure=Measure(
             working_folder=os.getcwd(),
             timeout_s=timeout,
@@ -158,8 +165,14 @@ def compare(
             budget_s=budget,
             precision=precision,
         ),
-        judgement=Judgement(alpha=alpha, min_effect=min_effect),
+        judgement=Judgement(
+            alpha=alpha,
+            min_effect=min_effect,
+            primary_metric=metrics[0],
+            other_metrics=tuple(metrics[1:]),
+        ),
         seed=fresh_seed() if seed is None else seed,
+        control=len(conditions) if control else None,
     )
     with (
         conduct.turn_to_measure(lambda _: None, allow_concurrent=allow_concurrent),

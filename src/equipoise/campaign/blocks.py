@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
 from equipoise.model.record import RunRecord
-from equipoise.model.trial import CUT_BLOCK, WARMUP_RUN, WASHOUT_RUN, Accounting, Trial
+from equipoise.model.trial import CUT_BLOCK, WARMUP_RUN, WASHOUT_RUN, Accounting, Sample, Trial
 from equipoise.stats.sequence import BASELINE_FIRST, CANDIDATE_FIRST, PairedBlocks
 
 TIMED_OUT = math.inf
@@ -26,8 +26,20 @@ TIMED_OUT = math.inf
 
 _ACCOUNTED = frozenset(field.name for field in fields(Accounting))
 
-QUANTA = {"wall_s": 1e-9}
-"""The resolution of a metric, in its unit: the launcher's clock counts nanoseconds."""
+BASELINE = 0
+
+QUANTA = {
+    "wall_s": 1e-9,
+    "user_s": 0.004,
+    "sys_s": 0.004,
+    "max_rss_bytes": 4096.0,
+    "minor_faults": 1.0,
+    "major_faults": 1.0,
+    "voluntary_switches": 1.0,
+    "involuntary_switches": 1.0,
+}
+"""The resolution of a metric, in its unit. The launcher's clock counts nanoseconds; the kernel
+splits CPU time between user and system by its ticks (systems.md §1)."""
 
 
 def complete_blocks(plan: Plan, trials: Iterable[Trial]) -> dict[int, tuple[Trial, ...]]:
@@ -78,30 +90,50 @@ def cost_in(metric: str) -> Callable[[Trial], float | None]:
             return TIMED_OUT
         for sample in reversed(trial.samples):
             if sample.metric == metric and sample.iteration is None:
-                return sample.value
+                return _as_cost(sample)
         return None if accounted is None else accounted(trial.accounting)
 
     return read
 
 
-def pair_in(
-    block: tuple[Trial, ...], candidate: int, metric: str, baseline: int = 0
-) -> tuple[float, float, int]:
-    """Cost of the baseline, cost of the candidate, and the order of the two in one block.
+def _as_cost(sample: Sample) -> float:
+    """Less of a cost is better: what is better when higher counts as its inverse."""
+    if sample.better == "lower":
+        return sample.value
+    return 1.0 / sample.value if sample.value else TIMED_OUT
+
+
+def add_block(pairs: PairedBlocks, block: tuple[Trial, ...], candidate: int, plan: Plan) -> None:
+    """Add one complete block to the pairs of a candidate on the primary metric.
 
     Raises
     ------
     UnusableInput
-        A trial of either does not know the metric.
+        A trial does not know the metric.
     """
-    first = next(trial for trial in block if trial.condition == baseline)
-    second = next(trial for trial in block if trial.condition == candidate)
+    metric = plan.judgement.primary_metric
     read = cost_in(metric)
-    costs = (read(first), read(second))
-    if costs[0] is None or costs[1] is None:
-        raise _unknown(first if costs[0] is None else second, metric)
-    order = BASELINE_FIRST if first.position < second.position else CANDIDATE_FIRST
-    return costs[0], costs[1], order
+    costs: dict[int, float] = {}
+    for trial in block:
+        found = read(trial)
+        if found is None:
+            raise _unknown(trial, metric)
+        costs[trial.condition] = found
+    places = {trial.condition: place for place, trial in enumerate(block)}
+
+    def order(first: int) -> int:
+        return BASELINE_FIRST if places[first] < places[candidate] else CANDIDATE_FIRST
+
+    if plan.control is None:
+        pairs.append(costs[BASELINE], costs[candidate], order(BASELINE))
+    else:
+        pairs.append_pooled(
+            costs[BASELINE],
+            costs[plan.control],
+            costs[candidate],
+            order(BASELINE),
+            order(plan.control),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,16 +147,36 @@ class BlockCosts:
     orders: NDArray[np.int64]
     costs: NDArray[np.float64]
 
-    def paired(self, candidate: int, quantum: float, baseline: int = 0) -> PairedBlocks:
+    def paired(self, candidate: int, quantum: float) -> PairedBlocks:
         """Pair a candidate with the baseline, block by block."""
-        at_baseline, at_candidate = self.orders == baseline, self.orders == candidate
-        first = at_baseline.argmax(axis=1) < at_candidate.argmax(axis=1)
         return PairedBlocks(
-            self.costs[at_baseline],
-            self.costs[at_candidate],
-            np.where(first, BASELINE_FIRST, CANDIDATE_FIRST),
+            self.of(BASELINE),
+            self.of(candidate),
+            self._orders(BASELINE, candidate),
             quantum=quantum,
         )
+
+    def pooled(self, candidate: int, control: int, quantum: float) -> PairedBlocks:
+        """Pair a candidate with the baseline and with its second run, block by block."""
+        return PairedBlocks.pooled(
+            self.of(BASELINE),
+            self.of(control),
+            self.of(candidate),
+            self._orders(BASELINE, candidate),
+            self._orders(control, candidate),
+            quantum=quantum,
+        )
+
+    def of(self, condition: int) -> NDArray[np.float64]:
+        """Shape (n,): what one condition cost in each block."""
+        chosen: NDArray[np.float64] = self.costs[self.orders == condition]
+        return chosen
+
+    def _orders(self, first: int, second: int) -> NDArray[np.int8]:
+        """Shape (n,): 1 where the one ran before the other, else -1."""
+        places = [(self.orders == one).argmax(axis=1) for one in (first, second)]
+        before = np.where(places[0] < places[1], BASELINE_FIRST, CANDIDATE_FIRST)
+        return before.astype(np.int8)
 
     @property
     def follows(self) -> NDArray[np.bool_]:

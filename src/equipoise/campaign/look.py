@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from equipoise.campaign.blocks import QUANTA, pair_in
+from equipoise.campaign.blocks import QUANTA, add_block
 from equipoise.campaign.watch import Standing
 from equipoise.model.plan import Plan, Stopping
 from equipoise.model.trial import Trial
@@ -19,17 +19,14 @@ class Look:
     def __init__(self, plan: Plan, stopping: Stopping) -> None:
         self._plan = plan
         self._stopping = stopping
-        self._metric = plan.judgement.primary_metric
-        self._candidates = range(1, len(plan.conditions))
-        self._pairs = tuple(
-            PairedBlocks(quantum=QUANTA.get(self._metric, 0.0)) for _ in self._candidates
-        )
+        quantum = QUANTA.get(plan.judgement.primary_metric, 0.0)
+        self._pairs = tuple(PairedBlocks(quantum=quantum) for _ in plan.candidates)
         self._judged: tuple[Judged, ...] = ()
 
     def add(self, block: tuple[Trial, ...]) -> None:
         """Take one complete block without looking, as when a campaign is read back."""
-        for candidate, pairs in zip(self._candidates, self._pairs, strict=True):
-            pairs.append(*pair_in(block, candidate, self._metric))
+        for candidate, pairs in zip(self._plan.candidates, self._pairs, strict=True):
+            add_block(pairs, block, candidate, self._plan)
 
     def standings(self) -> tuple[Standing, ...]:
         """Look: where each comparison stands after the blocks so far."""
@@ -37,7 +34,7 @@ class Look:
         self._judged = judge(self._pairs, min_effect=judgement.min_effect, alpha=judgement.alpha)
         return tuple(
             Standing(self._plan.conditions[index].name, one.verdict, one.ratio, one.ratio_ci)
-            for index, one in zip(self._candidates, self._judged, strict=True)
+            for index, one in zip(self._plan.candidates, self._judged, strict=True)
         )
 
     def settled(self) -> Literal["verdict", "precision"] | None:

@@ -13,24 +13,27 @@ from typing import Any
 import numpy as np
 
 from equipoise.campaign.blocks import (
-    QUANTA,
-    BlockCosts,
-    block_costs,
+    BASELINE,
     complete_blocks,
     cost_in,
     cut_blocks,
     left_out_because,
 )
+from equipoise.campaign.comparisons import (
+    Blocks,
+    control_comparison,
+    other_comparisons,
+    primary_comparisons,
+)
 from equipoise.campaign.warnings import warnings_of
-from equipoise.campaign.words import verdict_words
+from equipoise.campaign.words import control_words
 from equipoise.model.bulk import collector_at_rest, fast_maker
 from equipoise.model.plan import Plan
 from equipoise.model.record import RunRecord, Sitting
 from equipoise.model.result import (
     SCHEMA,
-    CarryOver,
-    Comparison,
     ConditionResult,
+    ControlResult,
     MetricSummary,
     ResultDocument,
     RunInfo,
@@ -38,20 +41,10 @@ from equipoise.model.result import (
 )
 from equipoise.model.trial import Trial
 from equipoise.stats.arrays import FloatArray
-from equipoise.stats.carry_over import carry_over
 from equipoise.stats.describe import describe
-from equipoise.stats.means import ratio_of_means
-from equipoise.stats.minimum import minimum_misleads
-from equipoise.stats.probability import probability_slower
-from equipoise.stats.sequence import PairedBlocks
-from equipoise.stats.verdict import Judged, blocks_to_go, judge
 
-ESTIMAND = "typical within-block ratio"
-SCOPE = "across processes, in this campaign on this host"
 ACCOUNTED = ("wall_s", "user_s", "sys_s", "max_rss_bytes", "minor_faults", "major_faults")
 """What is described of every condition; a workload's own metrics are described beside it."""
-
-Blocks = dict[int, tuple[Trial, ...]]
 
 
 def document_of(record: RunRecord) -> ResultDocument:
@@ -63,19 +56,24 @@ def document_of(record: RunRecord) -> ResultDocument:
 def _document_of(record: RunRecord) -> ResultDocument:
     plan = record.plan
     blocks = complete_blocks(plan, record.trials)
-    comparisons = _comparisons(plan, blocks)
+    primary = primary_comparisons(plan, blocks)
+    others, unknown = other_comparisons(plan, blocks)
+    control = _control(plan, record.trials, blocks)
     return ResultDocument(
         schema=SCHEMA,
         run=_run_info(record, len(blocks)),
         environment=record.sittings[0].environment if record.sittings else {},
         conditions=tuple(
             _condition_result(plan, index, record.trials, blocks)
-            for index in range(len(plan.conditions))
+            for index in (BASELINE, *plan.candidates)
         ),
-        comparisons=comparisons,
-        control=None,
+        comparisons=primary + others,
+        control=control,
         why=(),
-        warnings=warnings_of(record, comparisons, cut_blocks(record, blocks)),
+        warnings=(
+            *warnings_of(record, primary, control, cut_blocks(record, blocks)),
+            *unknown,
+        ),
         trials=_rows(plan, record.trials, blocks),
     )
 
@@ -93,87 +91,17 @@ def _run_info(record: RunRecord, blocks: int) -> RunInfo:
     )
 
 
-def _comparisons(plan: Plan, blocks: Blocks) -> tuple[Comparison, ...]:
-    if not blocks:
-        return ()
-    metric = plan.judgement.primary_metric
-    candidates = range(1, len(plan.conditions))
-    costs = block_costs(blocks, metric)
-    pairs = [costs.paired(candidate, QUANTA.get(metric, 0.0)) for candidate in candidates]
-    judgement = plan.judgement
-    judged = judge(pairs, min_effect=judgement.min_effect, alpha=judgement.alpha)
-    to_go = blocks_to_go(
-        pairs, judged, min_effect=judgement.min_effect, alpha=judgement.alpha, seed=plan.seed
-    )
-    return tuple(
-        _comparison(
-            plan,
-            candidate,
-            pair,
-            one,
-            more,
-            _carry_over(plan, costs, candidate),
-        )
-        for candidate, pair, one, more in zip(candidates, pairs, judged, to_go, strict=True)
-    )
-
-
-def _carry_over(plan: Plan, costs: BlockCosts, candidate: int) -> CarryOver | None:
-    """What carries over; nothing can be said where each condition ran before itself."""
-    if plan.measure.washout:
+def _control(plan: Plan, trials: Sequence[Trial], blocks: Blocks) -> ControlResult | None:
+    comparison = control_comparison(plan, blocks)
+    if plan.control is None or comparison is None:
         return None
-    return carry_over(costs.orders, costs.costs, candidate=candidate, follows=costs.follows)
-
-
-def _comparison(
-    plan: Plan,
-    candidate: int,
-    pairs: PairedBlocks,
-    judged: Judged,
-    to_go: int | None,
-    carried: CarryOver | None,
-) -> Comparison:
-    judgement = plan.judgement
-    baseline_name, candidate_name = plan.conditions[0].name, plan.conditions[candidate].name
-    means = ratio_of_means(pairs.baseline, pairs.candidate, seed=plan.seed)
-    slower = probability_slower(pairs, level=judgement.alpha)
-    return Comparison(
-        baseline=baseline_name,
-        candidate=candidate_name,
-        metric=judgement.primary_metric,
-        estimand=ESTIMAND,
-        ratio=judged.ratio,
-        ratio_ci=judged.ratio_ci,
-        e_value=judged.e_value,
-        verdict=judged.verdict,
-        min_effect=judgement.min_effect,
-        alpha=judgement.alpha,
-        blocks=judged.blocks,
-        mean_ratio=means.ratio,
-        mean_ratio_ci=means.ratio_ci,
-        probability_slower=slower.share,
-        probability_slower_ci=slower.interval,
-        minimum_misleads=minimum_misleads(
-            float(np.min(pairs.baseline)),
-            float(np.min(pairs.candidate)),
-            typical=judged.typical,
-            verdict=judged.verdict,
-            min_effect=judgement.min_effect,
-        ),
-        scope=SCOPE,
-        words=verdict_words(
-            judged.verdict,
-            baseline_name,
-            candidate_name,
-            judged.ratio,
-            min_effect=judgement.min_effect,
-            mean_ratio=means.ratio,
-            blocks=judged.blocks,
-            blocks_to_go=to_go,
-        ),
-        level=judged.level,
-        blocks_to_go=to_go,
-        carry_over=carried,
+    low, high = comparison.ratio_ci
+    excludes_one = (low is not None and low > 1.0) or (high is not None and high < 1.0)
+    return ControlResult(
+        condition=_condition_result(plan, plan.control, trials, blocks),
+        comparison=comparison,
+        excludes_one=excludes_one,
+        words=control_words(excludes_one=excludes_one, alpha=comparison.alpha),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from equipoise.model.record import Notice, RunRecord
-from equipoise.model.result import Comparison
+from equipoise.model.result import Comparison, ControlResult
 from equipoise.stats.carry_over import should_warn
 
 CUT_SHARE = 0.05
@@ -15,7 +15,7 @@ INFLATED_UP_TO = "a fifth"
 
 
 def warnings_of(
-    record: RunRecord, comparisons: Sequence[Comparison], cut: int
+    record: RunRecord, comparisons: Sequence[Comparison], control: ControlResult | None, cut: int
 ) -> tuple[Notice, ...]:
     """What was noticed while it ran, and what its numbers show.
 
@@ -32,6 +32,15 @@ def warnings_of(
                 "cut_blocks",
                 f"{cut} of {drawn} blocks were cut by interruptions and left out",
                 "let the campaign run undisturbed; whoever interrupts it may choose its blocks",
+            )
+        )
+    if control is not None and control.excludes_one:
+        noticed.append(
+            Notice(
+                "control",
+                control.words,
+                "do not begin again until it is clean; `equipoise doctor --certify` measures "
+                "this host's own rate of false alarms",
             )
         )
     for comparison in comparisons:

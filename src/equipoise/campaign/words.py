@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.result import Verdict
 
 _TIMES_FROM = 2.0
@@ -12,6 +13,7 @@ _TIMES_FROM = 2.0
 
 def verdict_words(
     verdict: Verdict,
+    metric: str,
     baseline: str,
     candidate: str,
     ratio: float | None,
@@ -21,32 +23,58 @@ def verdict_words(
     blocks: int,
     blocks_to_go: int | None,
 ) -> str:
-    """One sentence for one comparison of times.
+    """One sentence for one comparison.
 
     Parameters
     ----------
     ratio
-        Candidate over baseline; ``None`` if it is not finite.
+        Candidate over baseline of a cost; ``None`` if it is not finite.
     min_effect
         The smallest effect that matters, in percent.
     """
     match verdict:
-        case "slower":
+        case "slower" if metric == PRIMARY_METRIC:
             return f"{candidate} is slower than {baseline}: it takes {_more(ratio)}."
-        case "faster":
+        case "faster" if metric == PRIMARY_METRIC:
             return f"{candidate} is faster than {baseline}: it takes {_less(ratio)}."
-        case "equivalent":
+        case "equivalent" if metric == PRIMARY_METRIC:
             return f"{candidate} and {baseline} take the same time, within {min_effect:g} %."
-        case "mixed":
+        case "mixed" if metric == PRIMARY_METRIC:
             return (
                 f"{candidate} and {baseline} differ both ways: a typical run takes "
                 f"{_change(ratio)}, but many runs together take {_change(mean_ratio)}."
             )
-        case "undecided":
+        case "slower" | "faster":
+            return f"{candidate} against {baseline}: {metric} costs {_factor(ratio)}."
+        case "equivalent":
+            return f"{candidate} and {baseline} cost the same {metric}, within {min_effect:g} %."
+        case "mixed":
             return (
-                f"{candidate} against {baseline} is undecided after {blocks} "
+                f"{candidate} against {baseline}: {metric} costs {_factor(ratio)} in a typical "
+                f"run, but {_factor(mean_ratio)} in many runs together."
+            )
+        case "undecided":
+            subject = f"{candidate} against {baseline}"
+            if metric != PRIMARY_METRIC:
+                subject += f", {metric},"
+            return (
+                f"{subject} is undecided after {blocks} "
                 f"{'block' if blocks == 1 else 'blocks'}; {_outlook(blocks_to_go)}."
             )
+
+
+def control_words(*, excludes_one: bool, alpha: float) -> str:
+    """One sentence on the control."""
+    if not excludes_one:
+        return "the control, a second run of the baseline, cannot be told from it"
+    return (
+        "the control, a second run of the baseline, differs from it: by chance in at most "
+        f"{100 * alpha:g} % of campaigns, or the tool or the host is broken"
+    )
+
+
+def _factor(ratio: float | None) -> str:
+    return "without limit" if ratio is None else f"{ratio:.3g} times as much"
 
 
 def _change(ratio: float | None) -> str:

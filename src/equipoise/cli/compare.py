@@ -11,10 +11,23 @@ import click
 from equipoise.cli import options
 from equipoise.cli.finish import Wanted, conduct_and_show
 from equipoise.design.coin import fresh_seed
-from equipoise.design.commands import Asked, conditions_of, parameter_list, parameter_scan
+from equipoise.design.commands import (
+    Asked,
+    conditions_of,
+    parameter_list,
+    parameter_scan,
+    with_control,
+)
 from equipoise.measure.native import native_programs
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import Judgement, Measure, Output, Plan, Stopping
+from equipoise.model.plan import (
+    PRIMARY_METRIC,
+    Judgement,
+    Measure,
+    Output,
+    Plan,
+    Stopping,
+)
 
 DEFAULT_SHELL = "/bin/sh"
 
@@ -74,6 +87,14 @@ DEFAULT_SHELL = "/bin/sh"
 @click.option(
     "--washout", is_flag=True, help="Run each condition twice in a row and count the second."
 )
+@click.option(
+    "--metrics",
+    metavar="NAME,…",
+    default=PRIMARY_METRIC,
+    show_default=True,
+    help="What is compared; the first decides, the others are judged beside it.",
+)
+@click.option("--control", is_flag=True, help="Run the baseline a second time, to check the tool.")
 @options.stopping_options
 @options.judging_options
 @options.ledger_option
@@ -112,9 +133,11 @@ def plan_of(given: dict[str, Any]) -> Plan:
         ),
         native_programs(),
     )
+    primary_metric, *other_metrics = _metrics(given["metrics"])
+    controlled = with_control(conditions) if given["control"] else conditions
     return Plan(
         study="compare",
-        conditions=conditions,
+        conditions=controlled,
         measure=Measure(
             working_folder=os.getcwd(),
             input=_input(given["input_file"]),
@@ -125,9 +148,24 @@ def plan_of(given: dict[str, Any]) -> Plan:
             ignore_failure=given["ignore_failure"],
         ),
         stopping=_stopping(given),
-        judgement=Judgement(alpha=given["alpha"], min_effect=given["min_effect"]),
+        judgement=Judgement(
+            alpha=given["alpha"],
+            min_effect=given["min_effect"],
+            primary_metric=primary_metric,
+            other_metrics=tuple(other_metrics),
+        ),
         seed=fresh_seed() if given["seed"] is None else given["seed"],
+        control=len(conditions) if given["control"] else None,
     )
+
+
+def _metrics(text: str) -> list[str]:
+    names = list(dict.fromkeys(name.strip() for name in text.split(",")))
+    if not all(names):
+        raise UnusableInput(
+            f"--metrics {text!r} holds an empty name", mend="as in --metrics wall_s,max_rss_bytes"
+        )
+    return names
 
 
 def _stopping(given: dict[str, Any]) -> Stopping:

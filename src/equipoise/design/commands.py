@@ -12,7 +12,7 @@ import shlex
 import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
@@ -78,6 +78,15 @@ def conditions_of(asked: Asked, native_programs: Path) -> tuple[Condition, ...]:
         )
         for name, one, environment, hook in zip(names, spelled, environments, hooks, strict=True)
     )
+
+
+def with_control(conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
+    """Add the control: the baseline once more, the same file under another name."""
+    taken = {condition.name for condition in conditions}
+    name = f"{conditions[0].name} (control)"
+    while name in taken:
+        name += "'"
+    return (*conditions, replace(conditions[0], name=name))
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,13 +92,15 @@ class Judgement:
     min_effect: float = 1.0
     """The smallest effect that matters, in percent; 0 for none."""
     primary_metric: str = PRIMARY_METRIC
+    other_metrics: tuple[str, ...] = ()
+    """Judged at the stop, with the false-discovery rate at alpha among them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Everything that was decided before the first trial.
 
-    The first condition is the baseline; each other one is a candidate.
+    The first condition is the baseline; each other one but the control is a candidate.
     """
 
     study: str
@@ -107,3 +109,10 @@ class Plan:
     stopping: Stopping
     judgement: Judgement
     seed: int
+    control: int | None = None
+    """The condition that runs the baseline a second time, to check the tool."""
+
+    @property
+    def candidates(self) -> tuple[int, ...]:
+        """The conditions that are compared with the baseline."""
+        return tuple(i for i in range(1, len(self.conditions)) if i != self.control)

@@ -107,6 +107,18 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
+class ControlResult:
+    """The second run of the baseline: it checks the tool and vetoes nothing."""
+
+    condition: ConditionResult
+    comparison: Comparison
+    """The control against the baseline, at the same alpha."""
+    excludes_one: bool
+    """Whether its interval leaves out "no difference": in at most alpha of all campaigns."""
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
 class RunInfo:
     """Which campaign, and how it ended."""
 
@@ -155,7 +167,7 @@ class ResultDocument:
     environment: dict[str, Any]
     conditions: tuple[ConditionResult, ...]
     comparisons: tuple[Comparison, ...]
-    control: dict[str, Any] | None
+    control: ControlResult | None
     why: tuple[dict[str, Any], ...]
     warnings: tuple[Notice, ...]
     trials: tuple[TrialRow, ...]

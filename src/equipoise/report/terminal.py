@@ -14,7 +14,13 @@ from rich.text import Text
 
 from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.record import RunSummary
-from equipoise.model.result import Comparison, ConditionResult, MetricSummary, ResultDocument
+from equipoise.model.result import (
+    Comparison,
+    ConditionResult,
+    ControlResult,
+    MetricSummary,
+    ResultDocument,
+)
 from equipoise.report.histogram import text_histogram
 from equipoise.report.safe_text import visible
 from equipoise.report.units import byte_count, duration, interval_words, percent_change, significant
@@ -35,9 +41,17 @@ def print_result(
     """Print one campaign's result to stdout."""
     console = _console(color)
     console.print(_conditions_table(document, console))
-    for comparison in document.comparisons:
+    primary = [one for one in document.comparisons if one.metric == _primary_metric(document)]
+    for comparison in primary:
         console.print()
-        console.print(_verdict(comparison, document))
+        console.print(_verdict(comparison))
+    others = [one for one in document.comparisons if one not in primary]
+    if others:
+        console.print()
+        console.print(_others_table(others))
+    if document.control is not None:
+        console.print()
+        console.print(_control(document.control))
     console.print()
     console.print(_how_it_ran(document, ledger), style="dim", highlight=False)
     for warning in document.warnings:
@@ -157,14 +171,42 @@ def _spread(summary: MetricSummary) -> str:
     return f"±{significant(half, 2)} %"
 
 
-def _verdict(comparison: Comparison, document: ResultDocument) -> Text:
+def _primary_metric(document: ResultDocument) -> str:
+    return document.comparisons[0].metric if document.comparisons else PRIMARY_METRIC
+
+
+def _others_table(others: Sequence[Comparison]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("other metrics", "candidate", "ratio", "interval", "costs"):
+        table.add_column(heading, justify="right" if heading == "ratio" else "left")
+    for one in others:
+        table.add_row(
+            Text(visible(one.metric)),
+            Text(visible(one.candidate)),
+            Text("–" if one.ratio is None else percent_change(one.ratio)),
+            Text(interval_words(*one.ratio_ci)),
+            Text({"slower": "more", "faster": "less"}.get(one.verdict, one.verdict)),
+        )
+    return table
+
+
+def _control(control: ControlResult) -> Text:
+    text = Text.assemble(("control: ", "bold"), visible(control.words))
+    low, high = control.comparison.ratio_ci
+    if low is not None or high is not None:
+        text.append(f"; interval {interval_words(low, high)}")
+    return text
+
+
+def _verdict(comparison: Comparison) -> Text:
     text = Text()
     text.append(f"{comparison.verdict}: ", style=VERDICT_STYLE[comparison.verdict])
     text.append(visible(comparison.words))
     low, high = comparison.ratio_ci
     if low is not None or high is not None:
         names = f"{comparison.candidate} against {comparison.baseline}"
-        text.append(f"\n  time of {visible(names)}: ")
+        what = "time" if comparison.metric == PRIMARY_METRIC else comparison.metric
+        text.append(f"\n  {visible(what)} of {visible(names)}: ")
         text.append("" if comparison.ratio is None else percent_change(comparison.ratio))
         text.append(f", {100 * (1 - comparison.level):g} % interval {interval_words(low, high)}")
     text.append(f"\n  {_how_sure(comparison)}")
@@ -182,9 +224,11 @@ def _how_sure(comparison: Comparison) -> str:
 
 def _how_it_ran(document: ResultDocument, ledger: Path) -> str:
     run = document.run
+    compared = document.comparisons
+    scope = compared[0].scope if compared else "nothing: no block is complete"
     return (
         f"{run.blocks} blocks; stopped by: {run.stopped_because or 'it did not end'}; "
-        f"scope: {document.comparisons[0].scope}\n"
+        f"scope: {scope}\n"
         f"run {run.id}, seed {run.seed}, ledger {ledger}"
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
 
@@ -93,6 +94,68 @@ class PairedBlocks:
             block_differences(self._baseline, self._candidate, quantum),
             checked,
             tie_tolerance(self._baseline, self._candidate, quantum),
+        )
+
+    @classmethod
+    def pooled(
+        cls,
+        baseline: FloatArray,
+        twin: FloatArray,
+        candidate: FloatArray,
+        orders: OrderArray,
+        twin_orders: OrderArray,
+        *,
+        quantum: float = 0.0,
+    ) -> Self:
+        """The blocks of a campaign whose baseline ran twice in each (the control).
+
+        Half of the stake is on the candidate against the baseline, half on the candidate against
+        its twin; ``baseline`` then holds the mean of the two (verdict.md §6).
+
+        Parameters
+        ----------
+        baseline, twin, candidate
+            Shape (n,): costs, as for the whole.
+        orders, twin_orders
+            Shape (n,): 1 where the baseline (its twin) ran before the candidate, else -1.
+        quantum
+            The resolution of the metric in its own unit; 0 for one without.
+
+        Raises
+        ------
+        UnusableInput
+            As for the whole.
+        """
+        blocks = cls(quantum=quantum)
+        rows = zip(baseline, twin, candidate, orders, twin_orders, strict=True)
+        for first, second, cost, order, twin_order in rows:
+            blocks._push_pooled(
+                float(first), float(second), float(cost), int(order), int(twin_order)
+            )
+        blocks._baseline = as_costs(0.5 * (baseline + twin), "the baseline")
+        blocks._candidate = as_costs(candidate, "the candidate")
+        return blocks
+
+    def append_pooled(
+        self, baseline: float, twin: float, candidate: float, order: int, twin_order: int
+    ) -> None:
+        """Adds the next block of a baseline that ran twice; as for ``pooled``."""
+        self._push_pooled(baseline, twin, candidate, order, twin_order)
+        self._baseline = np.append(self._baseline, 0.5 * (baseline + twin))
+        self._candidate = np.append(self._candidate, candidate)
+
+    def _push_pooled(
+        self, baseline: float, twin: float, candidate: float, order: int, twin_order: int
+    ) -> None:
+        baselines = as_costs([baseline, twin], "the baseline")
+        candidates = as_costs([candidate, candidate], "the candidate")
+        orders = _as_orders([order, twin_order])
+        differences = block_differences(baselines, candidates, self._quantum)
+        tolerances = tie_tolerance(baselines, candidates, self._quantum)
+        self._engine.push_pooled(
+            (float(differences[0]), float(differences[1])),
+            (int(orders[0]), int(orders[1])),
+            (float(tolerances[0]), float(tolerances[1])),
         )
 
     def append(self, baseline: float, candidate: float, order: int) -> None:

@@ -1,0 +1,152 @@
+"""Each candidate against the baseline, on the primary metric and on the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from equipoise.campaign.blocks import BASELINE, QUANTA, BlockCosts, block_costs
+from equipoise.campaign.words import verdict_words
+from equipoise.model.errors import UnusableInput
+from equipoise.model.plan import Plan
+from equipoise.model.record import Notice
+from equipoise.model.result import CarryOver, Comparison
+from equipoise.model.trial import Trial
+from equipoise.stats.carry_over import carry_over
+from equipoise.stats.means import ratio_of_means
+from equipoise.stats.minimum import minimum_misleads
+from equipoise.stats.probability import probability_slower
+from equipoise.stats.sequence import PairedBlocks
+from equipoise.stats.verdict import Judged, blocks_to_go, judge
+
+ESTIMAND = "typical within-block ratio"
+SCOPE = "across processes, in this campaign on this host"
+
+Blocks = dict[int, tuple[Trial, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """One candidate and the baseline on one metric."""
+
+    metric: str
+    candidate: int
+    costs: BlockCosts
+    pairs: PairedBlocks
+
+
+def primary_comparisons(plan: Plan, blocks: Blocks) -> tuple[Comparison, ...]:
+    """Every candidate on the primary metric, at the whole of alpha."""
+    if not blocks:
+        return ()
+    metric = plan.judgement.primary_metric
+    costs = block_costs(blocks, metric)
+    return _judged(plan, [_pairing(plan, metric, costs, one) for one in plan.candidates])
+
+
+def other_comparisons(
+    plan: Plan, blocks: Blocks
+) -> tuple[tuple[Comparison, ...], tuple[Notice, ...]]:
+    """Every candidate on every other metric, which share alpha among themselves.
+
+    A metric that a trial does not know is named in a warning and left out.
+    """
+    pairings: list[Pairing] = []
+    unknown: list[Notice] = []
+    for metric in plan.judgement.other_metrics if blocks else ():
+        try:
+            costs = block_costs(blocks, metric)
+        except UnusableInput as error:
+            unknown.append(Notice("metric_unknown", error.what, error.mend or ""))
+            continue
+        pairings.extend(_pairing(plan, metric, costs, one) for one in plan.candidates)
+    return _judged(plan, pairings), tuple(unknown)
+
+
+def control_comparison(plan: Plan, blocks: Blocks) -> Comparison | None:
+    """The control against the baseline, by itself."""
+    if plan.control is None or not blocks:
+        return None
+    metric = plan.judgement.primary_metric
+    costs = block_costs(blocks, metric)
+    pairs = costs.paired(plan.control, QUANTA.get(metric, 0.0))
+    return _judged(plan, [Pairing(metric, plan.control, costs, pairs)])[0]
+
+
+def _pairing(plan: Plan, metric: str, costs: BlockCosts, candidate: int) -> Pairing:
+    quantum = QUANTA.get(metric, 0.0)
+    if plan.control is None:
+        return Pairing(metric, candidate, costs, costs.paired(candidate, quantum))
+    return Pairing(metric, candidate, costs, costs.pooled(candidate, plan.control, quantum))
+
+
+def _judged(plan: Plan, pairings: Sequence[Pairing]) -> tuple[Comparison, ...]:
+    if not pairings:
+        return ()
+    judgement = plan.judgement
+    pairs = [one.pairs for one in pairings]
+    judged = judge(pairs, min_effect=judgement.min_effect, alpha=judgement.alpha)
+    to_go = blocks_to_go(
+        pairs, judged, min_effect=judgement.min_effect, alpha=judgement.alpha, seed=plan.seed
+    )
+    return tuple(
+        _comparison(plan, pairing, one, more)
+        for pairing, one, more in zip(pairings, judged, to_go, strict=True)
+    )
+
+
+def _comparison(plan: Plan, pairing: Pairing, judged: Judged, to_go: int | None) -> Comparison:
+    judgement, pairs = plan.judgement, pairing.pairs
+    baseline_name = plan.conditions[BASELINE].name
+    candidate_name = plan.conditions[pairing.candidate].name
+    means = ratio_of_means(pairs.baseline, pairs.candidate, seed=plan.seed)
+    slower = probability_slower(pairs, level=judgement.alpha)
+    return Comparison(
+        baseline=baseline_name,
+        candidate=candidate_name,
+        metric=pairing.metric,
+        estimand=ESTIMAND,
+        ratio=judged.ratio,
+        ratio_ci=judged.ratio_ci,
+        e_value=judged.e_value,
+        verdict=judged.verdict,
+        min_effect=judgement.min_effect,
+        alpha=judgement.alpha,
+        blocks=judged.blocks,
+        mean_ratio=means.ratio,
+        mean_ratio_ci=means.ratio_ci,
+        probability_slower=slower.share,
+        probability_slower_ci=slower.interval,
+        minimum_misleads=minimum_misleads(
+            float(np.min(pairing.costs.of(BASELINE))),
+            float(np.min(pairs.candidate)),
+            typical=judged.typical,
+            verdict=judged.verdict,
+            min_effect=judgement.min_effect,
+        ),
+        scope=SCOPE,
+        words=verdict_words(
+            judged.verdict,
+            pairing.metric,
+            baseline_name,
+            candidate_name,
+            judged.ratio,
+            min_effect=judgement.min_effect,
+            mean_ratio=means.ratio,
+            blocks=judged.blocks,
+            blocks_to_go=to_go,
+        ),
+        level=judged.level,
+        blocks_to_go=to_go,
+        carry_over=_carry_over(plan, pairing),
+    )
+
+
+def _carry_over(plan: Plan, pairing: Pairing) -> CarryOver | None:
+    """What carries over; nothing can be said where each condition ran before itself."""
+    if plan.measure.washout:
+        return None
+    costs = pairing.costs
+    return carry_over(costs.orders, costs.costs, candidate=pairing.candidate, follows=costs.follows)
