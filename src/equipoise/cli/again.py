@@ -1,0 +1,75 @@
+"""The command line that a plan came from: what runs the same campaign again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from equipoise.model.plan import Hooks, Judgement, Measure, Plan, Stopping
+
+
+def again_of(plan: Plan) -> str:
+    """The shell line that makes this plan again, coin and working folder included."""
+    words = ["equipoise", "compare", *_options(plan)]
+    commands = [shlex.join(condition.command) for condition in plan.conditions]
+    return f"cd {shlex.quote(plan.measure.working_folder)} && {shlex.join([*words, *commands])}"
+
+
+def _options(plan: Plan) -> Iterator[str]:
+    yield from ("--seed", str(plan.seed))
+    if any(one.name != shlex.join(one.command) for one in plan.conditions):
+        for condition in plan.conditions:
+            yield from ("-n", condition.name)
+    for position, condition in enumerate(plan.conditions, start=1):
+        for key, value in condition.environment.items():
+            yield from ("--env", f"{position}:{key}={value}")
+    yield from _hooks([condition.hooks for condition in plan.conditions])
+    yield from _measuring(plan.measure)
+    yield from _stopping(plan.stopping)
+    usual = Judgement()
+    if plan.judgement.alpha != usual.alpha:
+        yield from ("--alpha", _plain(plan.judgement.alpha))
+    if plan.judgement.min_effect != usual.min_effect:
+        yield from ("--min-effect", _plain(plan.judgement.min_effect))
+
+
+def _hooks(hooks: list[Hooks]) -> Iterator[str]:
+    for option in ("setup", "prepare", "conclude", "cleanup"):
+        lines = [line for line in (getattr(one, option) for one in hooks) if line is not None]
+        for line in lines[:1] if len(set(lines)) == 1 else lines:
+            yield from (f"--{option}", line)
+
+
+def _measuring(measure: Measure) -> Iterator[str]:
+    usual = Measure(measure.working_folder)
+    if measure.input is not None:
+        yield from ("--input", measure.input)
+    if measure.output.kind == "file":
+        yield from ("--output", str(measure.output.path))
+    elif measure.output.kind != usual.output.kind:
+        yield from ("--output", measure.output.kind)
+    if measure.timeout_s != usual.timeout_s:
+        yield from ("--timeout", _plain(measure.timeout_s))
+    if measure.warmup != usual.warmup:
+        yield from ("--warmup", str(measure.warmup))
+    if measure.washout:
+        yield "--washout"
+    if measure.ignore_failure:
+        yield "--ignore-failure"
+
+
+def _stopping(stopping: Stopping) -> Iterator[str]:
+    usual = Stopping()
+    if stopping.blocks != usual.blocks:
+        yield from ("--blocks", str(stopping.blocks))
+    if stopping.min_blocks_explicit:
+        yield from ("--min-blocks", str(stopping.min_blocks))
+    if stopping.budget_s != usual.budget_s:
+        yield from ("--budget", _plain(stopping.budget_s))
+    if stopping.precision is not None:
+        yield from ("--precision", _plain(stopping.precision))
+
+
+def _plain(number: float) -> str:
+    """All digits of a number, and no ``.0`` behind a whole one."""
+    return repr(number).removesuffix(".0")

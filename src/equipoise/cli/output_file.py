@@ -1,0 +1,40 @@
+"""Files that a command was asked to write: found out about early, written in one go."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from equipoise.model.errors import UnusableInput
+
+
+def check_folder(path: Path) -> None:
+    """Check that a file can stand there at all, before the work for it is done.
+
+    Raises
+    ------
+    UnusableInput
+        There is no such folder, or the path is one itself.
+    """
+    if not path.resolve().parent.is_dir():
+        raise UnusableInput(
+            f"{path}: there is no folder {path.resolve().parent}", mend="make it first"
+        )
+    if path.is_dir():
+        raise UnusableInput(f"{path} is a folder", mend="name a file in it")
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write a whole file.
+
+    Raises
+    ------
+    UnusableInput
+        It cannot be written.
+    """
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise UnusableInput(
+            f"cannot write {path}: {error.strerror}",
+            mend="nothing is lost: the campaign is in the ledger; name another file",
+        ) from error

@@ -1,0 +1,300 @@
+"""Distributions side by side: every trial a dot, the density, the median and its interval."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import altair as alt
+import numpy as np
+
+from equipoise.figures.building import (
+    Rows,
+    drawn_from,
+    framed,
+    plain_scale,
+    quantity_axis,
+    quantity_scale,
+)
+from equipoise.figures.density import density
+from equipoise.figures.limits import EVERY_TRIAL
+from equipoise.figures.quantity import Quantity, quantity_of, rounded
+from equipoise.figures.theme import color_of
+from equipoise.figures.trial_values import analysed_values, known_values, primary_metric
+from equipoise.model.result import ConditionResult, ResultDocument
+
+HOW_TO_READ = (
+    "Each dot is one trial and the hill above shows where they crowd (every hill is as high as "
+    "the next); the ring is the median, the thick bar its interval. Further left costs less."
+)
+ROW_HEIGHT = 112
+BINS = 80
+_HILL = 0.40
+_DOTS = 0.34
+_GAP = 0.07
+_LABEL_AT = 0.5
+_GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
+
+
+def distributions(
+    document: ResultDocument, metric: str | None = None, *, every_trial: int = EVERY_TRIAL
+) -> alt.LayerChart:
+    """Draw the analysed trials of every condition on one axis.
+
+    Parameters
+    ----------
+    metric
+        The first comparison's by default.
+    every_trial
+        Above so many analysed trials, bars of counts stand for the dots, and the subtitle
+        says so.
+    """
+    metric = metric or primary_metric(document)
+    values = analysed_values(document, metric)
+    quantity = quantity_of(metric, list(values.values()))
+    count = sum(len(group) for group in values.values())
+    binned = count > every_trial
+    rows = len(values)
+    x = alt.X("x:Q", scale=quantity_scale(quantity), axis=quantity_axis(quantity, 8))
+    y_scale = plain_scale(0.5 - rows, 0.62, kind="linear")
+    y = alt.Y("y:Q", scale=y_scale, axis=None)
+    layers = [
+        *_hills(values, quantity, x, y),
+        *(
+            _bars(values, quantity, x, y)
+            if binned
+            else _dots(document, metric, values, quantity, x, y)
+        ),
+        *_edges(document, metric, values, quantity, x, y),
+        *_medians(document.conditions, metric, quantity, x, y),
+        _labels(values, y),
+    ]
+    return framed(
+        layers,
+        title=f"Distribution of the {quantity.name}",
+        notes=_notes(document, metric, quantity, count, binned),
+        description=_description(document, metric, quantity),
+        height=ROW_HEIGHT * max(rows, 1),
+    )
+
+
+def _hills(
+    values: dict[str, list[float]], quantity: Quantity, x: alt.X, y: alt.Y
+) -> list[alt.Chart]:
+    charts = []
+    for index, group in enumerate(values.values()):
+        found = density(
+            np.array([quantity.place(quantity.clipped(value)) for value in group]),
+            quantity.place(quantity.low),
+            quantity.place(quantity.high),
+        )
+        if found is None:
+            continue
+        rows: Rows = [
+            {
+                "x": rounded(math.exp(place) if quantity.logarithmic else place),
+                "y": round(_HILL * height - index, 4),
+                "base": -index,
+            }
+            for place, height in zip(*found, strict=True)
+        ]
+        charts.append(
+            drawn_from(rows)
+            .mark_area(color=color_of(index), opacity=0.35, line=False, aria=False)
+            .encode(x=x, y=y, y2="base:Q")
+        )
+    return charts
+
+
+def _dots(
+    document: ResultDocument,
+    metric: str,
+    values: dict[str, list[float]],
+    quantity: Quantity,
+    x: alt.X,
+    y: alt.Y,
+) -> list[alt.Chart]:
+    rows: dict[str, Rows] = {name: [] for name in values}
+    crowding = {name: _crowding(group, quantity) for name, group in values.items()}
+    for _, row, value in known_values(document, metric):
+        if not row.analysed or row.condition not in rows or not math.isfinite(value):
+            continue
+        if quantity.beyond(value):
+            continue
+        own = rows[row.condition]
+        # Golden-ratio steps spread neighbours in time evenly, without a random source.
+        spread = (len(own) * _GOLDEN) % 1.0 * crowding[row.condition](value)
+        index = list(values).index(row.condition)
+        own.append(
+            {
+                "x": quantity.shown(value),
+                "y": round(-index - _GAP - _DOTS * spread, 3),
+                "block": row.block,
+            }
+        )
+    return [
+        drawn_from(own)
+        .mark_circle(
+            color=color_of(index), size=_dot_size(len(own)), opacity=0.7, clip=True, aria=False
+        )
+        .encode(
+            x=x,
+            y=y,
+            tooltip=[
+                alt.Tooltip("x:Q", title=quantity.title(), format=".5~r"),
+                alt.Tooltip("block:Q", title="block"),
+            ],
+        )
+        for index, own in enumerate(rows.values())
+        if own
+    ]
+
+
+def _crowding(group: list[float], quantity: Quantity) -> Any:
+    """How crowded the trials are around a value, from 0 to 1."""
+    found = density(
+        np.array([quantity.place(quantity.clipped(value)) for value in group]),
+        quantity.place(quantity.low),
+        quantity.place(quantity.high),
+    )
+    if found is None:
+        return lambda value: 0.6
+    grid, heights = found
+    return lambda value: float(np.interp(quantity.place(quantity.shown(value)), grid, heights))
+
+
+def _dot_size(count: int) -> float:
+    return float(np.clip(6000 / max(count, 1), 8, 36))
+
+
+def _bars(
+    values: dict[str, list[float]], quantity: Quantity, x: alt.X, y: alt.Y
+) -> list[alt.Chart]:
+    low, high = quantity.place(quantity.low), quantity.place(quantity.high)
+    charts = []
+    for index, group in enumerate(values.values()):
+        places = [quantity.place(quantity.shown(v)) for v in group if not quantity.beyond(v)]
+        counts, edges = np.histogram(places, bins=BINS, range=(low, high))
+        back = np.exp(edges) if quantity.logarithmic else edges
+        rows: Rows = [
+            {
+                "x": rounded(float(back[bin_])),
+                "until": rounded(float(back[bin_ + 1])),
+                "y": -index - _GAP,
+                "base": round(-index - _GAP - _DOTS * int(counts[bin_]) / int(counts.max()), 4),
+                "trials": int(counts[bin_]),
+            }
+            for bin_ in np.flatnonzero(counts)
+        ]
+        charts.append(
+            drawn_from(rows)
+            .mark_rect(color=color_of(index), opacity=0.8, aria=False)
+            .encode(x=x, x2="until:Q", y=y, y2="base:Q", tooltip=["trials:Q"])
+        )
+    return charts
+
+
+def _edges(
+    document: ResultDocument,
+    metric: str,
+    values: dict[str, list[float]],
+    quantity: Quantity,
+    x: alt.X,
+    y: alt.Y,
+) -> list[alt.Chart]:
+    """Trials that lie beyond the axis or timed out, as arrows at its edge."""
+    numbers: dict[tuple[int, bool, str], int] = {}
+    for _, row, value in known_values(document, metric):
+        if not row.analysed or row.condition not in values or not quantity.beyond(value):
+            continue
+        kind = "timed out" if math.isinf(value) else "beyond"
+        key = (list(values).index(row.condition), quantity.shown(value) > quantity.high, kind)
+        numbers[key] = numbers.get(key, 0) + 1
+    charts = []
+    for (index, right, kind), number in numbers.items():
+        lift = _HILL * (0.5 if kind == "timed out" else 0.15)
+        rows: Rows = [
+            {
+                "x": quantity.high if right else quantity.low,
+                "y": -index + lift,
+                "words": f"{number} {kind} ▸" if right else f"◂ {number} {kind}",
+            }
+        ]
+        charts.append(
+            drawn_from(rows)
+            .mark_text(style="label", align="right" if right else "left", fontSize=12)
+            .encode(x=x, y=y, text="words:N")
+        )
+    return charts
+
+
+def _medians(
+    conditions: tuple[ConditionResult, ...], metric: str, quantity: Quantity, x: alt.X, y: alt.Y
+) -> list[alt.Chart]:
+    points: Rows = []
+    bars: Rows = []
+    for index, condition in enumerate(conditions):
+        summary = condition.metrics.get(metric)
+        if summary is None or not math.isfinite(summary.median):
+            continue
+        points.append({"x": quantity.clipped(summary.median), "y": -index})
+        low, high = summary.median_ci
+        if low is None and high is None:
+            continue
+        bars.append(
+            {
+                "x": quantity.low if low is None else quantity.clipped(low),
+                "until": quantity.high if high is None else quantity.clipped(high),
+                "y": -index,
+            }
+        )
+    if not points:
+        return []
+    return [
+        drawn_from(bars).mark_rule(style="median-interval").encode(x=x, x2="until:Q", y=y),
+        drawn_from(points)
+        .mark_point(style="median", filled=True, size=60, opacity=1)
+        .encode(x=x, y=y, tooltip=[alt.Tooltip("x:Q", title="median", format=".5~r")]),
+    ]
+
+
+def _labels(values: dict[str, list[float]], y: alt.Y) -> alt.Chart:
+    rows: Rows = [
+        {
+            "y": _LABEL_AT - index,
+            "words": name if group else f"{name} (no trial to show)",
+        }
+        for index, (name, group) in enumerate(values.items())
+    ]
+    chart: alt.Chart = (
+        drawn_from(rows)
+        .mark_text(style="label", align="left", limit=alt.ExprRef("width - 8"))
+        .encode(x=alt.value(4), y=y, text="words:N")
+    )
+    return chart
+
+
+def _notes(
+    document: ResultDocument, metric: str, quantity: Quantity, count: int, binned: bool
+) -> list[str]:
+    lines = []
+    if binned:
+        lines.append(f"{count} trials are too many for a dot each: bars show how many fell where.")
+    unknown = sum(row.analysed for row in document.trials) - sum(
+        row.analysed for _, row, _ in known_values(document, metric)
+    )
+    if unknown:
+        lines.append(f"{unknown} analysed trials have no known {quantity.name}.")
+    if quantity.logarithmic:
+        lines.append("The axis is logarithmic: the conditions lie far apart.")
+    return lines
+
+
+def _description(document: ResultDocument, metric: str, quantity: Quantity) -> str:
+    parts = []
+    for condition in document.conditions:
+        summary = condition.metrics.get(metric)
+        if summary is not None and math.isfinite(summary.median):
+            shown = f"median {quantity.shown(summary.median):g} {quantity.unit}"
+            parts.append(f"{condition.name}: {shown.strip()}, {condition.trials} trials")
+    return f"Distribution of the {quantity.name} by condition. " + "; ".join(parts)

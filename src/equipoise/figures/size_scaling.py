@@ -1,0 +1,134 @@
+"""Cost by size on two logarithmic axes: how a cost grows with a numeric factor."""
+
+from __future__ import annotations
+
+import math
+
+import altair as alt
+
+from equipoise.figures.building import Rows, condition_color, condition_shape, drawn_from, framed
+from equipoise.figures.quantity import metric_name, unit_of
+from equipoise.figures.ticks import log_ticks
+from equipoise.figures.trial_values import primary_metric
+from equipoise.model.errors import UnusableInput
+from equipoise.model.result import ConditionResult, MetricSummary, ResultDocument
+
+HOW_TO_READ = (
+    "Both axes are logarithmic: a straight line is a power law and its slope the exponent, "
+    "parallel lines differ by a constant factor."
+)
+HEIGHT = 300
+LEAST_SIZES = 2
+MOST_LABELS = 8
+
+
+def numeric_factors(document: ResultDocument, metric: str) -> tuple[str, ...]:
+    """Factors with at least two different positive numbers as measured levels, as planned."""
+    factors = dict.fromkeys(name for one in document.conditions for name in one.levels)
+    return tuple(
+        name
+        for name in factors
+        if len({size for size, _, _ in _measured(document, name, metric)}) >= LEAST_SIZES
+    )
+
+
+def size_scaling(
+    document: ResultDocument, factor: str, metric: str | None = None
+) -> alt.LayerChart:
+    """Draw each condition's median with its interval over the level of one factor.
+
+    Conditions that differ in this factor only share a line.
+
+    Raises
+    ------
+    UnusableInput
+        The factor has no two measured levels that are positive numbers.
+    """
+    metric = metric or primary_metric(document)
+    if factor not in numeric_factors(document, metric):
+        raise UnusableInput(
+            f"the factor {factor} has no two measured levels that are positive numbers",
+            mend="name one of: "
+            + (", ".join(numeric_factors(document, metric)) or "there is none"),
+        )
+    measured = _measured(document, factor, metric)
+    divisor, unit = unit_of(metric, max(summary.median for _, _, summary in measured))
+    rows: Rows = []
+    for size, condition, summary in measured:
+        low, high = summary.median_ci
+        rows.append(
+            {
+                "size": size,
+                "value": summary.median / divisor,
+                "low": (summary.median if low is None else low) / divisor,
+                "high": (summary.median if high is None else high) / divisor,
+                "condition": _others(condition, factor),
+            }
+        )
+    names = list(dict.fromkeys(str(row["condition"]) for row in rows))
+    sizes = sorted({float(row["size"]) for row in rows})
+    x = alt.X(
+        "size:Q",
+        title=factor,
+        scale=alt.Scale(type="log", nice=False, padding=20),
+        axis=alt.Axis(
+            values=sizes if len(sizes) <= MOST_LABELS else log_ticks(sizes[0], sizes[-1]),
+            format=",",
+        ),
+    )
+    name = metric_name(metric)
+    y_title = f"{name}, in {unit}" if unit else name
+    scale = alt.Scale(type="log", nice=False, padding=12)
+    bounds = [float(row[end]) for row in rows for end in ("low", "high") if row[end] > 0]
+    axis = alt.Axis(values=log_ticks(min(bounds) / 2, 2 * max(bounds)), format="~r")
+    color, shape = condition_color(names), condition_shape(names)
+    data = drawn_from(rows)
+    y = alt.Y("value:Q", title=y_title, scale=scale, axis=axis)
+    return framed(
+        [
+            data.mark_line(strokeWidth=2).encode(x=x, y=y, color=color),
+            data.mark_rule(strokeWidth=2).encode(
+                x=x,
+                y=alt.Y("low:Q", title=y_title, scale=scale, axis=axis),
+                y2="high:Q",
+                color=color,
+            ),
+            data.mark_point(filled=True, size=60, opacity=1).encode(
+                x=x,
+                y=y,
+                color=color,
+                shape=shape,
+                tooltip=["condition:N", "size:Q", alt.Tooltip("value:Q", format=".5~r")],
+            ),
+        ],
+        title=f"{name.capitalize()} by {factor}",
+        notes=[],
+        description=f"Median {name} by {factor}, both on logarithmic scales, with intervals.",
+        height=HEIGHT,
+    )
+
+
+def _measured(
+    document: ResultDocument, factor: str, metric: str
+) -> list[tuple[float, ConditionResult, MetricSummary]]:
+    """The conditions that two logarithmic axes can hold, each with its size."""
+    return [
+        (size, condition, condition.metrics[metric])
+        for condition in document.conditions
+        if (size := _size(condition, factor)) is not None
+        and metric in condition.metrics
+        and 0 < condition.metrics[metric].median < math.inf
+    ]
+
+
+def _size(condition: ConditionResult, factor: str) -> float | None:
+    try:
+        size = float(condition.levels.get(factor, ""))
+    except ValueError:
+        return None
+    return size if 0 < size < math.inf else None
+
+
+def _others(condition: ConditionResult, factor: str) -> str:
+    others = [f"{name} {level}" for name, level in condition.levels.items() if name != factor]
+    return ", ".join(others) or "all"

@@ -1,0 +1,78 @@
+"""How charts look: colours, and the light and the dark surroundings they stand in.
+
+A chart names styles (``reference``, ``negligible``, …) and never a surrounding colour, so one
+chart serves both themes: only its configuration is exchanged.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+Theme = Literal["light", "dark"]
+
+PALETTE = ("#1f83c4", "#d55e00", "#b0508c", "#5aa02c", "#8f7420", "#75808f")
+"""After Okabe and Ito (2008), each moved to a contrast of at least 3 with both backgrounds.
+
+The order keeps the first ones apart for every kind of colour blindness; tests measure both.
+"""
+
+SHAPES = ("circle", "diamond", "square", "triangle-up", "cross", "triangle-down")
+"""Conditions differ in shape too: colour is never the only difference."""
+
+BACKGROUND: dict[Theme, str] = {"light": "#ffffff", "dark": "#14181d"}
+_TEXT: dict[Theme, str] = {"light": "#1b2026", "dark": "#e8ebee"}
+_MUTED: dict[Theme, str] = {"light": "#5b6570", "dark": "#a3acb6"}
+_GRID: dict[Theme, str] = {"light": "#e4e7ea", "dark": "#2a3138"}
+
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
+WIDTH = 720
+
+
+def color_of(index: int) -> str:
+    """The colour of the condition at this place in the plan."""
+    return PALETTE[index % len(PALETTE)]
+
+
+def shape_of(index: int) -> str:
+    """The shape of the condition at this place in the plan."""
+    return SHAPES[index % len(SHAPES)]
+
+
+def configuration(theme: Theme) -> dict[str, Any]:
+    """The Vega-Lite configuration of one theme."""
+    text, muted, grid = _TEXT[theme], _MUTED[theme], _GRID[theme]
+    return {
+        "background": BACKGROUND[theme],
+        "font": FONT,
+        "view": {"stroke": None},
+        "title": {
+            "color": text,
+            "subtitleColor": muted,
+            "anchor": "start",
+            "fontSize": 15,
+            "subtitleFontSize": 12,
+            "subtitlePadding": 4,
+            "offset": 10,
+        },
+        "axis": {
+            "labelColor": muted,
+            "titleColor": muted,
+            "titleFontWeight": "normal",
+            "titleFontSize": 12,
+            "labelFontSize": 12,
+            "gridColor": grid,
+            "domainColor": grid,
+            "tickColor": grid,
+            "labelOverlap": "greedy",
+            "labelSeparation": 6,
+            "titlePadding": 8,
+        },
+        "legend": {"labelColor": text, "titleColor": muted, "labelFontSize": 12},
+        "style": {
+            "reference": {"color": muted, "strokeDash": [5, 3], "strokeWidth": 1.5},
+            "negligible": {"color": muted, "fillOpacity": 0.13},
+            "label": {"color": text, "fontSize": 13, "fontWeight": "bold"},
+            "median": {"color": BACKGROUND[theme], "stroke": text, "strokeWidth": 2},
+            "median-interval": {"color": text, "strokeWidth": 3},
+        },
+    }

@@ -1,0 +1,198 @@
+"""Every trial in the order in which it ran, with a running median: drift and disturbances."""
+
+from __future__ import annotations
+
+import math
+
+import altair as alt
+import numpy as np
+
+from equipoise.figures.building import (
+    Rows,
+    condition_color,
+    condition_shape,
+    drawn_from,
+    framed,
+    quantity_axis,
+    quantity_scale,
+)
+from equipoise.figures.limits import EVERY_TRIAL
+from equipoise.figures.quantity import Quantity, quantity_of
+from equipoise.figures.trial_values import analysed_values, known_values, primary_metric
+from equipoise.model.result import ResultDocument
+
+HOW_TO_READ = (
+    "Trials from first to last, with a running median for each condition: lines that rise "
+    "together are a drifting machine, which the order of the trials cancels; lines that part "
+    "are a difference that changed. Hollow marks are warm-up or were left out."
+)
+HEIGHT = 280
+BINS = 150
+WITHIN, BEYOND, TIMED_OUT = "within", "beyond", "timed out"
+_WINDOW_SHARE = 10
+_LEAST_WINDOW = 5
+_MOST_LINE_POINTS = 400
+
+
+def time_course(
+    document: ResultDocument, metric: str | None = None, *, every_trial: int = EVERY_TRIAL
+) -> alt.LayerChart:
+    """Draw every finished trial over the order in which they ran.
+
+    Parameters
+    ----------
+    metric
+        The first comparison's by default.
+    every_trial
+        Above so many trials, bands from least to most stand for them, and the subtitle says so.
+    """
+    metric = metric or primary_metric(document)
+    values = analysed_values(document, metric)
+    quantity = quantity_of(metric, list(values.values()))
+    names = list(values)
+    rows = _rows(document, metric, quantity)
+    x = alt.X(
+        "trial:Q",
+        title="trial, in the order in which they ran",
+        scale=alt.Scale(domain=[0, len(document.trials) + 1], nice=False),
+        axis=alt.Axis(tickMinStep=1, tickCount=8, format="d", grid=False),
+    )
+    y = alt.Y("value:Q", scale=quantity_scale(quantity), axis=quantity_axis(quantity, 6))
+    binned = len(rows) > every_trial
+    color = condition_color(names)
+    layers = [
+        *(_bands(rows, x, y, color) if binned else _points(rows, x, y, names, color, quantity)),
+        drawn_from(_running_medians(rows, names))
+        .mark_line(strokeWidth=2.5, clip=True)
+        .encode(x=x, y=y, color=color),
+    ]
+    return framed(
+        layers,
+        title=f"Course of the {quantity.name} over the campaign",
+        notes=_notes(rows, binned),
+        description=(
+            f"The {quantity.name} of {len(rows)} trials in the order in which they ran, with a "
+            "running median for each condition."
+        ),
+        height=HEIGHT,
+    )
+
+
+def _rows(document: ResultDocument, metric: str, quantity: Quantity) -> Rows:
+    known = {condition.name for condition in document.conditions}
+    return [
+        {
+            "trial": number,
+            "value": quantity.clipped(value),
+            "condition": row.condition,
+            "block": row.block,
+            "analysed": row.analysed,
+            **_edge(value, quantity),
+        }
+        for number, row, value in known_values(document, metric)
+        if row.condition in known
+    ]
+
+
+def _edge(value: float, quantity: Quantity) -> dict[str, str]:
+    """What to say of a trial that the axis cannot hold, and the arrow that stands for it."""
+    if math.isinf(value):
+        return {"kind": TIMED_OUT, "what": "timed out", "mark": "▲"}
+    if quantity.beyond(value):
+        what = f"{quantity.shown(value):g} {quantity.unit}".strip()
+        above = quantity.shown(value) > quantity.high
+        return {"kind": BEYOND, "what": what, "mark": "▲" if above else "▼"}
+    return {"kind": WITHIN}
+
+
+def _points(
+    rows: Rows, x: alt.X, y: alt.Y, names: list[str], color: alt.Color, quantity: Quantity
+) -> list[alt.Chart]:
+    tooltip = [
+        alt.Tooltip("condition:N"),
+        alt.Tooltip("value:Q", title=quantity.title(), format=".5~r"),
+        alt.Tooltip("block:Q"),
+    ]
+    within = [row for row in rows if row["kind"] == WITHIN]
+    edge = [row for row in rows if row["kind"] != WITHIN]
+    shape = condition_shape(names)
+    size = float(np.clip(8000 / max(len(rows), 1), 8, 34))
+    return [
+        drawn_from([row for row in within if row["analysed"]])
+        .mark_point(filled=True, size=size, opacity=0.55, aria=False)
+        .encode(x=x, y=y, color=color, shape=shape, tooltip=tooltip),
+        drawn_from([row for row in within if not row["analysed"]])
+        .mark_point(filled=False, size=size + 12, opacity=0.8, aria=False)
+        .encode(x=x, y=y, color=color, shape=shape, tooltip=tooltip),
+        drawn_from(edge)
+        .mark_text(fontSize=11, aria=False)
+        .encode(
+            x=x,
+            y=y,
+            color=color,
+            text="mark:N",
+            tooltip=["condition:N", "block:Q", alt.Tooltip("what:N", title=quantity.name)],
+        ),
+    ]
+
+
+def _bands(rows: Rows, x: alt.X, y: alt.Y, color: alt.Color) -> list[alt.Chart]:
+    grouped: dict[tuple[str, int], list[tuple[int, float]]] = {}
+    width = -(-len(rows) // BINS)
+    for row in rows:
+        key = (row["condition"], row["trial"] // width)
+        grouped.setdefault(key, []).append((row["trial"], row["value"]))
+    bins: Rows = [
+        {
+            "condition": name,
+            "trial": round(sum(number for number, _ in members) / len(members), 1),
+            "value": min(value for _, value in members),
+            "most": max(value for _, value in members),
+            "trials": len(members),
+        }
+        for (name, _), members in grouped.items()
+    ]
+    return [
+        drawn_from(bins)
+        .mark_area(opacity=0.25, aria=False)
+        .encode(x=x, y=y, y2="most:Q", color=color)
+    ]
+
+
+def _running_medians(rows: Rows, names: list[str]) -> Rows:
+    found: Rows = []
+    for name in names:
+        own = [row for row in rows if row["condition"] == name and row["analysed"]]
+        half = max(_LEAST_WINDOW, len(own) // _WINDOW_SHARE) // 2
+        if len(own) <= 2 * half:
+            continue
+        values = np.array([row["value"] for row in own])
+        windows = np.lib.stride_tricks.sliding_window_view(values, 2 * half + 1)
+        step = -(-len(windows) // _MOST_LINE_POINTS)
+        found += [
+            {
+                "trial": own[half + at]["trial"],
+                "value": float(np.median(windows[at])),
+                "condition": name,
+            }
+            for at in range(0, len(windows), step)
+        ]
+    return found
+
+
+def _notes(rows: Rows, binned: bool) -> list[str]:
+    notes = []
+    if binned:
+        notes.append(
+            f"{len(rows)} trials are too many to draw each: bands reach from the least to the "
+            "most of neighbouring trials."
+        )
+    for kind, words in (
+        (TIMED_OUT, "timed out"),
+        (BEYOND, "lie beyond the axis"),
+    ):
+        count = sum(row["kind"] == kind for row in rows)
+        if count:
+            shown = "drawn at the edge" if binned else "marked at the edge (▲)"
+            notes.append(f"{count} of {len(rows)} trials {words}: {shown}.")
+    return notes

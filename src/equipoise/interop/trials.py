@@ -1,0 +1,182 @@
+"""Trials as a flat table, for other programs: one row a trial, in the order in which they ran."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import io
+import json
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from equipoise.model.errors import UnusableInput
+from equipoise.model.result import ResultDocument, TrialRow
+
+Kind = Literal["text", "integer", "number", "truth", "numbers", "texts"]
+"""What a column holds; ``numbers`` and ``texts`` are a list and a mapping in each cell."""
+
+_KINDS: dict[str, Kind] = {
+    "block": "integer",
+    "position": "integer",
+    "condition": "text",
+    "phase": "text",
+    "analysed": "truth",
+    "left_out_because": "text",
+    "wall_s": "number",
+    "user_s": "number",
+    "sys_s": "number",
+    "max_rss_bytes": "integer",
+    "minor_faults": "integer",
+    "major_faults": "integer",
+    "voluntary_switches": "integer",
+    "involuntary_switches": "integer",
+    "exit": "integer",
+    "failure": "text",
+    "unknown": "texts",
+}
+_SPREAD = {"covariates": "covariate", "metrics": "metric", "iterations": "iterations"}
+"""Fields whose entries become columns, and what the name of such a column begins with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: every cell is of its kind or ``None``."""
+
+    name: str
+    kind: Kind
+    cells: tuple[Any, ...]
+
+
+def columns_of(document: ResultDocument) -> tuple[Column, ...]:
+    """The trials by columns.
+
+    After the fields of ``TrialRow`` come ``level_<factor>`` for each factor,
+    ``covariate_<name>``, ``metric_<name>`` (the workload's own) and ``iterations_<name>``.
+    What is not known, or not finite, is ``None``.
+    """
+    rows = document.trials
+    levels = {condition.name: condition.levels for condition in document.conditions}
+    factors = dict.fromkeys(name for one in levels.values() for name in one)
+    return (
+        *(
+            Column(name, kind, tuple(_cell(getattr(row, name)) for row in rows))
+            for name, kind in _KINDS.items()
+        ),
+        *(
+            Column(
+                f"level_{factor}",
+                "text",
+                tuple(levels.get(row.condition, {}).get(factor) for row in rows),
+            )
+            for factor in factors
+        ),
+        *(column for field in _SPREAD for column in _spread(rows, field)),
+    )
+
+
+def to_json(document: ResultDocument) -> bytes:
+    """A list of objects, one for each trial."""
+    columns = columns_of(document)
+    rows = [
+        {column.name: column.cells[row] for column in columns}
+        for row in range(len(document.trials))
+    ]
+    return _bytes(json.dumps(rows, allow_nan=False, ensure_ascii=False, indent=1) + "\n")
+
+
+def to_csv(document: ResultDocument) -> bytes:
+    """A header and one line for each trial: UTF-8, RFC 4180 quoting, empty where unknown.
+
+    Truths are ``true`` and ``false``; lists and mappings are JSON in their cell.
+    """
+    columns = columns_of(document)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([column.name for column in columns])
+    writer.writerows(
+        [_csv_cell(column.cells[row]) for column in columns] for row in range(len(document.trials))
+    )
+    return _bytes(text.getvalue())
+
+
+def to_parquet(document: ResultDocument) -> bytes:
+    """A Parquet file; a column that is unknown throughout keeps its type.
+
+    Raises
+    ------
+    UnusableInput
+        pyarrow is not installed.
+    """
+    try:
+        pyarrow = importlib.import_module("pyarrow")
+        parquet = importlib.import_module("pyarrow.parquet")
+    except ImportError as error:
+        raise UnusableInput(
+            "Parquet needs pyarrow, which is not installed",
+            mend="pip install 'equipoise[matching]', or export to .csv or .json",
+        ) from error
+    types = {
+        "text": pyarrow.string(),
+        "integer": pyarrow.int64(),
+        "number": pyarrow.float64(),
+        "truth": pyarrow.bool_(),
+        "numbers": pyarrow.list_(pyarrow.float64()),
+        "texts": pyarrow.map_(pyarrow.string(), pyarrow.string()),
+    }
+    columns = columns_of(document)
+    table = pyarrow.table(
+        [pyarrow.array(map(_parquet_cell, one.cells), type=types[one.kind]) for one in columns],
+        schema=pyarrow.schema([(_unicode(one.name), types[one.kind]) for one in columns]),
+    )
+    sink = pyarrow.BufferOutputStream()
+    parquet.write_table(table, sink)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+WRITERS: dict[str, Callable[[ResultDocument], bytes]] = {
+    ".json": to_json,
+    ".csv": to_csv,
+    ".parquet": to_parquet,
+}
+"""By the end of the file's name."""
+
+
+def _spread(rows: tuple[TrialRow, ...], field: str) -> Iterator[Column]:
+    kind: Kind = "numbers" if field == "iterations" else "number"
+    for name in dict.fromkeys(name for row in rows for name in getattr(row, field)):
+        cells = tuple(_cell(getattr(row, field).get(name)) for row in rows)
+        yield Column(f"{_SPREAD[field]}_{name}", kind, cells)
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, list):
+        return [_cell(one) for one in value]
+    return value if value != {} else None
+
+
+def _csv_cell(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | dict):
+        return json.dumps(value, ensure_ascii=False)
+    return value
+
+
+def _parquet_cell(value: Any) -> Any:
+    if isinstance(value, dict):
+        return [(_unicode(key), _unicode(text)) for key, text in value.items()]
+    return _unicode(value) if isinstance(value, str) else value
+
+
+def _unicode(text: str) -> str:
+    """A command line may hold bytes that are no text: they are shown as escapes."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "backslashreplace")

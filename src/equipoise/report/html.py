@@ -1,0 +1,119 @@
+"""One page that can be sent: the answer first, then the pictures, and no request to anyone."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from equipoise.figures.gallery import Sequences, gallery
+from equipoise.figures.library import require_figures, script_json, vega_library
+from equipoise.figures.limits import EVERY_TRIAL
+from equipoise.figures.theme import configuration
+from equipoise.model.result import ResultDocument
+from equipoise.report.packing import Packed, pack
+from equipoise.report.page import FigureView, RunView, run_view
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_ROWS_FOR_VECTORS = 1500
+"""Beyond so many marks a page of vectors becomes slow to scroll; pixels do not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """One campaign on a page."""
+
+    document: ResultDocument
+    sequences: Sequences = field(default_factory=dict)
+    """For each candidate, where its interval stood after each block; may lack some."""
+    again: str | None = None
+    """The command that runs it again; put together from the document by default."""
+
+
+def page(reported: Sequence[Reported]) -> str:
+    """One self-contained HTML page; the same campaigns give the same bytes.
+
+    At most ``EVERY_TRIAL`` trials are drawn one by one over the whole page: beyond, each
+    campaign gets its part of them and bins what is more.
+
+    Raises
+    ------
+    UnusableInput
+        altair or vl-convert is not installed.
+    """
+    require_figures()
+    packed: list[Packed] = []
+    views: list[RunView] = []
+    for number, one in enumerate(reported, start=1):
+        figures: list[FigureView] = []
+        for figure in gallery(one.document, one.sequences, every_trial=_share(reported)):
+            specification: dict[str, Any] = figure.chart.to_dict()
+            title = specification.pop("title")
+            specification.pop("config")
+            anchor = f"run-{number}-{figure.name}-{len(figures) + 1}"
+            packed.append(pack(anchor, specification))
+            figures.append(
+                FigureView(
+                    anchor=anchor,
+                    title=title["text"],
+                    notes=tuple(title.get("subtitle", ())),
+                    how_to_read=figure.how_to_read,
+                    description=specification["description"],
+                    height=int(specification["height"]),
+                )
+            )
+        views.append(run_view(one.document, number, tuple(figures), one.again))
+    return _rendered(views, packed)
+
+
+def _share(reported: Sequence[Reported]) -> int:
+    """How many trials of each campaign are drawn one by one."""
+    total = sum(len(one.document.trials) for one in reported)
+    return EVERY_TRIAL if total <= EVERY_TRIAL else EVERY_TRIAL // len(reported)
+
+
+def _rendered(views: Sequence[RunView], packed: Sequence[Packed]) -> str:
+    import jinja2
+    from markupsafe import Markup
+
+    library = vega_library()
+    script = (_TEMPLATES / "page.js").read_text(encoding="utf-8")
+    figures = {
+        "renderer": "svg" if sum(one.rows for one in packed) <= _ROWS_FOR_VECTORS else "canvas",
+        "themes": {theme: configuration(theme) for theme in ("light", "dark")},
+        "charts": [{"anchor": one.anchor, "specification": one.specification} for one in packed],
+        "tables": {name: table for one in packed for name, table in one.tables.items()},
+    }
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    text = environment.get_template("page.html.jinja").render(
+        runs=views,
+        # Ours or escaped by script_json; everything else goes through autoescape.
+        style=Markup((_TEMPLATES / "page.css").read_text(encoding="utf-8")),
+        library=Markup(library),
+        script=Markup(script),
+        figures=Markup(script_json(figures)),
+        policy=_policy(library, script),
+    )
+    # A command line may hold bytes that are no text.
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _policy(*scripts: str) -> str:
+    """A content security policy: these scripts, inline style, and no request of any kind."""
+    hashes = " ".join(
+        f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+        for script in scripts
+    )
+    return (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )

@@ -1,0 +1,281 @@
+"""What the page says, in words: everything that the template shows, and nothing to compute."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from equipoise.figures.theme import color_of
+from equipoise.model.plan import PRIMARY_METRIC
+from equipoise.model.record import Notice
+from equipoise.model.result import (
+    Comparison,
+    ConditionResult,
+    Interval,
+    MetricSummary,
+    ResultDocument,
+)
+from equipoise.report.strip import Strip, strip_of
+from equipoise.report.units import byte_count, duration, percent_change, significant
+
+UNKNOWN = "unknown"
+LONG_WORDS = 140
+FEW = 3
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictView:
+    """One comparison on the primary metric."""
+
+    verdict: str
+    words: str
+    candidate: str
+    baseline: str
+    change: str
+    interval: str
+    coverage: str
+    strip: Strip | None
+    facts: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionView:
+    """One line of the table of conditions."""
+
+    name: str
+    command: str
+    color: str
+    cells: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FigureView:
+    """A figure's place on the page, and its words."""
+
+    anchor: str
+    title: str
+    notes: tuple[str, ...]
+    how_to_read: str
+    description: str
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """One campaign on the page."""
+
+    anchor: str
+    title: str
+    verdicts: tuple[VerdictView, ...]
+    density: str
+    """How small the verdicts must be to fit the first screen: empty, compact or many."""
+    columns: tuple[str, ...]
+    conditions: tuple[ConditionView, ...]
+    others: tuple[tuple[str, ...], ...]
+    """Comparisons on other metrics: metric, candidate, verdict, change, interval."""
+    figures: tuple[FigureView, ...]
+    why: tuple[str, ...]
+    control: tuple[tuple[str, str], ...]
+    warnings: tuple[Notice, ...]
+    how_it_ran: tuple[tuple[str, str], ...]
+    environment: tuple[tuple[str, str], ...]
+    again: str
+    show: str
+
+
+def run_view(
+    document: ResultDocument, number: int, figures: tuple[FigureView, ...], again: str | None
+) -> RunView:
+    """Put a document into words.
+
+    Parameters
+    ----------
+    number
+        Of the campaign on its page, from 1.
+    again
+        The command that runs it again; put together from the document if ``None``.
+    """
+    metric = document.comparisons[0].metric if document.comparisons else PRIMARY_METRIC
+    primary = [one for one in document.comparisons if one.metric == metric]
+    names = " and ".join(one.name for one in document.conditions)
+    return RunView(
+        anchor=f"run-{number}",
+        title=primary[0].words if primary else f"{names}: nothing was compared",
+        verdicts=tuple(_verdict(one) for one in primary),
+        density=_density(primary),
+        columns=_columns(metric),
+        conditions=tuple(
+            _condition(one, index, metric) for index, one in enumerate(document.conditions)
+        ),
+        others=tuple(_other(one) for one in document.comparisons if one.metric != metric),
+        figures=figures,
+        why=tuple(str(one.get("words", one.get("cause", UNKNOWN))) for one in document.why),
+        control=tuple(flattened(document.control or {})),
+        warnings=document.warnings,
+        how_it_ran=_how_it_ran(document),
+        environment=tuple(flattened(document.environment)),
+        again=again or again_of(document),
+        show=f"equipoise show {shlex.quote(document.run.id)}",
+    )
+
+
+def _density(comparisons: Sequence[Comparison]) -> str:
+    if len(comparisons) > FEW:
+        return "many"
+    long = any(len(one.words) > LONG_WORDS for one in comparisons)
+    return "compact" if len(comparisons) > 1 or long else ""
+
+
+def again_of(document: ResultDocument) -> str:
+    """The command that runs the campaign again, as far as the document knows it."""
+    if document.run.study != "compare":
+        return f"equipoise run {shlex.quote(document.run.study)} --seed {document.run.seed}"
+    parts = ["equipoise", "compare", "--seed", str(document.run.seed)]
+    if document.comparisons:
+        first = document.comparisons[0]
+        parts += ["--min-effect", f"{first.min_effect:g}", "--alpha", f"{first.alpha:g}"]
+    commands = [shlex.join(condition.command) for condition in document.conditions]
+    if commands != [condition.name for condition in document.conditions]:
+        for condition in document.conditions:
+            parts += ["-n", condition.name]
+    return shlex.join([*parts, *commands])
+
+
+def flattened(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Nested values as lines of a table; what is null is unknown."""
+    for key, value in values.items():
+        name = f"{prefix}{key}".replace("_", " ")
+        if isinstance(value, Mapping) and value:
+            yield from flattened(value, f"{prefix}{key}, ")
+        elif isinstance(value, list | tuple):
+            yield name, ", ".join(str(one) for one in value) or "none"
+        elif isinstance(value, bool):
+            yield name, "yes" if value else "no"
+        elif str(key).endswith("_bytes") and isinstance(value, int | float):
+            yield name.removesuffix(" bytes"), byte_count(value)
+        else:
+            yield name, UNKNOWN if value is None else str(value)
+
+
+def _verdict(one: Comparison) -> VerdictView:
+    return VerdictView(
+        verdict=one.verdict,
+        words=one.words,
+        candidate=one.candidate,
+        baseline=one.baseline,
+        change="not known yet" if one.ratio is None else percent_change(one.ratio),
+        interval=_ratio_interval(one.ratio_ci),
+        coverage=f"{100 * (1 - one.level):g} %",
+        strip=strip_of(one),
+        facts=tuple(_facts(one)),
+    )
+
+
+def _facts(one: Comparison) -> Iterator[tuple[str, str]]:
+    yield "Evidence against no difference", f"e-value {significant(one.e_value)}"
+    if one.probability_slower is not None:
+        low, high = one.probability_slower_ci
+        between = "" if low is None or high is None else f" ({100 * low:.0f} to {100 * high:.0f} %)"
+        yield "Candidate slower in", f"{100 * one.probability_slower:.0f} % of blocks{between}"
+    if one.mean_ratio is not None:
+        interval = _ratio_interval(one.mean_ratio_ci)
+        yield "Total cost of many runs", f"{percent_change(one.mean_ratio)} ({interval})"
+    if one.carry_over is not None:
+        interval = _ratio_interval(one.carry_over.ratio_ci)
+        yield "Carry-over", f"{percent_change(one.carry_over.ratio)} ({interval})"
+    if one.blocks_to_go is not None:
+        yield "Blocks to go", f"about {one.blocks_to_go} more would probably decide it"
+    if one.minimum_misleads:
+        yield "Minimum", "the fastest single runs name another winner: do not rank by the minimum"
+    yield "Smallest effect that matters", f"{one.min_effect:g} %"
+    yield "Holds for", one.scope
+
+
+def _ratio_interval(interval: Interval) -> str:
+    low, high = interval
+    if low is None and high is None:
+        return "still unlimited"
+    lower = "unlimited" if low is None else percent_change(low)
+    return f"{lower} to {'unlimited' if high is None else percent_change(high)}"
+
+
+def _columns(metric: str) -> tuple[str, ...]:
+    name = "time" if metric == PRIMARY_METRIC else metric.replace("_", " ")
+    return (
+        f"Median {name}",
+        "95 % interval",
+        "Middle 90 %",
+        "Fastest",
+        "Peak memory",
+        "Drift",
+        "Trials",
+    )
+
+
+def _condition(condition: ConditionResult, index: int, metric: str) -> ConditionView:
+    summary = condition.metrics.get(metric)
+    memory = condition.metrics.get("max_rss_bytes")
+    trials = str(condition.trials)
+    if condition.failures:
+        trials += f", {condition.failures} failed"
+    return ConditionView(
+        name=condition.name,
+        command=shlex.join(condition.command),
+        color=color_of(index),
+        cells=(
+            *(_summary_cells(summary, metric) if summary else ("–",) * 4),
+            UNKNOWN if memory is None else byte_count(memory.median),
+            "–" if summary is None else _drift(summary),
+            trials,
+        ),
+    )
+
+
+def _summary_cells(summary: MetricSummary, metric: str) -> tuple[str, ...]:
+    low, high = summary.median_ci
+    return (
+        metric_value(summary.median, metric),
+        "too few trials"
+        if low is None or high is None
+        else f"{metric_value(low, metric)} to {metric_value(high, metric)}",
+        f"{metric_value(summary.p05, metric)} to {metric_value(summary.p95, metric)}",
+        metric_value(summary.min, metric),
+    )
+
+
+def metric_value(value: float, metric: str) -> str:
+    """A value with its unit, which is the end of the metric's name."""
+    if metric.endswith("_s"):
+        return duration(value)
+    return byte_count(value) if metric.endswith("_bytes") else significant(value, 4)
+
+
+def _drift(summary: MetricSummary) -> str:
+    if summary.drift is None or summary.drift.ratio is None:
+        return "–"
+    return percent_change(summary.drift.ratio)
+
+
+def _other(one: Comparison) -> tuple[str, ...]:
+    return (
+        one.metric.replace("_", " "),
+        one.candidate,
+        one.verdict,
+        "not known yet" if one.ratio is None else percent_change(one.ratio),
+        _ratio_interval(one.ratio_ci),
+    )
+
+
+def _how_it_ran(document: ResultDocument) -> tuple[tuple[str, str], ...]:
+    run = document.run
+    return (
+        ("Run", run.id),
+        ("Study", run.study),
+        ("Started", run.started),
+        ("Ended", run.ended or "it did not end"),
+        ("Blocks", str(run.blocks)),
+        ("Stopped by", run.stopped_because or "it did not end"),
+        ("Seed", str(run.seed)),
+    )

@@ -1,0 +1,144 @@
+"""The shift function: how much slower the fast runs, the middling and the slow ones are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.model.errors import UnusableInput
+
+DECILES = tuple(decile / 10 for decile in range(1, 10))
+RESAMPLES = 2000
+LEAST_BLOCKS = 10
+"""Below it the outer deciles are the extremes, and a resampled band says nothing of them."""
+
+_CHUNK = 2_000_000
+"""Numbers held at once while resampling."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShiftFunction:
+    """The ratio of two distributions, quantile by quantile.
+
+    All arrays have shape ``(quantiles,)``. A ratio is NaN where both quantiles are timeouts,
+    ``inf`` or 0 where one is; bounds go to 0 or ``inf`` there.
+    """
+
+    quantiles: NDArray[np.float64]
+    ratio: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    level: float
+    """1 minus the coverage of each interval, taken for itself."""
+    blocks: int
+
+
+def shift_function(
+    baseline: NDArray[np.float64],
+    candidate: NDArray[np.float64],
+    *,
+    seed: int,
+    quantiles: Sequence[float] = DECILES,
+    resamples: int = RESAMPLES,
+    level: float = 0.05,
+) -> ShiftFunction:
+    """Quantiles of the candidate over those of the baseline, with percentile bootstrap bands.
+
+    The shift function is Doksum's (1974), its decile form Wilcox's (Introduction to Robust
+    Estimation, §5.1.4), here as a ratio. Whole blocks are resampled, so that what the two
+    trials of a block share stays shared (Davison and Hinkley 1997, §3.8). Quantiles are of
+    type 8 of Hyndman and Fan (1996).
+
+    Parameters
+    ----------
+    baseline, candidate
+        Shape ``(blocks,)``: costs of the two conditions in the same blocks, in one unit;
+        ``inf`` for a trial that timed out.
+    seed
+        Of the resampling: the same seed gives the same bands.
+
+    Raises
+    ------
+    UnusableInput
+        The shapes differ, there are fewer than ``LEAST_BLOCKS`` blocks, or a cost is negative
+        or NaN.
+    """
+    _check(baseline, candidate)
+    wanted = np.asarray(quantiles, dtype=np.float64)
+    generator = np.random.default_rng(seed)
+    blocks = len(baseline)
+    resampled = np.empty((resamples, len(wanted)))
+    step = max(1, _CHUNK // blocks)
+    for begin in range(0, resamples, step):
+        end = min(resamples, begin + step)
+        chosen = generator.integers(0, blocks, size=(end - begin, blocks))
+        resampled[begin:end] = _ratios(baseline[chosen], candidate[chosen], wanted)
+    low, high = _percentile_band(resampled, level)
+    return ShiftFunction(
+        quantiles=wanted,
+        ratio=_ratios(baseline[None, :], candidate[None, :], wanted)[0],
+        low=low,
+        high=high,
+        level=level,
+        blocks=blocks,
+    )
+
+
+def _check(baseline: NDArray[np.float64], candidate: NDArray[np.float64]) -> None:
+    if baseline.shape != candidate.shape or baseline.ndim != 1:
+        raise UnusableInput(
+            f"a shift function needs pairs, but there are {baseline.shape} baseline costs and "
+            f"{candidate.shape} candidate costs",
+            mend="give the costs of both conditions in the same blocks",
+        )
+    if len(baseline) < LEAST_BLOCKS:
+        raise UnusableInput(
+            f"a shift function needs {LEAST_BLOCKS} blocks, but there are {len(baseline)}",
+            mend=f"measure more: --min-blocks {LEAST_BLOCKS}",
+        )
+    for name, costs in (("baseline", baseline), ("candidate", candidate)):
+        if np.isnan(costs).any() or (costs < 0).any():
+            raise UnusableInput(
+                f"a {name} cost is negative or not a number",
+                mend="leave out the blocks whose cost is not known",
+            )
+
+
+def _ratios(
+    baseline: NDArray[np.float64], candidate: NDArray[np.float64], quantiles: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Shape ``(samples, quantiles)`` for samples of shape ``(samples, blocks)``."""
+    below, above = _quantiles(baseline, quantiles), _quantiles(candidate, quantiles)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios: NDArray[np.float64] = np.where(above == below, 1.0, above / below)
+    ratios[np.isinf(below) & np.isinf(above)] = np.nan
+    return ratios
+
+
+def _quantiles(samples: NDArray[np.float64], quantiles: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Type 8 quantiles along the last axis; numpy's own turn infinite costs into NaN."""
+    ordered = np.sort(samples, axis=-1)
+    count = ordered.shape[-1]
+    place = np.clip((count + 1 / 3) * quantiles + 1 / 3 - 1, 0.0, count - 1.0)
+    under = np.floor(place).astype(np.int64)
+    over = np.minimum(under + 1, count - 1)
+    weight = place - under
+    lower, upper = ordered[..., under], ordered[..., over]
+    with np.errstate(invalid="ignore"):
+        between = lower + weight * (upper - lower)
+    found: NDArray[np.float64] = np.where((weight == 0.0) | (lower == upper), lower, between)
+    return found
+
+
+def _percentile_band(
+    resampled: NDArray[np.float64], level: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    # A resample in which both quantiles timed out excludes nothing: it widens both ends.
+    count = len(resampled)
+    down = np.sort(np.where(np.isnan(resampled), 0.0, resampled), axis=0)
+    up = np.sort(np.where(np.isnan(resampled), np.inf, resampled), axis=0)
+    cut = int(np.floor(count * level / 2.0))
+    return down[cut], up[count - 1 - cut]

@@ -1,0 +1,55 @@
+"""The command that a page shows makes the very same plan again."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from equipoise.cli import compare
+from equipoise.cli.again import again_of
+from equipoise.model.plan import Plan
+
+
+def plan_from(line: list[str]) -> Plan:
+    """The plan of a command line."""
+    return compare.plan_of(compare.command.make_context("compare", line).params)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        [],
+        ["-n", "one", "-n", "two"],
+        ["--prepare", "sync; echo 'a b'", "--setup", "x", "--setup", "y", "--cleanup", "true"],
+        ["--env", "2:LD_PRELOAD=lib a.so", "--env", "1:X=1=2"],
+        ["--blocks", "77", "--min-blocks", "12", "--budget", "0.5", "--precision", "1.25"],
+        ["--alpha", "0.01", "--min-effect", "0", "--timeout", "3", "--warmup", "0"],
+        ["--washout", "--ignore-failure", "--output", "count"],
+        ["--shell", "default", "--output", "inherit"],
+        ["--output", "out.txt", "--input", "in.txt"],
+        ["-L", "size", "1,2"],
+    ],
+    ids=lambda options: " ".join(options) or "nothing",
+)
+def test_a_plan_comes_back_from_its_command(
+    options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in.txt").write_text("")
+    commands = ["sleep {size}", "sleep 9"] if "-L" in options else ["sleep 1", "sleep '2 3'"]
+    plan = plan_from([*options, "--seed", "5", *commands])
+    changed, folder, joined, *words = shlex.split(again_of(plan))
+    assert (changed, folder, joined) == ("cd", str(tmp_path), "&&")
+    assert words[:2] == ["equipoise", "compare"]
+    # Levels are read off parameters, which a command line that is spelled out has no more.
+    conditions = tuple(replace(one, levels={}) for one in plan.conditions)
+    assert plan_from(words[2:]) == replace(plan, conditions=conditions)
+
+
+def test_it_begins_in_the_folder_of_the_campaign(tmp_path: Path) -> None:
+    plan = plan_from(["true", "false"])
+    moved = replace(plan, measure=replace(plan.measure, working_folder="/a folder/it's"))
+    assert again_of(moved).startswith("cd '/a folder/it'\"'\"'s' && equipoise compare ")

@@ -1,0 +1,191 @@
+"""The page in a real browser, opened from disk: it draws, asks for nothing and obeys no label."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from equipoise.figures.distributions import distributions
+from equipoise.figures.save import save
+from equipoise.model.result import ResultDocument
+from equipoise.report.html import Reported, page
+from tests.documents import HOSTILE, document_of, points_of, sized_document
+from tests.report.chromium import Browser, chromium
+
+DRAWN = "document.documentElement?.dataset.drawn"
+MARKS = """[...document.querySelectorAll('.chart')].map(chart => {
+  const picture = chart.querySelector('svg, canvas');
+  if (!picture) return 0;
+  if (picture.tagName === 'CANVAS') {
+    const pixels = picture.getContext('2d').getImageData(0, 0, picture.width, picture.height);
+    return new Set(new Uint32Array(pixels.data.buffer)).size;
+  }
+  return picture.querySelectorAll('[class*=mark-] path, [class*=mark-] line').length;
+})"""
+
+pytestmark = pytest.mark.live("chromium")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One browser for all of them."""
+    with chromium() as one:
+        yield one
+
+
+def shown(
+    browser: Browser, path: Path, *documents: ResultDocument, width: int = 1280, height: int = 800
+) -> None:
+    """Write the page of these documents and open it from disk."""
+    reported = [
+        Reported(one, {c.candidate: points_of(c.ratio or 1.0) for c in one.comparisons})
+        for one in documents
+    ]
+    path.write_text(page(reported), encoding="utf-8")
+    browser.events.clear()
+    browser.open(path, width, height, ready=DRAWN)
+
+
+def assert_quiet(browser: Browser, path: Path) -> None:
+    """No console message, no dialog and no request but for the file itself."""
+    assert browser.complaints() == []
+    assert browser.dialogs() == []
+    assert browser.requests() == [path.as_uri()]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        document_of(),
+        document_of("a", "b", "c", timeouts=frozenset({3, 4})),
+        document_of(blocks=1),
+        document_of(blocks=2499),
+        document_of(blocks=3000),
+        document_of(medians=(0.0001, 0.02)),
+        sized_document(),
+    ],
+    ids=["two", "timeouts", "one block", "every trial", "binned", "far apart", "sizes"],
+)
+def test_every_chart_is_drawn_without_a_complaint_or_a_request(
+    browser: Browser, tmp_path: Path, document: ResultDocument
+) -> None:
+    path = tmp_path / "report.html"
+    shown(browser, path, document)
+    marks = browser.evaluate(MARKS)
+    assert len(marks) >= 2
+    assert all(count >= 2 for count in marks), marks
+    assert_quiet(browser, path)
+
+
+def test_a_hostile_label_does_nothing(browser: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    shown(browser, path, document_of(HOSTILE, "b " + HOSTILE))
+    assert browser.evaluate("document.title").endswith("· Equipoise")
+    assert browser.evaluate("document.images.length") == 0
+    assert browser.evaluate("document.scripts.length") == 3
+    assert HOSTILE[:30] in browser.evaluate(
+        "[...document.querySelectorAll('.chart text')].map(one => one.textContent).join()"
+    )
+    assert_quiet(browser, path)
+
+
+def test_a_hostile_label_does_nothing_in_a_tooltip(browser: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    shown(browser, path, document_of(HOSTILE, "b " + HOSTILE))
+    place = browser.evaluate(
+        """(() => {
+          const chart = document.querySelector('.chart[id*=time_course]');
+          chart.scrollIntoView();
+          const marks = [...chart.querySelectorAll('.mark-symbol path')];
+          const box = marks[Math.floor(marks.length / 2)].getBoundingClientRect();
+          return [box.x + box.width / 2, box.y + box.height / 2];
+        })()"""
+    )
+    browser.call("Input.dispatchMouseEvent", type="mouseMoved", x=place[0], y=place[1])
+    browser.wait_until("document.querySelector('#vg-tooltip-element.visible')")
+    tooltip = "document.querySelector('#vg-tooltip-element')"
+    assert "<script>" in browser.evaluate(f"{tooltip}.textContent")
+    assert browser.evaluate(f"{tooltip}.querySelectorAll('script, img').length") == 0
+    assert_quiet(browser, path)
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
+@pytest.mark.parametrize("names", [("a", "b"), ("a", "b", "c", "d", "e")])
+def test_the_answer_is_on_the_first_screen_and_nothing_is_wider_than_it(
+    browser: Browser, tmp_path: Path, width: int, height: int, names: tuple[str, ...]
+) -> None:
+    shown(browser, tmp_path / "report.html", document_of(*names), width=width, height=height)
+    for part in ("h1", ".interval"):
+        box = browser.evaluate(
+            f"(b => [b.left, b.top, b.right, b.bottom])"
+            f"(document.querySelector('{part}').getBoundingClientRect())"
+        )
+        assert box[0] >= 0
+        assert box[1] >= 0
+        assert box[2] <= width
+        assert box[3] <= height
+    assert browser.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_the_charts_are_as_wide_as_the_page(browser: Browser, tmp_path: Path) -> None:
+    shown(browser, tmp_path / "report.html", document_of(), width=390, height=844)
+    widths = browser.evaluate(
+        "[...document.querySelectorAll('.chart')].map(one => "
+        "[one.clientWidth, one.querySelector('svg').getBoundingClientRect().width])"
+    )
+    for place, picture in widths:
+        assert picture == pytest.approx(place, abs=2)
+
+
+def test_the_toggle_and_the_system_change_the_theme(browser: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    shown(browser, path, document_of())
+    ground = "getComputedStyle(document.body).backgroundColor"
+    chart = "document.querySelector('.chart svg').style.backgroundColor"
+    light = browser.evaluate(f"[{ground}, {chart}]")
+    browser.evaluate("document.getElementById('theme').click()")
+    browser.wait_until(f"{DRAWN} === 'dark'")
+    dark = browser.evaluate(f"[{ground}, {chart}]")
+    assert light == ["rgb(255, 255, 255)", "rgb(255, 255, 255)"]
+    assert dark == ["rgb(20, 24, 29)", "rgb(20, 24, 29)"]
+    browser.evaluate("document.getElementById('theme').click()")
+    browser.wait_until(f"{DRAWN} === 'light'")
+    assert browser.evaluate(f"[{ground}, {chart}]") == light
+    browser.prefer("dark")
+    browser.open(path, ready=f"{DRAWN} === 'dark'")
+    browser.prefer("light")
+    browser.wait_until(f"{DRAWN} === 'light'")
+    assert browser.complaints() == []
+
+
+def test_a_script_that_is_not_ours_does_not_run(browser: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    reported = Reported(document_of())
+    planted = "<script>document.title = 'ran'</script><img src='x.png' onerror='alert(1)'></main>"
+    path.write_text(page([reported]).replace("</main>", planted), encoding="utf-8")
+    browser.events.clear()
+    browser.open(path, ready=DRAWN)
+    assert browser.evaluate("document.title") != "ran"
+    assert browser.dialogs() == []
+    # The browser says that it held them back: the listening itself works.
+    assert len(browser.complaints()) >= 2
+
+
+def test_a_saved_chart_opens_as_a_page(browser: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "figure.html"
+    save(distributions(document_of(HOSTILE, "b")), path)
+    browser.events.clear()
+    browser.open(path, ready="document.querySelector('#chart svg')")
+    assert_quiet(browser, path)
+
+
+def test_the_browser_leaves_no_process_and_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "empty.html").write_text("<!doctype html><title>empty</title>")
+    with chromium() as own:
+        own.open(tmp_path / "empty.html", ready="document.title === 'empty'")
+        home, group = own.home, own.group
+        assert home.is_dir()
+    assert not home.exists()
+    assert not Path(f"/proc/{group}").exists()

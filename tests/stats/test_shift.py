@@ -1,0 +1,110 @@
+"""The shift function finds what was put in, and its bands cover what they claim."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from equipoise.model.errors import UnusableInput
+from equipoise.stats.shift import DECILES, shift_function
+
+
+def test_a_constant_ratio_is_the_same_at_every_decile() -> None:
+    baseline = np.random.default_rng(1).lognormal(0.0, 0.3, 80)
+    found = shift_function(baseline, 1.1 * baseline, seed=3)
+    np.testing.assert_allclose(found.ratio, 1.1)
+    np.testing.assert_allclose(found.low, 1.1)
+    np.testing.assert_allclose(found.high, 1.1)
+    assert found.blocks == 80
+
+
+def test_a_tail_that_grows_shows_at_the_slow_runs_only() -> None:
+    baseline = np.arange(1.0, 1001.0)
+    candidate = np.where(baseline > 700, 2 * baseline, baseline)
+    found = shift_function(baseline, candidate, seed=3)
+    np.testing.assert_allclose(found.ratio[:6], 1.0)
+    np.testing.assert_allclose(found.ratio[7:], 2.0)
+
+
+def test_quantiles_are_those_of_numpy_type_8() -> None:
+    generator = np.random.default_rng(5)
+    baseline, candidate = generator.lognormal(size=(2, 37))
+    found = shift_function(baseline, candidate, seed=3)
+    expected = np.quantile(candidate, DECILES, method="median_unbiased") / np.quantile(
+        baseline, DECILES, method="median_unbiased"
+    )
+    np.testing.assert_allclose(found.ratio, expected)
+
+
+def test_each_interval_covers_the_truth_about_as_often_as_it_claims() -> None:
+    # 300 campaigns of 60 blocks with a true ratio of 1.05; Monte Carlo error is 1.3 points.
+    generator = np.random.default_rng(11)
+    covered = np.zeros(len(DECILES))
+    for campaign in range(300):
+        shared = generator.normal(0.0, 0.02, 60)
+        baseline = np.exp(shared + generator.normal(0.0, 0.03, 60))
+        candidate = 1.05 * np.exp(shared + generator.normal(0.0, 0.03, 60))
+        found = shift_function(baseline, candidate, seed=campaign, resamples=400)
+        covered += (found.low <= 1.05) & (found.high >= 1.05)
+    shares = covered / 300
+    assert (shares >= 0.90).all(), shares
+    assert (shares <= 0.995).all(), shares
+
+
+def test_what_the_trials_of_a_block_share_narrows_the_band() -> None:
+    generator = np.random.default_rng(2)
+    shared = np.exp(generator.normal(0.0, 0.2, 200))
+    baseline = shared * np.exp(generator.normal(0.0, 0.01, 200))
+    candidate = shared * np.exp(generator.normal(0.0, 0.01, 200))
+    paired = shift_function(baseline, candidate, seed=3)
+    apart = shift_function(baseline, generator.permutation(candidate), seed=3)
+    middle = DECILES.index(0.5)
+    assert paired.high[middle] - paired.low[middle] < 0.5 * (apart.high[middle] - apart.low[middle])
+
+
+def test_the_same_seed_gives_the_same_band_and_another_gives_another() -> None:
+    baseline, candidate = np.random.default_rng(4).lognormal(size=(2, 30))
+    first = shift_function(baseline, candidate, seed=1)
+    again = shift_function(baseline, candidate, seed=1)
+    other = shift_function(baseline, candidate, seed=2)
+    np.testing.assert_array_equal(first.low, again.low)
+    np.testing.assert_array_equal(first.high, again.high)
+    assert (first.low != other.low).any()
+
+
+def test_timeouts_make_the_slow_runs_infinitely_slower_and_leave_the_fast_ones() -> None:
+    baseline = np.linspace(1.0, 2.0, 100)
+    candidate = np.where(np.arange(100) < 60, baseline, math.inf)
+    found = shift_function(baseline, candidate, seed=3)
+    assert found.ratio[0] == 1.0
+    assert found.ratio[-1] == math.inf
+    assert found.high[-1] == math.inf
+    assert not np.isnan(found.low).any()
+
+
+def test_where_both_time_out_there_is_no_ratio_and_nothing_is_excluded() -> None:
+    costs = np.where(np.arange(100) < 50, np.linspace(1.0, 2.0, 100), math.inf)
+    found = shift_function(costs, costs, seed=3)
+    assert math.isnan(found.ratio[-1]) or found.ratio[-1] == 1.0
+    assert found.low[-1] <= 1.0 <= found.high[-1]
+
+
+@pytest.mark.parametrize(
+    ("baseline", "candidate", "words"),
+    [
+        (np.ones(9), np.ones(9), "needs 10 blocks, but there are 9"),
+        (np.ones(12), np.ones(11), "needs pairs"),
+        (np.full(12, math.nan), np.ones(12), "baseline cost is negative or not a number"),
+        (np.ones(12), -np.ones(12), "candidate cost is negative or not a number"),
+    ],
+)
+def test_what_it_cannot_use_is_refused_with_a_mend(
+    baseline: np.ndarray[tuple[int], np.dtype[np.float64]],
+    candidate: np.ndarray[tuple[int], np.dtype[np.float64]],
+    words: str,
+) -> None:
+    with pytest.raises(UnusableInput, match=words) as refusal:
+        shift_function(baseline, candidate, seed=1)
+    assert refusal.value.mend
