@@ -162,11 +162,12 @@ def print_null(title: str, tally: Tally) -> None:
     campaigns = len(tally.equipoise)
     different = sum(verdict in ("faster", "slower", "mixed") for verdict in tally.equipoise)
     print(f"{title}: called different, of {campaigns} campaigns")
-    print(f"  Equipoise, 40 blocks, looked at after every block  {different}")
-    print(f"  hyperfine, {HYPERFINE_RUNS} runs each, Welch p < 0.05          {sum(tally.welch)}")
-    print(
-        f"  hyperfine, {HYPERFINE_RUNS} runs each, Mann-Whitney p < 0.05   {sum(tally.mann_whitney)}"
-    )
+    for rule, count in (
+        ("Equipoise, 40 blocks, looked at after every block", different),
+        (f"hyperfine, {HYPERFINE_RUNS} runs each, Welch p < 0.05", sum(tally.welch)),
+        (f"hyperfine, {HYPERFINE_RUNS} runs each, Mann-Whitney p < 0.05", sum(tally.mann_whitney)),
+    ):
+        print(f"  {rule:<52}{count:>4}")
     print(f"  {spread_words(tally)}\n")
 
 

@@ -22,8 +22,8 @@ class BettingSequence:
     Raises
     ------
     ValueError
-        If the lengths differ, an order is neither 1 nor -1, a tolerance is negative or NaN, a
-        level does not lie between 0 and 1 or a margin is not a number from 0 up.
+        If the lengths differ, an order is neither 1 nor -1, a tolerance is negative or not finite,
+        a level does not lie between 0 and 1, or a margin is not a finite number from 0 up.
     BufferError
         If an array is of another type.
     """
@@ -36,6 +36,14 @@ class BettingSequence:
     ) -> BettingSequence: ...
     def push(self, difference: float, order: int, tolerance: float) -> None:
         """Adds the next block."""
+
+    def push_pooled(
+        self,
+        differences: tuple[float, float],
+        orders: tuple[int, int],
+        tolerances: tuple[float, float],
+    ) -> None:
+        """Adds the next block of a baseline that ran twice: against it, and against its twin."""
 
     def __len__(self) -> int: ...
     def running_interval(self, level: float) -> tuple[float, float]:

@@ -218,7 +218,8 @@ def test_a_trial_finds_itself_as_if_started_by_hand(
     )
     own = Path("/proc/self/status").read_text()
     assert f"Cpus_allowed:\t{status['Cpus_allowed']}" in own
-    assert int(status["SigIgn"], 16) == 0
+    # Signals 32 and 33 are the C library's own: it hides them, so an inherited one stays.
+    assert int(status["SigIgn"], 16) & ~(0b11 << 31) == 0
     assert int(status["SigBlk"], 16) == 0
     launcher.run(Request((program("ls"), "/proc/self/fd"), {}, str(tmp_path), output=out))
     assert (tmp_path / "out").read_text().split() == ["0", "1", "2", "3"]

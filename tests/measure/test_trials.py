@@ -11,6 +11,7 @@ import pytest
 
 from equipoise.measure.launcher import OnWait, Report, Request
 from equipoise.measure.own_metrics import VARIABLE
+from equipoise.measure.surroundings import CovariateReader, Host
 from equipoise.measure.trials import PADDING_VARIABLE, TrialRunner, failure_of
 from equipoise.model.plan import Condition, Hooks, Measure, Output, Plan
 from equipoise.model.trial import Draw, Sample
@@ -61,7 +62,9 @@ class ScriptedStarter:
 
 def runner(starter: ScriptedStarter, plan: Plan, folder: Path) -> TrialRunner:
     environment = {"HOME": "/home/me", "PATH": "/bin", VARIABLE: "stale", PADDING_VARIABLE: "x"}
-    return TrialRunner(plan, starter, folder, environment, now=lambda: 123.0)
+    # A host without a single file: every covariate is unknown.
+    beside = CovariateReader(Host(folder / "nowhere"))
+    return TrialRunner(plan, starter, folder, environment, beside, now=lambda: 123.0)
 
 
 DRAW = Draw("measured", 4, (1, 0), 7)

@@ -47,6 +47,19 @@ impl BettingSequence {
         push(&mut self.inner, difference, order, tolerance)
     }
 
+    fn push_pooled(
+        &mut self,
+        differences: (f64, f64),
+        orders: (i8, i8),
+        tolerances: (f64, f64),
+    ) -> PyResult<()> {
+        let first = block(differences.0, orders.0, tolerances.0)?;
+        let twin = block(differences.1, orders.1, tolerances.1)?;
+        self.inner
+            .push_pooled(first, twin)
+            .map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+
     fn __len__(&self) -> usize {
         self.inner.len()
     }
@@ -127,6 +140,12 @@ fn push(
     order: i8,
     tolerance: f64,
 ) -> PyResult<()> {
+    sequence
+        .push(block(difference, order, tolerance)?)
+        .map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+fn block(difference: f64, order: i8, tolerance: f64) -> PyResult<verdict::Block> {
     let order = match order {
         1 => verdict::Order::BaselineFirst,
         -1 => verdict::Order::CandidateFirst,
@@ -136,14 +155,11 @@ fn push(
             )));
         }
     };
-    let block = verdict::Block {
+    Ok(verdict::Block {
         difference,
         order,
         tolerance,
-    };
-    sequence
-        .push(block)
-        .map_err(|error| PyValueError::new_err(error.to_string()))
+    })
 }
 
 fn checked_level(level: f64) -> PyResult<f64> {

@@ -1,9 +1,9 @@
 //! The typical difference: between median and mean (Huber 1964).
 
+use crate::block::Block;
 use crate::order_statistics::{median, scale};
 use crate::past::Learnt;
 use crate::search::last_that_holds;
-use crate::sequence::Block;
 
 /// Differences beyond so many scales from the centre count as if they lay there.
 const HUBER: f64 = 1.5;
@@ -76,7 +76,7 @@ fn huber(values: &[f64], middle: f64, scale: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sequence::Order;
+    use crate::block::Order;
 
     fn typical(differences: &[f64], tolerance: f64) -> Option<f64> {
         let blocks: Vec<Block> = differences

@@ -1,8 +1,10 @@
 //! How many more blocks an undecided campaign would probably take.
 
+use crate::bet::{Bet, Round};
+use crate::block::{Block, Order};
 use crate::past::Past;
 use crate::random::SplitMix64;
-use crate::sequence::{Bet, BettingSequence, Block, Order};
+use crate::sequence::BettingSequence;
 use crate::wealth::Wealth;
 
 /// Whether an exclusion holds for ever or only while the wealth lasts.
@@ -43,8 +45,8 @@ impl Forecast {
     pub fn blocks_to_go(&self, campaign: &BettingSequence) -> Option<usize> {
         let centre = campaign.centre()?;
         let mut start = Watch::new(self, centre.typical.abs() >= self.margin);
-        for bet in campaign.bets() {
-            start.see(bet);
+        for round in campaign.rounds() {
+            start.see(round);
         }
         let mut random = SplitMix64::new(self.seed);
         let needed = self.continuations / 2 + 1;
@@ -83,7 +85,7 @@ impl Forecast {
                 order,
                 tolerance: drawn.tolerance,
             };
-            watch.see(&Bet::new(&block, past.learnt()));
+            watch.see(&Round::single(Bet::new(&block, past.learnt())));
             past.add(&block);
             if watch.decided() {
                 return Some(further);
@@ -121,9 +123,9 @@ impl Watch {
         }
     }
 
-    fn see(&mut self, bet: &Bet) {
+    fn see(&mut self, round: &Round) {
         for excluded in &mut self.excluded {
-            excluded.see(bet);
+            excluded.see(round);
         }
     }
 
@@ -146,8 +148,8 @@ struct Excluded {
 }
 
 impl Excluded {
-    fn see(&mut self, bet: &Bet) {
-        self.wealth.bet(self.sign * bet.payoff(self.theta));
+    fn see(&mut self, round: &Round) {
+        self.wealth.bet(self.sign * round.payoff(self.theta));
         let crossed = self.wealth.total() >= self.threshold;
         self.now = crossed || (self.now && self.memory == Memory::Running);
     }

@@ -8,17 +8,20 @@
 //!
 //! Formulae, guarantees and sources: `docs/statistics.md`.
 
+mod bet;
+pub mod block;
 pub mod centre;
 pub mod forecast;
 mod order_statistics;
 mod past;
 pub mod probability;
 mod random;
-pub mod search;
+mod search;
 pub mod sequence;
 mod wealth;
 
+pub use block::{Block, InvalidBlock, Order};
 pub use centre::Centre;
 pub use forecast::{Forecast, Memory};
 pub use probability::SlowerCount;
-pub use sequence::{BettingSequence, Block, InvalidBlock, Order};
+pub use sequence::BettingSequence;

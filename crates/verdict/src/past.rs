@@ -1,7 +1,7 @@
 //! What a bettor may know: the scale and the slot effect, learnt from past blocks only.
 
+use crate::block::Block;
 use crate::order_statistics::{median, scale};
-use crate::sequence::Block;
 
 /// Up to so many blocks everything is learnt anew at every block; afterwards only when the
 /// number of blocks has grown by 1/64, which keeps long campaigns linear. When that happens
@@ -119,7 +119,7 @@ impl Past {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sequence::Order;
+    use crate::block::Order;
 
     fn past(differences: &[f64], orders: &[Order]) -> Past {
         let mut past = Past::default();

@@ -4,8 +4,8 @@
 //! chance of "slower" in a block that is no tie is p given the past (Robbins 1970; Howard et al.
 //! 2021, the two-sided beta-binomial mixture).
 
+use crate::block::Block;
 use crate::search::last_that_holds;
-use crate::sequence::Block;
 
 const PRIOR: f64 = 0.5;
 
@@ -109,7 +109,7 @@ fn times_ln(count: f64, p: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sequence::Order;
+    use crate::block::Order;
 
     fn count(differences: &[f64], level: f64) -> SlowerCount {
         let blocks: Vec<Block> = differences

@@ -1,109 +1,11 @@
 //! The bets on the order coin, and what they exclude.
 
-use std::fmt;
-
+use crate::bet::{Bet, Round};
+use crate::block::{Block, InvalidBlock};
 use crate::centre::Centre;
-use crate::past::{Learnt, Past};
+use crate::past::Past;
 use crate::search::last_that_holds;
 use crate::wealth::{Wealth, ln_mean_exp};
-
-/// A payoff reaches ±1 at so many scales.
-const CLIP: f64 = 1.25;
-
-/// Which of the two conditions ran first in its block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// s = +1: the candidate stood in the second place.
-    BaselineFirst,
-    /// s = −1: the baseline stood in the second place.
-    CandidateFirst,
-}
-
-impl Order {
-    /// s of verdict.md §1: s·(d − θ) is the log cost at the second position minus the first,
-    /// after e^θ has been removed from the candidate.
-    #[must_use]
-    pub fn sign(self) -> f64 {
-        match self {
-            Self::BaselineFirst => 1.0,
-            Self::CandidateFirst => -1.0,
-        }
-    }
-}
-
-/// One block of one pair of conditions.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Block {
-    /// d = ln(cost of the candidate) − ln(cost of the baseline); infinite if one of the two timed
-    /// out, NaN if both did: a tie.
-    pub difference: f64,
-    /// Which ran first.
-    pub order: Order,
-    /// Differences below this cannot be told from none: 1.5 clock quanta, in log units.
-    pub tolerance: f64,
-}
-
-/// A tie tolerance that is negative or no number.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct InvalidBlock {
-    /// The tolerance that was given.
-    pub tolerance: f64,
-}
-
-impl fmt::Display for InvalidBlock {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            "a tie tolerance is a number from 0 up, not {}",
-            self.tolerance
-        )
-    }
-}
-
-impl std::error::Error for InvalidBlock {}
-
-/// One bet: what it pays is a function of θ that never rises.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Bet {
-    centre: f64,
-    /// Infinite for a bet on the sign alone.
-    inverse_width: f64,
-    tolerance: f64,
-}
-
-impl Bet {
-    pub(crate) fn new(block: &Block, learnt: Learnt) -> Self {
-        if block.difference.is_nan() {
-            return Self {
-                centre: 0.0,
-                inverse_width: f64::INFINITY,
-                tolerance: f64::INFINITY,
-            };
-        }
-        Self {
-            centre: block.difference - block.order.sign() * learnt.slot,
-            inverse_width: (CLIP * learnt.scale).recip(),
-            tolerance: block.tolerance,
-        }
-    }
-
-    /// ψ(θ), from −1 to 1.
-    pub(crate) fn payoff(&self, theta: f64) -> f64 {
-        let distance = self.centre - theta;
-        if distance.abs() < self.tolerance || distance == 0.0 {
-            0.0
-        } else {
-            (distance * self.inverse_width).clamp(-1.0, 1.0)
-        }
-    }
-
-    /// The θ between which the payoff changes, if it ever does.
-    fn span(&self) -> Option<(f64, f64)> {
-        let reach = self.inverse_width.recip() + self.tolerance;
-        (self.centre.is_finite() && reach.is_finite())
-            .then_some((self.centre - reach, self.centre + reach))
-    }
-}
 
 /// The side that a bettor takes.
 #[derive(Clone, Copy, Debug)]
@@ -130,8 +32,9 @@ impl Side {
 /// with a chance of at most `level`.
 #[derive(Clone, Debug, Default)]
 pub struct BettingSequence {
-    bets: Vec<Bet>,
+    rounds: Vec<Round>,
     blocks: Vec<Block>,
+    twins: Vec<Block>,
     past: Past,
 }
 
@@ -139,16 +42,34 @@ impl BettingSequence {
     /// Adds the next block.
     ///
     /// # Errors
-    /// If its tolerance is negative or NaN.
+    /// If its tolerance is negative, infinite or NaN.
     pub fn push(&mut self, block: Block) -> Result<(), InvalidBlock> {
-        if block.tolerance.is_nan() || block.tolerance < 0.0 {
-            return Err(InvalidBlock {
-                tolerance: block.tolerance,
-            });
-        }
-        self.bets.push(Bet::new(&block, self.past.learnt()));
+        checked(&block)?;
+        self.rounds
+            .push(Round::single(Bet::new(&block, self.past.learnt())));
         self.past.add(&block);
         self.blocks.push(block);
+        Ok(())
+    }
+
+    /// Adds the next block of a campaign whose baseline ran twice in each block: the candidate
+    /// against the baseline, and against its twin. Both are bet on with half of the stake, and
+    /// with what was known before either.
+    ///
+    /// # Errors
+    /// If a tolerance is negative, infinite or NaN.
+    pub fn push_pooled(&mut self, block: Block, twin: Block) -> Result<(), InvalidBlock> {
+        checked(&block)?;
+        checked(&twin)?;
+        let learnt = self.past.learnt();
+        self.rounds.push(Round::pooled(
+            Bet::new(&block, learnt),
+            Bet::new(&twin, learnt),
+        ));
+        self.past.add(&block);
+        self.past.add(&twin);
+        self.blocks.push(block);
+        self.twins.push(twin);
         Ok(())
     }
 
@@ -164,14 +85,14 @@ impl BettingSequence {
         self.blocks.is_empty()
     }
 
-    /// The blocks so far.
+    /// The blocks so far, each as the candidate stood to the baseline itself.
     #[must_use]
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
     }
 
-    pub(crate) fn bets(&self) -> &[Bet] {
-        &self.bets
+    pub(crate) fn rounds(&self) -> &[Round] {
+        &self.rounds
     }
 
     pub(crate) fn past(&self) -> &Past {
@@ -219,15 +140,16 @@ impl BettingSequence {
     /// The typical difference and the slot effect, from all blocks.
     #[must_use]
     pub fn centre(&self) -> Option<Centre> {
-        Centre::of(&self.blocks, self.past.in_hindsight())
+        let differences = [self.blocks.as_slice(), &self.twins].concat();
+        Centre::of(&differences, self.past.in_hindsight())
     }
 
     fn first_exclusion(&self, side: Side, theta: f64, level: f64) -> Option<usize> {
         let threshold = 2.0 / level;
         let sign = side.sign();
         let mut wealth = Wealth::default();
-        for (index, bet) in self.bets.iter().enumerate() {
-            wealth.bet(sign * bet.payoff(theta));
+        for (index, round) in self.rounds.iter().enumerate() {
+            wealth.bet(sign * round.payoff(theta));
             if wealth.total() >= threshold {
                 return Some(index + 1);
             }
@@ -238,8 +160,8 @@ impl BettingSequence {
     fn ln_wealth(&self, side: Side, theta: f64) -> f64 {
         let sign = side.sign();
         let mut wealth = Wealth::default();
-        for bet in &self.bets {
-            wealth.bet(sign * bet.payoff(theta));
+        for round in &self.rounds {
+            wealth.bet(sign * round.payoff(theta));
         }
         wealth.ln()
     }
@@ -266,17 +188,27 @@ impl BettingSequence {
 
     /// Two θ beyond which no payoff changes any more.
     fn span(&self) -> (f64, f64) {
-        let spans = || self.bets.iter().filter_map(Bet::span);
+        let spans = || self.rounds.iter().filter_map(Round::span);
         let low = spans().map(|(low, _)| low).fold(0.0, f64::min);
         let high = spans().map(|(_, high)| high).fold(0.0, f64::max);
         (low - 1.0, high + 1.0)
     }
 }
 
+fn checked(block: &Block) -> Result<(), InvalidBlock> {
+    if block.tolerance.is_finite() && block.tolerance >= 0.0 {
+        Ok(())
+    } else {
+        Err(InvalidBlock {
+            tolerance: block.tolerance,
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Order::{BaselineFirst, CandidateFirst};
+    use crate::block::Order::{self, BaselineFirst, CandidateFirst};
 
     fn sequence(blocks: &[(f64, Order)], tolerance: f64) -> BettingSequence {
         let mut sequence = BettingSequence::default();
@@ -341,7 +273,7 @@ mod tests {
         let ties = sequence(&alternating(&[0.1; 100]), 0.11);
         assert!(ties.ln_e_value().abs() < 1e-12);
         assert_eq!(ties.blocks_to_exclude(0.0, 0.05), None);
-        assert_eq!(ties.blocks_to_exclude(-0.02, 0.05), Some(8));
+        assert_eq!(ties.blocks_to_exclude(-0.13, 0.05), Some(8));
     }
 
     #[test]
@@ -407,11 +339,49 @@ mod tests {
     }
 
     #[test]
+    fn a_twin_of_the_baseline_halves_both_stakes() {
+        let mut pooled = BettingSequence::default();
+        for _ in 0..8 {
+            let block = |difference| Block {
+                difference,
+                order: BaselineFirst,
+                tolerance: 0.0,
+            };
+            pooled
+                .push_pooled(block(0.1), block(-0.1))
+                .expect("the tolerances are from 0 up");
+        }
+        // One bet wins what the other loses.
+        assert!(pooled.ln_e_value().abs() < 1e-12);
+        assert_eq!(pooled.len(), 8);
+        assert_eq!(pooled.blocks().len(), 8);
+        let centre = pooled.centre().expect("there are differences");
+        assert!(centre.typical.abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_twin_that_agrees_with_the_baseline_changes_nothing() {
+        let differences: Vec<f64> = (0..60).map(|i| f64::from((i * 37) % 23) / 500.0).collect();
+        let single = sequence(&alternating(&differences), 0.0);
+        let mut pooled = BettingSequence::default();
+        for block in single.blocks() {
+            pooled
+                .push_pooled(*block, *block)
+                .expect("the tolerance is from 0 up");
+        }
+        assert!(pooled.ln_wealth(Side::Slower, 0.01) > 0.0);
+        assert_eq!(
+            pooled.centre().map(|c| c.typical),
+            single.centre().map(|c| c.typical)
+        );
+    }
+
+    #[test]
     fn an_invalid_tolerance_is_refused() {
         let block = Block {
             difference: 0.0,
             order: BaselineFirst,
-            tolerance: f64::NAN,
+            tolerance: f64::INFINITY,
         };
         assert!(BettingSequence::default().push(block).is_err());
     }

@@ -99,6 +99,7 @@ def compare(
     ignore_failure: bool = False,
     seed: int | None = None,
     ledger: Path | str | None = None,
+    allow_concurrent: bool = False,
     progress: Watcher | None = None,
 ) -> Result:
     """Compare commands; the first is the baseline.
@@ -116,6 +117,8 @@ def compare(
         In seconds.
     ledger
         Where the campaign is kept: ``$EQUIPOISE_LEDGER``, or ``.equipoise/ledger.db``.
+    allow_concurrent
+        Measure though another campaign runs on this host; otherwise wait for its end.
     progress
         Told after every block.
 
@@ -158,7 +161,10 @@ def compare(
         judgement=Judgement(alpha=alpha, min_effect=min_effect),
         seed=fresh_seed() if seed is None else seed,
     )
-    with open_for_writing(Path(ledger or default_path()), durable=False) as store:
+    with (
+        conduct.turn_to_measure(lambda _: None, allow_concurrent=allow_concurrent),
+        open_for_writing(Path(ledger or default_path()), durable=False) as store,
+    ):
         try:
             run_id = conduct.begin(plan, store, progress or Unwatched())
         except conduct.Interrupted as interruption:

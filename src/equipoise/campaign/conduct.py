@@ -8,7 +8,7 @@ import math
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,14 +20,24 @@ from equipoise.campaign.watch import Watcher
 from equipoise.ledger import FIRST_SITTING
 from equipoise.measure.launcher import Launcher
 from equipoise.measure.native import launcher_program
-from equipoise.measure.surroundings import snapshot
+from equipoise.measure.one_campaign import Holder, wait_for_turn
+from equipoise.measure.surroundings import CovariateReader, mapped_libraries, snapshot
 from equipoise.measure.trials import TrialRunner, own_environment
-from equipoise.model.errors import ConditionFailed, UnusableInput
+from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInput
 from equipoise.model.plan import Plan, Stopping
 from equipoise.model.record import RunRecord
 from equipoise.model.trial import Phase, Trial
 
-__all__ = ["Interrupted", "Keeper", "More", "Watcher", "begin", "go_on"]
+__all__ = [
+    "Holder",
+    "Interrupted",
+    "Keeper",
+    "More",
+    "Watcher",
+    "begin",
+    "go_on",
+    "turn_to_measure",
+]
 
 INTERRUPTED = "interrupted"
 FAILED = "a condition failed"
@@ -67,7 +77,41 @@ class More:
     precision: float | None = None
 
 
+def turn_to_measure(
+    on_wait: Callable[[Holder], None], *, allow_concurrent: bool
+) -> AbstractContextManager[object]:
+    """The right to measure on this host: one campaign at a time.
+
+    With ``allow_concurrent`` it is taken if it is free, so that a campaign that comes later
+    waits for this one, and done without otherwise.
+    """
+    if not allow_concurrent:
+        return wait_for_turn(on_wait)
+    try:
+        return wait_for_turn(on_wait, 0)
+    except EquipoiseError:
+        return nullcontext()
+
+
 RunnerFactory = Callable[[Plan, Callable[[], None]], AbstractContextManager[Runner]]
+
+
+def surroundings_of(plan: Plan) -> dict[str, Any]:
+    """What a sitting runs on, and what each condition maps when it starts."""
+    environment = own_environment()
+    return {
+        **snapshot(environment=environment),
+        "mapped": {
+            condition.name: dataclasses.asdict(
+                mapped_libraries(
+                    condition.command,
+                    {**environment, **condition.environment},
+                    plan.measure.working_folder,
+                )
+            )
+            for condition in plan.conditions
+        },
+    }
 
 
 @contextmanager
@@ -76,8 +120,11 @@ def native_runner(plan: Plan, on_wait: Callable[[], None]) -> Iterator[Runner]:
     with (
         tempfile.TemporaryDirectory(prefix="equipoise-") as scratch,
         Launcher(launcher_program()) as launcher,
+        CovariateReader() as beside,
     ):
-        runner = TrialRunner(plan, launcher, Path(scratch), own_environment(), on_wait=on_wait)
+        runner = TrialRunner(
+            plan, launcher, Path(scratch), own_environment(), beside, on_wait=on_wait
+        )
         try:
             yield runner
         finally:
@@ -102,7 +149,7 @@ def begin(
     Interrupted
         The user interrupted it.
     """
-    run_id = ledger.begin_run(plan, snapshot(), now())
+    run_id = ledger.begin_run(plan, surroundings_of(plan), now())
     state = _State(Look(plan, plan.stopping), plan.stopping)
     _sit(run_id, FIRST_SITTING, plan, state, ledger, watcher, runner_factory, clock, now)
     return run_id
@@ -147,7 +194,7 @@ def go_on(
             f"run {record.id} has its {state.blocks} blocks already",
             mend=f"ask for more: equipoise resume {record.id} --blocks {2 * state.blocks}",
         )
-    sitting_id = ledger.begin_sitting(record.id, snapshot(), now())
+    sitting_id = ledger.begin_sitting(record.id, surroundings_of(record.plan), now())
     _sit(record.id, sitting_id, record.plan, state, ledger, watcher, runner_factory, clock, now)
     return record.id
 

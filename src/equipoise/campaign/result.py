@@ -14,6 +14,7 @@ import numpy as np
 
 from equipoise.campaign.blocks import (
     QUANTA,
+    BlockCosts,
     block_costs,
     complete_blocks,
     cost_in,
@@ -111,10 +112,17 @@ def _comparisons(plan: Plan, blocks: Blocks) -> tuple[Comparison, ...]:
             pair,
             one,
             more,
-            carry_over(costs.orders, costs.costs, candidate=candidate, follows=costs.follows),
+            _carry_over(plan, costs, candidate),
         )
         for candidate, pair, one, more in zip(candidates, pairs, judged, to_go, strict=True)
     )
+
+
+def _carry_over(plan: Plan, costs: BlockCosts, candidate: int) -> CarryOver | None:
+    """What carries over; nothing can be said where each condition ran before itself."""
+    if plan.measure.washout:
+        return None
+    return carry_over(costs.orders, costs.costs, candidate=candidate, follows=costs.follows)
 
 
 def _comparison(

@@ -40,7 +40,7 @@ def verdict_words(
         case "mixed":
             return (
                 f"{candidate} and {baseline} differ both ways: a typical run takes "
-                f"{_change(ratio)}, but many runs together cost {_change(mean_ratio)}."
+                f"{_change(ratio)}, but many runs together take {_change(mean_ratio)}."
             )
         case "undecided":
             return (
@@ -72,7 +72,7 @@ def _less(ratio: float | None) -> str:
 
 
 def _percent(ratio: float) -> str:
-    change = abs(100.0 * (ratio - 1.0))
+    change = round(abs(100.0 * (ratio - 1.0)), 2)
     return f"{change:.2f} %" if change < 10 else f"{change:.1f} %"
 
 

@@ -13,7 +13,12 @@ from equipoise.campaign.result import document_of
 from equipoise.cli.progress import watcher_for
 from equipoise.interop import hyperfine
 from equipoise.ledger import open_for_writing
-from equipoise.model.errors import EXIT_CONDITION_FAILED, EXIT_DONE, EXIT_INTERRUPTED, UnusableInput
+from equipoise.model.errors import (
+    EXIT_CONDITION_FAILED,
+    EXIT_DONE,
+    EXIT_INTERRUPTED,
+    UnusableInput,
+)
 from equipoise.model.plan import Plan
 from equipoise.model.record import RunRecord, RunSummary
 from equipoise.model.result import ResultDocument
@@ -29,6 +34,7 @@ class Wanted:
     quiet: bool = False
     color: bool = True
     durable: bool = False
+    allow_concurrent: bool = False
     export_json: Path | None = None
     export_csv: Path | None = None
     export_markdown: Path | None = None
@@ -42,6 +48,7 @@ class Wanted:
             quiet=given["quiet"],
             color=not given["no_color"],
             durable=given.get("durable", False),
+            allow_concurrent=given.get("allow_concurrent", False),
             export_json=given.get("export_json"),
             export_csv=given.get("export_csv"),
             export_markdown=given.get("export_markdown"),
@@ -74,7 +81,10 @@ def conduct_and_show(plan: Plan, wanted: Wanted) -> int:
 def show_after(campaign: Callable[[conduct.Keeper, conduct.Watcher], str], wanted: Wanted) -> int:
     """Let a campaign go to its stop and show its result; return the exit status."""
     watcher = watcher_for(quiet=wanted.quiet, color=wanted.color)
-    with open_for_writing(wanted.ledger, durable=wanted.durable) as ledger:
+    with (
+        conduct.turn_to_measure(_say_whom_it_waits_for, allow_concurrent=wanted.allow_concurrent),
+        open_for_writing(wanted.ledger, durable=wanted.durable) as ledger,
+    ):
         try:
             run_id = campaign(ledger, watcher)
         except conduct.Interrupted as interruption:
@@ -89,6 +99,15 @@ def show_after(campaign: Callable[[conduct.Keeper, conduct.Watcher], str], wante
     document = document_of(record)
     show(document, record, earlier, wanted)
     return exit_status(record, document)
+
+
+def _say_whom_it_waits_for(holder: conduct.Holder) -> None:
+    print(
+        f"equipoise: another campaign runs on this host ({holder.words()}): waiting for its end\n"
+        "  mend: Ctrl-C, or --allow-concurrent to measure all the same",
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 def show(

@@ -20,6 +20,7 @@ COMMANDS = {
     "resume": "Go on with a campaign that was stopped, killed or is undecided.",
     "show": "Compute a campaign's result again from the ledger.",
     "list": "List the campaigns in the ledger.",
+    "doctor": "Print what disturbs measurements here, and what mends it.",
     "completion": "Print the completion script for bash, zsh or fish.",
 }
 
@@ -103,9 +104,11 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _complain(what: str, mend: str | None) -> None:
-    click.echo(f"equipoise: {what}", err=True)
+    from equipoise.report.safe_text import visible
+
+    click.echo(f"equipoise: {visible(what)}", err=True)
     if mend:
-        click.echo(f"  mend: {mend}", err=True)
+        click.echo(f"  mend: {visible(mend)}", err=True)
 
 
 def _terminate(number: int, frame: FrameType | None) -> NoReturn:

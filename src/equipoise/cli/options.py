@@ -59,6 +59,16 @@ def output_options(function: Decorated) -> Decorated:
     return function
 
 
+def turn_option(function: Decorated) -> Decorated:
+    """``--allow-concurrent``."""
+    return click.option(
+        "--allow-concurrent",
+        is_flag=True,
+        envvar="EQUIPOISE_ALLOW_CONCURRENT",
+        help="Measure though another campaign runs on this host.",
+    )(function)
+
+
 def hyperfine_exports(function: Decorated) -> Decorated:
     """``--export-json``, ``--export-csv`` and ``--export-markdown`` in hyperfine's forms."""
     for kind in ("markdown", "csv", "json"):

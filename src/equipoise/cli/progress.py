@@ -6,10 +6,12 @@ import sys
 import time
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
 from equipoise.campaign.watch import Moment, Standing, Unwatched, Watcher
 from equipoise.model.plan import Plan
+from equipoise.report.safe_text import visible
 from equipoise.report.units import interval_words, seconds_left
 
 SHORTEST_REDRAW_S = 0.1
@@ -85,9 +87,7 @@ class Bar:
 
     def _describe(self, text: str, part: float) -> None:
         if self._task is not None:
-            from rich.markup import escape
-
-            self._progress.update(self._task, description=escape(text), completed=part)
+            self._progress.update(self._task, description=escape(visible(text)), completed=part)
             self._progress.refresh()
             self._drawn_at = time.monotonic()
 

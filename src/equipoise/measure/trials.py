@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from equipoise.measure import hooks, own_metrics, surroundings
+from equipoise.measure import hooks, own_metrics
 from equipoise.measure.launcher import Report, Request, Starter, accounting
+from equipoise.measure.surroundings import CovariateReader
 from equipoise.model.plan import Condition, Plan
 from equipoise.model.trial import Draw, Trial
 
@@ -35,6 +36,8 @@ class TrialRunner:
         A private folder for the workload's own metrics.
     environment
         What each trial's environment starts from: the caller's own.
+    beside
+        Reads the covariates of each trial.
     on_wait
         Called about once a second while a trial takes longer than that.
     now
@@ -47,6 +50,7 @@ class TrialRunner:
         starter: Starter,
         scratch: Path,
         environment: Mapping[str, str],
+        beside: CovariateReader,
         *,
         on_wait: Callable[[], None] = lambda: None,
         now: Callable[[], float] = time.time,
@@ -59,6 +63,7 @@ class TrialRunner:
             for key, value in environment.items()
             if key not in (PADDING_VARIABLE, own_metrics.VARIABLE)
         }
+        self._beside = beside
         self._on_wait = on_wait
         self._now = now
         self._was_set_up: set[int] = set()
@@ -91,9 +96,10 @@ class TrialRunner:
             self._run_hook("setup", condition, condition.hooks.setup)
         self._run_hook("prepare", condition, condition.hooks.prepare)
         self._metrics_file.unlink(missing_ok=True)
-        beside = surroundings.covariates()
         started_at = self._now()
+        self._beside.before()
         report = self._starter.run(self._request(condition, draw.padding_bytes), self._on_wait)
+        covariates = self._beside.after(cpu=report.cpu)
         own = own_metrics.read(self._metrics_file)
         self._run_hook("conclude", condition, condition.hooks.conclude)
         failure = failure_of(report, self._plan.measure.timeout_s)
@@ -109,7 +115,7 @@ class TrialRunner:
             timed_out=report.timed_out,
             washout=washout,
             error_tail=report.error_tail if failure is not None else "",
-            covariates=beside,
+            covariates=covariates,
             samples=own.samples,
         )
         return Ran(trial, report.left_behind, own.problem)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.record import RunSummary
 from equipoise.model.result import Comparison, ConditionResult, MetricSummary, ResultDocument
 from equipoise.report.histogram import text_histogram
+from equipoise.report.safe_text import visible
 from equipoise.report.units import byte_count, duration, interval_words, percent_change, significant
 
 VERDICT_STYLE = {
@@ -25,7 +27,6 @@ VERDICT_STYLE = {
     "undecided": "bold",
 }
 EARLIER_SHOWN = 5
-NAME_WIDTH = 40
 
 
 def print_result(
@@ -33,15 +34,15 @@ def print_result(
 ) -> None:
     """Print one campaign's result to stdout."""
     console = _console(color)
-    console.print(_conditions_table(document))
+    console.print(_conditions_table(document, console))
     for comparison in document.comparisons:
         console.print()
         console.print(_verdict(comparison, document))
     console.print()
     console.print(_how_it_ran(document, ledger), style="dim", highlight=False)
     for warning in document.warnings:
-        console.print(Text.assemble(("warning: ", "yellow"), warning.words))
-        console.print(Text(f"  mend: {warning.mend}"))
+        console.print(Text.assemble(("warning: ", "yellow"), visible(warning.words)))
+        console.print(Text(f"  mend: {visible(warning.mend)}"))
     _print_earlier(console, earlier, document.run.id)
 
 
@@ -60,7 +61,7 @@ def print_runs(runs: Sequence[RunSummary], *, color: bool) -> None:
             Text(_local_time(run.started_at)),
             Text(str(run.trials)),
             Text(run.stopped_because or "not ended"),
-            Text(" | ".join(run.commands), overflow="ellipsis", no_wrap=True),
+            Text(visible(" | ".join(run.commands)), overflow="ellipsis", no_wrap=True),
         )
     console.print(table)
 
@@ -75,24 +76,59 @@ def _console(color: bool) -> Console:
     )
 
 
-def _conditions_table(document: ResultDocument) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("condition", overflow="ellipsis", max_width=NAME_WIDTH)
-    table.add_column("median", justify="right", no_wrap=True)
-    table.add_column("95 % interval", no_wrap=True)
-    table.add_column("spread", justify="right", no_wrap=True)
-    table.add_column("peak memory", justify="right", no_wrap=True)
-    table.add_column("distribution, from least to most", no_wrap=True)
-    for condition in document.conditions:
-        table.add_row(*_condition_row(condition, document))
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """How much of the table a terminal has room for."""
+
+    name_width: int
+    bins: int
+    ends: bool
+    """Whether the least and the greatest value stand beside the histogram."""
+
+
+_UNBOUNDED = 10_000
+
+_LAYOUTS = (
+    _Layout(40, 20, ends=True),
+    _Layout(24, 20, ends=True),
+    _Layout(24, 16, ends=False),
+    _Layout(14, 8, ends=False),
+)
+
+
+def _conditions_table(document: ResultDocument, console: Console) -> Table:
+    """The fullest table that fits the terminal."""
+    for layout in _LAYOUTS:
+        table = _table_in(layout, document)
+        unbounded = console.options.update(max_width=_UNBOUNDED)
+        if console.measure(table, options=unbounded).maximum <= console.width:
+            break
     return table
 
 
-def _condition_row(condition: ConditionResult, document: ResultDocument) -> Iterable[Text]:
+def _table_in(layout: _Layout, document: ResultDocument) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("condition", overflow="ellipsis", max_width=layout.name_width, no_wrap=True)
+    table.add_column("median", justify="right", no_wrap=True)
+    table.add_column("95 % interval", no_wrap=True)
+    table.add_column("spread", justify="right", no_wrap=True)
+    table.add_column("peak", justify="right", no_wrap=True)
+    table.add_column("least to most" if layout.ends else "shape", no_wrap=True)
+    for condition in document.conditions:
+        table.add_row(*_condition_row(condition, document, layout))
+    return table
+
+
+def _condition_row(
+    condition: ConditionResult, document: ResultDocument, layout: _Layout
+) -> Iterable[Text]:
+    name = visible(condition.name)
+    if len(name) > layout.name_width:
+        name = name[: layout.name_width - 1] + "…"
     wall = condition.metrics.get(PRIMARY_METRIC)
     memory = condition.metrics.get("max_rss_bytes")
     if wall is None:
-        return [Text(condition.name), *[Text("–")] * 5]
+        return [Text(name), *[Text("–")] * 5]
     times = [
         row.wall_s
         for row in document.trials
@@ -100,14 +136,16 @@ def _condition_row(condition: ConditionResult, document: ResultDocument) -> Iter
     ]
     low, high = wall.median_ci
     interval = "–" if low is None or high is None else f"{duration(low)} to {duration(high)}"
-    picture = f"{duration(wall.min)} {text_histogram(times, wall.min, wall.max)} "
+    picture = text_histogram(times, wall.min, wall.max, layout.bins)
+    if layout.ends:
+        picture = f"{duration(wall.min)} {picture} {duration(wall.max)}"
     return [
-        Text(condition.name),
+        Text(name),
         Text(duration(wall.median), style="bold"),
         Text(interval),
         Text(_spread(wall)),
         Text("unknown" if memory is None else byte_count(memory.median)),
-        Text(picture + duration(wall.max)),
+        Text(picture),
     ]
 
 
@@ -122,10 +160,11 @@ def _spread(summary: MetricSummary) -> str:
 def _verdict(comparison: Comparison, document: ResultDocument) -> Text:
     text = Text()
     text.append(f"{comparison.verdict}: ", style=VERDICT_STYLE[comparison.verdict])
-    text.append(comparison.words)
+    text.append(visible(comparison.words))
     low, high = comparison.ratio_ci
     if low is not None or high is not None:
-        text.append(f"\n  time of {comparison.candidate} against {comparison.baseline}: ")
+        names = f"{comparison.candidate} against {comparison.baseline}"
+        text.append(f"\n  time of {visible(names)}: ")
         text.append("" if comparison.ratio is None else percent_change(comparison.ratio))
         text.append(f", {100 * (1 - comparison.level):g} % interval {interval_words(low, high)}")
     text.append(f"\n  {_how_sure(comparison)}")
@@ -154,8 +193,8 @@ def _print_earlier(console: Console, earlier: Sequence[RunSummary], run_id: str)
     if not earlier:
         return
     console.print(
-        f"{len(earlier)} other campaigns of the same commands are in this ledger; "
-        "to pick the one that one likes is no evidence:",
+        f"Other campaigns of the same commands in this ledger: {len(earlier)}. "
+        "To pick the one that one likes is no evidence.",
         style="dim",
     )
     for other in earlier[-EARLIER_SHOWN:]:

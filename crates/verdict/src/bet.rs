@@ -1,0 +1,131 @@
+//! One bet on the coin of one block.
+
+use crate::block::Block;
+use crate::past::Learnt;
+
+/// A payoff reaches ±1 at so many scales.
+const CLIP: f64 = 1.25;
+
+/// One bet: what it pays is a function of θ that never rises.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bet {
+    centre: f64,
+    /// Infinite for a bet on the sign alone.
+    inverse_width: f64,
+    tolerance: f64,
+}
+
+impl Bet {
+    pub(crate) fn new(block: &Block, learnt: Learnt) -> Self {
+        if block.difference.is_nan() {
+            return Self {
+                centre: 0.0,
+                inverse_width: f64::INFINITY,
+                tolerance: f64::INFINITY,
+            };
+        }
+        Self {
+            centre: block.difference - block.order.sign() * learnt.slot,
+            inverse_width: (CLIP * learnt.scale).max(block.tolerance).recip(),
+            tolerance: block.tolerance,
+        }
+    }
+
+    /// ψ(θ), from −1 to 1: nothing within the tolerance, and from there on without a jump.
+    ///
+    /// A jump would turn the rounding of coarse clocks into money: the steps that their readings
+    /// make do not lie symmetrically around a θ that is not 0.
+    pub(crate) fn payoff(&self, theta: f64) -> f64 {
+        let distance = self.centre - theta;
+        let beyond = distance.abs() - self.tolerance;
+        if beyond > 0.0 {
+            (beyond * self.inverse_width).min(1.0).copysign(distance)
+        } else {
+            0.0
+        }
+    }
+
+    /// The θ between which the payoff changes, if it ever does.
+    pub(crate) fn span(&self) -> Option<(f64, f64)> {
+        let reach = self.inverse_width.recip() + self.tolerance;
+        (self.centre.is_finite() && reach.is_finite())
+            .then_some((self.centre - reach, self.centre + reach))
+    }
+}
+
+/// What is staked on the coins of one block: one bet, or the mean of two on the same block.
+///
+/// Each bet is fair given everything that exchanging its pair leaves unchanged, so their mean is
+/// fair too, whatever they have in common (verdict.md §6).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Round {
+    first: Bet,
+    second: Option<Bet>,
+}
+
+impl Round {
+    pub(crate) fn single(bet: Bet) -> Self {
+        Self {
+            first: bet,
+            second: None,
+        }
+    }
+
+    pub(crate) fn pooled(first: Bet, second: Bet) -> Self {
+        Self {
+            first,
+            second: Some(second),
+        }
+    }
+
+    /// Between −1 and 1; never rises in θ.
+    pub(crate) fn payoff(&self, theta: f64) -> f64 {
+        match &self.second {
+            None => self.first.payoff(theta),
+            Some(second) => 0.5 * (self.first.payoff(theta) + second.payoff(theta)),
+        }
+    }
+
+    /// Two θ beyond which the payoff changes no more; `None` if it never changes.
+    pub(crate) fn span(&self) -> Option<(f64, f64)> {
+        let second = self.second.as_ref().and_then(Bet::span);
+        match (self.first.span(), second) {
+            (Some(one), Some(other)) => Some((one.0.min(other.0), one.1.max(other.1))),
+            (one, other) => one.or(other),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::Order::BaselineFirst;
+
+    #[test]
+    fn beyond_the_tolerance_the_payoff_rises_without_a_jump() {
+        let block = Block {
+            difference: 0.1,
+            order: BaselineFirst,
+            tolerance: 0.04,
+        };
+        let coarse = Bet::new(
+            &block,
+            Learnt {
+                scale: 0.01,
+                slot: 0.0,
+            },
+        );
+        assert!(coarse.payoff(0.061).abs() < f64::MIN_POSITIVE);
+        assert!((coarse.payoff(0.05) - 0.25).abs() < 1e-12);
+        assert!((coarse.payoff(0.15) + 0.25).abs() < 1e-12);
+        assert!((coarse.payoff(0.0) - 1.0).abs() < 1e-12);
+        let noisy = Bet::new(
+            &block,
+            Learnt {
+                scale: 0.08,
+                slot: 0.0,
+            },
+        );
+        assert!((noisy.payoff(0.04) - 0.2).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,227 @@
+"""`equipoise compare` on real programs, through the command line."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from equipoise.report.json_document import schema
+from tests.cli.conftest import Equipoise
+
+Script = Callable[[str, Sequence[str]], str]
+
+
+def result_of(equipoise: Equipoise, *arguments: str) -> dict[str, Any]:
+    said = equipoise("compare", *arguments, "--json", "-")
+    assert said.status == 0, said.err
+    document: dict[str, Any] = json.loads(said.out)
+    jsonschema.validate(document, schema())
+    return document
+
+
+def test_a_slower_program_is_called_slower(equipoise: Equipoise) -> None:
+    document = result_of(equipoise, "sleep 0.002", "sleep 0.02")
+    comparison = document["comparisons"][0]
+    assert comparison["verdict"] == "slower"
+    assert comparison["ratio_ci"][0] > 1.0
+    assert document["run"]["blocks"] >= 8
+    assert document["control"] is None
+    warm = [row for row in document["trials"] if row["phase"] == "warmup"]
+    assert len(warm) == 2
+    assert not any(row["analysed"] for row in warm)
+
+
+def test_conditions_stand_in_the_order_of_the_plan_and_comparisons_in_that_of_candidates(
+    equipoise: Equipoise,
+) -> None:
+    document = result_of(
+        equipoise, "sleep 0.003", "sleep 0.006", "sleep 0.001", "-n", "a", "-n", "b", "-n", "c"
+    )
+    assert [one["name"] for one in document["conditions"]] == ["a", "b", "c"]
+    assert [one["candidate"] for one in document["comparisons"]] == ["b", "c"]
+    assert [one["verdict"] for one in document["comparisons"]] == ["slower", "faster"]
+
+
+def test_with_json_on_stdout_nothing_else_is_there(equipoise: Equipoise) -> None:
+    said = equipoise("compare", "true", "true", "--blocks", "2", "--json", "-")
+    json.loads(said.out)
+    assert said.err == ""
+
+
+def test_in_a_pipe_progress_is_silent_and_the_screen_is_plain_text(equipoise: Equipoise) -> None:
+    said = equipoise("compare", "true", "sleep 0.01")
+    assert said.err == ""
+    assert "slower: sleep 0.01 is slower than true" in said.out
+    assert "\x1b" not in said.out
+
+
+def test_quiet_prints_nothing(equipoise: Equipoise) -> None:
+    said = equipoise("compare", "true", "true", "--blocks", "2", "--quiet")
+    assert (said.out, said.err) == ("", "")
+
+
+def test_the_environment_of_one_condition_is_its_own(equipoise: Equipoise, script: Script) -> None:
+    picky = script("picky", ['test "$WHO" = "$EXPECTED" || exit 9'])
+    document = result_of(
+        equipoise,
+        f"{picky} 1",
+        f"{picky} 2",
+        *("--env", "1:WHO=a", "--env", "1:EXPECTED=a"),
+        *("--env", "2:WHO=b c", "--env", "2:EXPECTED=b c"),
+        *("--blocks", "2"),
+    )
+    assert [one["failures"] for one in document["conditions"]] == [0, 0]
+
+
+def test_the_size_of_the_environment_varies_from_block_to_block(
+    equipoise: Equipoise, script: Script, tmp_path: Path
+) -> None:
+    sized = script("sized", [f'echo "${{#EQUIPOISE_PADDING}}" >> {tmp_path}/sizes'])
+    result_of(equipoise, sized, sized, "--blocks", "6", "--warmup", "0", "--min-effect", "0")
+    sizes = (tmp_path / "sizes").read_text(encoding="ascii").split()
+    assert len(sizes) == 12
+    assert sizes[0::2] == sizes[1::2]
+    assert len(set(sizes)) > 2
+
+
+def test_a_workloads_own_metrics_are_kept(equipoise: Equipoise) -> None:
+    document = result_of(
+        equipoise,
+        "equipoise-workload malloc --count 100",
+        "equipoise-workload malloc --count 200",
+        *("--blocks", "2"),
+    )
+    assert document["conditions"][0]["metrics"]["ns_per_pair"]["median"] > 0
+    assert "ns_per_pair" in document["trials"][0]["metrics"]
+
+
+def test_input_output_and_hooks(equipoise: Equipoise, tmp_path: Path) -> None:
+    (tmp_path / "words").write_text("b\na\n", encoding="ascii")
+    document = result_of(
+        equipoise,
+        "sort",
+        "sort -r",
+        *("--input", "words", "--output", "sorted", "--blocks", "2", "--warmup", "0"),
+        *("--setup", "echo setup >> diary", "--cleanup", "echo cleanup >> diary"),
+        *("--prepare", "echo prepare >> diary", "--conclude", "cat sorted >> diary"),
+    )
+    diary = (tmp_path / "diary").read_text(encoding="ascii").split()
+    assert diary.count("setup") == diary.count("cleanup") == 2
+    assert diary.count("prepare") == 4
+    assert diary.count("a") == diary.count("b") == 4
+    assert document["run"]["blocks"] == 2
+
+
+def test_inherited_output_goes_to_the_callers_own(equipoise: Equipoise) -> None:
+    said = equipoise(
+        "compare", "echo one", "echo two", "--output", "inherit", "--blocks", "1", "--quiet"
+    )
+    assert sorted(said.out.split()) == ["one", "one", "two", "two"]
+
+
+def test_a_shell_is_there_when_it_is_asked_for(equipoise: Equipoise) -> None:
+    document = result_of(equipoise, "true | true", "exit 0", "--shell", "default", "--blocks", "2")
+    assert document["conditions"][0]["command"] == ["/bin/sh", "-c", "true | true"]
+
+
+def test_failures_can_be_counted_like_others(equipoise: Equipoise) -> None:
+    document = result_of(equipoise, "true", "false", "--ignore-failure", "--blocks", "3")
+    assert document["conditions"][1]["failures"] == 4
+    assert document["conditions"][1]["trials"] == 3
+    assert document["trials"][-1]["failure"] in (None, "exit status 1")
+
+
+def test_washout_runs_are_kept_and_left_out(equipoise: Equipoise) -> None:
+    document = result_of(equipoise, "true", "true", "--washout", "--blocks", "3", "--warmup", "0")
+    reasons = [row["left_out_because"] for row in document["trials"]]
+    assert len(reasons) == 12
+    assert sum(reason is None for reason in reasons) == 6
+    assert document["conditions"][0]["trials"] == 3
+
+
+def test_a_parameter_makes_a_condition_of_each_value(equipoise: Equipoise) -> None:
+    document = result_of(equipoise, "sleep 0.00{n}", "-L", "n", "1,2,3", "--blocks", "2")
+    assert [one["levels"] for one in document["conditions"]] == [
+        {"n": "1"},
+        {"n": "2"},
+        {"n": "3"},
+    ]
+
+
+def test_exports_are_in_hyperfines_forms(equipoise: Equipoise, tmp_path: Path) -> None:
+    exports = ("--export-json", "h.json", "--export-csv", "h.csv", "--export-markdown", "h.md")
+    assert equipoise("compare", "true", "true", "--blocks", "3", "--quiet", *exports).status == 0
+    results = json.loads((tmp_path / "h.json").read_text(encoding="utf-8"))["results"]
+    assert [len(one["times"]) for one in results] == [3, 3]
+    with (tmp_path / "h.csv").open(encoding="utf-8", newline="") as file:
+        assert [row["command"] for row in csv.DictReader(file)] == ["true", "true (2)"]
+    assert (tmp_path / "h.md").read_text(encoding="utf-8").startswith("| Command |")
+
+
+def test_the_ledger_is_where_it_was_asked_for(equipoise: Equipoise, tmp_path: Path) -> None:
+    options = ("compare", "true", "true", "--blocks", "1", "--quiet")
+    assert equipoise(*options, environment={"EQUIPOISE_LEDGER": "from-variable.db"}).status == 0
+    assert (tmp_path / "from-variable.db").is_file()
+    assert equipoise(*options, "--ledger", "from-option.db").status == 0
+    assert (tmp_path / "from-option.db").is_file()
+    assert not (tmp_path / ".equipoise").exists()
+
+
+def test_show_lists_other_campaigns_of_the_same_commands(equipoise: Equipoise) -> None:
+    for _ in range(2):
+        assert equipoise("compare", "true", "true", "--blocks", "1", "--quiet").status == 0
+    assert equipoise("compare", "true", "echo", "--blocks", "1", "--quiet").status == 0
+    assert "1 other campaign" not in equipoise("show").out
+    runs = [line.split()[0] for line in equipoise("list").out.splitlines()[1:]]
+    assert len(runs) == 3
+    shown = equipoise("show", runs[1]).out
+    assert runs[0] in shown
+    assert runs[2] not in shown
+
+
+def test_a_name_with_markup_or_controls_stays_text(equipoise: Equipoise) -> None:
+    hostile = "[red]x[/red] <script>"
+    said = equipoise("compare", "true", "true", "-n", hostile, "--blocks", "1")
+    assert hostile in said.out
+    ringing = equipoise("compare", "true", "true", "-n", "bell\x07\x1b[31m", "--blocks", "1")
+    assert "\x07" not in ringing.out
+    assert "\x1b" not in ringing.out
+
+
+def test_a_command_that_is_not_utf_8_is_run_and_shown(equipoise: Equipoise) -> None:
+    said = equipoise("compare", os.fsdecode(b"echo \xff"), "true", "--blocks", "1", "--json", "-")
+    assert said.status == 0
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_a_script_of_the_shell(equipoise: Equipoise, shell: str) -> None:
+    said = equipoise("completion", shell)
+    assert said.status == 0
+    assert "_EQUIPOISE_COMPLETE" in said.out
+
+
+def test_completion_completes_commands(equipoise: Equipoise) -> None:
+    said = equipoise(
+        environment={
+            "_EQUIPOISE_COMPLETE": "bash_complete",
+            "COMP_WORDS": "equipoise com",
+            "COMP_CWORD": "1",
+        }
+    )
+    assert "compare" in said.out
+    assert "completion" in said.out
+
+
+def test_help_names_every_command(equipoise: Equipoise) -> None:
+    said = equipoise("--help")
+    assert said.status == 0
+    for name in ("compare", "resume", "show", "list", "completion"):
+        assert name in said.out
+        assert equipoise(name, "--help").status == 0

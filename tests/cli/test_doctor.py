@@ -1,0 +1,105 @@
+"""`equipoise doctor` prints what disturbs measurements here, and changes nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from equipoise.cli.doctor import command
+from equipoise.model.disturbance import SEVERITIES, Disturbance, Examination
+from equipoise.model.errors import UnusableInput
+from equipoise.report import doctor
+
+PROGRAM = (sys.executable, "-c", "from equipoise.cli.doctor import command; command()")
+
+
+def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*PROGRAM, *arguments],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+
+
+def read(text: str) -> dict[str, Any]:
+    found = json.loads(text)
+    assert isinstance(found, dict)
+    return found
+
+
+def test_a_debug_variable_is_found_and_its_mend_named() -> None:
+    done = run(MALLOC_PERTURB_="165")
+    lines = done.stdout.splitlines()
+    place = next(n for n, line in enumerate(lines) if "MALLOC_PERTURB_=165 is set" in line)
+    assert lines[place].startswith("disturbs: ")
+    assert lines[place + 1].startswith("  mend: unset MALLOC_PERTURB_")
+
+
+def test_the_document_holds_what_was_found_and_where(tmp_path: Path) -> None:
+    file = tmp_path / "doctor.json"
+    done = run("--json", str(file), "--quiet", LD_DEBUG="unused")
+    assert done.stdout == ""
+    document = read(file.read_text(encoding="utf-8"))
+    assert document["schema"] == "equipoise.doctor/1"
+    assert "debug_variable" in [one["code"] for one in document["disturbances"]]
+    assert {one["severity"] for one in document["disturbances"]} <= set(SEVERITIES)
+    assert "debug_variables" in document["checked"]
+    assert document["environment"]["variables"]["LD_DEBUG"] == "unused"
+
+
+def test_on_stdout_the_document_stands_alone() -> None:
+    done = run("--json", "-")
+    assert read(done.stdout)["schema"] == "equipoise.doctor/1"
+
+
+def test_a_file_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    done = CliRunner().invoke(command, ["--json", f"{tmp_path}/no/where"])
+    assert isinstance(done.exception, UnusableInput)
+    assert f"cannot write {tmp_path}/no/where" in done.exception.what
+    assert done.exception.mend
+
+
+LACK = Disturbance("no_covariate", "lacks", "temperature_c will be unknown: why", "use another")
+BUSY = Disturbance("busy_process", "disturbs", "process 1 ([red]x[/red]) uses 99 %", "kill 1")
+
+
+def test_a_quiet_host_has_nothing_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    quiet = Examination((), ("load",))
+    doctor.print_examination(quiet, color=False)
+    doctor.print_extent(quiet, color=False)
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err == "nothing disturbs measurements here (1 of 1 checks could look)\n"
+
+
+def test_what_the_host_lacks_does_not_disturb(capsys: pytest.CaptureFixture[str]) -> None:
+    lacking = Examination((LACK,), ("unread_covariates",), {"turbo": "no switch"})
+    doctor.print_examination(lacking, color=False)
+    doctor.print_extent(lacking, color=False)
+    said = capsys.readouterr()
+    assert said.out == "lacks: temperature_c will be unknown: why\n  mend: use another\n"
+    assert said.err == (
+        "nothing disturbs measurements here (1 of 2 checks could look)\n"
+        "  not checked: turbo: no switch\n"
+    )
+
+
+def test_a_name_of_a_process_is_no_markup(capsys: pytest.CaptureFixture[str]) -> None:
+    doctor.print_examination(Examination((BUSY,), ()), color=True)
+    assert "process 1 ([red]x[/red]) uses 99 %" in capsys.readouterr().out
+
+
+def test_a_command_to_copy_is_not_broken_into_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    long = Disturbance("x", "weakens", "w", "echo max | sudo tee " + "/folder" * 60)
+    doctor.print_examination(Examination((long,), ()), color=False)
+    assert f"  mend: {long.mend}\n" in capsys.readouterr().out

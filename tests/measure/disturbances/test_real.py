@@ -1,0 +1,146 @@
+"""Real disturbances on this host: a spinning process, a quota, a tiny file system."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from equipoise.measure.disturbances import (
+    busy_processes,
+    cpu_quota,
+    examine,
+    full_temporary_folder,
+    look_around,
+)
+from equipoise.measure.disturbances.window import watch
+from equipoise.measure.surroundings import Host, Unknown
+from equipoise.measure.surroundings.containment import groups
+from tests.measure.planted import quiet_scene
+
+
+@pytest.fixture
+def spinning() -> Iterator[subprocess.Popen[bytes]]:
+    child = subprocess.Popen(
+        [sys.executable, "-c", "print(flush=True)\nwhile True: pass"], stdout=-1
+    )
+    assert child.stdout is not None
+    child.stdout.readline()
+    yield child
+    child.kill()
+    child.communicate()
+
+
+def test_a_process_that_really_spins_is_named(
+    spinning: subprocess.Popen[bytes], tmp_path: Path
+) -> None:
+    window = watch(Host())
+    # Of all that runs meanwhile only the planted one counts: there may be busier ones.
+    last = {spinning.pid: window.last.processes[spinning.pid]}
+    window = dataclasses.replace(window, last=dataclasses.replace(window.last, processes=last))
+    scene = dataclasses.replace(quiet_scene(tmp_path), window=window)
+    (mine,) = [one for one in busy_processes.check(scene) if one.code == "busy_process"]
+    assert mine.severity == "disturbs"
+    assert f"process {spinning.pid} (" in mine.words
+    assert f"kill -STOP {spinning.pid}" in mine.mend
+
+
+def test_a_process_that_sleeps_is_not_named(tmp_path: Path) -> None:
+    child = subprocess.Popen(["sleep", "1000"])
+    try:
+        scene = dataclasses.replace(quiet_scene(tmp_path), window=watch(Host(), 0.1))
+        assert not any(f"process {child.pid} " in one.words for one in busy_processes.check(scene))
+    finally:
+        child.kill()
+        child.wait()
+
+
+@pytest.fixture
+def group() -> Iterator[Path]:
+    """A control group with a quota of half a CPU."""
+    try:
+        found = groups(Host(), "cpu")
+    except Unknown as reason:
+        pytest.skip(f"misses control groups: {reason}")
+    folder = Path(found.folders[0]) / f"equipoise-test-{os.getpid()}"
+    try:
+        folder.mkdir()
+    except OSError as error:
+        pytest.skip(f"may not make a control group: {error}")
+    try:
+        if found.version == 1:
+            (folder / "cpu.cfs_quota_us").write_text("50000")
+        else:
+            (folder / "cpu.max").write_text("50000 100000")
+        yield folder
+    except OSError as error:
+        pytest.skip(f"may not set a quota: {error}")
+    finally:
+        _remove(folder)
+
+
+def _remove(folder: Path) -> None:
+    # A group stays busy for a moment after its last process has ended.
+    for _ in range(200):
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+            return
+        time.sleep(0.01)
+    folder.rmdir()
+
+
+PROGRAM_IN_A_GROUP = """
+import sys
+open(sys.argv[1] + "/cgroup.procs", "w").write("0")
+from equipoise.measure.disturbances import cpu_quota, look_around
+for one in cpu_quota.check(look_around()):
+    print(one.severity, one.words, one.mend, sep="\\n")
+"""
+
+
+def test_a_real_quota_is_found_from_inside(group: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM_IN_A_GROUP, str(group)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    severity, words, mend = done.stdout.splitlines()
+    assert severity == "disturbs"
+    assert "a CPU quota lets us use 0.5 CPUs" in words
+    assert str(group) in mend
+
+
+def test_outside_of_the_group_there_is_no_such_quota(group: Path) -> None:
+    assert not any(str(group) in one.mend for one in cpu_quota.check(look_around()))
+
+
+def test_a_real_tiny_file_system_is_found(tmp_path: Path) -> None:
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if mounted.returncode != 0:
+        pytest.skip(f"may not mount a file system: {mounted.stderr.strip()}")
+    try:
+        scene = dataclasses.replace(look_around(), scratch=tmp_path)
+        (one,) = full_temporary_folder.check(scene)
+    finally:
+        subprocess.run(["umount", str(tmp_path)], check=True)
+    assert one.code == "small_temporary_folder"
+    assert str(tmp_path) in one.words
+
+
+def test_this_host_can_be_examined() -> None:
+    examination = examine(look_around())
+    assert "busy_processes" in examination.checked
+    assert all(one.words and one.mend for one in examination.disturbances)

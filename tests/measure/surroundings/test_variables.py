@@ -1,0 +1,48 @@
+"""Of environment variables only those of a list are recorded: a ledger is passed on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from equipoise.measure.surroundings import Host, snapshot
+from equipoise.measure.surroundings.variables import size_bytes
+
+
+def test_what_changes_a_program_is_recorded_and_secrets_are_not(tmp_path: Path) -> None:
+    found = snapshot(
+        Host(tmp_path),
+        {
+            "LD_PRELOAD": "libjemalloc.so.2",
+            "MALLOC_ARENA_MAX": "1",
+            "LC_ALL": "C",
+            "AWS_SECRET_ACCESS_KEY": "hunter2",
+            "DATABASE_URL": "postgres://me:hunter2@host",
+        },
+    )
+    assert found["variables"] == {
+        "LC_ALL": "C",
+        "LD_PRELOAD": "libjemalloc.so.2",
+        "MALLOC_ARENA_MAX": "1",
+    }
+    assert "hunter2" not in json.dumps(found)
+
+
+def test_what_matters_and_may_hold_a_secret_is_named_without_its_value(tmp_path: Path) -> None:
+    environment = {"PATH": "/home/alice/bin", "JAVA_TOOL_OPTIONS": "-Dpassword=hunter2"}
+    found = snapshot(Host(tmp_path), environment)
+    assert found["variables_set_but_withheld"] == ["JAVA_TOOL_OPTIONS", "PATH"]
+    assert "alice" not in json.dumps(found)
+    assert "hunter2" not in json.dumps(found)
+
+
+def test_bytes_that_are_no_text_can_be_written_as_json(tmp_path: Path) -> None:
+    found = snapshot(Host(tmp_path), {"LD_PRELOAD": "/lib/\udcff.so"})
+    assert found["variables"]["LD_PRELOAD"] == "/lib/\\xff.so"
+    assert json.dumps(found).encode("utf-8")
+
+
+def test_the_size_of_the_environment_counts_names_signs_and_ends() -> None:
+    assert size_bytes({}) == 0
+    assert size_bytes({"A": "xyz", "BC": ""}) == len("A=xyz0") + len("BC=0")
+    assert size_bytes({"A": "\udcff"}) == len("A=?0")

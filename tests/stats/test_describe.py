@@ -1,0 +1,113 @@
+"""The description of one condition."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from equipoise.model.errors import UnusableInput
+from equipoise.model.result import Drift, Mode
+from equipoise.stats.describe import describe, drift, half_sample_mode, median_interval
+from tests.stats.simulated import at_least
+
+
+def test_the_numbers_are_those_of_the_sample() -> None:
+    values = np.array([4.0, 1.0, 3.0, 2.0, 10.0])
+    summary = describe(values, seed=1)
+    assert (summary.median, summary.mean, summary.min, summary.max) == (3.0, 4.0, 1.0, 10.0)
+    assert summary.sd == pytest.approx(float(np.std(values, ddof=1)))
+    assert (summary.p25, summary.p75) == (2.0, 4.0)
+    assert (summary.p05, summary.p95) == pytest.approx((1.2, 8.8))
+
+
+def test_one_trial_has_no_spread_and_no_bounds() -> None:
+    summary = describe(np.array([2.0]), seed=1)
+    assert (summary.median, summary.mean, summary.min, summary.max) == (2.0, 2.0, 2.0, 2.0)
+    assert summary.sd is None
+    assert summary.median_ci == (None, None)
+    assert summary.modes == (Mode(at=2.0, share=1.0),)
+    assert summary.drift == Drift(ratio=None, ratio_ci=(None, None))
+
+
+def test_two_trials_have_a_spread_but_no_bounds() -> None:
+    summary = describe(np.array([1.0, 3.0]), seed=1)
+    assert summary.sd == pytest.approx(math.sqrt(2))
+    assert summary.median_ci == (None, None)
+
+
+def test_five_trials_have_no_interval_for_the_median_and_six_have_their_range() -> None:
+    assert median_interval(np.arange(5.0), 0.05) == (None, None)
+    assert median_interval(np.arange(6.0), 0.05) == (0.0, 5.0)
+
+
+@pytest.mark.parametrize("count", [6, 9, 30, 200, 1001])
+def test_the_interval_of_the_median_is_the_shortest_that_the_binomial_law_allows(
+    count: int,
+) -> None:
+    low, high = median_interval(np.arange(float(count)), 0.05)
+    assert low is not None
+    assert high == count - 1 - low
+    assert 2 * binom.cdf(low, count, 0.5) <= 0.05
+    assert 2 * binom.cdf(low + 1, count, 0.5) > 0.05
+
+
+def test_the_mode_is_where_the_values_crowd() -> None:
+    generator = np.random.default_rng(7)
+    values = np.concatenate([generator.normal(1.0, 0.01, 300), generator.normal(2.0, 0.2, 200)])
+    assert half_sample_mode(np.sort(values)) == pytest.approx(1.0, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("ordered", "mode"),
+    [([1.0], 1.0), ([1.0, 2.0], 1.5), ([1.0, 2.0, 4.0], 1.5), ([0.0, 2.0, 3.0], 2.5)],
+)
+def test_the_mode_of_a_few_values_is_the_middle_of_the_closest(
+    ordered: list[float], mode: float
+) -> None:
+    assert half_sample_mode(np.array(ordered)) == mode
+
+
+def test_a_drift_is_measured_from_the_first_to_the_last_third() -> None:
+    generator = np.random.default_rng(8)
+    slowing = np.exp(0.001 * np.arange(300) + generator.normal(0, 0.01, 300))
+    measured = drift(slowing, seed=1)
+    low, high = measured.ratio_ci
+    assert measured.ratio == pytest.approx(math.exp(0.2), rel=0.01)
+    assert low is not None
+    assert high is not None
+    assert 1.15 < low < high < 1.3
+
+
+def test_the_interval_of_the_drift_covers_none_about_as_often_as_it_says() -> None:
+    generator = np.random.default_rng(9)
+    covered = 0
+    for _ in range(100):
+        low, high = drift(np.exp(generator.normal(0, 0.02, 90)), seed=1).ratio_ci
+        assert low is not None
+        assert high is not None
+        covered += low <= 1 <= high
+    assert covered >= at_least(100, 0.9)
+
+
+def test_a_hundred_thousand_trials_are_described() -> None:
+    generator = np.random.default_rng(10)
+    summary = describe(np.exp(generator.normal(0, 0.1, 100_000)), seed=1)
+    low, high = summary.median_ci
+    assert low is not None
+    assert high is not None
+    assert 0.995 < low < 1.0 < high < 1.005
+
+
+def test_costs_of_nothing_are_described_without_a_drift() -> None:
+    summary = describe(np.zeros(30), seed=1)
+    assert (summary.median, summary.sd) == (0.0, 0.0)
+    assert summary.drift == Drift(ratio=None, ratio_ci=(None, None))
+
+
+@pytest.mark.parametrize("values", [[], [1.0, math.inf], [math.nan]])
+def test_what_cannot_be_described_is_refused(values: list[float]) -> None:
+    with pytest.raises(UnusableInput):
+        describe(np.array(values), seed=1)

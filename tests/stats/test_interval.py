@@ -1,0 +1,159 @@
+"""The interval of the engine against a direct evaluation of verdict.md §1 in numpy."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from equipoise._native import BettingSequence
+
+FloatArray = NDArray[np.float64]
+STAKES = np.array([0.1, 0.3, 0.6, 0.9])
+NEAR = 1e-9
+"""So close to a bound the oracle is asked, but no closer, because of its rounding."""
+
+GRID = np.linspace(-2.0, 2.0, 81) + 0.00137
+"""On none of the steps that coarse differences have at hundredths."""
+
+
+def scale_of(values: FloatArray, centre: float) -> float:
+    return float(1.4826 * np.median(np.abs(values - centre)))
+
+
+def learnt(differences: FloatArray, orders: FloatArray) -> tuple[float, float]:
+    """Scale and slot effect from past blocks; scale 0 for none."""
+    count = len(differences)
+    if count < 3:
+        return 0.0, 0.0
+    plain = scale_of(differences, float(np.median(differences)))
+    later, earlier = differences[orders > 0], differences[orders < 0]
+    if count < 6 or len(later) == 0 or len(earlier) == 0:
+        return plain, 0.0
+    slot = float(np.median(later) - np.median(earlier)) / 2.0
+    centre = float(np.median(later) + np.median(earlier)) / 2.0
+    corrected = scale_of(differences - orders * slot, centre)
+    if abs(slot) > 2.5 * corrected / math.sqrt(count):
+        return corrected, slot
+    return plain, 0.0
+
+
+def wealth(
+    differences: FloatArray, orders: FloatArray, tolerance: float, thetas: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """E⁺ and E⁻ after each block, each of shape (blocks, thetas)."""
+    payoffs = np.empty((len(differences), len(thetas)))
+    for block in range(len(differences)):
+        scale, slot = learnt(differences[:block], orders[:block])
+        distance = differences[block] - orders[block] * slot - thetas
+        width = max(1.25 * scale, tolerance)
+        beyond = np.sign(distance) * np.maximum(np.abs(distance) - tolerance, 0.0)
+        payoffs[block] = np.sign(beyond) if width == 0 else np.clip(beyond / width, -1, 1)
+    stakes = STAKES[:, None, None]
+    slower = np.cumprod(1 + stakes * payoffs, axis=1).mean(axis=0)
+    faster = np.cumprod(1 - stakes * payoffs, axis=1).mean(axis=0)
+    return slower, faster
+
+
+def engine(differences: FloatArray, orders: FloatArray, tolerance: float = 0.0) -> BettingSequence:
+    return BettingSequence(
+        np.ascontiguousarray(differences, dtype=np.float64),
+        np.ascontiguousarray(orders, dtype=np.int8),
+        np.full(len(differences), tolerance),
+    )
+
+
+@st.composite
+def blocks(draw: st.DrawFn) -> tuple[FloatArray, FloatArray]:
+    """Campaigns of up to 60 blocks, some with a slot effect, an effect, or coarse differences."""
+    count = draw(st.integers(1, 60))
+    generator = np.random.default_rng(draw(st.integers(0, 2**32)))
+    spread = draw(st.sampled_from([0.001, 0.02, 0.3]))
+    orders = generator.choice([-1.0, 1.0], count)
+    differences = generator.standard_t(3, count) * spread
+    differences += draw(st.sampled_from([0.0, 0.01, -0.2]))
+    differences += orders * draw(st.sampled_from([0.0, 0.05]))
+    if draw(st.booleans()):
+        differences = np.round(differences, 2)
+    return differences, orders
+
+
+@settings(max_examples=150, deadline=None)
+@given(blocks(), st.sampled_from([0.0, 0.015]), st.sampled_from([0.05, 0.3]))
+def test_the_running_interval_is_what_the_wealth_has_never_excluded(
+    campaign: tuple[FloatArray, FloatArray], tolerance: float, level: float
+) -> None:
+    differences, orders = campaign
+    low, high = engine(differences, orders, tolerance).running_interval(level)
+    finite = [bound for bound in (low, high) if math.isfinite(bound)]
+    thetas = np.concatenate([GRID, [bound + near for bound in finite for near in (-NEAR, NEAR)]])
+    slower, faster = wealth(differences, orders, tolerance, thetas)
+    assert np.array_equal(slower.max(axis=0) >= 2.0 / level, thetas < low)
+    assert np.array_equal(faster.max(axis=0) >= 2.0 / level, thetas > high)
+
+
+@settings(max_examples=100, deadline=None)
+@given(blocks(), st.sampled_from([0.05, 0.005]))
+def test_the_interval_at_the_stop_is_what_the_wealth_excludes_in_the_end(
+    campaign: tuple[FloatArray, FloatArray], level: float
+) -> None:
+    differences, orders = campaign
+    betting = engine(differences, orders)
+    low, high = betting.interval_at_stop(level)
+    thetas = np.append(GRID, 0.0)
+    slower, faster = wealth(differences, orders, 0.0, thetas)
+    assert np.array_equal(slower[-1, :-1] >= 2.0 / level, GRID < low)
+    assert np.array_equal(faster[-1, :-1] >= 2.0 / level, GRID > high)
+    by_hand = math.log((slower[-1, -1] + faster[-1, -1]) / 2.0)
+    assert math.isclose(betting.ln_e_value(), by_hand, rel_tol=1e-9, abs_tol=1e-9)
+
+
+@settings(max_examples=100, deadline=None)
+@given(blocks(), st.sampled_from([0.0, 0.015]))
+def test_exchanging_the_two_conditions_mirrors_the_interval(
+    campaign: tuple[FloatArray, FloatArray], tolerance: float
+) -> None:
+    differences, orders = campaign
+    low, high = engine(differences, orders, tolerance).running_interval(0.05)
+    mirrored = engine(-differences, -orders, tolerance).running_interval(0.05)
+    assert mirrored == (-high, -low)
+
+
+@settings(max_examples=100, deadline=None)
+@given(blocks(), st.floats(0.001, 0.5), st.floats(0.001, 0.5))
+def test_a_smaller_level_never_has_a_narrower_interval(
+    campaign: tuple[FloatArray, FloatArray], one: float, other: float
+) -> None:
+    betting = engine(*campaign)
+    for interval in (betting.running_interval, betting.interval_at_stop):
+        wide_low, wide_high = interval(min(one, other))
+        low, high = interval(max(one, other))
+        assert wide_low <= low
+        assert high <= wide_high
+
+
+@settings(max_examples=60, deadline=None)
+@given(blocks())
+def test_a_further_block_never_widens_the_running_interval(
+    campaign: tuple[FloatArray, FloatArray],
+) -> None:
+    differences, orders = campaign
+    growing = engine(differences[:0], orders[:0])
+    low, high = growing.running_interval(0.05)
+    assert (low, high) == (-math.inf, math.inf)
+    for difference, order in zip(differences.tolist(), orders.tolist(), strict=True):
+        growing.push(difference, int(order), 0.0)
+        new_low, new_high = growing.running_interval(0.05)
+        assert low <= new_low + 1e-14
+        assert new_high <= high + 1e-14
+        low, high = new_low, new_high
+
+
+@settings(max_examples=60, deadline=None)
+@given(blocks())
+def test_the_interval_at_the_stop_is_never_empty(campaign: tuple[FloatArray, FloatArray]) -> None:
+    low, high = engine(*campaign).interval_at_stop(0.5)
+    assert low <= high

@@ -1,0 +1,82 @@
+"""`import equipoise as eq`: the same campaign from Python."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import equipoise as eq
+from equipoise.model.result import Interval
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Path:
+    return tmp_path / "ledger.db"
+
+
+def test_compare_returns_a_typed_result(ledger: Path) -> None:
+    result = eq.compare(["sleep", "0.002"], "sleep 0.02", ledger=ledger, names=["a", "b"])
+    assert result.verdict == "slower"
+    assert result.ratio is not None
+    interval: Interval = result.interval
+    assert interval[0] is not None
+    assert interval[0] > 1.0
+    assert "b is slower than a" in str(result)
+
+
+def test_the_result_is_the_ledgers(ledger: Path) -> None:
+    result = eq.compare("true", "true", ledger=ledger, blocks=3, seed=5)
+    assert eq.show(ledger=ledger) == result
+    assert result.document.run.seed == 5
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_trials_come_as_a_frame(ledger: Path, library: Any) -> None:
+    result = eq.compare("true", "true", ledger=ledger, blocks=3)
+    frame = result.to_frame(library)
+    assert type(frame).__module__.startswith(library)
+    assert len(frame) == 8
+    assert {"wall_s", "condition", "analysed"} <= set(frame.columns)
+
+
+def test_environments_are_given_by_position(ledger: Path) -> None:
+    result = eq.compare(
+        ["sh", "-c", "test -z $A"],
+        ["sh", "-c", "test $A = 1"],
+        environments={2: {"A": "1"}},
+        ledger=ledger,
+        blocks=2,
+    )
+    assert result.document.run.blocks == 2
+
+
+def test_a_failing_command_raises_what_the_command_line_says(ledger: Path) -> None:
+    with pytest.raises(eq.EquipoiseError, match="false failed: exit status 1"):
+        eq.compare("true", "false", ledger=ledger)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"alpha": 0.0},
+        {"alpha": float("nan")},
+        {"min_effect": -1.0},
+        {"blocks": 0},
+        {"budget": 0.0},
+        {"timeout": -1.0},
+    ],
+)
+def test_a_number_out_of_range_is_named(ledger: Path, wrong: dict[str, Any]) -> None:
+    with pytest.raises(eq.EquipoiseError, match=next(iter(wrong))):
+        eq.compare("true", "true", ledger=ledger, **wrong)
+    assert not ledger.exists()
+
+
+def test_importing_it_loads_nothing_heavy() -> None:
+    code = "import equipoise, sys; print({'numpy', 'rich', 'msgspec'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
