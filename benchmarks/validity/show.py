@@ -1,0 +1,70 @@
+"""Tables on a screen and in a document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.validity.tables import TextTable
+
+BEGIN = "<!-- validity: begin (python -m benchmarks.validity writes this) -->"
+END = "<!-- validity: end -->"
+
+LEAST_WIDTH = 180
+
+
+class NoMarkers(Exception):
+    """The document has no place for the tables."""
+
+
+def on_screen(tables: Sequence[TextTable]) -> None:
+    """Print them, however narrow the terminal is said to be."""
+    console = Console()
+    console = Console(width=max(console.width, LEAST_WIDTH))
+    for text in tables:
+        table = Table(title=text.title, caption=text.reading, title_justify="left")
+        for index, name in enumerate(text.header):
+            justify: Literal["left", "right"] = "right" if text.holds_numbers(index) else "left"
+            table.add_column(name, justify=justify, no_wrap=index == 0)
+        for row in text.rows:
+            table.add_row(*row)
+        console.print(table)
+
+
+def into_document(path: Path, tables: Sequence[TextTable], heading: str) -> None:
+    """Replace what stands between the two markers of a Markdown document.
+
+    Raises
+    ------
+    NoMarkers
+        If the document does not hold both, in their order.
+    """
+    document = path.read_text(encoding="utf-8")
+    before, begin, rest = document.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise NoMarkers(f"{path} has no lines {BEGIN} and {END}")
+    body = "\n\n".join([heading, *(as_markdown(table) for table in tables)])
+    path.write_text(f"{before}{BEGIN}\n{body}\n{END}{after}", encoding="utf-8")
+
+
+def as_markdown(text: TextTable) -> str:
+    """A heading, how to read it, and a table."""
+    lines = [
+        f"## {text.title}",
+        "",
+        text.reading,
+        "",
+        _row(text.header),
+        _row(["--:" if text.holds_numbers(i) else ":--" for i in range(len(text.header))]),
+        *(_row(row) for row in text.rows),
+    ]
+    return "\n".join(lines)
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -1,0 +1,164 @@
+"""Many campaigns of one scenario; the same answer whatever the number of workers.
+
+Campaign k of a scenario has its own random source, made of the seed, the scenario's name and k.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import zlib
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.validity.campaign import (
+    Stop,
+    covers_always,
+    covers_probability,
+    draw_orders,
+    first_verdict,
+    run,
+    warns_of_carry_over,
+)
+from benchmarks.validity.machine import BASELINE, CANDIDATE, Machine, measure
+from benchmarks.validity.rules import RULES
+from benchmarks.validity.rules.rule import Decision, Rule
+from benchmarks.validity.rules.tachometer import MOST_ROUNDS
+from benchmarks.validity.scenarios import SCENARIOS, Scenario
+
+RUNS = 2 * MOST_ROUNDS
+"""The longest schedule of any tool."""
+
+MIN_EFFECT = 1.0
+"""Percent; the default of `equipoise compare`."""
+
+COVERED_EFFECT = 3.0
+EFFECTS = {1.0: 0.0, 3.0: MIN_EFFECT, 10.0: MIN_EFFECT}
+"""True effects in percent, each with the smallest effect that matters while it is looked for.
+An effect of exactly 1 % is a border case of "at least 1 %": it is looked for with 0."""
+
+CHUNK = 25
+"""Campaigns in one piece of work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one simulated machine; effects in percent, rules by name."""
+
+    any_effect: Stop
+    """No effect, smallest effect that matters 0."""
+    default: Stop
+    """No effect, smallest effect that matters 1 %."""
+    covered: bool
+    """An effect of 3 % lay in the interval after each of the 200 blocks."""
+    probability_covered: bool | None
+    warned: bool
+    """Of carry-over, at the stop of ``default``."""
+    found: dict[float, Stop]
+    peers: dict[str, Decision]
+    """No effect."""
+    peers_found: dict[str, Decision]
+    """An effect of 3 %."""
+
+
+def simulate(
+    scenarios: Sequence[Scenario],
+    campaigns: int,
+    *,
+    seed: int,
+    workers: int,
+    progress: Callable[[str], None] = lambda _: None,
+) -> dict[str, list[Outcome]]:
+    """Outcomes of each scenario, by its name, in the order of the campaigns.
+
+    Parameters
+    ----------
+    scenarios
+        From ``SCENARIOS``.
+    seed
+        From 0 up.
+    workers
+        Processes; with 1 everything runs in this one.
+    progress
+        Is told the name of each scenario that is done.
+    """
+    starts = range(0, campaigns, CHUNK)
+    pieces = [(start, min(start + CHUNK, campaigns)) for start in starts]
+    outcomes: dict[str, list[Outcome]] = {}
+    if workers == 1:
+        for scenario in scenarios:
+            outcomes[scenario.name] = simulate_piece(scenario.name, 0, campaigns, seed)
+            progress(scenario.name)
+        return outcomes
+    # Not forked: whoever calls may have threads.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+        asked = {
+            scenario.name: [
+                pool.submit(simulate_piece, scenario.name, start, stop, seed)
+                for start, stop in pieces
+            ]
+            for scenario in scenarios
+        }
+        for name, parts in asked.items():
+            outcomes[name] = [outcome for part in parts for outcome in part.result()]
+            progress(name)
+    return outcomes
+
+
+def simulate_piece(name: str, start: int, stop: int, seed: int) -> list[Outcome]:
+    """Campaigns ``start`` up to ``stop`` of one scenario."""
+    scenario = next(one for one in SCENARIOS if one.name == name)
+    return [simulate_one(scenario, seed, campaign) for campaign in range(start, stop)]
+
+
+def simulate_one(scenario: Scenario, seed: int, campaign: int) -> Outcome:
+    """One machine, and what Equipoise and the other rules say of it."""
+    source = np.random.SeedSequence(seed, spawn_key=(zlib.crc32(scenario.name.encode()), campaign))
+    noise, coin, shuffling = (np.random.default_rng(child) for child in source.spawn(3))
+    machine = scenario.draw(noise, RUNS)
+    orders = draw_orders(int(coin.integers(2**63)))
+
+    blocks = run(machine, orders, 0.0)
+    whole = blocks.paired()
+    default = first_verdict(blocks, whole, MIN_EFFECT)
+    truth = scenario.probability_slower
+
+    found: dict[float, Stop] = {}
+    covered = True
+    for percent, min_effect in EFFECTS.items():
+        effect = float(np.log1p(percent / 100.0))
+        with_effect = run(machine, orders, effect)
+        pairs = with_effect.paired()
+        found[percent] = first_verdict(with_effect, pairs, min_effect)
+        if percent == COVERED_EFFECT:
+            covered = covers_always(pairs, effect)
+
+    peers: dict[str, Decision] = {}
+    peers_found: dict[str, Decision] = {}
+    for rule in RULES:
+        schedule_source = shuffling.spawn(1)[0]
+        peers[rule.name], peers_found[rule.name] = _ask(rule, machine, schedule_source)
+    return Outcome(
+        any_effect=first_verdict(blocks, whole, 0.0),
+        default=default,
+        covered=covered,
+        probability_covered=None if truth is None else covers_probability(whole, truth),
+        warned=warns_of_carry_over(blocks, default.blocks, MIN_EFFECT),
+        found=found,
+        peers=peers,
+        peers_found=peers_found,
+    )
+
+
+def _ask(rule: Rule, machine: Machine, random: np.random.Generator) -> tuple[Decision, Decision]:
+    """What a rule says of the machine without an effect, and with one of 3 %."""
+    schedule = rule.schedule(random)
+    decisions = []
+    for effect in (0.0, float(np.log1p(COVERED_EFFECT / 100.0))):
+        # No other tool has timeouts: `timeout 1.25 command` gives them the limit as the time.
+        times = np.minimum(measure(machine, schedule, effect), machine.time_limit)
+        decisions.append(rule.decide(times[schedule == BASELINE], times[schedule == CANDIDATE]))
+    return decisions[0], decisions[1]
