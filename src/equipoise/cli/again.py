@@ -5,25 +5,44 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from equipoise.model.plan import Hooks, Judgement, Measure, Plan, Stopping
+from equipoise.model.plan import (
+    PRIMARY_METRIC,
+    Condition,
+    Hooks,
+    Judgement,
+    Measure,
+    Plan,
+    Stopping,
+)
 
 
 def again_of(plan: Plan) -> str:
     """The shell line that makes this plan again, coin and working folder included."""
     words = ["equipoise", "compare", *_options(plan)]
-    commands = [shlex.join(condition.command) for condition in plan.conditions]
+    commands = [shlex.join(condition.command) for condition in _asked_for(plan)]
     return f"cd {shlex.quote(plan.measure.working_folder)} && {shlex.join([*words, *commands])}"
+
+
+def _asked_for(plan: Plan) -> tuple[Condition, ...]:
+    """The conditions without the control, which an option adds."""
+    return tuple(one for i, one in enumerate(plan.conditions) if i != plan.control)
 
 
 def _options(plan: Plan) -> Iterator[str]:
     yield from ("--seed", str(plan.seed))
-    if any(one.name != shlex.join(one.command) for one in plan.conditions):
-        for condition in plan.conditions:
+    conditions = _asked_for(plan)
+    if any(one.name != shlex.join(one.command) for one in conditions):
+        for condition in conditions:
             yield from ("-n", condition.name)
-    for position, condition in enumerate(plan.conditions, start=1):
+    if plan.control is not None:
+        yield "--control"
+    metrics = (plan.judgement.primary_metric, *plan.judgement.other_metrics)
+    if metrics != (PRIMARY_METRIC,):
+        yield from ("--metrics", ",".join(metrics))
+    for position, condition in enumerate(conditions, start=1):
         for key, value in condition.environment.items():
             yield from ("--env", f"{position}:{key}={value}")
-    yield from _hooks([condition.hooks for condition in plan.conditions])
+    yield from _hooks([condition.hooks for condition in conditions])
     yield from _measuring(plan.measure)
     yield from _stopping(plan.stopping)
     usual = Judgement()

@@ -10,14 +10,16 @@ from typing import Any
 
 from equipoise.campaign import conduct
 from equipoise.campaign.result import document_of
+from equipoise.cli.output_file import check_folder, write_file
 from equipoise.cli.progress import watcher_for
+from equipoise.cli.report import write_report
+from equipoise.figures.library import require_figures
 from equipoise.interop import hyperfine
 from equipoise.ledger import open_for_writing
 from equipoise.model.errors import (
     EXIT_CONDITION_FAILED,
     EXIT_DONE,
     EXIT_INTERRUPTED,
-    UnusableInput,
 )
 from equipoise.model.plan import Plan
 from equipoise.model.record import RunRecord, RunSummary
@@ -31,6 +33,7 @@ class Wanted:
 
     ledger: Path
     json_file: str | None = None
+    report_file: Path | None = None
     quiet: bool = False
     color: bool = True
     durable: bool = False
@@ -45,6 +48,7 @@ class Wanted:
         wanted = cls(
             ledger=given["ledger_path"],
             json_file=given["json_file"],
+            report_file=given["report_file"],
             quiet=given["quiet"],
             color=not given["no_color"],
             durable=given.get("durable", False),
@@ -53,17 +57,16 @@ class Wanted:
             export_csv=given.get("export_csv"),
             export_markdown=given.get("export_markdown"),
         )
+        # Found out before the campaign, not after an hour of it.
         for path in wanted.files():
-            # Found out before the campaign, not after an hour of it.
-            if not path.resolve().parent.is_dir():
-                raise UnusableInput(
-                    f"{path}: there is no folder {path.resolve().parent}", mend="make it first"
-                )
+            check_folder(path)
+        if wanted.report_file is not None:
+            require_figures()
         return wanted
 
     def files(self) -> list[Path]:
         """The files that will be written."""
-        named = [self.export_json, self.export_csv, self.export_markdown]
+        named = [self.export_json, self.export_csv, self.export_markdown, self.report_file]
         if self.json_file not in (None, "-"):
             named.append(Path(str(self.json_file)))
         return [path for path in named if path is not None]
@@ -117,14 +120,19 @@ def show(
     wanted: Wanted,
 ) -> None:
     """Write the files that were asked for, and the screen unless stdout is taken."""
-    _write(wanted.export_json, lambda: hyperfine.to_json(document))
-    _write(wanted.export_csv, lambda: hyperfine.to_csv(document).encode())
-    _write(wanted.export_markdown, lambda: hyperfine.to_markdown(document).encode())
+    if wanted.export_json is not None:
+        write_file(wanted.export_json, hyperfine.to_json(document))
+    if wanted.export_csv is not None:
+        write_file(wanted.export_csv, hyperfine.to_csv(document).encode())
+    if wanted.export_markdown is not None:
+        write_file(wanted.export_markdown, hyperfine.to_markdown(document).encode())
+    if wanted.report_file is not None:
+        write_report(wanted.report_file, [record])
     if wanted.json_file == "-":
         sys.stdout.buffer.write(json_document.encode(document))
         return
     if wanted.json_file is not None:
-        _write(Path(wanted.json_file), lambda: json_document.encode(document))
+        write_file(Path(wanted.json_file), json_document.encode(document))
     if not wanted.quiet:
         terminal.print_result(document, earlier, wanted.ledger, color=wanted.color)
 
@@ -142,15 +150,3 @@ def exit_status(record: RunRecord, document: ResultDocument) -> int:
         file=sys.stderr,
     )
     return EXIT_CONDITION_FAILED
-
-
-def _write(path: Path | None, content: Callable[[], bytes]) -> None:
-    if path is None:
-        return
-    try:
-        path.write_bytes(content())
-    except OSError as error:
-        raise UnusableInput(
-            f"cannot write {path}: {error.strerror}",
-            mend="the campaign is in the ledger: `equipoise show last --json FILE` writes it again",
-        ) from error

@@ -20,6 +20,8 @@ COMMANDS = {
     "resume": "Go on with a campaign that was stopped, killed or is undecided.",
     "show": "Compute a campaign's result again from the ledger.",
     "list": "List the campaigns in the ledger.",
+    "report": "Write a campaign as one page that can be sent.",
+    "export": "Write a campaign's trials as JSON, CSV or Parquet.",
     "doctor": "Print what disturbs measurements here, and what mends it.",
     "completion": "Print the completion script for bash, zsh or fish.",
 }

@@ -44,8 +44,15 @@ def ledger_option(function: Decorated) -> Decorated:
 
 
 def output_options(function: Decorated) -> Decorated:
-    """``--json``, ``--quiet`` and ``--no-color``."""
+    """``--json``, ``--report``, ``--quiet`` and ``--no-color``."""
     for option in (
+        click.option(
+            "--report",
+            "report_file",
+            metavar="FILE.html",
+            type=click.Path(path_type=Path),
+            help="Write one page that can be sent.",
+        ),
         click.option("--no-color", is_flag=True, help="Print without colour."),
         click.option("--quiet", is_flag=True, help="Print no progress and no screen."),
         click.option(

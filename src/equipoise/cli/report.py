@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,10 +53,21 @@ def command(**given: Any) -> int:
     require_figures()
     with open_for_reading(given["ledger_path"]) as ledger:
         records = [ledger.read_run(run) for run in given["runs"] or ("last",)]
+    write_report(output, records)
+    return 0
+
+
+def write_report(path: Path, records: Sequence[RunRecord]) -> None:
+    """Write one page of these campaigns.
+
+    Raises
+    ------
+    UnusableInput
+        It cannot be written.
+    """
     from equipoise.report.html import page
 
-    write_file(output, page([reported_of(record) for record in records]).encode())
-    return 0
+    write_file(path, page([reported_of(record) for record in records]).encode())
 
 
 def reported_of(record: RunRecord) -> Reported:
