@@ -31,6 +31,8 @@ def plan_from(line: list[str]) -> Plan:
         ["--shell", "default", "--output", "inherit"],
         ["--output", "out.txt", "--input", "in.txt"],
         ["-L", "size", "1,2"],
+        ["--metrics", "max_rss_bytes,wall_s", "--control"],
+        ["--control", "-n", "one", "-n", "two", "--env", "1:X=1"],
     ],
     ids=lambda options: " ".join(options) or "nothing",
 )

@@ -12,7 +12,7 @@ import pytest
 
 from equipoise.figures.limits import EVERY_TRIAL
 from equipoise.model.record import Notice
-from equipoise.model.result import CarryOver, ResultDocument
+from equipoise.model.result import CarryOver, ControlResult, ResultDocument
 from equipoise.report.html import Reported, page
 from equipoise.report.packing import by_columns, pack
 from equipoise.report.strip import strip_of
@@ -137,12 +137,26 @@ def test_what_else_the_comparison_knows_is_told() -> None:
 def test_control_and_causes_are_shown_where_there_are_some() -> None:
     document = replace(
         document_of(),
-        control={"ratio": 1.0004, "verdict": "equivalent"},
+        control=control_of(document_of()),
         why=({"cause": "faults", "words": "Page faults close 80 % of the gap."},),
     )
     joined = "\n".join(Outline(page_of(document)).texts)
     assert "Control: the baseline against itself" in joined
+    assert "The control agrees with the baseline." in joined
+    assert "+0.04 %" in joined
     assert "Page faults close 80 % of the gap." in joined
+
+
+def control_of(document: ResultDocument) -> ControlResult:
+    """A control that agrees with the baseline of the document."""
+    baseline = document.conditions[0]
+    again = replace(baseline, name=f"{baseline.name} (control)")
+    return ControlResult(
+        condition=again,
+        comparison=comparison_of(baseline.name, again.name, 1.0004),
+        excludes_one=False,
+        words="The control agrees with the baseline.",
+    )
 
 
 def everywhere_hostile() -> ResultDocument:
@@ -159,7 +173,7 @@ def everywhere_hostile() -> ResultDocument:
         comparisons=tuple(
             replace(one, words=HOSTILE, scope=HOSTILE) for one in document.comparisons
         ),
-        control={HOSTILE: HOSTILE},
+        control=control_of(document),
         why=({"words": HOSTILE},),
         warnings=(Notice(HOSTILE, HOSTILE, HOSTILE),),
     )

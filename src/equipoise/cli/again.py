@@ -5,44 +5,26 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from equipoise.model.plan import (
-    PRIMARY_METRIC,
-    Condition,
-    Hooks,
-    Judgement,
-    Measure,
-    Plan,
-    Stopping,
-)
+from equipoise.model.plan import Condition, Hooks, Judgement, Measure, Plan, Stopping
 
 
 def again_of(plan: Plan) -> str:
     """The shell line that makes this plan again, coin and working folder included."""
     words = ["equipoise", "compare", *_options(plan)]
-    commands = [shlex.join(condition.command) for condition in _asked_for(plan)]
+    commands = [shlex.join(condition.command) for condition in _asked(plan)]
     return f"cd {shlex.quote(plan.measure.working_folder)} && {shlex.join([*words, *commands])}"
-
-
-def _asked_for(plan: Plan) -> tuple[Condition, ...]:
-    """The conditions without the control, which an option adds."""
-    return tuple(one for i, one in enumerate(plan.conditions) if i != plan.control)
 
 
 def _options(plan: Plan) -> Iterator[str]:
     yield from ("--seed", str(plan.seed))
-    conditions = _asked_for(plan)
-    if any(one.name != shlex.join(one.command) for one in conditions):
-        for condition in conditions:
+    asked = _asked(plan)
+    if any(one.name != shlex.join(one.command) for one in asked):
+        for condition in asked:
             yield from ("-n", condition.name)
-    if plan.control is not None:
-        yield "--control"
-    metrics = (plan.judgement.primary_metric, *plan.judgement.other_metrics)
-    if metrics != (PRIMARY_METRIC,):
-        yield from ("--metrics", ",".join(metrics))
-    for position, condition in enumerate(conditions, start=1):
+    for position, condition in enumerate(asked, start=1):
         for key, value in condition.environment.items():
             yield from ("--env", f"{position}:{key}={value}")
-    yield from _hooks([condition.hooks for condition in conditions])
+    yield from _hooks([condition.hooks for condition in asked])
     yield from _measuring(plan.measure)
     yield from _stopping(plan.stopping)
     usual = Judgement()
@@ -50,6 +32,16 @@ def _options(plan: Plan) -> Iterator[str]:
         yield from ("--alpha", _plain(plan.judgement.alpha))
     if plan.judgement.min_effect != usual.min_effect:
         yield from ("--min-effect", _plain(plan.judgement.min_effect))
+    metrics = (plan.judgement.primary_metric, *plan.judgement.other_metrics)
+    if metrics != (usual.primary_metric,):
+        yield from ("--metrics", ",".join(metrics))
+    if plan.control is not None:
+        yield "--control"
+
+
+def _asked(plan: Plan) -> list[Condition]:
+    """The conditions without the control, which is made of the baseline."""
+    return [one for place, one in enumerate(plan.conditions) if place != plan.control]
 
 
 def _hooks(hooks: list[Hooks]) -> Iterator[str]:

@@ -13,6 +13,7 @@ from equipoise.model.record import Notice
 from equipoise.model.result import (
     Comparison,
     ConditionResult,
+    ControlResult,
     Interval,
     MetricSummary,
     ResultDocument,
@@ -63,6 +64,14 @@ class FigureView:
 
 
 @dataclass(frozen=True, slots=True)
+class ControlView:
+    """The second run of the baseline."""
+
+    words: str
+    facts: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RunView:
     """One campaign on the page."""
 
@@ -77,7 +86,7 @@ class RunView:
     """Comparisons on other metrics: metric, candidate, verdict, change, interval."""
     figures: tuple[FigureView, ...]
     why: tuple[str, ...]
-    control: tuple[tuple[str, str], ...]
+    control: ControlView | None
     warnings: tuple[Notice, ...]
     how_it_ran: tuple[tuple[str, str], ...]
     environment: tuple[tuple[str, str], ...]
@@ -112,7 +121,7 @@ def run_view(
         others=tuple(_other(one) for one in document.comparisons if one.metric != metric),
         figures=figures,
         why=tuple(str(one.get("words", one.get("cause", UNKNOWN))) for one in document.why),
-        control=tuple(flattened(document.control or {})),
+        control=None if document.control is None else _control(document.control),
         warnings=document.warnings,
         how_it_ran=_how_it_ran(document),
         environment=tuple(flattened(document.environment)),
@@ -191,6 +200,19 @@ def _facts(one: Comparison) -> Iterator[tuple[str, str]]:
         yield "Minimum", "the fastest single runs name another winner: do not rank by the minimum"
     yield "Smallest effect that matters", f"{one.min_effect:g} %"
     yield "Holds for", one.scope
+
+
+def _control(control: ControlResult) -> ControlView:
+    one = control.comparison
+    change = "not known yet" if one.ratio is None else percent_change(one.ratio)
+    return ControlView(
+        words=control.words[:1].upper() + control.words[1:],
+        facts=(
+            (f"{one.candidate} against {one.baseline}", change),
+            (f"{100 * (1 - one.level):g} % interval", _ratio_interval(one.ratio_ci)),
+            ("Trials", str(control.condition.trials)),
+        ),
+    )
 
 
 def _ratio_interval(interval: Interval) -> str:
