@@ -19,6 +19,7 @@ from equipoise.model.result import (
     CarryOver,
     Comparison,
     ConditionResult,
+    ControlResult,
     Drift,
     MetricSummary,
     Mode,
@@ -122,6 +123,11 @@ def _document(**changed: Any) -> ResultDocument:
     return replace(document, **changed)
 
 
+def _control() -> ControlResult:
+    condition = ConditionResult("old (control)", {}, ("old",), 2, 0, {"wall_s": _summary()})
+    return ControlResult(condition, _comparison(), excludes_one=False, words="no difference")
+
+
 def _validate(encoded: bytes) -> None:
     jsonschema.Draft202012Validator(schema()).validate(json.loads(encoded))
 
@@ -159,7 +165,7 @@ def test_what_is_not_finite_is_null_and_keeps_to_the_schema(value: float) -> Non
             ConditionResult("old", {}, ("old",), 1, 1, {"wall_s": _summary(median=value)}),
         ),
         comparisons=(replace(_comparison(e_value=value), ratio=value, ratio_ci=(value, value)),),
-        control={"ratio": value},
+        why=({"ratio": value},),
         environment={"load": value},
         trials=(replace(_row(value), covariates={"load_1": value}, iterations={"a": [value]}),),
     )
@@ -168,7 +174,7 @@ def test_what_is_not_finite_is_null_and_keeps_to_the_schema(value: float) -> Non
     assert decoded["conditions"][0]["metrics"]["wall_s"]["median"] is None
     assert decoded["comparisons"][0]["ratio_ci"] == [None, None]
     assert decoded["trials"][0]["iterations"] == {"a": [None]}
-    assert decoded["control"] == {"ratio": None}
+    assert decoded["why"] == [{"ratio": None}]
     _validate(encoded)
 
 
@@ -180,17 +186,17 @@ def test_numbers_of_numpy_are_numbers() -> None:
     misleads: Any = np.bool_(True)
     document = _document(
         comparisons=(replace(_comparison(), ratio=np.float64(1.5), minimum_misleads=misleads),),
-        control={"blocks": np.int64(3)},
+        why=({"blocks": np.int64(3)},),
     )
     decoded = json.loads(encode(document))
     assert decoded["comparisons"][0]["ratio"] == 1.5
     assert decoded["comparisons"][0]["minimum_misleads"] is True
-    assert decoded["control"] == {"blocks": 3}
+    assert decoded["why"] == [{"blocks": 3}]
 
 
 def test_what_has_no_place_in_a_document_is_a_defect_that_shows() -> None:
     with pytest.raises(NotImplementedError, match="object has no place"):
-        encode(_document(control={"what": object()}))
+        encode(_document(why=({"what": object()},)))
 
 
 def test_bytes_of_a_command_line_that_are_no_text_are_shown_as_escapes() -> None:
@@ -210,7 +216,7 @@ def test_a_document_keeps_to_the_schema_and_the_schema_to_its_dialect() -> None:
     jsonschema.Draft202012Validator.check_schema(schema())
     _validate(encode(_document()))
     _validate(encode(_document(conditions=(), comparisons=(), trials=(), warnings=())))
-    _validate(encode(_document(control={"verdict": "equivalent"}, why=({"cause": "faults"},))))
+    _validate(encode(_document(control=_control(), why=({"cause": "faults"},))))
 
 
 @pytest.mark.parametrize(
