@@ -1,0 +1,71 @@
+"""The smallest effect that a host can see in a given time."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from equipoise.stats.arrays import FloatArray, OrderArray
+from equipoise.stats.sequence import PairedBlocks
+
+CONTINUATIONS = 60
+FOUND_IN = 0.9
+MOST_SIMULATED = 2000
+"""Beyond, effects shrink with the square root of the blocks."""
+LARGEST_EFFECT = 1.0
+STEPS = 16
+
+
+def smallest_effect(
+    differences: FloatArray, blocks: int, *, alpha: float, seed: int
+) -> float | None:
+    """The smallest log ratio that nine of ten campaigns of so many blocks tell from none.
+
+    Campaigns are resampled, with fresh coins, from the block differences of campaigns without
+    an effect; campaigns of over 2,000 blocks are scaled from that many.
+
+    Parameters
+    ----------
+    differences
+        Shape (n,): ln(candidate) - ln(baseline) of blocks without an effect, finite.
+    blocks
+        Of the campaign in question.
+    alpha
+        Of its verdict.
+    seed
+        Of the resampling.
+
+    Returns
+    -------
+    In log units; ``None`` if it exceeds ln 2, or there are fewer than 8 blocks.
+    """
+    simulated = min(blocks, MOST_SIMULATED)
+    if simulated < 8 or len(differences) < 8:
+        return None
+    generator = np.random.default_rng(seed)
+    campaigns = [
+        (
+            generator.choice(differences - np.median(differences), simulated),
+            generator.choice(np.array([-1, 1], dtype=np.int8), simulated),
+        )
+        for _ in range(CONTINUATIONS)
+    ]
+    low, high = 0.0, math.log1p(LARGEST_EFFECT)
+    if not _found(campaigns, high, alpha):
+        return None
+    for _ in range(STEPS):
+        middle = 0.5 * (low + high)
+        if _found(campaigns, middle, alpha):
+            high = middle
+        else:
+            low = middle
+    return high * math.sqrt(simulated / blocks)
+
+
+def _found(campaigns: list[tuple[FloatArray, OrderArray]], effect: float, alpha: float) -> bool:
+    found = 0
+    for noise, orders in campaigns:
+        blocks = PairedBlocks(np.ones_like(noise), np.exp(noise + effect), orders)
+        found += blocks.engine.blocks_to_exclude(0.0, alpha) is not None
+    return found >= FOUND_IN * len(campaigns)
