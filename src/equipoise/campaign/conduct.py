@@ -23,6 +23,7 @@ from equipoise.measure.native import launcher_program
 from equipoise.measure.one_campaign import Holder, wait_for_turn
 from equipoise.measure.surroundings import CovariateReader, mapped_libraries, snapshot
 from equipoise.measure.trials import TrialRunner, own_environment
+from equipoise.model.certificate import Certificate
 from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInput
 from equipoise.model.plan import Plan, Stopping
 from equipoise.model.record import RunRecord
@@ -57,6 +58,11 @@ class Keeper(Store, Protocol):
 
     def read_run(self, reference: str) -> RunRecord:
         """All that is known of one campaign."""
+
+    def latest_certificate(
+        self, kernel: str | None, cpu_model: str | None
+    ) -> Certificate | None:
+        """The newest certificate of a host with this kernel and CPU."""
 
 
 class Interrupted(Exception):
@@ -96,11 +102,14 @@ def turn_to_measure(
 RunnerFactory = Callable[[Plan, Callable[[], None]], AbstractContextManager[Runner]]
 
 
-def surroundings_of(plan: Plan) -> dict[str, Any]:
-    """What a sitting runs on, and what each condition maps when it starts."""
+def surroundings_of(plan: Plan, ledger: Keeper) -> dict[str, Any]:
+    """What a sitting runs on, what certifies it, and what each condition maps."""
     environment = own_environment()
+    host = snapshot(environment=environment)
+    certificate = ledger.latest_certificate(host.get("kernel"), host.get("cpu_model"))
     return {
-        **snapshot(environment=environment),
+        **host,
+        "certificate": None if certificate is None else certificate.words(),
         "mapped": {
             condition.name: dataclasses.asdict(
                 mapped_libraries(
@@ -149,7 +158,7 @@ def begin(
     Interrupted
         The user interrupted it.
     """
-    run_id = ledger.begin_run(plan, surroundings_of(plan), now())
+    run_id = ledger.begin_run(plan, surroundings_of(plan, ledger), now())
     state = _State(Look(plan, plan.stopping), plan.stopping)
     _sit(run_id, FIRST_SITTING, plan, state, ledger, watcher, runner_factory, clock, now)
     return run_id
@@ -194,7 +203,7 @@ def go_on(
             f"run {record.id} has its {state.blocks} blocks already",
             mend=f"ask for more: equipoise resume {record.id} --blocks {2 * state.blocks}",
         )
-    sitting_id = ledger.begin_sitting(record.id, surroundings_of(record.plan), now())
+    sitting_id = ledger.begin_sitting(record.id, surroundings_of(record.plan, ledger), now())
     _sit(record.id, sitting_id, record.plan, state, ledger, watcher, runner_factory, clock, now)
     return record.id
 

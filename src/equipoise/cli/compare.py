@@ -100,6 +100,7 @@ DEFAULT_SHELL = "/bin/sh"
 @options.ledger_option
 @click.option("--durable", is_flag=True, help="Let each trial survive a loss of power, too.")
 @options.hyperfine_exports
+@options.report_option
 @options.turn_option
 @options.output_options
 def command(**given: Any) -> int:

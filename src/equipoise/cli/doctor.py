@@ -1,21 +1,35 @@
-"""``equipoise doctor``: what disturbs measurements here, and what mends it."""
+"""``equipoise doctor``: what disturbs measurements here, and how far they can be trusted."""
 
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import click
 
+from equipoise.campaign import conduct
+from equipoise.campaign.certify import Certifying, certify
 from equipoise.cli import options
+from equipoise.cli.finish import say_whom_it_waits_for
+from equipoise.cli.output_file import write_file
+from equipoise.ledger import open_for_writing
 from equipoise.measure import disturbances
 from equipoise.measure.surroundings import snapshot
-from equipoise.model.errors import UnusableInput
-from equipoise.report import doctor
+from equipoise.model.errors import EXIT_INTERRUPTED
+from equipoise.report import certificate, doctor
 
 
 @click.command("doctor")
+@click.option(
+    "--certify",
+    "certifying",
+    is_flag=True,
+    help="Measure this host's own false alarms and what it can see (a minute or two).",
+)
+@options.ledger_option
+@options.turn_option
 @options.output_options
 def command(**given: Any) -> int:
     """Print what disturbs measurements on this host, worst first, each with its mend.
@@ -23,6 +37,10 @@ def command(**given: Any) -> int:
     Nothing is changed. 'disturbs' slows trials down now; 'weakens' adds noise; 'lacks' is what
     this host does not offer.
     """
+    return _certify(given) if given["certifying"] else _examine(given)
+
+
+def _examine(given: dict[str, Any]) -> int:
     color = not given["no_color"]
     examination = disturbances.examine(disturbances.look_around())
     if given["json_file"] is not None:
@@ -33,13 +51,39 @@ def command(**given: Any) -> int:
     return 0
 
 
+def _certify(given: dict[str, Any]) -> int:
+    with (
+        conduct.turn_to_measure(
+            say_whom_it_waits_for, allow_concurrent=given["allow_concurrent"]
+        ),
+        open_for_writing(given["ledger_path"], durable=False) as ledger,
+    ):
+        try:
+            found = certify(Certifying(), ledger, _progress(given), now=time.time)
+        except conduct.Interrupted:
+            print("equipoise: interrupted; no certificate was made", file=sys.stderr)
+            return EXIT_INTERRUPTED
+        ledger.record_certificate(found)
+    if given["json_file"] is not None:
+        _write(given["json_file"], certificate.to_json(found))
+    if given["json_file"] != "-" and not given["quiet"]:
+        certificate.print_certificate(found, color=not given["no_color"])
+    return 0
+
+
+def _progress(given: dict[str, Any]) -> Any:
+    if given["quiet"] or not sys.stderr.isatty():
+        return lambda ended, total: None
+
+    def say(ended: int, total: int) -> None:
+        end = "\n" if ended + 1 == total else ""
+        print(f"\rcampaign {ended + 1} of {total}", end=end, file=sys.stderr, flush=True)
+
+    return say
+
+
 def _write(file: str, content: bytes) -> None:
     if file == "-":
         sys.stdout.buffer.write(content)
-        return
-    try:
-        Path(file).write_bytes(content)
-    except OSError as error:
-        raise UnusableInput(
-            f"cannot write {file}: {error.strerror}", mend="name a file in a folder that is there"
-        ) from error
+    else:
+        write_file(Path(file), content)

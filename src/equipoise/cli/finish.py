@@ -85,7 +85,7 @@ def show_after(campaign: Callable[[conduct.Keeper, conduct.Watcher], str], wante
     """Let a campaign go to its stop and show its result; return the exit status."""
     watcher = watcher_for(quiet=wanted.quiet, color=wanted.color)
     with (
-        conduct.turn_to_measure(_say_whom_it_waits_for, allow_concurrent=wanted.allow_concurrent),
+        conduct.turn_to_measure(say_whom_it_waits_for, allow_concurrent=wanted.allow_concurrent),
         open_for_writing(wanted.ledger, durable=wanted.durable) as ledger,
     ):
         try:
@@ -104,7 +104,8 @@ def show_after(campaign: Callable[[conduct.Keeper, conduct.Watcher], str], wante
     return exit_status(record, document)
 
 
-def _say_whom_it_waits_for(holder: conduct.Holder) -> None:
+def say_whom_it_waits_for(holder: conduct.Holder) -> None:
+    """Say on stderr which campaign this one waits for."""
     print(
         f"equipoise: another campaign runs on this host ({holder.words()}): waiting for its end\n"
         "  mend: Ctrl-C, or --allow-concurrent to measure all the same",

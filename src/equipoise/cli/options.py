@@ -44,15 +44,8 @@ def ledger_option(function: Decorated) -> Decorated:
 
 
 def output_options(function: Decorated) -> Decorated:
-    """``--json``, ``--report``, ``--quiet`` and ``--no-color``."""
+    """``--json``, ``--quiet`` and ``--no-color``."""
     for option in (
-        click.option(
-            "--report",
-            "report_file",
-            metavar="FILE.html",
-            type=click.Path(path_type=Path),
-            help="Write one page that can be sent.",
-        ),
         click.option("--no-color", is_flag=True, help="Print without colour."),
         click.option("--quiet", is_flag=True, help="Print no progress and no screen."),
         click.option(
@@ -64,6 +57,17 @@ def output_options(function: Decorated) -> Decorated:
     ):
         function = option(function)
     return function
+
+
+def report_option(function: Decorated) -> Decorated:
+    """``--report FILE.html``."""
+    return click.option(
+        "--report",
+        "report_file",
+        metavar="FILE.html",
+        type=click.Path(path_type=Path),
+        help="Write one page that can be sent.",
+    )(function)
 
 
 def turn_option(function: Decorated) -> Decorated:

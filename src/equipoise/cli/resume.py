@@ -17,6 +17,7 @@ from equipoise.cli.finish import Wanted, show_after
 @options.ledger_option
 @click.option("--durable", is_flag=True, help="Let each trial survive a loss of power, too.")
 @options.hyperfine_exports
+@options.report_option
 @options.turn_option
 @options.output_options
 def command(**given: Any) -> int:

@@ -16,6 +16,7 @@ from equipoise.ledger import open_for_reading
 @click.argument("run", default="last")
 @options.ledger_option
 @options.hyperfine_exports
+@options.report_option
 @options.output_options
 def command(**given: Any) -> int:
     """Compute the result of RUN (an id, its beginning, or 'last') again from the ledger.

@@ -10,6 +10,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import msgspec
+
 from equipoise.ledger import rows
 from equipoise.ledger.faults import damaged, explained
 from equipoise.ledger.reference import LAST, find_id, find_run
@@ -22,6 +24,7 @@ from equipoise.ledger.text import (
     to_text,
 )
 from equipoise.model.bulk import collector_at_rest
+from equipoise.model.certificate import Certificate
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
 from equipoise.model.record import Notice, RunRecord, RunSummary, Sitting
@@ -147,6 +150,23 @@ class Ledger:
             "INSERT INTO notice (run, code, words, mend) VALUES (?, ?, ?, ?)",
             (self._number_of(run_id), *words),
         )
+
+    def record_certificate(self, certificate: Certificate) -> None:
+        """Record what certifies a host."""
+        self._record(
+            "INSERT INTO certificate (kernel, cpu_model, document) VALUES (?, ?, ?)",
+            (certificate.kernel, certificate.cpu_model, to_text(certificate)),
+        )
+
+    def latest_certificate(self, kernel: str | None, cpu_model: str | None) -> Certificate | None:
+        """The newest certificate of a host with this kernel and CPU; ``None`` without one."""
+        with self._reading():
+            row = self._connection.execute(
+                "SELECT document FROM certificate WHERE kernel IS ? AND cpu_model IS ? "
+                "ORDER BY number DESC LIMIT 1",
+                (kernel, cpu_model),
+            ).fetchone()
+        return None if row is None else msgspec.convert(from_text(row[0]), Certificate)
 
     def read_run(self, reference: str = LAST) -> RunRecord:
         """Read a campaign whole, as it stood at one moment even while it goes on.

@@ -226,10 +226,12 @@ def _how_it_ran(document: ResultDocument, ledger: Path) -> str:
     run = document.run
     compared = document.comparisons
     scope = compared[0].scope if compared else "nothing: no block is complete"
+    certificate = document.environment.get("certificate")
     return (
         f"{run.blocks} blocks; stopped by: {run.stopped_because or 'it did not end'}; "
         f"scope: {scope}\n"
         f"run {run.id}, seed {run.seed}, ledger {ledger}"
+        + (f"\ncertificate of this host: {certificate}" if certificate else "")
     )
 
 
