@@ -20,9 +20,13 @@ NEXT_STEP = ("ALTER TABLE notice ADD COLUMN severity TEXT",)
 
 @pytest.fixture
 def old_file(tmp_path: Path) -> Path:
-    path = tmp_path / "old.db"
+    return _file_of_version(1, tmp_path)
+
+
+def _file_of_version(version: int, folder: Path) -> Path:
+    path = folder / f"version_{version}.db"
     connection = sqlite3.connect(path)
-    connection.executescript(Path(__file__).with_name("version_1.sql").read_text())
+    connection.executescript(Path(__file__).with_name(f"version_{version}.sql").read_text())
     connection.close()
     return path
 
@@ -66,6 +70,48 @@ def test_a_file_of_version_1_is_read_as_it_was_written(old_file: Path) -> None:
     )
 
 
+def test_a_file_of_version_2_is_read_as_it_was_written(tmp_path: Path) -> None:
+    with open_for_reading(_file_of_version(2, tmp_path)) as ledger:
+        record = ledger.read_run("last")
+    assert record.plan.measure.counters == ("task_clock", "cycles")
+    (trial,) = record.trials
+    assert trial.accounting == Accounting(
+        wall_s=0.125,
+        user_s=0.0625,
+        max_rss_bytes=4096,
+        minor_faults=1,
+        major_faults=0,
+        voluntary_switches=2,
+        involuntary_switches=3,
+        counters={"cycles": None, "task_clock": 0.0625},
+        unknown={"sys_s": "not reported", "cycles": "not there"},
+    )
+    assert trial.covariates == {"load_1": 0.25, "temperature": None}
+    assert trial.samples == (Sample("latency_s", 0.001953125, 7, "s"),)
+
+
+def test_the_frozen_file_of_the_latest_version_has_the_columns_of_a_new_one(
+    ledger: Ledger, path: Path, tmp_path: Path
+) -> None:
+    def columns(file: Path) -> list[tuple[str, str]]:
+        connection = sqlite3.connect(file)
+        found: list[tuple[str, str]] = connection.execute(
+            "SELECT tables.name, columns.name FROM sqlite_schema AS tables, "
+            "pragma_table_info(tables.name) AS columns WHERE tables.type = 'table'"
+        ).fetchall()
+        connection.close()
+        return found
+
+    assert columns(_file_of_version(VERSION, tmp_path)) == columns(path)
+
+
+def test_a_plan_from_before_there_were_counters_asks_for_none(old_file: Path) -> None:
+    with open_for_reading(old_file) as ledger:
+        record = ledger.read_run("last")
+    assert record.plan.measure.counters == ()
+    assert [trial.accounting.counters for trial in record.trials] == [{}]
+
+
 def test_a_file_of_version_1_can_be_written_on(
     old_file: Path,
     make_plan: Callable[..., Plan],
@@ -99,7 +145,7 @@ def test_a_step_that_fails_changes_nothing(old_file: Path) -> None:
     connection = sqlite3.connect(old_file, isolation_level=None)
     with pytest.raises(sqlite3.OperationalError):
         bring_up_to_date(connection, (*STEPS, (*NEXT_STEP, "ALTER TABLE nowhere ADD COLUMN a")))
-    assert connection.execute("PRAGMA user_version").fetchone() == (VERSION,)
+    assert connection.execute("PRAGMA user_version").fetchone() == (1,)
     columns = connection.execute("SELECT name FROM pragma_table_info('notice')").fetchall()
     assert ("severity",) not in columns
     connection.close()

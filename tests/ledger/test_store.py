@@ -38,6 +38,7 @@ accountings = st.builds(
     block_reads=counts,
     block_writes=counts,
     output_bytes=counts,
+    counters=st.dictionaries(words, times, max_size=3),
     unknown=st.dictionaries(words, words, max_size=3),
 )
 samples = st.builds(

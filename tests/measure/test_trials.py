@@ -41,6 +41,7 @@ FINISHED = Report(
     left_behind=0,
     containment="process_group",
     cpu=0,
+    run_delay_s=0.0003,
     out_of_memory=None,
     unknown={"output_bytes": "not counted"},
 )

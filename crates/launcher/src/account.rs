@@ -85,6 +85,30 @@ pub fn last_cpu(pid: libc::pid_t) -> Result<u32, String> {
     processor(&text).ok_or_else(|| format!("{path} names no processor"))
 }
 
+/// For how long the main thread of a child that has ended, but was not reaped, could have run
+/// but waited for a CPU; in seconds.
+///
+/// # Errors
+/// In words, if the kernel does not say.
+pub fn run_delay_s(pid: libc::pid_t) -> Result<f64, String> {
+    let path = format!("/proc/{pid}/schedstat");
+    let text = fs::read_to_string(&path).map_err(|error| format!("cannot read {path}: {error}"))?;
+    delay_s(&text).ok_or_else(|| {
+        "this kernel does not account for the wait for a CPU (CONFIG_SCHED_INFO)".to_owned()
+    })
+}
+
+/// The second number, in nanoseconds. The third, how often it ran, is 0 for what has run only
+/// where the kernel does not account for any of them.
+fn delay_s(schedstat: &str) -> Option<f64> {
+    let mut numbers = schedstat
+        .split_ascii_whitespace()
+        .map(|number| number.parse::<u64>().ok());
+    let delay_ns = numbers.nth(1)??;
+    let times_run = numbers.next()??;
+    (times_run > 0).then_some(delay_ns as f64 * 1e-9)
+}
+
 /// Field 39 of the line, counted behind the name in brackets, which may hold anything.
 fn processor(stat: &[u8]) -> Option<u32> {
     const FIELDS_AFTER_NAME: usize = 36;
@@ -121,6 +145,13 @@ mod tests {
         let line = format!("12 (a) b) {}\n", after.join(" "));
         assert_eq!(processor(line.as_bytes()), Some(39));
         assert_eq!(processor(b"12 (short) S 1"), None);
+    }
+
+    #[test]
+    fn the_wait_for_a_cpu_is_in_seconds_and_unknown_where_nothing_is_accounted_for() {
+        assert_eq!(delay_s("851365 56733 2\n"), Some(56733.0 * 1e-9));
+        assert_eq!(delay_s("0 0 0\n"), None);
+        assert_eq!(delay_s("851365"), None);
     }
 
     #[test]

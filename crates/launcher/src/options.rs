@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 
 use crate::clock::SECOND_NS;
+use crate::counters::{self, Kind};
 
 /// How trials are to be contained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +26,8 @@ pub struct Options {
     pub inherit_stdout: Option<i32>,
     /// How long the CPU is kept awake before each start.
     pub awake_ns: u64,
+    /// What is counted in each trial.
+    pub counters: Vec<&'static Kind>,
 }
 
 /// How long the CPU is kept awake before each start, by default; measured, see the README.
@@ -40,6 +43,7 @@ impl Options {
             containment: ContainmentChoice::Auto,
             inherit_stdout: None,
             awake_ns: AWAKE_NS,
+            counters: Vec::new(),
         };
         let mut arguments = arguments.into_iter();
         while let Some(name) = arguments.next() {
@@ -56,10 +60,11 @@ impl Options {
                     let microseconds: u64 = number(&name, &value)?;
                     options.awake_ns = microseconds.saturating_mul(1000).min(SECOND_NS);
                 }
+                "--counters" => options.counters = kinds(&value)?,
                 _ => {
                     return Err(format!(
-                        "unknown option {name}; there are --containment, --inherit-stdout \
-                         and --awake-us"
+                        "unknown option {name}; there are --containment, --inherit-stdout, \
+                         --awake-us and --counters"
                     ));
                 }
             }
@@ -77,6 +82,17 @@ fn containment(value: &str) -> Result<ContainmentChoice, String> {
             "--containment is auto, cgroup or process-group, not {value}"
         )),
     }
+}
+
+fn kinds(value: &str) -> Result<Vec<&'static Kind>, String> {
+    let mut kinds = Vec::new();
+    for name in value.split(',') {
+        let kind = counters::find(name)?;
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    Ok(kinds)
 }
 
 fn number<T: std::str::FromStr>(name: &str, value: &str) -> Result<T, String> {
@@ -102,8 +118,17 @@ mod tests {
                 containment: ContainmentChoice::ProcessGroup,
                 inherit_stdout: Some(7),
                 awake_ns: AWAKE_NS,
+                counters: Vec::new(),
             })
         );
+    }
+
+    #[test]
+    fn each_counter_that_is_asked_for_is_counted_once() {
+        let options = parse(&["--counters", "cycles,task_clock,cycles"]).expect("right");
+        let names: Vec<&str> = options.counters.iter().map(|kind| kind.name).collect();
+        assert_eq!(names, ["cycles", "task_clock"]);
+        assert!(parse(&["--counters", "luck"]).is_err_and(|words| words.contains("luck; there")));
     }
 
     #[test]

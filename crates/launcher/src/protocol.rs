@@ -161,14 +161,19 @@ pub struct Report {
     pub containment: Containment,
     /// The CPU on which it ran last.
     pub cpu: Option<u32>,
+    /// For how long its main thread could have run but waited for a CPU.
+    pub run_delay_s: Option<f64>,
     /// Whether the kernel killed it or a descendant for want of memory.
     pub out_of_memory: Option<bool>,
-    /// What is null, or did not work, and why.
+    /// What `--counters` asked for, of the process and all of its descendants until its end.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub counters: BTreeMap<&'static str, Option<f64>>,
+    /// What is null, is not the whole, or did not work, and why.
     pub unknown: BTreeMap<&'static str, String>,
 }
 
 /// The fields that say what the trial consumed.
-pub const USAGE_FIELDS: [&str; 10] = [
+pub const USAGE_FIELDS: [&str; 11] = [
     "user_s",
     "sys_s",
     "max_rss_bytes",
@@ -179,6 +184,7 @@ pub const USAGE_FIELDS: [&str; 10] = [
     "block_reads",
     "block_writes",
     "cpu",
+    "run_delay_s",
 ];
 
 impl Report {
@@ -209,7 +215,9 @@ impl Report {
             left_behind: 0,
             containment,
             cpu: None,
+            run_delay_s: None,
             out_of_memory: None,
+            counters: BTreeMap::new(),
             unknown: BTreeMap::new(),
         }
     }

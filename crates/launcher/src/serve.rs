@@ -8,6 +8,7 @@ use crate::cgroup::Leaf;
 use crate::clone::Stack;
 use crate::contain;
 use crate::conversation::{Conversation, Heard};
+use crate::counters::Counters;
 use crate::memory;
 use crate::options::{ContainmentChoice, Options};
 use crate::output::Capture;
@@ -83,6 +84,7 @@ fn set_up(options: &Options) -> io::Result<Bench> {
         cpus,
         inherit_stdout: options.inherit_stdout.map(take_over).transpose()?,
         awake_ns: options.awake_ns,
+        counters: Counters::open(&options.counters),
         lacks,
     })
 }

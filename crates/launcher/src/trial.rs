@@ -10,6 +10,7 @@ use crate::clock::{self, SECOND_NS, monotonic_ns};
 use crate::clone::Stack;
 use crate::contain::{self, PATIENCE_NS};
 use crate::conversation::{poll, watch};
+use crate::counters::Counters;
 use crate::output::Capture;
 use crate::protocol::{Containment, Output, Report, Request, text_of};
 use crate::signals::Signals;
@@ -17,6 +18,8 @@ use crate::spawn::{self, NotStarted, Program, Started, Streams, Thing};
 
 /// How often the launcher looks after what a running trial writes.
 const LOOK_AFTER_NS: u64 = SECOND_NS / 10;
+
+const NOT_STARTED: &str = "it could not be started";
 
 /// What every trial of a campaign shares.
 pub struct Bench {
@@ -36,6 +39,8 @@ pub struct Bench {
     pub inherit_stdout: Option<OwnedFd>,
     /// How long the CPU is kept awake before each start.
     pub awake_ns: u64,
+    /// What is counted in each trial.
+    pub counters: Counters,
     /// What did not work from the beginning, and why.
     pub lacks: Vec<(&'static str, String)>,
 }
@@ -63,17 +68,22 @@ impl Bench {
         let mut report = Report::blank(self.containment());
         report.unknown.extend(self.lacks.iter().cloned());
         let oom_before = self.leaf.as_ref().map(Leaf::out_of_memory_kills);
+        let counted_before = self.counters.read();
         let started = self.start(request, &mut report);
         let Some(started) = started else {
+            self.counters.enter_unknown(NOT_STARTED, &mut report);
             self.enter_output(request, &mut report);
             return Ok(Some(report));
         };
         report.pid = Some(started.pid);
         let (ending, ended_ns) = self.wait(&started, request, asker)?;
+        let counted_after = self.counters.read();
         report.wall_ns = Some(ended_ns - started.at_ns);
         contain::kill_trial(started.pid);
         self.let_go(&mut report);
         enter_end(&started, ending, &mut report)?;
+        self.counters
+            .enter(counted_before, counted_after, &mut report);
         let swept = contain::sweep(started.pid, self.leaf.as_ref());
         report.left_behind = swept.killed;
         if !swept.survivors.is_empty() {
@@ -286,6 +296,12 @@ fn enter_end(started: &Started, ending: Ending, report: &mut Report) -> io::Resu
             report.unknown.insert("cpu", reason);
         }
     }
+    match account::run_delay_s(started.pid) {
+        Ok(seconds) => report.run_delay_s = Some(seconds),
+        Err(reason) => {
+            report.unknown.insert("run_delay_s", reason);
+        }
+    }
     match account::reap(started.pid) {
         Ok((end, usage)) => {
             account::enter_usage(report, &usage);
@@ -321,11 +337,9 @@ fn could_not_start(report: &mut Report, thing: &str, error: &io::Error) {
     let words = said.split(" (os error").next().unwrap_or_default();
     report.could_not_start = Some(format!("{thing}: {words}"));
     report.start_errno = error.raw_os_error();
-    report.usage_unknown("it could not be started");
+    report.usage_unknown(NOT_STARTED);
     for field in ["wall_ns", "floor_rss_bytes", "out_of_memory"] {
-        report
-            .unknown
-            .insert(field, "it could not be started".to_owned());
+        report.unknown.insert(field, NOT_STARTED.to_owned());
     }
 }
 

@@ -16,11 +16,12 @@ from equipoise.model.trial import Accounting, Draw, Sample, Trial
 _TRIAL_COLUMNS = (
     "phase, block, position, condition, started_at, wall_s, user_s, sys_s, max_rss_bytes, "
     "minor_faults, major_faults, voluntary_switches, involuntary_switches, block_reads, "
-    "block_writes, output_bytes, unknown, exit, failure, timed_out, washout, error_tail, covariates"
+    "block_writes, output_bytes, counters, unknown, exit, failure, timed_out, washout, error_tail, "
+    "covariates"
 )
 INSERT_TRIAL = (
     f"INSERT INTO trial (run, {_TRIAL_COLUMNS}) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 SELECT_TRIALS = f"SELECT number, {_TRIAL_COLUMNS} FROM trial WHERE run = ? ORDER BY number"
 INSERT_SAMPLE = (
@@ -69,6 +70,7 @@ def trial_row(run: int, trial: Trial) -> tuple[Any, ...]:
         accounting.block_reads,
         accounting.block_writes,
         accounting.output_bytes,
+        mapping_to_text(accounting.counters),
         mapping_to_text(accounting.unknown),
         trial.exit,
         _optional_text(trial.failure),
@@ -149,6 +151,7 @@ def trials_from(
                     block_reads,
                     block_writes,
                     output_bytes,
+                    {} if counters is None else from_text(counters),
                     {} if unknown is None else reasons[unknown].copy(),
                 ),
                 exit_status,
@@ -177,6 +180,7 @@ def trials_from(
                 block_reads,
                 block_writes,
                 output_bytes,
+                counters,
                 unknown,
                 exit_status,
                 failure,

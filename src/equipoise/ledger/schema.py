@@ -148,6 +148,7 @@ STEPS: tuple[Step, ...] = (
         *_INDICES,
         *(trigger for table, _ in _TABLES for trigger in _refusals(table)),
     ),
+    ("ALTER TABLE trial ADD COLUMN counters TEXT",),
 )
 
 VERSION = len(STEPS)

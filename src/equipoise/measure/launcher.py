@@ -19,6 +19,7 @@ from typing import IO, Literal, Protocol, Self
 
 import msgspec
 
+from equipoise.measure.counters import check_names
 from equipoise.model.errors import EquipoiseError
 from equipoise.model.plan import Output
 from equipoise.model.trial import Accounting
@@ -29,6 +30,8 @@ OnWait = Callable[[], None]
 
 _WAIT_MS = 1000
 _CHUNK_BYTES = 1 << 16
+_OBSERVED = ("cpu", "run_delay_s")
+"""Covariates that the launcher reads."""
 _CLOSING_S = 30.0
 """The launcher itself gives up after 10 s on what cannot be killed, twice at most."""
 
@@ -98,10 +101,15 @@ class Report:
     containment: Literal["cgroup", "process_group"]
     cpu: int | None
     """The CPU on which it ran last."""
+    run_delay_s: float | None
+    """For how long its main thread could have run but waited for a CPU."""
     out_of_memory: bool | None
     """Whether the kernel killed it for want of memory."""
+    counters: dict[str, float | None] = field(default_factory=dict)
+    """What was asked for, in the units of ``COUNTERS``: of the process from its exec on and of
+    all of its descendants, until its end was seen."""
     unknown: dict[str, str] = field(default_factory=dict)
-    """What is ``None``, or did not work, and why (rule 7)."""
+    """What is ``None``, is not the whole, or did not work, and why (rule 7)."""
 
 
 class Starter(Protocol):
@@ -125,17 +133,30 @@ class Launcher:
         why under ``unknown["cgroup"]``.
     inherit_stdout
         The descriptor that is standard output for trials that inherit it.
+    counters
+        What is counted in each trial, of `equipoise.measure.counters.COUNTERS`. What this
+        machine lacks or forbids is ``None`` in each report, with its reason.
 
     Raises
     ------
+    UnusableInput
+        If a counter does not exist.
     EquipoiseError
         If the launcher cannot be started.
     """
 
     def __init__(
-        self, program: Path, *, containment: Containment = "auto", inherit_stdout: int = 1
+        self,
+        program: Path,
+        *,
+        containment: Containment = "auto",
+        inherit_stdout: int = 1,
+        counters: tuple[str, ...] = (),
     ) -> None:
+        check_names(counters)
         arguments = [str(program), "--containment", containment]
+        if counters:
+            arguments += ["--counters", ",".join(counters)]
         try:
             duplicate = os.dup(inherit_stdout)
         except OSError:
@@ -241,6 +262,7 @@ def accounting(report: Report) -> Accounting:
     """What the launcher measured, as the ledger keeps it; times in seconds."""
     unknown = {"wall_s" if name == "wall_ns" else name: why for name, why in report.unknown.items()}
     kept = {entry.name for entry in dataclasses.fields(Accounting)}
+    kept.update(report.counters, _OBSERVED)
     return Accounting(
         wall_s=None if report.wall_ns is None else report.wall_ns / 1e9,
         user_s=report.user_s,
@@ -253,6 +275,7 @@ def accounting(report: Report) -> Accounting:
         block_reads=report.block_reads,
         block_writes=report.block_writes,
         output_bytes=report.output_bytes,
+        counters=report.counters,
         unknown={name: why for name, why in unknown.items() if name in kept},
     )
 

@@ -99,7 +99,7 @@ class TrialRunner:
         started_at = self._now()
         self._beside.before()
         report = self._starter.run(self._request(condition, draw.padding_bytes), self._on_wait)
-        covariates = self._beside.after(cpu=report.cpu)
+        covariates = self._beside.after(cpu=report.cpu, run_delay_s=report.run_delay_s)
         own = own_metrics.read(self._metrics_file)
         self._run_hook("conclude", condition, condition.hooks.conclude)
         failure = failure_of(report, self._plan.measure.timeout_s)

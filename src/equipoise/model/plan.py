@@ -66,6 +66,8 @@ class Measure:
     ignore_failure: bool = False
     vary_environment_size: bool = True
     """Draw the size of the environment anew for each block (Mytkowicz et al. 2009)."""
+    counters: tuple[str, ...] = ()
+    """What is counted in each trial beside its usual accounting."""
 
 
 @dataclass(frozen=True, slots=True)

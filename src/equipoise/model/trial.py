@@ -57,8 +57,11 @@ class Accounting:
     block_reads: int | None = None
     block_writes: int | None = None
     output_bytes: int | None = None
+    counters: dict[str, float | None] = field(default_factory=dict)
+    """What the plan asked for (``Measure.counters``), by name."""
     unknown: dict[str, str] = field(default_factory=dict)
-    """For each field that is ``None``: the named reason (rule 7)."""
+    """For each field, counter and covariate of the launcher that is ``None``: the named reason
+    (rule 7). For a counter that is not the whole: what it leaves out."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,385 @@
+//! Counters of a trial: which there are, why one is unknown here, and what a trial adds.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use crate::perf::{Config, Count, Event, Modes};
+use crate::protocol::Report;
+
+/// What a counter still says where the kernel's part may not be counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WithoutKernel {
+    /// All: it is a clock.
+    Whole,
+    /// What happens outside the kernel.
+    Part,
+    /// Nothing: it happens in the kernel only.
+    Nothing,
+}
+
+/// A counter that can be asked for.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Kind {
+    /// As it is asked for and reported.
+    pub name: &'static str,
+    config: Config,
+    without_kernel: WithoutKernel,
+}
+
+const HARDWARE: u32 = 0;
+const SOFTWARE: u32 = 1;
+
+const fn kind(name: &'static str, class: u32, event: u64, without_kernel: WithoutKernel) -> Kind {
+    Kind {
+        name,
+        config: Config { class, event },
+        without_kernel,
+    }
+}
+
+/// Every counter; src/equipoise/measure/counters.py says what they are.
+pub static KINDS: [Kind; 10] = [
+    kind("task_clock", SOFTWARE, 1, WithoutKernel::Whole),
+    kind("page_faults", SOFTWARE, 2, WithoutKernel::Part),
+    kind("context_switches", SOFTWARE, 3, WithoutKernel::Nothing),
+    kind("cpu_migrations", SOFTWARE, 4, WithoutKernel::Nothing),
+    kind("cycles", HARDWARE, 0, WithoutKernel::Part),
+    kind("instructions", HARDWARE, 1, WithoutKernel::Part),
+    kind("cache_references", HARDWARE, 2, WithoutKernel::Part),
+    kind("cache_misses", HARDWARE, 3, WithoutKernel::Part),
+    kind("branches", HARDWARE, 4, WithoutKernel::Part),
+    kind("branch_misses", HARDWARE, 5, WithoutKernel::Part),
+];
+
+/// A clock's counts are nanoseconds and are reported as seconds.
+const CLOCK: &str = "task_clock";
+
+/// The counter of that name.
+///
+/// # Errors
+/// One line that says which there are.
+pub fn find(name: &str) -> Result<&'static Kind, String> {
+    KINDS.iter().find(|kind| kind.name == name).ok_or_else(|| {
+        let names: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
+        format!(
+            "no counter is called {name}; there are {}",
+            names.join(", ")
+        )
+    })
+}
+
+/// The counters that were asked for; none by default, and then every method is for nothing.
+pub struct Counters(Vec<Counter>);
+
+struct Counter {
+    kind: &'static Kind,
+    /// One, or one for each kind of core; or why there is none.
+    events: Result<Vec<Event>, String>,
+    /// What a value leaves out, in words.
+    leaves_out: Option<String>,
+}
+
+/// What every counter said at one moment.
+pub struct Reading(Vec<Option<io::Result<Count>>>);
+
+impl Counters {
+    /// Opens them; what cannot be counted here is kept as its reason.
+    #[must_use]
+    pub fn open(kinds: &[&'static Kind]) -> Self {
+        Self(kinds.iter().map(|kind| Counter::open(kind)).collect())
+    }
+
+    /// Reads them, just before a trial starts and just after its end was seen.
+    #[must_use]
+    pub fn read(&self) -> Reading {
+        Reading(self.0.iter().map(Counter::read).collect())
+    }
+
+    /// Enters what a trial added, after its usage was entered.
+    pub fn enter(&self, before: Reading, after: Reading, report: &mut Report) {
+        let consumed_s = report
+            .user_s
+            .zip(report.sys_s)
+            .map(|(user, sys)| user + sys);
+        let readings = before.0.into_iter().zip(after.0);
+        for (counter, (before, after)) in self.0.iter().zip(readings) {
+            let name = counter.kind.name;
+            match counter.value(before, after, consumed_s) {
+                Ok((value, remark)) => {
+                    report.counters.insert(name, Some(value));
+                    report.unknown.extend(remark.map(|words| (name, words)));
+                }
+                Err(reason) => {
+                    report.counters.insert(name, None);
+                    report.unknown.insert(name, reason);
+                }
+            }
+        }
+    }
+
+    /// Says why all of them are unknown.
+    pub fn enter_unknown(&self, reason: &str, report: &mut Report) {
+        for counter in &self.0 {
+            report.counters.insert(counter.kind.name, None);
+            report.unknown.insert(counter.kind.name, reason.to_owned());
+        }
+    }
+}
+
+impl Counter {
+    fn open(kind: &'static Kind) -> Self {
+        let all = open_on_every_core(kind, Modes::All);
+        let (events, leaves_out) = match all {
+            Err(error) if is_forbidden(&error) && kind.without_kernel != WithoutKernel::Nothing => {
+                let words = (kind.without_kernel == WithoutKernel::Part).then(|| {
+                    let why = forbidden_words(paranoia(), UP_TO_WHOLE);
+                    format!("counted outside the kernel only: the rest is {why}")
+                });
+                (open_on_every_core(kind, Modes::User), words)
+            }
+            other => (other, None),
+        };
+        Self {
+            kind,
+            events: events.map_err(|error| why_not(kind, &error, paranoia())),
+            leaves_out,
+        }
+    }
+
+    /// `None` where there is nothing to read.
+    fn read(&self) -> Option<io::Result<Count>> {
+        let events = self.events.as_ref().ok()?;
+        Some(events.iter().try_fold(Count::default(), |sum, event| {
+            event.read().map(|count| sum.on_either(count))
+        }))
+    }
+
+    fn value(
+        &self,
+        before: Option<io::Result<Count>>,
+        after: Option<io::Result<Count>>,
+        consumed_s: Option<f64>,
+    ) -> Result<(f64, Option<String>), String> {
+        let (Some(before), Some(after)) = (before, after) else {
+            return Err(match &self.events {
+                Err(reason) => reason.clone(),
+                Ok(_) => "it was not read".to_owned(),
+            });
+        };
+        let unreadable = |error| format!("it could not be read: {error}");
+        let count = after
+            .map_err(unreadable)?
+            .since(before.map_err(unreadable)?);
+        let (value, share) = whole(count, consumed_s)?;
+        let scaled = share.map(|share| {
+            let percent = 100.0 * share;
+            format!(
+                "scaled up: it took turns with other counters and was counted {percent:.0} % of \
+                 the time; ask for fewer counters"
+            )
+        });
+        let remarks: Vec<String> = scaled.into_iter().chain(self.leaves_out.clone()).collect();
+        let unit = if self.kind.name == CLOCK { 1e-9 } else { 1.0 };
+        Ok((
+            value * unit,
+            (!remarks.is_empty()).then(|| remarks.join("; ")),
+        ))
+    }
+}
+
+/// The whole count, and the share of it that was really counted if that is not all.
+fn whole(count: Count, consumed_s: Option<f64>) -> Result<(f64, Option<f64>), String> {
+    /// Beginnings and ends of processes are not counted, so that much may be missing.
+    const MAY_BE_MISSING_S: f64 = 0.01;
+    let enabled_s = count.enabled_ns as f64 * 1e-9;
+    if let Some(consumed_s) = consumed_s {
+        let missing_s = consumed_s - enabled_s;
+        if missing_s > MAY_BE_MISSING_S && missing_s > consumed_s / 2.0 {
+            return Err(format!(
+                "only {enabled_s:.3} s of its {consumed_s:.3} s on a processor were counted: the \
+                 kernel stops at a program that gains rights (set-user-ID) and before the memory \
+                 of one that ends is given back"
+            ));
+        }
+    }
+    if count.running_ns == 0 {
+        return Err("other counters took every turn; ask for fewer counters".to_owned());
+    }
+    let value = count.value as f64;
+    if count.running_ns >= count.enabled_ns {
+        return Ok((value, None));
+    }
+    let share = count.running_ns as f64 / count.enabled_ns as f64;
+    Ok((value / share, Some(share)))
+}
+
+fn open_on_every_core(kind: &Kind, modes: Modes) -> io::Result<Vec<Event>> {
+    const CORE_SHIFT: u32 = 32;
+    let cores = match kind.config.class {
+        HARDWARE => kinds_of_core(Path::new("/sys/bus/event_source/devices")),
+        _ => Vec::new(),
+    };
+    if cores.len() < 2 {
+        return Ok(vec![Event::open(kind.config, modes)?]);
+    }
+    cores
+        .into_iter()
+        .map(|core| {
+            let event = kind.config.event | u64::from(core) << CORE_SHIFT;
+            Event::open(
+                Config {
+                    event,
+                    ..kind.config
+                },
+                modes,
+            )
+        })
+        .collect()
+}
+
+/// The numbers of the counting units of processors with more than one kind of core: each
+/// counts on its own cores only (Linux 5.13, admin-guide/perf, "Intel hybrid support").
+fn kinds_of_core(devices: &Path) -> Vec<u32> {
+    let Ok(entries) = fs::read_dir(devices) else {
+        return Vec::new();
+    };
+    entries
+        .flatten()
+        .filter(|device| device.path().join("cpus").exists())
+        .filter_map(|device| fs::read_to_string(device.path().join("type")).ok())
+        .filter_map(|number| number.trim().parse().ok())
+        .collect()
+}
+
+fn is_forbidden(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM))
+}
+
+/// Up to this level everybody may count in his own processes, the kernel's part included.
+const UP_TO_WHOLE: i32 = 1;
+/// Up to this level everybody may count in his own processes outside the kernel.
+const UP_TO_PART: i32 = 2;
+
+/// `kernel.perf_event_paranoid`, if the kernel has it.
+fn paranoia() -> Option<i32> {
+    let level = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok()?;
+    level.trim().parse().ok()
+}
+
+fn why_not(kind: &Kind, error: &io::Error, paranoia: Option<i32>) -> String {
+    match error.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => forbidden_words(
+            paranoia,
+            match kind.without_kernel {
+                WithoutKernel::Nothing => UP_TO_WHOLE,
+                _ => UP_TO_PART,
+            },
+        ),
+        Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP) if kind.config.class == HARDWARE => {
+            "this machine does not have it: use real hardware, or a virtual machine that hands \
+             the processor's counters on"
+                .to_owned()
+        }
+        Some(libc::ENOSYS) => {
+            "the kernel has no performance counters: use one with CONFIG_PERF_EVENTS".to_owned()
+        }
+        _ => format!("it could not be opened: {error}"),
+    }
+}
+
+fn forbidden_words(paranoia: Option<i32>, permitted_up_to: i32) -> String {
+    match paranoia {
+        Some(level) if level > permitted_up_to => format!(
+            "forbidden, as kernel.perf_event_paranoid is {level}; `sudo sysctl \
+             kernel.perf_event_paranoid={permitted_up_to}` permits it"
+        ),
+        _ => "forbidden by something other than kernel.perf_event_paranoid: permit \
+              perf_event_open in the container's seccomp profile or the security module"
+            .to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(errno: i32) -> io::Error {
+        io::Error::from_raw_os_error(errno)
+    }
+
+    fn count(value: u64, enabled_ns: u64, running_ns: u64) -> Count {
+        Count {
+            value,
+            enabled_ns,
+            running_ns,
+        }
+    }
+
+    #[test]
+    fn what_is_forbidden_names_the_level_and_the_mend() {
+        let switches = find("context_switches").expect("known");
+        let words = why_not(switches, &error(libc::EACCES), Some(2));
+        assert!(
+            words.contains("is 2") && words.contains("paranoid=1"),
+            "{words}"
+        );
+        let cycles = find("cycles").expect("known");
+        let words = why_not(cycles, &error(libc::EACCES), Some(3));
+        assert!(
+            words.contains("is 3") && words.contains("paranoid=2"),
+            "{words}"
+        );
+        let words = why_not(cycles, &error(libc::EPERM), Some(-1));
+        assert!(words.contains("seccomp"), "{words}");
+    }
+
+    #[test]
+    fn what_is_not_there_is_told_from_what_fails() {
+        let cycles = find("cycles").expect("known");
+        for errno in [libc::ENOENT, libc::ENODEV, libc::EOPNOTSUPP] {
+            let words = why_not(cycles, &error(errno), Some(2));
+            assert!(words.contains("virtual machine"), "{words}");
+        }
+        assert!(why_not(cycles, &error(libc::ENOSYS), None).contains("CONFIG_PERF_EVENTS"));
+        assert!(why_not(cycles, &error(libc::EMFILE), Some(2)).contains("Too many open files"));
+    }
+
+    #[test]
+    fn a_count_that_took_turns_is_scaled_and_its_share_told() {
+        assert_eq!(whole(count(30, 400, 100), None), Ok((120.0, Some(0.25))));
+        assert_eq!(whole(count(30, 400, 400), None), Ok((30.0, None)));
+    }
+
+    #[test]
+    fn a_count_without_a_turn_is_unknown_and_not_zero() {
+        assert!(whole(count(0, 400, 0), None).is_err_and(|words| words.contains("turn")));
+    }
+
+    #[test]
+    fn a_count_that_stopped_early_is_unknown() {
+        let second = 1_000_000_000;
+        let early = whole(count(7, second, second), Some(3.0));
+        assert!(early.is_err_and(|words| words.contains("set-user-ID")));
+        let short = count(7, 1_000_000, 1_000_000);
+        assert_eq!(whole(short, Some(0.003)), Ok((7.0, None)));
+    }
+
+    #[test]
+    fn only_counting_units_that_belong_to_some_cpus_are_kinds_of_core() {
+        let folder = std::env::temp_dir().join(format!("equipoise-cores-{}", std::process::id()));
+        for (name, number, cpus) in [("big", 8, true), ("little", 10, true), ("power", 5, false)] {
+            let device = folder.join(name);
+            fs::create_dir_all(&device).expect("made");
+            fs::write(device.join("type"), format!("{number}\n")).expect("written");
+            if cpus {
+                fs::write(device.join("cpus"), "0-3\n").expect("written");
+            }
+        }
+        let mut found = kinds_of_core(&folder);
+        found.sort_unstable();
+        fs::remove_dir_all(&folder).expect("removed");
+        assert_eq!(found, [8, 10]);
+        assert!(kinds_of_core(&folder).is_empty());
+    }
+}
