@@ -86,6 +86,14 @@ ALTER TABLE trial ADD COLUMN counters TEXT;
 CREATE INDEX run_by_commands ON run (commands_digest);
 CREATE INDEX trial_by_run ON trial (run);
 CREATE INDEX notice_by_run ON notice (run);
+CREATE TABLE certificate (
+    number INTEGER PRIMARY KEY,
+    kernel TEXT,
+    cpu_model TEXT,
+    document TEXT NOT NULL
+);
+CREATE TRIGGER certificate_refuses_update BEFORE UPDATE ON certificate BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: no UPDATE on certificate'); END;
+CREATE TRIGGER certificate_refuses_delete BEFORE DELETE ON certificate BEGIN SELECT RAISE(ABORT, 'the ledger is append-only: no DELETE on certificate'); END;
 PRAGMA application_id = 1162956883;
 PRAGMA user_version = 2;
 

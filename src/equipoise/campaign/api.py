@@ -15,6 +15,7 @@ from equipoise.design.coin import fresh_seed
 from equipoise.design.commands import Asked, conditions_of, with_control
 from equipoise.ledger import open_for_reading, open_for_writing
 from equipoise.ledger.place import default_path
+from equipoise.measure.counters import counters_among
 from equipoise.measure.native import native_programs
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import PRIMARY_METRIC, Judgement, Measure, Plan, Stopping
@@ -157,6 +158,7 @@ def compare(
             warmup=warmup,
             washout=washout,
             ignore_failure=ignore_failure,
+            counters=counters_among(metrics),
         ),
         stopping=Stopping(
             blocks=blocks,

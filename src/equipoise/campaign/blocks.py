@@ -83,7 +83,9 @@ def cost_in(metric: str) -> Callable[[Trial], float | None]:
 
     What the workload reported itself comes before what was accounted under the same name.
     """
-    accounted = attrgetter(metric) if metric in _ACCOUNTED else None
+    accounted: Callable[[Accounting], float | None] | None = (
+        attrgetter(metric) if metric in _ACCOUNTED else None
+    )
 
     def read(trial: Trial) -> float | None:
         if trial.timed_out:
@@ -91,7 +93,9 @@ def cost_in(metric: str) -> Callable[[Trial], float | None]:
         for sample in reversed(trial.samples):
             if sample.metric == metric and sample.iteration is None:
                 return _as_cost(sample)
-        return None if accounted is None else accounted(trial.accounting)
+        if accounted is not None:
+            return accounted(trial.accounting)
+        return trial.accounting.counters.get(metric)
 
     return read
 

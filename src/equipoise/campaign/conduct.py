@@ -59,9 +59,7 @@ class Keeper(Store, Protocol):
     def read_run(self, reference: str) -> RunRecord:
         """All that is known of one campaign."""
 
-    def latest_certificate(
-        self, kernel: str | None, cpu_model: str | None
-    ) -> Certificate | None:
+    def latest_certificate(self, kernel: str | None, cpu_model: str | None) -> Certificate | None:
         """The newest certificate of a host with this kernel and CPU."""
 
 
@@ -128,7 +126,7 @@ def native_runner(plan: Plan, on_wait: Callable[[], None]) -> Iterator[Runner]:
     """The runner of real trials: one launcher and one private folder for a whole sitting."""
     with (
         tempfile.TemporaryDirectory(prefix="equipoise-") as scratch,
-        Launcher(launcher_program()) as launcher,
+        Launcher(launcher_program(), counters=plan.measure.counters) as launcher,
         CovariateReader() as beside,
     ):
         runner = TrialRunner(

@@ -113,7 +113,7 @@ def _condition_result(
     failures = sum(trial.condition == index and trial.failure is not None for trial in trials)
     own = dict.fromkeys(s.metric for t in analysed for s in t.samples if s.iteration is None)
     metrics: dict[str, MetricSummary] = {}
-    for metric in (*ACCOUNTED, *own):
+    for metric in dict.fromkeys((*ACCOUNTED, *plan.measure.counters, *own)):
         values = _known(analysed, metric)
         if len(values):
             metrics[metric] = describe(values, seed=plan.seed)

@@ -18,6 +18,7 @@ from equipoise.design.commands import (
     parameter_scan,
     with_control,
 )
+from equipoise.measure.counters import counters_among
 from equipoise.measure.native import native_programs
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import (
@@ -147,6 +148,7 @@ def plan_of(given: dict[str, Any]) -> Plan:
             warmup=given["warmup"],
             washout=given["washout"],
             ignore_failure=given["ignore_failure"],
+            counters=counters_among((primary_metric, *other_metrics)),
         ),
         stopping=_stopping(given),
         judgement=Judgement(

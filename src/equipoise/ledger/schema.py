@@ -127,6 +127,13 @@ _TABLES: tuple[tuple[str, str], ...] = (
     ),
 )
 
+_CERTIFICATE = """CREATE TABLE certificate (
+    number INTEGER PRIMARY KEY,
+    kernel TEXT,
+    cpu_model TEXT,
+    document TEXT NOT NULL
+)"""
+
 _INDICES: Step = (
     "CREATE INDEX run_by_commands ON run (commands_digest)",
     "CREATE INDEX trial_by_run ON trial (run)",
@@ -148,7 +155,11 @@ STEPS: tuple[Step, ...] = (
         *_INDICES,
         *(trigger for table, _ in _TABLES for trigger in _refusals(table)),
     ),
-    ("ALTER TABLE trial ADD COLUMN counters TEXT",),
+    (
+        "ALTER TABLE trial ADD COLUMN counters TEXT",
+        _CERTIFICATE,
+        *_refusals("certificate"),
+    ),
 )
 
 VERSION = len(STEPS)

@@ -42,6 +42,11 @@ COUNTERS: Mapping[str, Counter] = MappingProxyType(
 )
 
 
+def counters_among(metrics: Iterable[str]) -> tuple[str, ...]:
+    """Those of the metrics that the launcher has to count."""
+    return tuple(name for name in metrics if name in COUNTERS)
+
+
 def check_names(names: Iterable[str]) -> None:
     """Refuse what is no counter.
 
