@@ -61,9 +61,19 @@ build: $(VENV)/package ## build the native parts and install the package in .ven
 wheel: $(VENV)/base ## build an sdist and a wheel into dist/
 	$(PYTHON_IN_VENV) -m hatchling build
 
+# Each prints its own figures; docs/measured.md holds what they printed once.
 .PHONY: bench
-bench: $(VENV)/dev $(VENV)/package ## run the live benchmarks (long; wants an idle machine)
-	@set -e; for script in benchmarks/live/*.py; do echo "== $$script"; $(PYTHON_IN_VENV) $$script; done
+bench: $(VENV)/dev $(VENV)/package ## run every benchmark (over half an hour; wants an idle machine)
+	@set -e; for folder in live launcher campaign ledger surroundings; do \
+		for script in benchmarks/$$folder/*.py; do \
+			echo "== $$script"; PATH="$$PWD/$(VENV)/bin:$$PATH" $(PYTHON_IN_VENV) $$script; \
+		done; \
+	done
+	@echo "== benchmarks/validity"; $(PYTHON_IN_VENV) -m benchmarks.validity
+
+.PHONY: schema
+schema: $(VENV)/package ## write the JSON Schema of the result document into docs/
+	@$(PYTHON_IN_VENV) -c 'import json; from equipoise.report.json_document import schema; print(json.dumps(schema(), indent=2))' > docs/result.schema.json
 
 .PHONY: lock
 lock: | tools ## resolve the locks of both languages anew

@@ -11,6 +11,7 @@ import pytest
 
 import equipoise as eq
 from equipoise.model.result import Interval
+from tests.schema import validated
 
 
 @pytest.fixture
@@ -31,6 +32,7 @@ def test_compare_returns_a_typed_result(ledger: Path) -> None:
 def test_the_result_is_the_ledgers(ledger: Path) -> None:
     result = eq.compare("true", "true", ledger=ledger, blocks=3, seed=5)
     assert eq.show(ledger=ledger) == result
+    validated(result.document)
     assert result.document.run.seed == 5
 
 

@@ -21,6 +21,7 @@ from equipoise.model.plan import Judgement, Plan, Stopping
 from equipoise.model.trial import CUT_BLOCK, Draw
 from equipoise.report.json_document import encode
 from tests.plans import plan_of
+from tests.schema import validated
 from tests.scripted import ScriptedClock, ScriptedRunner
 
 
@@ -65,7 +66,7 @@ class Stage:
 def test_a_true_difference_is_found_and_the_campaign_stops(tmp_path: Path) -> None:
     stage = Stage(tmp_path, medians=(0.010, 0.011), noise=0.01)
     run_id = stage.begin(plan_of())
-    document = document_of(stage.ledger.read_run(run_id))
+    document = validated(document_of(stage.ledger.read_run(run_id)))
     comparison = document.comparisons[0]
     assert comparison.verdict == "slower"
     low, high = comparison.ratio_ci
@@ -80,8 +81,8 @@ def test_the_same_ledger_gives_the_same_document_byte_for_byte(tmp_path: Path) -
     stage = Stage(tmp_path, medians=(0.010, 0.0102))
     plan = plan_of(stopping=Stopping(blocks=30), judgement=Judgement(alpha=1e-9))
     run_id = stage.begin(plan)
-    first = encode(document_of(stage.ledger.read_run(run_id)))
-    again = encode(document_of(stage.ledger.read_run(run_id)))
+    first = encode(validated(document_of(stage.ledger.read_run(run_id))))
+    again = encode(validated(document_of(stage.ledger.read_run(run_id))))
     assert first == again
     assert json.loads(first)["run"]["blocks"] == 30
 
@@ -140,17 +141,17 @@ def test_a_resumed_campaign_has_what_is_left_of_its_budget(tmp_path: Path) -> No
     stage.runner.before_trial = lambda draw, place: None
     # 6 s are gone, the warm-up takes 2 s of the 5 s left: two more blocks.
     stage.go_on(caught.value.run_id)
-    assert document_of(stage.ledger.read_run("last")).run.blocks == 4
+    assert validated(document_of(stage.ledger.read_run("last"))).run.blocks == 4
 
 
 def test_a_budget_that_was_used_up_is_granted_anew(tmp_path: Path) -> None:
     stage = Stage(tmp_path, medians=(1.0, 1.0), noise=0.0)
     run_id = stage.begin(plan_of(stopping=Stopping(budget_s=6.0)))
-    assert document_of(stage.ledger.read_run(run_id)).run.blocks == 2
+    assert validated(document_of(stage.ledger.read_run(run_id))).run.blocks == 2
     stage.go_on(run_id)
-    assert document_of(stage.ledger.read_run(run_id)).run.blocks == 4
+    assert validated(document_of(stage.ledger.read_run(run_id))).run.blocks == 4
     stage.go_on(run_id, More(budget_s=10.0))
-    assert document_of(stage.ledger.read_run(run_id)).run.blocks == 8
+    assert validated(document_of(stage.ledger.read_run(run_id))).run.blocks == 8
 
 
 def test_a_campaign_that_has_its_answer_is_left_as_it_is(tmp_path: Path) -> None:
@@ -164,9 +165,9 @@ def test_a_campaign_that_has_its_answer_is_left_as_it_is(tmp_path: Path) -> None
 def test_more_precision_can_be_asked_of_a_campaign_that_has_its_verdict(tmp_path: Path) -> None:
     stage = Stage(tmp_path, medians=(0.01, 0.02), noise=0.02)
     run_id = stage.begin(plan_of())
-    blocks = document_of(stage.ledger.read_run(run_id)).run.blocks
+    blocks = validated(document_of(stage.ledger.read_run(run_id))).run.blocks
     stage.go_on(run_id, More(precision=2.0))
-    document = document_of(stage.ledger.read_run(run_id))
+    document = validated(document_of(stage.ledger.read_run(run_id)))
     assert document.run.blocks > blocks
     assert document.run.stopped_because == "precision"
     low, high = document.comparisons[0].ratio_ci
@@ -195,7 +196,7 @@ def test_a_campaign_at_its_block_limit_wants_a_higher_one(tmp_path: Path) -> Non
 
 def test_timeouts_are_kept_as_slowest_to_the_verdict(tmp_path: Path) -> None:
     stage = Stage(tmp_path, times_out=frozenset({1}))
-    document = document_of(stage.ledger.read_run(stage.begin(plan_of())))
+    document = validated(document_of(stage.ledger.read_run(stage.begin(plan_of()))))
     comparison = document.comparisons[0]
     assert (comparison.verdict, comparison.ratio, comparison.blocks) == ("slower", None, 8)
     assert comparison.probability_slower == 1.0
@@ -207,7 +208,7 @@ def test_timeouts_are_kept_as_slowest_to_the_verdict(tmp_path: Path) -> None:
 def test_several_candidates_share_one_baseline_and_one_error_rate(tmp_path: Path) -> None:
     stage = Stage(tmp_path, medians=(0.010, 0.010, 0.012, 0.008), noise=0.01)
     plan = plan_of("a", "same", "slow", "fast", stopping=Stopping(blocks=150, budget_s=1e9))
-    document = document_of(stage.ledger.read_run(stage.begin(plan)))
+    document = validated(document_of(stage.ledger.read_run(stage.begin(plan))))
     verdicts = {one.candidate: one.verdict for one in document.comparisons}
     assert verdicts == {"same": "equivalent", "slow": "slower", "fast": "faster"}
     assert all(math.isclose(one.level, 0.05) for one in document.comparisons)
@@ -216,7 +217,7 @@ def test_several_candidates_share_one_baseline_and_one_error_rate(tmp_path: Path
 def test_a_campaign_without_an_effect_that_matters_runs_to_its_limit(tmp_path: Path) -> None:
     stage = Stage(tmp_path, noise=0.05)
     plan = plan_of(stopping=Stopping(blocks=40), judgement=Judgement(min_effect=0.0))
-    document = document_of(stage.ledger.read_run(stage.begin(plan)))
+    document = validated(document_of(stage.ledger.read_run(stage.begin(plan))))
     comparison = document.comparisons[0]
     assert comparison.verdict == "undecided"
     assert document.run.stopped_because == "block limit"
@@ -233,7 +234,7 @@ def test_a_slot_effect_is_taken_out_not_taken_for_a_difference(tmp_path: Path) -
 
     stage.runner = Slotted(stage.clock, noise=0.005)
     plan = plan_of(stopping=Stopping(budget_s=1e9), judgement=Judgement(min_effect=0.5))
-    document = document_of(stage.ledger.read_run(stage.begin(plan)))
+    document = validated(document_of(stage.ledger.read_run(stage.begin(plan))))
     assert document.comparisons[0].verdict == "slower"
     assert document.comparisons[0].blocks < 100
 
@@ -242,7 +243,7 @@ def test_a_control_is_no_candidate_and_no_condition_of_the_result(tmp_path: Path
     plan = plan_of("a", "b", "a again", stopping=Stopping(blocks=400, budget_s=1e9))
     plan = dataclasses.replace(plan, control=2)
     stage = Stage(tmp_path, medians=(0.010, 0.0103, 0.010), noise=0.02)
-    document = document_of(stage.ledger.read_run(stage.begin(plan)))
+    document = validated(document_of(stage.ledger.read_run(stage.begin(plan))))
     assert [one.candidate for one in document.comparisons] == ["b"]
     assert document.comparisons[0].verdict == "slower"
     assert document.control is not None
@@ -255,7 +256,7 @@ def test_a_control_that_differs_is_told_and_vetoes_nothing(tmp_path: Path) -> No
     plan = plan_of("a", "b", "a again", stopping=Stopping(blocks=60, budget_s=1e9))
     plan = dataclasses.replace(plan, control=2)
     stage = Stage(tmp_path, medians=(0.010, 0.020, 0.013), noise=0.01)
-    document = document_of(stage.ledger.read_run(stage.begin(plan)))
+    document = validated(document_of(stage.ledger.read_run(stage.begin(plan))))
     assert document.comparisons[0].verdict == "slower"
     assert document.control is not None
     assert document.control.excludes_one
@@ -272,5 +273,5 @@ def test_limits_that_are_not_given_stay(tmp_path: Path) -> None:
     plan = plan_of(stopping=Stopping(blocks=2, budget_s=1e9))
     run_id = stage.begin(plan)
     stage.go_on(run_id, More(blocks=4))
-    assert document_of(stage.ledger.read_run(run_id)).run.blocks == 4
+    assert validated(document_of(stage.ledger.read_run(run_id))).run.blocks == 4
     assert dataclasses.replace(stage.ledger.read_run(run_id).plan) == plan

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -255,3 +256,9 @@ def test_the_schema_asks_for_every_field() -> None:
         row = {key: value for key, value in complete["trials"][0].items() if key != name}
         with pytest.raises(jsonschema.ValidationError):
             _validate(json.dumps({**complete, "trials": [row]}).encode())
+
+
+def test_the_published_schema_is_the_generated_one() -> None:
+    published = Path(__file__).parents[2] / "docs" / "result.schema.json"
+    # Written by `make schema`.
+    assert json.loads(published.read_text(encoding="utf-8")) == schema()

@@ -1,0 +1,18 @@
+"""Every document that the tests make keeps to its own schema."""
+
+from __future__ import annotations
+
+import json
+
+import jsonschema
+
+from equipoise.model.result import ResultDocument
+from equipoise.report.json_document import encode, schema
+
+_VALIDATOR = jsonschema.Draft202012Validator(schema())
+
+
+def validated(document: ResultDocument) -> ResultDocument:
+    """The document itself, after its JSON was held against the schema."""
+    _VALIDATOR.validate(json.loads(encode(document)))
+    return document
