@@ -8,8 +8,8 @@ costs more than 1 ms more, or if the peak memory of the program passes its bound
 
     python benchmarks/launcher/counters.py [--launcher PATH] [--before PATH] [--rounds N]
 
-``--before`` names an older launcher of the same protocol: it is run beside the others, without counters, so that
-what a launcher costs that counts nothing can be seen.
+``--before`` names an older launcher of the same protocol: it is run beside the others, without
+counters, so that what a launcher costs that counts nothing can be seen.
 """
 
 from __future__ import annotations
