@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -189,3 +191,25 @@ def test_the_browser_leaves_no_process_and_no_folder(tmp_path: Path) -> None:
         assert home.is_dir()
     assert not home.exists()
     assert not Path(f"/proc/{group}").exists()
+
+
+def test_the_page_of_the_demos_comparison_opens_in_silence(
+    browser: Browser, tmp_path: Path
+) -> None:
+    path = tmp_path / "malloc.html"
+    tunables = "glibc.malloc.mmap_threshold=15360:glibc.malloc.top_pad=0"
+    workload = "equipoise-workload malloc --size 35840 --count 200"
+    subprocess.run(
+        [sys.executable, "-m", "equipoise.cli", "compare", workload, workload]
+        + ["-n", "glibc", "-n", "glibc_15k", "--env", f"2:GLIBC_TUNABLES={tunables}"]
+        + ["--control", "--metrics", "wall_s,minor_faults", "--min-blocks", "12", "--quiet"]
+        + ["--ledger", str(tmp_path / "ledger.db"), "--report", str(path)],
+        check=True,
+    )
+    browser.events.clear()
+    browser.open(path, 1280, 800, ready=DRAWN)
+    assert_quiet(browser, path)
+    assert "glibc_15k is slower than glibc" in browser.evaluate("document.body.innerText")
+    marks = browser.evaluate(MARKS)
+    assert len(marks) >= 4
+    assert all(count > 0 for count in marks)

@@ -52,6 +52,7 @@ def test_significant_digits_do_not_hide_the_size() -> None:
     assert significant(123456.0) == "123456"
     assert significant(1e12) == "1.00e+12"
     assert significant(0.012345) == "0.0123"
+    assert significant(9.9996) == "10.0"
 
 
 def test_the_time_left_is_the_sooner_of_budget_and_blocks() -> None:

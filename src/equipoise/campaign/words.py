@@ -100,8 +100,9 @@ def _less(ratio: float | None) -> str:
 
 
 def _percent(ratio: float) -> str:
-    change = round(abs(100.0 * (ratio - 1.0)), 2)
-    return f"{change:.2f} %" if change < 10 else f"{change:.1f} %"
+    change = abs(100.0 * (ratio - 1.0))
+    decimals = 2 if round(change, 2) < 10 else 1
+    return f"{change:.{decimals}f} %"
 
 
 def _outlook(blocks_to_go: int | None) -> str:

@@ -25,7 +25,8 @@ def percent_change(ratio: float) -> str:
     if ratio >= _BIG_FACTOR:
         return times(ratio)
     change = 100.0 * (ratio - 1.0)
-    decimals = 0 if abs(change) >= 100 else 1 if abs(change) >= 10 else 2
+    size = round(abs(change), 2)
+    decimals = 0 if size >= 100 else 1 if size >= 10 else 2
     return f"{change:+.{decimals}f} %"
 
 
@@ -48,7 +49,9 @@ def significant(value: float, digits: int = 3) -> str:
         return "0"
     if not 1e-4 <= abs(value) < 1e7:
         return f"{value:.{digits - 1}e}"
-    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    # Rounded first: 9.999 with three digits is 10.0, not 10.00.
+    rounded = float(f"{value:.{digits - 1}e}")
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
     return f"{value:.{decimals}f}"
 
 
