@@ -45,6 +45,11 @@ def test_trials_come_as_a_frame(ledger: Path, library: Any) -> None:
     assert {"wall_s", "condition", "analysed"} <= set(frame.columns)
 
 
+def test_a_result_can_be_plotted(ledger: Path) -> None:
+    chart = eq.compare("true", "true", ledger=ledger, blocks=3).plot()
+    assert chart.to_dict()["layer"]
+
+
 def test_environments_are_given_by_position(ledger: Path) -> None:
     result = eq.compare(
         ["sh", "-c", "test -z $A"],

@@ -9,15 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from equipoise.campaign.api import Result, compare, show
+    from equipoise.api import Result, compare, show
     from equipoise.model.errors import EquipoiseError
 
 __all__ = ["EquipoiseError", "Result", "compare", "show"]
 
 _HOMES = {
-    "Result": "equipoise.campaign.api",
-    "compare": "equipoise.campaign.api",
-    "show": "equipoise.campaign.api",
+    "Result": "equipoise.api",
+    "compare": "equipoise.api",
+    "show": "equipoise.api",
     "EquipoiseError": "equipoise.model.errors",
 }
 

@@ -51,10 +51,10 @@ DEFAULT_SHELL = "/bin/sh"
 @click.option("-L", "--parameter-list", type=(str, str), multiple=True, metavar="NAME VALUES")
 @click.option("-P", "--parameter-scan", type=(str, str, str), multiple=True, metavar="NAME MIN MAX")
 @click.option("-D", "--parameter-step-size", metavar="STEP", help="The step of -P.")
-@click.option("--setup", multiple=True, metavar="CMD", help="Run before a condition's first trial.")
+@click.option("-s", "--setup", multiple=True, metavar="CMD", help="Run before its first trial.")
 @click.option("-p", "--prepare", multiple=True, metavar="CMD", help="Run before each trial.")
-@click.option("--conclude", multiple=True, metavar="CMD", help="Run after each trial.")
-@click.option("--cleanup", multiple=True, metavar="CMD", help="Run after a condition's last trial.")
+@click.option("-C", "--conclude", multiple=True, metavar="CMD", help="Run after each trial.")
+@click.option("-c", "--cleanup", multiple=True, metavar="CMD", help="Run after its last trial.")
 @click.option("--input", "input_file", metavar="FILE", help="Give this file on standard input.")
 @click.option(
     "--output",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -54,6 +54,8 @@ def print_result(
         console.print(_control(document.control))
     console.print()
     console.print(_how_it_ran(document, ledger), style="dim", highlight=False)
+    for line in _drifts(document):
+        console.print(Text(line, style="dim"))
     for warning in document.warnings:
         console.print(Text.assemble(("warning: ", "yellow"), visible(warning.words)))
         console.print(Text(f"  mend: {visible(warning.mend)}"))
@@ -233,6 +235,23 @@ def _how_it_ran(document: ResultDocument, ledger: Path) -> str:
         f"run {run.id}, seed {run.seed}, ledger {ledger}"
         + (f"\ncertificate of this host: {certificate}" if certificate else "")
     )
+
+
+def _drifts(document: ResultDocument) -> Iterator[str]:
+    """A line for each condition whose time surely drifted by an effect that matters."""
+    smallest = min((one.min_effect for one in document.comparisons), default=0.0) / 100.0
+    for condition in document.conditions:
+        wall = condition.metrics.get(PRIMARY_METRIC)
+        drift = None if wall is None else wall.drift
+        if drift is None or drift.ratio is None:
+            continue
+        low, high = drift.ratio_ci
+        sure = (low is not None and low > 1.0) or (high is not None and high < 1.0)
+        if sure and abs(drift.ratio - 1.0) > smallest:
+            yield (
+                f"drift: {visible(condition.name)} took {percent_change(drift.ratio)} in the last "
+                "third against the first; the random order keeps that out of the verdict"
+            )
 
 
 def _print_earlier(console: Console, earlier: Sequence[RunSummary], run_id: str) -> None:

@@ -13,6 +13,7 @@ from equipoise.campaign.result import document_of
 from equipoise.campaign.watch import Unwatched, Watcher
 from equipoise.design.coin import fresh_seed
 from equipoise.design.commands import Asked, conditions_of, with_control
+from equipoise.figures.library import require_figures
 from equipoise.ledger import open_for_reading, open_for_writing
 from equipoise.ledger.place import default_path
 from equipoise.measure.counters import counters_among
@@ -22,6 +23,7 @@ from equipoise.model.plan import PRIMARY_METRIC, Judgement, Measure, Plan, Stopp
 from equipoise.model.result import Comparison, Interval, ResultDocument, Verdict
 
 if TYPE_CHECKING:
+    import altair
     import pandas
     import polars
 
@@ -79,6 +81,19 @@ class Result:
             raise UnusableInput(
                 f"{library} is not installed", mend=f"pip install {library}"
             ) from error
+
+    def plot(self) -> altair.LayerChart:
+        """The distributions side by side, with every trial.
+
+        Raises
+        ------
+        UnusableInput
+            altair or vl-convert is not installed.
+        """
+        require_figures()
+        from equipoise.figures.distributions import distributions
+
+        return distributions(self.document)
 
     def __str__(self) -> str:
         return "\n".join(comparison.words for comparison in self.document.comparisons)

@@ -1,0 +1,114 @@
+"""The screen tells a manager the answer and an engineer how sure it is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from equipoise.model.record import RunSummary
+from equipoise.model.result import ControlResult, Drift, ResultDocument
+from equipoise.report.terminal import print_result, print_runs
+from tests.documents import comparison_of, document_of
+
+
+def screen(
+    capsys: pytest.CaptureFixture[str], document: ResultDocument, *earlier: RunSummary
+) -> str:
+    print_result(document, earlier, Path("ledger.db"), color=False)
+    return capsys.readouterr().out
+
+
+def summary(run_id: str, stopped: str | None = "verdict") -> RunSummary:
+    return RunSummary(run_id, "compare", ("a", "b"), 1.7e9, 18, stopped)
+
+
+def with_drift(document: ResultDocument, ratio: float, low: float, high: float) -> ResultDocument:
+    first = document.conditions[0]
+    wall = replace(first.metrics["wall_s"], drift=Drift(ratio, (low, high)))
+    drifting = replace(first, metrics={**first.metrics, "wall_s": wall})
+    return replace(document, conditions=(drifting, *document.conditions[1:]))
+
+
+def test_each_condition_has_a_line_and_each_comparison_its_words(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    document = document_of()
+    shown = screen(capsys, document)
+    for condition in document.conditions:
+        assert any(line.startswith(condition.name) for line in shown.splitlines())
+    for comparison in document.comparisons:
+        assert f"{comparison.verdict}: {comparison.words}" in shown
+    assert document.run.id in shown
+    assert f"seed {document.run.seed}" in shown
+
+
+def test_warnings_come_with_their_mend(capsys: pytest.CaptureFixture[str]) -> None:
+    document = document_of()
+    shown = " ".join(screen(capsys, document).split())
+    assert document.warnings
+    for warning in document.warnings:
+        assert f"warning: {warning.words} mend: {warning.mend}" in shown
+
+
+def test_other_metrics_stand_in_a_table_as_costs(capsys: pytest.CaptureFixture[str]) -> None:
+    document = document_of()
+    other = comparison_of("a", "b", 1.25, metric="max_rss_bytes")
+    shown = screen(capsys, replace(document, comparisons=(*document.comparisons, other)))
+    row = next(line for line in shown.splitlines() if line.startswith("max_rss_bytes"))
+    assert "+25.0 %" in row
+    assert row.rstrip().endswith("more")
+
+
+def test_a_control_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    document = document_of()
+    control = ControlResult(
+        document.conditions[0], comparison_of("a", "a again", 1.001), False, "cannot be told apart"
+    )
+    shown = screen(capsys, replace(document, control=control))
+    assert "control: cannot be told apart; interval" in shown
+
+
+def test_a_drift_is_told_when_it_is_sure_and_matters(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    document = document_of()
+    name = document.conditions[0].name
+    assert f"drift: {name} took +8.00 %" in screen(capsys, with_drift(document, 1.08, 1.05, 1.11))
+    assert f"drift: {name}" not in screen(capsys, with_drift(document, 1.08, 0.99, 1.17))
+    assert f"drift: {name}" not in screen(capsys, with_drift(document, 1.004, 1.002, 1.006))
+
+
+def test_the_certificate_of_the_host_is_cited(capsys: pytest.CaptureFixture[str]) -> None:
+    document = document_of()
+    cited = replace(document, environment={**document.environment, "certificate": "1 of 60"})
+    assert "certificate of this host: 1 of 60" in screen(capsys, cited)
+    assert "certificate" not in screen(capsys, document)
+
+
+def test_other_campaigns_of_the_same_commands_are_listed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    shown = screen(capsys, document_of(), summary("run-1"), summary("run-2", None))
+    assert "in this ledger: 2." in shown
+    assert "run-1" in shown
+    assert "not ended" in shown
+
+
+def test_hostile_names_are_shown_not_obeyed(capsys: pytest.CaptureFixture[str]) -> None:
+    document = document_of()
+    hostile = replace(document.conditions[0], name="\x1b[31mred\x07")
+    shown = screen(capsys, replace(document, conditions=(hostile, *document.conditions[1:])))
+    assert "\\x1b[31mred\\x07" in shown
+    assert "\x1b" not in shown
+
+
+def test_campaigns_are_listed_in_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    print_runs([summary("run-1"), summary("run-2", None)], color=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3
+    assert "run-1" in lines[1]
+    assert "not ended" in lines[2]
+    print_runs([], color=False)
+    assert capsys.readouterr().out == "no campaigns yet\n"
