@@ -92,7 +92,7 @@ def turn_to_measure(
     if not allow_concurrent:
         return wait_for_turn(on_wait)
     try:
-        return wait_for_turn(on_wait, 0)
+        return wait_for_turn(lambda _: None, 0)
     except EquipoiseError:
         return nullcontext()
 

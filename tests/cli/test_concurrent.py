@@ -1,0 +1,48 @@
+"""Two campaigns on one host would measure each other: the second waits for its turn."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.cli.conftest import ENTRY, Equipoise
+
+TAKES_TURNS = {"EQUIPOISE_ALLOW_CONCURRENT": "0"}
+CAMPAIGN = ("compare", "true", "true", "--blocks", "1", "--quiet")
+
+
+@contextmanager
+def campaign_that_runs(folder: Path) -> Iterator[int]:
+    """Another process that has the turn; gives its number."""
+    first = subprocess.Popen(
+        [*ENTRY, "compare", "sleep 0.3", "sleep 0.3", "--blocks", "4", "--quiet"]
+        + ["--ledger", "first.db"],
+        cwd=folder,
+        env={**os.environ, **TAKES_TURNS},
+        stdin=subprocess.DEVNULL,
+    )
+    while not (folder / "first.db").exists():
+        assert first.poll() is None
+        time.sleep(0.01)
+    yield first.pid
+    assert first.wait(60) == 0
+
+
+def test_a_second_campaign_says_whom_it_waits_for_and_then_runs(
+    equipoise: Equipoise, tmp_path: Path
+) -> None:
+    with campaign_that_runs(tmp_path) as first:
+        said = equipoise(*CAMPAIGN, environment=TAKES_TURNS)
+    assert said.status == 0
+    assert f"process {first} of user {os.getuid()}" in said.err
+    assert "--allow-concurrent" in said.err
+
+
+def test_it_need_not_wait_where_that_is_asked_for(equipoise: Equipoise, tmp_path: Path) -> None:
+    with campaign_that_runs(tmp_path):
+        said = equipoise(*CAMPAIGN, "--allow-concurrent", environment=TAKES_TURNS)
+    assert (said.status, said.err) == (0, "")
