@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import signal
 import subprocess
@@ -24,15 +25,19 @@ def test_kill_9_at_a_random_moment(
 ) -> None:
     quick = script("quick", [f"echo s >> {tmp_path}/quick.log", "sleep 0.010"])
     slow = script("slow", [f"echo s >> {tmp_path}/slow.log", "sleep 0.040"])
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
     campaign = subprocess.Popen(
         [*ENTRY, "compare", quick, slow, "--quiet", "--seed", str(moment)],
         cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(temporary)},
         stdin=subprocess.DEVNULL,
     )
     wait_for_trials(tmp_path / "quick.log")
     time.sleep(random.Random(moment).uniform(0.0, 0.4))
     campaign.send_signal(signal.SIGKILL)
     campaign.wait()
+    wait_until_empty(temporary)
     started = sum(len((tmp_path / f"{name}.log").read_text()) // 2 for name in ("quick", "slow"))
     with open_for_reading(tmp_path / ".equipoise/ledger.db") as ledger:
         kept = len(ledger.read_run("last").trials)
@@ -89,6 +94,15 @@ def test_a_campaign_in_which_a_condition_failed_is_not_resumed(
     said = equipoise("resume", "last")
     assert said.status == 3
     assert "false failed: exit status 1" in said.err
+
+
+def wait_until_empty(folder: Path) -> None:
+    """The launcher outlives its tool for as long as it takes to tidy up."""
+    for _ in range(500):
+        if not any(folder.iterdir()):
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"left behind: {list(folder.iterdir())}")
 
 
 def wait_for_trials(log: Path) -> None:

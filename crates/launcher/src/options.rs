@@ -1,6 +1,7 @@
 //! The launcher's own command line.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use crate::clock::SECOND_NS;
 use crate::counters::{self, Kind};
@@ -28,6 +29,8 @@ pub struct Options {
     pub awake_ns: u64,
     /// What is counted in each trial.
     pub counters: Vec<&'static Kind>,
+    /// A folder to remove at the end: the launcher outlives a tool that is killed.
+    pub scratch: Option<PathBuf>,
 }
 
 /// How long the CPU is kept awake before each start, by default; measured, see the README.
@@ -44,15 +47,15 @@ impl Options {
             inherit_stdout: None,
             awake_ns: AWAKE_NS,
             counters: Vec::new(),
+            scratch: None,
         };
         let mut arguments = arguments.into_iter();
         while let Some(name) = arguments.next() {
             let name = name.to_string_lossy().into_owned();
-            let value = arguments
+            let raw = arguments
                 .next()
-                .ok_or_else(|| format!("{name} needs a value"))?
-                .to_string_lossy()
-                .into_owned();
+                .ok_or_else(|| format!("{name} needs a value"))?;
+            let value = raw.to_string_lossy().into_owned();
             match name.as_str() {
                 "--containment" => options.containment = containment(&value)?,
                 "--inherit-stdout" => options.inherit_stdout = Some(number(&name, &value)?),
@@ -61,10 +64,11 @@ impl Options {
                     options.awake_ns = microseconds.saturating_mul(1000).min(SECOND_NS);
                 }
                 "--counters" => options.counters = kinds(&value)?,
+                "--scratch" => options.scratch = Some(PathBuf::from(raw)),
                 _ => {
                     return Err(format!(
                         "unknown option {name}; there are --containment, --inherit-stdout, \
-                         --awake-us and --counters"
+                         --awake-us, --counters and --scratch"
                     ));
                 }
             }
@@ -119,6 +123,7 @@ mod tests {
                 inherit_stdout: Some(7),
                 awake_ns: AWAKE_NS,
                 counters: Vec::new(),
+                scratch: None,
             })
         );
     }

@@ -126,7 +126,9 @@ def native_runner(plan: Plan, on_wait: Callable[[], None]) -> Iterator[Runner]:
     """The runner of real trials: one launcher and one private folder for a whole sitting."""
     with (
         tempfile.TemporaryDirectory(prefix="equipoise-") as scratch,
-        Launcher(launcher_program(), counters=plan.measure.counters) as launcher,
+        Launcher(
+            launcher_program(), counters=plan.measure.counters, scratch=Path(scratch)
+        ) as launcher,
         CovariateReader() as beside,
     ):
         runner = TrialRunner(

@@ -136,6 +136,8 @@ class Launcher:
     counters
         What is counted in each trial, of `equipoise.measure.counters.COUNTERS`. What this
         machine lacks or forbids is ``None`` in each report, with its reason.
+    scratch
+        A folder that the launcher removes when it ends, even if this process is killed.
 
     Raises
     ------
@@ -152,11 +154,14 @@ class Launcher:
         containment: Containment = "auto",
         inherit_stdout: int = 1,
         counters: tuple[str, ...] = (),
+        scratch: Path | None = None,
     ) -> None:
         check_names(counters)
         arguments = [str(program), "--containment", containment]
         if counters:
             arguments += ["--counters", ",".join(counters)]
+        if scratch is not None:
+            arguments += ["--scratch", str(scratch)]
         try:
             duplicate = os.dup(inherit_stdout)
         except OSError:
