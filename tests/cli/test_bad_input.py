@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -271,12 +272,25 @@ def test_ctrl_c_keeps_what_was_measured_and_says_how_to_go_on(tmp_path: Path) ->
         stderr=subprocess.PIPE,
         text=True,
     )
-    time.sleep(1.5)
+    while recorded_trials(tmp_path / ".equipoise/ledger.db") < 6:
+        assert campaign.poll() is None
+        time.sleep(0.02)
     campaign.send_signal(signal.SIGINT)
     out, err = campaign.communicate(timeout=30)
     assert campaign.returncode == 130
     assert out == ""
     assert "equipoise resume" in err
     assert "Traceback" not in err
-    with sqlite3.connect(tmp_path / ".equipoise/ledger.db") as database:
-        assert database.execute("SELECT count(*) FROM trial").fetchone()[0] > 4
+    assert recorded_trials(tmp_path / ".equipoise/ledger.db") >= 6
+
+
+def recorded_trials(ledger_path: Path) -> int:
+    """How many trials a ledger holds; 0 while it is being made."""
+    if not ledger_path.exists():
+        return 0
+    with closing(sqlite3.connect(ledger_path)) as database:
+        try:
+            found = database.execute("SELECT count(*) FROM trial").fetchone()
+        except sqlite3.OperationalError:
+            return 0
+    return int(found[0])
