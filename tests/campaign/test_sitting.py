@@ -7,7 +7,7 @@ from typing import Literal
 
 import pytest
 
-from equipoise.campaign.sitting import Sitting
+from equipoise.campaign.sitting import SittingInProgress
 from equipoise.campaign.watch import Moment, Standing, Unwatched
 from equipoise.measure.trials import Ran
 from equipoise.model.errors import ConditionFailed
@@ -71,9 +71,9 @@ def sitting(
     watcher: Unwatched | None = None,
     spent_before_s: float = 0.0,
     blocks_before: int = 0,
-) -> Sitting:
+) -> SittingInProgress:
     runner = runner or ScriptedRunner(ScriptedClock())
-    return Sitting(
+    return SittingInProgress(
         run_id="run",
         plan=plan,
         stopping=plan.stopping,

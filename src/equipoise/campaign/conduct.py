@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from equipoise.campaign.blocks import complete_blocks
 from equipoise.campaign.look import Look
-from equipoise.campaign.sitting import Runner, Sitting, Store, failed, fails
+from equipoise.campaign.sitting import Runner, SittingInProgress, Store, failed, fails
 from equipoise.campaign.watch import Watcher
 from equipoise.ledger import FIRST_SITTING
 from equipoise.measure.launcher import Launcher
@@ -237,7 +237,7 @@ def _sit(
     reason: str = INTERRUPTED
     try:
         with runner_factory(plan, watcher.waits) as runner:
-            sitting = Sitting(
+            sitting = SittingInProgress(
                 run_id=run_id,
                 plan=plan,
                 stopping=state.stopping,

@@ -52,7 +52,7 @@ class Judge(Protocol):
 
 
 @dataclass(slots=True)
-class Sitting:
+class SittingInProgress:
     """Runs blocks until there is a reason to stop.
 
     Parameters
