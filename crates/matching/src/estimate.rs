@@ -34,7 +34,7 @@ pub struct Estimate {
     pub population_variance: f64,
     /// The variance of the effect among these units.
     pub sample_variance: f64,
-    /// Treats the pairs as independent.
+    /// Of the effect without adjustment, as if the pairs were independent.
     pub standard_error_of_pairs: f64,
     /// What the choice of these units adds to the error.
     pub conditional_error: f64,
@@ -65,19 +65,23 @@ impl Sample<'_> {
             sum / total
         };
         let effect = mean(&differences);
-        let spread: f64 = differences
-            .iter()
-            .zip(&pairs.weight)
-            .map(|(difference, weight)| weight * (difference - effect).powi(2))
-            .sum();
-        let common = 0.5 * spread / total;
+        let around = |values: &[f64], centre: f64| -> f64 {
+            values
+                .iter()
+                .zip(&pairs.weight)
+                .map(|(value, weight)| weight * (value - centre).powi(2))
+                .sum()
+        };
+        let common = 0.5 * around(&differences, effect) / total;
+        let unadjusted = mean(&plain);
+        let spread_of_pairs = around(&plain, unadjusted);
         let (population, sample) = self.variance(pairs, &differences, &service, effect, common);
         Estimate {
             effect,
-            unadjusted: mean(&plain),
+            unadjusted,
             population_variance: population,
             sample_variance: sample,
-            standard_error_of_pairs: spread.sqrt() / total,
+            standard_error_of_pairs: spread_of_pairs.sqrt() / total,
             conditional_error: (population.max(sample) - sample).sqrt(),
         }
     }

@@ -164,6 +164,9 @@ def match(
         )
     # R's indices are into the rows that are left.
     original = np.arange(rows) if r_compatible or reuse is not None else kept
+    # Without a filter, R does not tell whom an exhausted pool left without a match.
+    unfiltered = caliper_used is None and not triples
+    dropped = pairs.dropped[:0] if r_compatible and unfiltered else pairs.dropped
     is_treated = given.treated[pairs.query] == 1
     query, matched = original[pairs.query], original[pairs.matched]
     numbers = told(found, variance, pairs, replace, ties, r_compatible)
@@ -172,11 +175,11 @@ def match(
         treated_index=np.where(is_treated, query, matched),
         control_index=np.where(is_treated, matched, query),
         weights=pairs.weight,
-        dropped_index=original[pairs.dropped],
+        dropped_index=original[dropped],
         n=len(given.x),
         n_treated=int(given.treated.sum()),
         n_weighted=float(pairs.weight.sum()),
-        n_dropped=len(pairs.dropped),
+        n_dropped=len(dropped),
         effective_caliper=caliper_told,
         estimand=estimand,
         matched_treated=is_treated,
