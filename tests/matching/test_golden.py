@@ -63,7 +63,7 @@ def test_pairs_and_numbers_are_those_of_r(case: dict[str, Any]) -> None:
     )
     assert found.n_weighted == pytest.approx(answer["wnobs"], rel=1e-12)
     assert found.n == answer["orig_nobs"]
-    assert found.n_dropped == answer["ndrops_matches"]
+    assert found.n_dropped == answer["ndrops"]
 
 
 @pytest.mark.parametrize("case", NONE_VALID, ids=label)

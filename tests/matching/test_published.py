@@ -84,6 +84,7 @@ def test_everything_at_once_on_the_treated() -> None:
         table(data, FOUR),
         m=3,
         bias_adjust=True,
+        covariates=table(data, ("married", "age")),
         metric=np.ones(4),
         exact=True,
         variance_neighbors=3,

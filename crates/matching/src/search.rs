@@ -93,6 +93,8 @@ impl Found {
         }
         let reach = self.last + self.slack;
         self.neighbours.retain(|&(squared, _)| squared <= reach);
+        // Sums over them must not depend on the way in which they were found.
+        self.neighbours.sort_unstable_by_key(|&(_, point)| point);
     }
 
     fn take(&mut self, squared: f64, point: usize, weight: f64) {

@@ -164,7 +164,7 @@ def match(
         )
     # R's indices are into the rows that are left.
     original = np.arange(rows) if r_compatible or reuse is not None else kept
-    # Without a filter, R does not tell whom an exhausted pool left without a match.
+    # Without a filter, R counts, but does not name, those whom an exhausted pool left.
     unfiltered = caliper_used is None and not triples
     dropped = pairs.dropped[:0] if r_compatible and unfiltered else pairs.dropped
     is_treated = given.treated[pairs.query] == 1
@@ -179,7 +179,7 @@ def match(
         n=len(given.x),
         n_treated=int(given.treated.sum()),
         n_weighted=float(pairs.weight.sum()),
-        n_dropped=len(dropped),
+        n_dropped=len(pairs.dropped),
         effective_caliper=caliper_told,
         estimand=estimand,
         matched_treated=is_treated,

@@ -249,8 +249,9 @@ def restrictions(restrict: Any, rows: int) -> list[tuple[int, int, float]]:
         )
     refuse_rows(np.isnan(given).any(axis=1), "restrict", "is missing", "Fill in these triples.")
     pairs = given[:, :2]
+    wrong = (pairs < 0) | (pairs >= rows) | (pairs != np.floor(pairs))
     refuse_rows(
-        ((pairs < 0) | (pairs >= rows) | (pairs != np.floor(pairs))).any(axis=1),
+        np.asarray(wrong.any(axis=1)),
         "restrict",
         f"names a row that is not among 0 to {rows - 1}",
         "Rows count from 0.",
