@@ -55,7 +55,7 @@ def with_value(place: tuple[int, ...], value: float, of: Any) -> Any:
         ({"exact": True}, r"no unit has a valid match"),
         ({"X": [["a"]] * 8}, r"X holds something that is not a number"),
         ({"X": np.zeros((8, 0))}, r"X has shape \(8, 0\)"),
-        ({"bias_adjust": True, "caliper": 0.3}, r"bias_adjust fits 2 slopes"),
+        ({"bias_adjust": True, "covariates": np.eye(8)[:, :6]}, r"bias_adjust fits 6 slopes"),
     ],
 )
 def test_the_error_names_what_is_wrong_and_where(given: dict[str, Any], told: str) -> None:
@@ -97,9 +97,20 @@ def test_only_constant_columns_tie_everyone() -> None:
 
 @pytest.mark.parametrize("scale", [1e-12, 1e12])
 def test_the_scale_of_a_column_does_not_matter(scale: float) -> None:
-    for more in ({}, {"metric": "mahalanobis"}, {"caliper": 0.8}, {"exact": [False, True]}):
-        plain = match(Y, TREAT, X, **more)  # type: ignore[arg-type]
-        scaled = match(Y, TREAT, X * [1.0, scale], **more)  # type: ignore[arg-type]
+    generator = np.random.default_rng(4)
+    x = np.column_stack([generator.normal(size=90), generator.integers(0, 4, 90)])
+    treat, y = (np.arange(90) % 3 == 0).astype(float), x.sum(axis=1)
+    choices: list[dict[str, Any]] = [
+        {},
+        {"metric": "mahalanobis"},
+        {"caliper": 0.8},
+        {"exact": [False, True]},
+        {"common_support": True},
+    ]
+    for more in choices:
+        plain = match(y, treat, x, **more)
+        scaled = match(y, treat, x * [1.0, scale], **more)
+        assert list(scaled.dropped_index) == list(plain.dropped_index)
         assert list(scaled.control_index) == list(plain.control_index)
         assert scaled.estimate == pytest.approx(plain.estimate)
 
