@@ -21,7 +21,11 @@ def label(case: dict[str, Any]) -> str:
 
 ALL = [case for case in cases() if case["x"] != "propensity"]
 NONE_VALID = [case for case in ALL if "error" in case["result"]]
-SETTLED = [case for case in ALL if case not in NONE_VALID and not any(name in case["options"] for name in LOTS)]
+SETTLED = [
+    case
+    for case in ALL
+    if case not in NONE_VALID and not any(name in case["options"] for name in LOTS)
+]
 BY_LOT = [case for case in ALL if any(name in case["options"] for name in LOTS)]
 
 

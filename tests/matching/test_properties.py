@@ -49,9 +49,7 @@ def assert_same_numbers(left: MatchResult, right: MatchResult) -> None:
 
 @settings(deadline=None, max_examples=60)
 @given(data(), estimands, metrics, st.integers(1, 4))
-def test_the_order_of_rows_does_not_matter(
-    drawn: Data, estimand: Any, metric: str, m: int
-) -> None:
+def test_the_order_of_rows_does_not_matter(drawn: Data, estimand: Any, metric: str, m: int) -> None:
     y, treat, x = drawn
     order = np.random.default_rng(1).permutation(len(y))
     plain = match(y, treat, x, estimand=estimand, metric=metric, m=m)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from equipoise import _native
 from equipoise.matching import validate
@@ -355,5 +355,3 @@ def check_choices(
             raise UnusableInput(f"{name} is {value}", mend=f"Give a whole number from {least} up.")
     if not 0 <= tolerance < math.inf:
         raise UnusableInput(f"distance_tolerance is {tolerance}", mend="Give 0 or more.")
-
-

@@ -14,9 +14,7 @@ from equipoise.model.errors import UnusableInput
 TOLERANCE_OF_R = float(np.sqrt(np.finfo(np.float64).eps))
 
 
-def common_rows(
-    values: Floats, treated: NDArray[np.uint8], name: str, tolerance: float
-) -> Indices:
+def common_rows(values: Floats, treated: NDArray[np.uint8], name: str, tolerance: float) -> Indices:
     """Rows inside the range of the column that both arms share, wider by ``tolerance``."""
     arms = [values[treated == arm] for arm in (0, 1)]
     low = max(float(arm.min()) for arm in arms) - tolerance
@@ -57,8 +55,6 @@ def effective_caliper(
     return limit, is_exact
 
 
-def reported_caliper(
-    limit: Floats, is_exact: NDArray[np.bool_], r_compatible: bool
-) -> Floats:
+def reported_caliper(limit: Floats, is_exact: NDArray[np.bool_], r_compatible: bool) -> Floats:
     """What the result tells; R tells another tolerance than it uses for exact columns."""
     return np.where(is_exact, TOLERANCE_OF_R, limit) if r_compatible else limit.copy()

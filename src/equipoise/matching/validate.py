@@ -247,7 +247,9 @@ def restrictions(restrict: Any, rows: int) -> list[tuple[int, int, float]]:
             f"restrict has shape {given.shape}",
             mend="Give triples: a row, another row, a distance (negative to forbid the pair).",
         )
-    refuse_rows(np.isnan(given).any(axis=1), "restrict", "is missing", "Fill in these triples.")
+    refuse_rows(
+        np.asarray(np.isnan(given).any(axis=1)), "restrict", "is missing", "Fill in these triples."
+    )
     pairs = given[:, :2]
     wrong = (pairs < 0) | (pairs >= rows) | (pairs != np.floor(pairs))
     refuse_rows(
