@@ -85,7 +85,8 @@ class MatchingEngine:
         x (n*k float64, row after row), columns, treated (n uint8), weights (n float64 or None),
         estimand (ATT, ATC, ATE), matches, metric (inverse_variance, mahalanobis, matrix), matrix
         (k*k float64 or None), caliper (k float64, units of x, or None), restrict (triples),
-        replace, ties, tolerance, r_compatible, threads, seed, method (chosen, brute_force, tree).
+        replace, ties, tolerance, r_compatible, threads (0: all cores), seed, method (chosen,
+        brute_force, tree).
 
     Raises
     ------

@@ -8,7 +8,7 @@ import numpy as np
 import pandas
 import pytest
 
-from equipoise.matching.match import match
+from equipoise.matching import match
 from equipoise.model.errors import UnusableInput
 
 TREAT = np.array([1, 0, 1, 0, 0, 1, 0, 0])

@@ -111,14 +111,18 @@ def found_by(method: str, threads: int, drawn: Data, **more: Any) -> tuple[Any, 
         ]
     ),
     st.booleans(),
+    st.booleans(),
 )
 def test_a_tree_and_brute_force_find_the_same_with_any_number_of_threads(
-    drawn: Data, more: dict[str, Any], fenced: bool
+    drawn: Data, more: dict[str, Any], fenced: bool, weighted: bool
 ) -> None:
     if fenced:
         caliper = np.full(drawn[2].shape[1], np.inf)
         caliper[0] = 0.7
         more = more | {"caliper": caliper}
+    if weighted:
+        weights = np.random.default_rng(2).uniform(0.2, 3.0, len(drawn[0]))
+        more = more | {"weights": weights}
     expected = found_by("brute_force", 1, drawn, **more)
     assert found_by("tree", 1, drawn, **more) == expected
     assert found_by("tree", 3, drawn, **more) == expected

@@ -252,7 +252,11 @@ impl Matcher {
         for &(_, member) in members.iter() {
             pairs.query.push(row);
             pairs.matched.push(member);
-            let share = self.problem.weight(member) / total;
+            let share = if total > 0.0 {
+                self.problem.weight(member) / total
+            } else {
+                1.0 / members.len() as f64
+            };
             pairs.weight.push(self.problem.weight(row) * share);
         }
     }
@@ -261,6 +265,7 @@ impl Matcher {
     fn pairs_without_replacement(&self, progress: &Progress<'_>) -> Pairs {
         let mut pairs = Pairs::default();
         let mut free = vec![true; self.problem.rows()];
+        let mut left = [false, true].map(|arm| self.pool(arm).points);
         let mut found = Found::default();
         let mut members = Vec::new();
         for row in 0..self.problem.rows() {
@@ -268,8 +273,11 @@ impl Matcher {
             if !self.problem.estimand.queries(arm) {
                 continue;
             }
-            self.look(&mut found, arm, self.position[row], &|other| free[other]);
-            if !found.enough {
+            let targets = &mut left[usize::from(!arm)];
+            if *targets > 0 {
+                self.look(&mut found, arm, self.position[row], &|other| free[other]);
+            }
+            if *targets == 0 || !found.enough {
                 pairs.dropped.push(row);
                 continue;
             }
@@ -284,6 +292,7 @@ impl Matcher {
             self.add(&mut pairs, row, &mut members, found.last);
             for &member in &pairs.matched[first..] {
                 free[member] = false;
+                *targets -= 1;
             }
             if row % AT_ONCE == 0 {
                 progress(row, self.problem.rows());

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Told how much is done, of how much; may be called by any thread.
 pub type Progress<'a> = dyn Fn(usize, usize) + Sync + 'a;
 
-/// The answers of `work` for 0, …, `total` − 1 in pieces of `at_once`.
+/// The answers of `work` for 0, …, `total` − 1 in pieces of `at_once`, by as many threads as
+/// given, or one for each core if that is 0.
 pub fn in_parallel<T: Send>(
     threads: usize,
     total: usize,
@@ -15,6 +16,10 @@ pub fn in_parallel<T: Send>(
     progress: &Progress<'_>,
     work: impl Fn(Range<usize>) -> T + Sync,
 ) -> Vec<T> {
+    let threads = match threads {
+        0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+        given => given,
+    };
     let next = AtomicUsize::new(0);
     let answers = Mutex::new(Vec::with_capacity(total.div_ceil(at_once)));
     let run = || {

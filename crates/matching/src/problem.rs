@@ -100,7 +100,7 @@ pub struct Problem {
     pub tolerance: f64,
     /// Whose numbers are wanted.
     pub rules: Rules,
-    /// How many threads work.
+    /// How many threads work; 0 for as many as there are cores.
     pub threads: usize,
     /// Of the lots.
     pub seed: u64,

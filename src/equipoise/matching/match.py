@@ -7,7 +7,6 @@ Formulae, and where R's package Matching differs: docs/matching.md.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -136,7 +135,7 @@ def match(
         "ties": ties and replace,
         "tolerance": distance_tolerance,
         "r_compatible": r_compatible,
-        "threads": threads or len(os.sched_getaffinity(0)),
+        "threads": threads or 0,
         "seed": 0 if seed is None else seed,
         "method": "chosen",
     }
