@@ -1,6 +1,7 @@
 """The native part of Equipoise (crates/python): converts arrays and errors, nothing else."""
 
-from typing import final
+from collections.abc import Callable
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,3 +74,43 @@ class BettingSequence:
         self, level: float, margin: float, cap: int, continuations: int, seed: int
     ) -> int | None:
         """The median number of further blocks to a verdict by the interval at the stop."""
+
+@final
+class MatchingEngine:
+    """A matching problem whose units are in place for searching.
+
+    Parameters
+    ----------
+    options
+        x (n*k float64, row after row), columns, treated (n uint8), weights (n float64 or None),
+        estimand (ATT, ATC, ATE), matches, metric (inverse_variance, mahalanobis, matrix), matrix
+        (k*k float64 or None), caliper (k float64, units of x, or None), restrict (triples),
+        replace, ties, tolerance, r_compatible, threads (0: all cores), seed, method (chosen,
+        brute_force, tree).
+
+    Raises
+    ------
+    ValueError
+        If something is missing or lengths do not fit together.
+    """
+
+    def __new__(cls, options: dict[str, Any]) -> MatchingEngine: ...
+    @property
+    def uses_tree(self) -> bool: ...
+    def pairs(
+        self, progress: Callable[[int, int], None] | None
+    ) -> tuple[bytes, bytes, bytes, bytes]:
+        """Queries and matches (int64), weights (float64), dropped rows (int64)."""
+
+    def variances(self, outcome: NDArray[np.float64], neighbours: float) -> bytes:
+        """Of each row among its nearest of the same arm (float64); NaN without a neighbour."""
+
+def matching_estimate(
+    options: dict[str, Any],
+) -> tuple[float, float, float, float, float, float]:
+    """Effect, unadjusted effect, variance in the population and in the sample, error of the
+    pairs, conditional error.
+
+    ``options``: treated, outcome, weights (n), query, matched (int64), weight (pairs), covariates
+    (n*columns or None), columns, variances (n, NaN for unknown, or None), estimand, r_compatible.
+    """

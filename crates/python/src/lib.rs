@@ -1,6 +1,7 @@
 //! `equipoise._native`: the Python face of the crates. Converts arrays and errors, nothing else.
 
 mod betting;
+mod matching;
 
 use pyo3::prelude::*;
 
@@ -9,4 +10,6 @@ use pyo3::prelude::*;
 mod _native {
     #[pymodule_export]
     use crate::betting::BettingSequence;
+    #[pymodule_export]
+    use crate::matching::{MatchingEngine, matching_estimate};
 }

@@ -1,0 +1,85 @@
+//! Eigenvalues of small symmetric matrices by Jacobi's rotations (Golub and Van Loan, §8.5).
+
+/// A symmetric matrix as the sum of `values[m] * vectors[m] vectors[m]'`.
+pub struct Eigen {
+    /// One for each row of the matrix, in no order.
+    pub values: Vec<f64>,
+    /// Of length 1, orthogonal to each other; `vectors[m]` belongs to `values[m]`.
+    pub vectors: Vec<Vec<f64>>,
+}
+
+const MOST_SWEEPS: usize = 60;
+
+/// Of a symmetric matrix of `size` rows, row after row.
+pub fn eigen(matrix: &[f64], size: usize) -> Eigen {
+    let mut rotated = matrix.to_vec();
+    let mut vectors: Vec<Vec<f64>> = (0..size)
+        .map(|row| (0..size).map(|column| f64::from(row == column)).collect())
+        .collect();
+    for _ in 0..MOST_SWEEPS {
+        let (mut beside, mut whole) = (0.0, 0.0);
+        for row in 0..size {
+            for column in 0..size {
+                let square = rotated[row * size + column].powi(2);
+                whole += square;
+                if row != column {
+                    beside += square;
+                }
+            }
+        }
+        if beside <= whole * 1e-32 {
+            break;
+        }
+        for first in 0..size {
+            for second in first + 1..size {
+                rotate(&mut rotated, &mut vectors, size, first, second);
+            }
+        }
+    }
+    let values = (0..size).map(|row| rotated[row * size + row]).collect();
+    Eigen { values, vectors }
+}
+
+fn rotate(matrix: &mut [f64], vectors: &mut [Vec<f64>], size: usize, first: usize, second: usize) {
+    let beside = matrix[first * size + second];
+    if beside == 0.0 {
+        return;
+    }
+    let theta = (matrix[second * size + second] - matrix[first * size + first]) / (2.0 * beside);
+    let tangent = theta.signum() / (theta.abs() + theta.hypot(1.0));
+    let keep = 1.0 / tangent.hypot(1.0);
+    let tilt = tangent * keep;
+    for other in 0..size {
+        let (left, right) = (matrix[other * size + first], matrix[other * size + second]);
+        matrix[other * size + first] = keep * left - tilt * right;
+        matrix[other * size + second] = tilt * left + keep * right;
+    }
+    for other in 0..size {
+        let (upper, lower) = (matrix[first * size + other], matrix[second * size + other]);
+        matrix[first * size + other] = keep * upper - tilt * lower;
+        matrix[second * size + other] = tilt * upper + keep * lower;
+    }
+    let (before, from_second) = vectors.split_at_mut(second);
+    for (left, right) in before[first].iter_mut().zip(&mut from_second[0]) {
+        (*left, *right) = (keep * *left - tilt * *right, tilt * *left + keep * *right);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::eigen;
+
+    #[test]
+    fn the_parts_add_up_to_the_matrix() {
+        let matrix = [4.0, 1.0, 0.5, 1.0, 3.0, -0.2, 0.5, -0.2, 2.0];
+        let found = eigen(&matrix, 3);
+        for row in 0..3 {
+            for column in 0..3 {
+                let sum: f64 = (0..3)
+                    .map(|m| found.values[m] * found.vectors[m][row] * found.vectors[m][column])
+                    .sum();
+                assert!((sum - matrix[row * 3 + column]).abs() < 1e-12);
+            }
+        }
+    }
+}

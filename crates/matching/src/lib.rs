@@ -1,0 +1,22 @@
+//! Exact nearest-neighbour matching of treated units and controls, the effects it gives and
+//! their errors.
+//!
+//! Formulae, and where R's package Matching differs: `docs/matching.md`.
+
+mod bias;
+mod eigen;
+mod embed;
+pub mod estimate;
+pub mod matcher;
+mod parallel;
+mod pool;
+pub mod problem;
+mod random;
+mod search;
+mod ties;
+mod variance;
+
+pub use estimate::{Estimate, Sample};
+pub use matcher::Matcher;
+pub use parallel::Progress;
+pub use problem::{Estimand, Method, Metric, Pairs, Problem, Restriction, Rules};

@@ -1,0 +1,51 @@
+//! Threads that share one list of work; the answers come in its order.
+
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Told how much is done, of how much; may be called by any thread.
+pub type Progress<'a> = dyn Fn(usize, usize) + Sync + 'a;
+
+/// The answers of `work` for 0, …, `total` − 1 in pieces of `at_once`, by as many threads as
+/// given, or one for each core if that is 0.
+pub fn in_parallel<T: Send>(
+    threads: usize,
+    total: usize,
+    at_once: usize,
+    progress: &Progress<'_>,
+    work: impl Fn(Range<usize>) -> T + Sync,
+) -> Vec<T> {
+    let threads = match threads {
+        0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+        given => given,
+    };
+    let next = AtomicUsize::new(0);
+    let answers = Mutex::new(Vec::with_capacity(total.div_ceil(at_once)));
+    let run = || {
+        loop {
+            let first = next.fetch_add(at_once, Ordering::Relaxed);
+            if first >= total {
+                break;
+            }
+            let end = (first + at_once).min(total);
+            let answer = work(first..end);
+            answers
+                .lock()
+                .expect("no thread panics while it holds the lock")
+                .push((first, answer));
+            progress(end, total);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads.min(total.div_ceil(at_once)) {
+            scope.spawn(run);
+        }
+        run();
+    });
+    let mut answers = answers
+        .into_inner()
+        .expect("no thread panics while it holds the lock");
+    answers.sort_unstable_by_key(|&(first, _)| first);
+    answers.into_iter().map(|(_, answer)| answer).collect()
+}

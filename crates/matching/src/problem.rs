@@ -1,0 +1,142 @@
+//! What is to be matched, and how.
+
+/// Whose matches are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Estimand {
+    /// Every treated unit is matched to controls.
+    Treated,
+    /// Every control is matched to treated units.
+    Controls,
+    /// Every unit is matched to the other arm.
+    All,
+}
+
+impl Estimand {
+    /// Whether units of the arm are matched to the other one.
+    #[must_use]
+    pub fn queries(self, treated: bool) -> bool {
+        match self {
+            Self::Treated => treated,
+            Self::Controls => !treated,
+            Self::All => true,
+        }
+    }
+
+    /// Whether units of the arm serve as matches.
+    #[must_use]
+    pub fn serves(self, treated: bool) -> bool {
+        self.queries(!treated)
+    }
+}
+
+/// Whose numbers are wanted where R's package Matching differs from what is right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rules {
+    /// What is right.
+    Correct,
+    /// What R's package Matching 4.10 does.
+    AsInR,
+}
+
+/// The measure of distance on the standardised covariates.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Metric {
+    /// The identity: each column counts in units of its standard deviation.
+    InverseVariance,
+    /// The inverse of the correlation matrix.
+    Mahalanobis,
+    /// A symmetric positive semidefinite matrix, row after row.
+    Matrix(Vec<f64>),
+}
+
+/// How neighbours are found; each way finds the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// What the data favour.
+    Chosen,
+    /// Every distance is computed.
+    BruteForce,
+    /// A tree of boxes leaves out what is too far.
+    Tree,
+}
+
+/// A pair whose distance is given, or that is forbidden.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Restriction {
+    /// One row.
+    pub first: usize,
+    /// The other row.
+    pub second: usize,
+    /// The squared distance; forbidden if negative.
+    pub squared_distance: f64,
+}
+
+/// What is to be matched, and how. The caller has checked lengths and finiteness.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    /// Covariates, row after row.
+    pub x: Vec<f64>,
+    /// Columns of `x`.
+    pub columns: usize,
+    /// Whether each row is treated; both arms occur.
+    pub treated: Vec<bool>,
+    /// Observation weights: none or as many as rows.
+    pub weights: Option<Vec<f64>>,
+    /// Whose matches are wanted.
+    pub estimand: Estimand,
+    /// M: how many matches each unit gets, before ties.
+    pub matches: usize,
+    /// The measure of distance.
+    pub metric: Metric,
+    /// How far two matched rows may lie apart in each column of `x`; infinite for any distance.
+    pub caliper: Option<Vec<f64>>,
+    /// Pairs with a given distance.
+    pub restrictions: Vec<Restriction>,
+    /// Whether a unit may serve more than once.
+    pub replace: bool,
+    /// Whether all that tie are kept; if not, which ones is drawn by lot.
+    pub ties: bool,
+    /// Squared distances that differ by no more are ties.
+    pub tolerance: f64,
+    /// Whose numbers are wanted.
+    pub rules: Rules,
+    /// How many threads work; 0 for as many as there are cores.
+    pub threads: usize,
+    /// Of the lots.
+    pub seed: u64,
+    /// How neighbours are found.
+    pub method: Method,
+}
+
+impl Problem {
+    /// How many rows there are.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.treated.len()
+    }
+
+    /// The weight of the row, 1 without weights.
+    #[must_use]
+    pub fn weight(&self, row: usize) -> f64 {
+        self.weights.as_ref().map_or(1.0, |weights| weights[row])
+    }
+
+    /// The largest squared distance that still ties with the given one.
+    #[must_use]
+    pub fn reach(&self, squared: f64) -> f64 {
+        squared + self.tolerance + 1e-10
+    }
+}
+
+/// Which unit is matched to which; the pairs are in the order of the rows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Pairs {
+    /// The unit that was matched.
+    pub query: Vec<usize>,
+    /// Its match, of the other arm.
+    pub matched: Vec<usize>,
+    /// What the pair weighs: those of one unit add up to the unit's weight.
+    pub weight: Vec<f64>,
+    /// Units without enough admissible matches.
+    pub dropped: Vec<usize>,
+}

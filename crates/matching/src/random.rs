@@ -1,0 +1,44 @@
+//! Random numbers of a counter: which one a unit draws depends on the seed and the unit alone.
+//!
+//! `SplitMix64` (Steele, Lea and Flood 2014, OOPSLA). The answer is the same whatever the number of
+//! threads and the order in which they work.
+
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The draws of one unit.
+pub struct Draws {
+    key: u64,
+    counter: u64,
+}
+
+impl Draws {
+    /// The stream that belongs to the unit under the seed.
+    pub fn of(seed: u64, unit: usize) -> Self {
+        Self {
+            key: mix(mix(seed).wrapping_add((unit as u64).wrapping_mul(GOLDEN))),
+            counter: 0,
+        }
+    }
+
+    /// Uniform among 0, …, `bound` − 1; `bound` must be positive.
+    pub fn below(&mut self, bound: usize) -> usize {
+        let bound = bound as u64;
+        // The values at or above the last whole multiple of the bound would be drawn too often.
+        let unfair = u64::MAX - u64::MAX % bound;
+        loop {
+            self.counter = self.counter.wrapping_add(GOLDEN);
+            let drawn = mix(self.key.wrapping_add(self.counter));
+            if drawn < unfair {
+                return usize::try_from(drawn % bound).expect("below a usize");
+            }
+        }
+    }
+}
+
+/// The finaliser of `SplitMix64`: every bit of the answer depends on every bit of the input.
+pub fn mix(value: u64) -> u64 {
+    let mut mixed = value.wrapping_add(GOLDEN);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}

@@ -1,0 +1,106 @@
+//! The variance of each unit's outcome given its covariates, from its own arm.
+
+use crate::matcher::Matcher;
+use crate::parallel::Progress;
+use crate::problem::Rules;
+
+/// What a point's members have in common.
+#[derive(Clone, Copy, Default)]
+struct Moments {
+    weight: f64,
+    squared_weights: f64,
+    mean: f64,
+    /// Weighted sum of squared deviations from the mean.
+    spread: f64,
+}
+
+impl Moments {
+    fn of(values: impl Iterator<Item = (f64, f64)>) -> Self {
+        values.fold(Self::default(), |sum, (weight, value)| {
+            sum.and(Self {
+                weight,
+                squared_weights: weight * weight,
+                mean: value,
+                spread: 0.0,
+            })
+        })
+    }
+
+    fn and(self, other: Self) -> Self {
+        let weight = self.weight + other.weight;
+        if weight == 0.0 {
+            return self;
+        }
+        let step = other.mean - self.mean;
+        let share = other.weight / weight;
+        Self {
+            weight,
+            squared_weights: self.squared_weights + other.squared_weights,
+            mean: self.mean + step * share,
+            spread: self.spread + other.spread + step * step * self.weight * share,
+        }
+    }
+}
+
+impl Matcher {
+    /// The variance of each row's outcome among its nearest `neighbours` of the same arm and
+    /// itself (Abadie and Imbens 2006, eq. 14); `None` where there is no neighbour.
+    ///
+    /// R takes 0 where a caliper leaves fewer neighbours than asked for; correct is to use those
+    /// there are.
+    pub fn variances(
+        &self,
+        outcome: &[f64],
+        neighbours: f64,
+        progress: &Progress<'_>,
+    ) -> Vec<Option<f64>> {
+        let problem = &self.problem;
+        let mut variances = vec![None; problem.rows()];
+        for arm in [false, true] {
+            let pool = self.pool(arm);
+            let around = self.neighbourhoods(arm, progress, &|found, point| {
+                let row = pool.members(point)[0] as usize;
+                let admitted = |other: usize| {
+                    if other == point {
+                        let rest = pool.weight[point] - problem.weight(row);
+                        (pool.members(point).len() > 1).then_some(rest)
+                    } else {
+                        let member = pool.members(other)[0] as usize;
+                        self.within_caliper(row, member).then(|| pool.weight[other])
+                    }
+                };
+                self.search(found, arm, row, neighbours, &admitted);
+            });
+            let moments: Vec<Moments> = (0..pool.points)
+                .map(|point| {
+                    Moments::of(pool.members(point).iter().map(|&row| {
+                        let row = row as usize;
+                        (problem.weight(row), outcome[row])
+                    }))
+                })
+                .collect();
+            for point in 0..pool.points {
+                let others = around.of(point).iter().map(|&(_, other)| other as usize);
+                let together = others
+                    .filter(|&other| other != point)
+                    .fold(moments[point], |sum, other| sum.and(moments[other]));
+                let alone = around.of(point).is_empty();
+                let variance = match problem.rules {
+                    Rules::AsInR if self.filtered() && !around.enough(point) => Some(0.0),
+                    Rules::AsInR => {
+                        let divisor = together.weight - 1.0;
+                        (!alone).then(|| together.spread / divisor)
+                    }
+                    Rules::Correct => {
+                        let divisor = together.weight - together.squared_weights / together.weight;
+                        (!alone && divisor > 0.0).then(|| together.spread / divisor)
+                    }
+                };
+                for &row in pool.members(point) {
+                    variances[row as usize] = variance;
+                }
+            }
+        }
+        variances
+    }
+}

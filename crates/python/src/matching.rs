@@ -1,0 +1,294 @@
+//! The matching engine's face.
+
+use equipoise_matching as matching;
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+/// A matching problem whose units are in place for searching.
+#[pyclass(module = "equipoise._native", frozen)]
+pub struct MatchingEngine {
+    inner: matching::Matcher,
+}
+
+/// Rows of queries and matches, weights, and rows that were dropped.
+type PairBytes<'py> = (
+    Bound<'py, PyBytes>,
+    Bound<'py, PyBytes>,
+    Bound<'py, PyBytes>,
+    Bound<'py, PyBytes>,
+);
+
+#[pymethods]
+impl MatchingEngine {
+    #[new]
+    fn new(py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let problem = problem(options)?;
+        Ok(Self {
+            inner: py.detach(|| matching::Matcher::new(problem)),
+        })
+    }
+
+    #[getter]
+    fn uses_tree(&self) -> bool {
+        self.inner.uses_tree()
+    }
+
+    fn pairs<'py>(&self, py: Python<'py>, progress: Option<Py<PyAny>>) -> PyResult<PairBytes<'py>> {
+        let teller = Teller::new(progress);
+        let pairs = py.detach(|| self.inner.pairs(&|done, of| teller.tell(done, of)));
+        teller.outcome()?;
+        Ok((
+            index_bytes(py, &pairs.query),
+            index_bytes(py, &pairs.matched),
+            float_bytes(py, &pairs.weight),
+            index_bytes(py, &pairs.dropped),
+        ))
+    }
+
+    fn variances<'py>(
+        &self,
+        py: Python<'py>,
+        outcome: &Bound<'py, PyAny>,
+        neighbours: f64,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let outcome = floats(outcome)?;
+        let variances = py.detach(|| self.inner.variances(&outcome, neighbours, &|_, _| ()));
+        let variances: Vec<f64> = variances
+            .into_iter()
+            .map(|variance| variance.unwrap_or(f64::NAN))
+            .collect();
+        Ok(float_bytes(py, &variances))
+    }
+}
+
+/// The effect and its errors, from pairs: effect, unadjusted effect, variances in the
+/// population and in the sample, the error of the pairs and the conditional error.
+#[pyfunction]
+pub fn matching_estimate(
+    py: Python<'_>,
+    options: &Bound<'_, PyDict>,
+) -> PyResult<(f64, f64, f64, f64, f64, f64)> {
+    let treated = flags(&item(options, "treated")?)?;
+    let outcome = floats(&item(options, "outcome")?)?;
+    let weights = floats(&item(options, "weights")?)?;
+    let pairs = matching::Pairs {
+        query: indices(&item(options, "query")?)?,
+        matched: indices(&item(options, "matched")?)?,
+        weight: floats(&item(options, "weight")?)?,
+        dropped: Vec::new(),
+    };
+    let covariates = optional(options, "covariates")?
+        .map(|given| floats(&given))
+        .transpose()?;
+    let columns: usize = item(options, "columns")?.extract()?;
+    let variances: Option<Vec<Option<f64>>> = optional(options, "variances")?
+        .map(|given| floats(&given))
+        .transpose()?
+        .map(|given| {
+            let known = |variance: f64| (!variance.is_nan()).then_some(variance);
+            given.into_iter().map(known).collect()
+        });
+    let sample = matching::Sample {
+        treated: &treated,
+        outcome: &outcome,
+        weights: &weights,
+        estimand: estimand(options)?,
+        rules: rules(options)?,
+        covariates: covariates.as_deref().map(|given| (given, columns)),
+        variances: variances.as_deref(),
+    };
+    let rows = treated.len();
+    let fits = outcome.len() == rows
+        && weights.len() == rows
+        && pairs
+            .query
+            .iter()
+            .chain(&pairs.matched)
+            .all(|&row| row < rows)
+        && pairs.query.len() == pairs.matched.len()
+        && pairs.query.len() == pairs.weight.len()
+        && sample
+            .covariates
+            .is_none_or(|(given, columns)| given.len() == rows * columns)
+        && sample.variances.is_none_or(|given| given.len() == rows);
+    if !fits {
+        return Err(PyValueError::new_err(
+            "lengths or rows that do not fit together",
+        ));
+    }
+    let found = py.detach(|| sample.estimate(&pairs));
+    Ok((
+        found.effect,
+        found.unadjusted,
+        found.population_variance,
+        found.sample_variance,
+        found.standard_error_of_pairs,
+        found.conditional_error,
+    ))
+}
+
+/// Passes progress on to Python, and remembers the error that this met.
+struct Teller {
+    callback: Option<Py<PyAny>>,
+    failed: std::sync::Mutex<Option<PyErr>>,
+}
+
+impl Teller {
+    fn new(callback: Option<Py<PyAny>>) -> Self {
+        Self {
+            callback,
+            failed: std::sync::Mutex::new(None),
+        }
+    }
+
+    fn tell(&self, done: usize, of: usize) {
+        let Some(callback) = &self.callback else {
+            return;
+        };
+        let told = Python::attach(|py| callback.call1(py, (done, of)).map(drop));
+        if let (Err(error), Ok(mut failed)) = (told, self.failed.lock()) {
+            failed.get_or_insert(error);
+        }
+    }
+
+    fn outcome(self) -> PyResult<()> {
+        match self.failed.into_inner() {
+            Ok(Some(error)) => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn problem(options: &Bound<'_, PyDict>) -> PyResult<matching::Problem> {
+    let treated = flags(&item(options, "treated")?)?;
+    let columns: usize = item(options, "columns")?.extract()?;
+    let x = floats(&item(options, "x")?)?;
+    let list = |name: &str| -> PyResult<Option<Vec<f64>>> {
+        optional(options, name)?
+            .map(|given| floats(&given))
+            .transpose()
+    };
+    let (weights, caliper, matrix) = (list("weights")?, list("caliper")?, list("matrix")?);
+    let both = treated.contains(&true) && treated.contains(&false);
+    let fits = columns > 0
+        && both
+        && x.len() == treated.len() * columns
+        && u32::try_from(treated.len()).is_ok()
+        && weights
+            .as_ref()
+            .is_none_or(|given| given.len() == treated.len())
+        && caliper.as_ref().is_none_or(|given| given.len() == columns)
+        && matrix
+            .as_ref()
+            .is_none_or(|given| given.len() == columns * columns);
+    if !fits {
+        return Err(PyValueError::new_err("lengths that do not fit together"));
+    }
+    let metric = match (
+        matrix,
+        item(options, "metric")?.extract::<String>()?.as_str(),
+    ) {
+        (Some(matrix), _) => matching::Metric::Matrix(matrix),
+        (None, "mahalanobis") => matching::Metric::Mahalanobis,
+        (None, _) => matching::Metric::InverseVariance,
+    };
+    let mut restrictions = Vec::new();
+    for (first, second, squared_distance) in
+        item(options, "restrict")?.extract::<Vec<(usize, usize, f64)>>()?
+    {
+        if first >= treated.len() || second >= treated.len() {
+            return Err(PyValueError::new_err(
+                "a restriction of a row that there is not",
+            ));
+        }
+        restrictions.push(matching::Restriction {
+            first,
+            second,
+            squared_distance,
+        });
+    }
+    let method = match item(options, "method")?.extract::<String>()?.as_str() {
+        "tree" => matching::Method::Tree,
+        "brute_force" => matching::Method::BruteForce,
+        _ => matching::Method::Chosen,
+    };
+    Ok(matching::Problem {
+        x,
+        columns,
+        treated,
+        weights,
+        estimand: estimand(options)?,
+        matches: item(options, "matches")?.extract()?,
+        metric,
+        caliper,
+        restrictions,
+        replace: item(options, "replace")?.extract()?,
+        ties: item(options, "ties")?.extract()?,
+        tolerance: item(options, "tolerance")?.extract()?,
+        rules: rules(options)?,
+        threads: item(options, "threads")?.extract()?,
+        seed: item(options, "seed")?.extract()?,
+        method,
+    })
+}
+
+fn estimand(options: &Bound<'_, PyDict>) -> PyResult<matching::Estimand> {
+    match item(options, "estimand")?.extract::<String>()?.as_str() {
+        "ATT" => Ok(matching::Estimand::Treated),
+        "ATC" => Ok(matching::Estimand::Controls),
+        "ATE" => Ok(matching::Estimand::All),
+        other => Err(PyValueError::new_err(format!("no estimand: {other}"))),
+    }
+}
+
+fn rules(options: &Bound<'_, PyDict>) -> PyResult<matching::Rules> {
+    let as_in_r: bool = item(options, "r_compatible")?.extract()?;
+    Ok(if as_in_r {
+        matching::Rules::AsInR
+    } else {
+        matching::Rules::Correct
+    })
+}
+
+fn optional<'py>(options: &Bound<'py, PyDict>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+    Ok(options.get_item(name)?.filter(|given| !given.is_none()))
+}
+
+fn item<'py>(options: &Bound<'py, PyDict>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    optional(options, name)?.ok_or_else(|| PyValueError::new_err(format!("without {name}")))
+}
+
+fn floats(array: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
+    PyBuffer::<f64>::get(array)?.to_vec(array.py())
+}
+
+fn indices(array: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
+    let given = PyBuffer::<i64>::get(array)?.to_vec(array.py())?;
+    given
+        .into_iter()
+        .map(|row| usize::try_from(row).map_err(|error| PyValueError::new_err(error.to_string())))
+        .collect()
+}
+
+fn flags(array: &Bound<'_, PyAny>) -> PyResult<Vec<bool>> {
+    let given = PyBuffer::<u8>::get(array)?.to_vec(array.py())?;
+    Ok(given.into_iter().map(|flag| flag != 0).collect())
+}
+
+fn index_bytes<'py>(py: Python<'py>, rows: &[usize]) -> Bound<'py, PyBytes> {
+    let bytes: Vec<u8> = rows
+        .iter()
+        .flat_map(|&row| (row as u64).to_ne_bytes())
+        .collect();
+    PyBytes::new(py, &bytes)
+}
+
+fn float_bytes<'py>(py: Python<'py>, values: &[f64]) -> Bound<'py, PyBytes> {
+    let bytes: Vec<u8> = values
+        .iter()
+        .flat_map(|value| value.to_ne_bytes())
+        .collect();
+    PyBytes::new(py, &bytes)
+}

@@ -1,0 +1,63 @@
+"""R's answers (tests/golden), and the data they are about."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+GOLDEN = Path(__file__).resolve().parent.parent / "golden"
+
+
+def columns(name: str) -> dict[str, NDArray[np.float64]]:
+    """The columns of tests/golden/data_<name>.csv."""
+    with (GOLDEN / f"data_{name}.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    return {key: np.array([float(row[key]) for row in rows]) for key in rows[0]}
+
+
+def cases() -> list[dict[str, Any]]:
+    """The cases of tests/golden/match.json."""
+    loaded: list[dict[str, Any]] = json.loads((GOLDEN / "match.json").read_text())
+    return loaded
+
+
+def lalonde_cases() -> dict[str, Any]:
+    """The cases of tests/golden/lalonde.json."""
+    loaded: dict[str, Any] = json.loads((GOLDEN / "lalonde.json").read_text())
+    return loaded
+
+
+METRICS = {1: "inverse_variance", 2: "mahalanobis"}
+
+
+def options(case: dict[str, Any], data: dict[str, NDArray[np.float64]]) -> dict[str, Any]:
+    """R's options in our names; rows from 0."""
+    given = dict(case["options"])
+    ours: dict[str, Any] = {
+        "estimand": given.pop("estimand"),
+        "m": given.pop("M"),
+        "r_compatible": True,
+    }
+    weight = given.pop("Weight", 1)
+    ours["metric"] = given.pop("Weight.matrix") if weight == 3 else METRICS[weight]
+    if "weights" in given:
+        ours["weights"] = data[given.pop("weights")]
+    if "restrict" in given:
+        ours["restrict"] = np.array(given.pop("restrict")) - [1, 1, 0]
+    if "sample" in given:
+        ours["variance"] = "sample" if given.pop("sample") else "population"
+    names = {
+        "Var.calc": "variance_neighbors",
+        "BiasAdjust": "bias_adjust",
+        "CommonSupport": "common_support",
+        "caliper": "caliper",
+        "exact": "exact",
+        "replace": "replace",
+        "ties": "ties",
+    }
+    return ours | {names[name]: value for name, value in given.items()}

@@ -1,0 +1,55 @@
+"""The intervals of Abadie and Imbens hold the truth as often as they promise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from equipoise.matching.match import match
+
+DRAWS = 800
+# Four standard errors of a share of 95 % among so many draws.
+WITHIN = 4 * (0.95 * 0.05 / DRAWS) ** 0.5
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"estimand": "ATT"},
+        {"estimand": "ATE"},
+        {"estimand": "ATE", "m": 4},
+        {"estimand": "ATC", "variance_neighbors": 3},
+        {"estimand": "ATT", "variance_neighbors": 2, "m": 2},
+    ],
+    ids=str,
+)
+def test_ninety_five_per_cent_of_the_intervals_hold_the_effect(more: dict[str, Any]) -> None:
+    """One covariate, a constant effect, equal variances: where theory promises it."""
+    generator = np.random.default_rng(11)
+    hits = 0
+    for _ in range(DRAWS):
+        x = generator.uniform(-1, 1, 300)
+        treat = (generator.random(300) < 1 / (1 + np.exp(-0.5 * x))).astype(float)
+        y = x**2 + x + 1.5 * treat + generator.normal(size=300)
+        found = match(y, treat, x, threads=1, **more)
+        assert found.estimate is not None
+        assert found.se is not None
+        hits += abs(found.estimate - 1.5) < 1.959964 * found.se
+    assert hits / DRAWS == pytest.approx(0.95, abs=WITHIN)
+
+
+def test_the_error_among_these_units_covers_the_effect_on_them() -> None:
+    generator = np.random.default_rng(12)
+    hits = 0
+    for _ in range(DRAWS):
+        x = generator.uniform(-1, 1, 300)
+        treat = (generator.random(300) < 0.5).astype(float)
+        effect = 1.0 + 2.0 * x
+        y = x + effect * treat + generator.normal(size=300)
+        found = match(y, treat, x, variance="sample", variance_neighbors=2, threads=1)
+        assert found.estimate is not None
+        assert found.se is not None
+        hits += abs(found.estimate - effect[treat == 1].mean()) < 1.959964 * found.se
+    assert hits / DRAWS == pytest.approx(0.95, abs=WITHIN)

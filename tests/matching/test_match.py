@@ -1,0 +1,69 @@
+"""What a caller of `match` sees besides the numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from equipoise.matching import match
+from equipoise.model.errors import UnusableInput
+
+GENERATOR = np.random.default_rng(21)
+TREAT = (np.arange(300) % 3 == 0).astype(float)
+X = GENERATOR.normal(size=(300, 3))
+Y = X.sum(axis=1) + TREAT
+
+
+def test_progress_is_told_up_to_the_end() -> None:
+    told: list[tuple[int, int]] = []
+    match(Y, TREAT, X, threads=1, progress=lambda done, of: told.append((done, of)))
+    assert told[-1] == (100, 100)
+    assert told == sorted(told)
+
+
+def test_an_error_of_progress_reaches_the_caller() -> None:
+    def stop(done: int, of: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        match(Y, TREAT, X, progress=stop)
+
+
+def test_the_summary_tells_the_effect_and_what_it_rests_on() -> None:
+    found = match(Y, TREAT, X, caliper=0.5)
+    lines = dict(line.split("  ", 1) for line in found.summary().splitlines())
+    assert float(lines["Estimate"]) == pytest.approx(found.estimate, rel=1e-4)
+    assert int(lines["Dropped"].strip()) == found.n_dropped == len(found.dropped_index)
+    assert lines["Treated"].strip() == "100"
+
+
+def test_the_frame_has_a_row_for_each_pair() -> None:
+    found = match(Y, TREAT, X, m=2)
+    frame = found.to_frame()
+    assert len(frame) == len(found.weights) == 200
+    assert frame["weight"].sum() == pytest.approx(found.n_weighted)
+
+
+def test_treated_index_is_treated_and_control_index_is_not_whatever_the_estimand() -> None:
+    for estimand in ("ATT", "ATC", "ATE"):
+        found = match(Y, TREAT, X, estimand=estimand)  # type: ignore[arg-type]
+        assert TREAT[found.treated_index].all()
+        assert not TREAT[found.control_index].any()
+
+
+def test_without_replacement_nobody_serves_twice() -> None:
+    found = match(Y, TREAT, X, replace=False, m=2)
+    assert len(np.unique(found.control_index)) == len(found.control_index) == 200
+
+
+def test_the_same_seed_gives_the_same_lots_and_another_gives_others() -> None:
+    x = np.round(X[:, 0])
+    first, again, other = (match(Y, TREAT, x, ties=False, seed=seed) for seed in (1, 1, 2))
+    assert list(first.control_index) == list(again.control_index)
+    assert list(first.control_index) != list(other.control_index)
+
+
+def test_a_match_of_other_units_cannot_be_reused() -> None:
+    earlier = match(None, TREAT[:200], X[:200])
+    with pytest.raises(UnusableInput, match="reuse is a match of 200 rows"):
+        match(Y, TREAT, X, reuse=earlier)

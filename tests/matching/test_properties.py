@@ -1,0 +1,175 @@
+"""What must hold of every match."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from equipoise import _native
+from equipoise.matching.match import Pairs, match
+from equipoise.matching.result import MatchResult
+
+Floats = NDArray[np.float64]
+Data = tuple[Floats, Floats, Floats]
+
+
+@st.composite
+def data(draw: st.DrawFn) -> Data:
+    """Outcome, treatment and covariates: continuous or with many ties."""
+    generator = np.random.default_rng(draw(st.integers(0, 2**32)))
+    rows, columns = draw(st.integers(8, 150)), draw(st.integers(1, 5))
+    x = generator.normal(size=(rows, columns))
+    if draw(st.booleans()):
+        x = np.round(x * draw(st.sampled_from([0.5, 1.0, 3.0])))
+    treat = (generator.random(rows) < 0.4).astype(np.float64)
+    treat[:2], treat[2:4] = 1, 0
+    return x.sum(axis=1) + treat + generator.normal(size=rows), treat, x
+
+
+estimands = st.sampled_from(["ATT", "ATC", "ATE"])
+metrics = st.sampled_from(["inverse_variance", "mahalanobis"])
+
+
+def pairs(found: MatchResult, renamed: Any = None) -> set[tuple[int, int]]:
+    name = np.arange(found.rows) if renamed is None else renamed
+    return set(
+        zip(name[found.treated_index].tolist(), name[found.control_index].tolist(), strict=True)
+    )
+
+
+def assert_same_numbers(left: MatchResult, right: MatchResult) -> None:
+    assert left.estimate == pytest.approx(right.estimate, rel=1e-7, abs=1e-9)
+    assert left.se == pytest.approx(right.se, rel=1e-6, abs=1e-9)
+
+
+@settings(deadline=None, max_examples=60)
+@given(data(), estimands, metrics, st.integers(1, 4))
+def test_the_order_of_rows_does_not_matter(drawn: Data, estimand: Any, metric: str, m: int) -> None:
+    y, treat, x = drawn
+    order = np.random.default_rng(1).permutation(len(y))
+    plain = match(y, treat, x, estimand=estimand, metric=metric, m=m)
+    shuffled = match(y[order], treat[order], x[order], estimand=estimand, metric=metric, m=m)
+    assert pairs(shuffled, order) == pairs(plain)
+    assert_same_numbers(shuffled, plain)
+
+
+@settings(deadline=None, max_examples=60)
+@given(data(), estimands, metrics, st.sampled_from([1e-12, 0.37, 1e12]))
+def test_neither_the_order_nor_the_scale_of_columns_matters(
+    drawn: Data, estimand: Any, metric: str, scale: float
+) -> None:
+    y, treat, x = drawn
+    changed = x[:, ::-1].copy()
+    changed[:, 0] *= scale
+    plain = match(y, treat, x, estimand=estimand, metric=metric)
+    other = match(y, treat, changed, estimand=estimand, metric=metric)
+    assert pairs(other) == pairs(plain)
+    assert_same_numbers(other, plain)
+
+
+def found_by(method: str, threads: int, drawn: Data, **more: Any) -> tuple[Any, ...]:
+    _, treat, x = drawn
+    options: dict[str, Any] = {
+        "x": x.ravel(),
+        "columns": x.shape[1],
+        "treated": treat.astype(np.uint8),
+        "estimand": "ATE",
+        "matches": 2,
+        "metric": "inverse_variance",
+        "restrict": [],
+        "replace": True,
+        "ties": True,
+        "tolerance": 1e-5,
+        "r_compatible": False,
+        "threads": threads,
+        "seed": 5,
+        "method": method,
+    }
+    engine = _native.MatchingEngine(options | more)
+    assert engine.uses_tree == (method == "tree")
+    found = Pairs(*engine.pairs(None))
+    numbers = engine.variances(drawn[0], 2.0)
+    return found.query.tolist(), found.matched.tolist(), found.weight.tolist(), numbers
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    data(),
+    st.sampled_from(
+        [
+            {},
+            {"ties": False},
+            {"ties": False, "replace": False},
+            {"metric": "mahalanobis"},
+            {"estimand": "ATC", "matches": 1},
+            {"restrict": [(0, 2, -1.0), (1, 3, 0.0)]},
+        ]
+    ),
+    st.booleans(),
+    st.booleans(),
+)
+def test_a_tree_and_brute_force_find_the_same_with_any_number_of_threads(
+    drawn: Data, more: dict[str, Any], fenced: bool, weighted: bool
+) -> None:
+    if fenced:
+        caliper = np.full(drawn[2].shape[1], np.inf)
+        caliper[0] = 0.7
+        more = more | {"caliper": caliper}
+    if weighted:
+        weights = np.random.default_rng(2).uniform(0.2, 3.0, len(drawn[0]))
+        more = more | {"weights": weights}
+    expected = found_by("brute_force", 1, drawn, **more)
+    assert found_by("tree", 1, drawn, **more) == expected
+    assert found_by("tree", 3, drawn, **more) == expected
+    assert found_by("brute_force", 2, drawn, **more) == expected
+
+
+@settings(deadline=None, max_examples=40)
+@given(data(), estimands, st.integers(2, 3))
+def test_duplicates_count_with_their_multiplicity(drawn: Data, estimand: Any, copies: int) -> None:
+    y, treat, x = drawn
+    many = match(np.tile(y, copies), np.tile(treat, copies), np.tile(x, (copies, 1)),
+                 estimand=estimand, metric=np.ones(x.shape[1]))  # fmt: skip
+    once = match(y, treat, x, estimand=estimand, metric=np.ones(x.shape[1]))
+    assert pairs(many, np.tile(np.arange(len(y)), copies)) == pairs(once)
+    assert len(many.weights) == copies**2 * len(once.weights)
+    assert many.estimate == pytest.approx(once.estimate, rel=1e-9, abs=1e-9)
+
+
+@settings(deadline=None, max_examples=40)
+@given(data(), metrics, st.integers(1, 3))
+def test_the_effect_on_the_treated_mirrors_that_on_the_controls(
+    drawn: Data, metric: str, m: int
+) -> None:
+    y, treat, x = drawn
+    m = min(m, int(treat.sum()), int((1 - treat).sum()))
+    treated = match(y, treat, x, estimand="ATT", metric=metric, m=m)
+    mirrored = match(y, 1 - treat, x, estimand="ATC", metric=metric, m=m)
+    assert treated.estimate == pytest.approx(-(mirrored.estimate or 0.0), abs=1e-12)
+    assert treated.se == pytest.approx(mirrored.se)
+    assert list(treated.treated_index) == list(mirrored.control_index)
+
+
+@settings(deadline=None, max_examples=40)
+@given(data(), estimands)
+def test_an_earlier_match_can_be_reused_for_another_outcome(drawn: Data, estimand: Any) -> None:
+    y, treat, x = drawn
+    earlier = match(None, treat, x, estimand=estimand)
+    again = match(y, treat, x, estimand=estimand, reuse=earlier)
+    assert_same_numbers(again, match(y, treat, x, estimand=estimand))
+
+
+@settings(deadline=None, max_examples=40)
+@given(data(), st.integers(0, 99))
+def test_lots_fall_only_among_those_that_tie(drawn: Data, seed: int) -> None:
+    y, treat, x = drawn
+    tied = match(y, treat, x, m=2)
+    drawn_by_lot = match(y, treat, x, m=2, ties=False, seed=seed)
+    assert pairs(drawn_by_lot) <= pairs(tied)
+    wanted = min(2, int((1 - treat).sum()))
+    assert set(np.unique(drawn_by_lot.treated_index, return_counts=True)[1]) == {wanted}
