@@ -41,9 +41,7 @@ def love_plot(
         for name, side in zip(_SIDES, sides, strict=False)
         if math.isfinite(side[k])
     ]
-    unknown = [
-        variables[k] for k in order if not all(math.isfinite(side[k]) for side in sides)
-    ]
+    unknown = [variables[k] for k in order if not all(math.isfinite(side[k]) for side in sides)]
     reach = 1.05 * max([2.0 * MUCH, *(abs(row["sdiff"]) for row in rows)])
     x = alt.X(
         "sdiff:Q",

@@ -93,10 +93,9 @@ def match_balance(
         matched=False,
     )
     after = None if match is None else _pairs(match, covariates)
+    whose: Estimand = estimand or getattr(match, "estimand", None) or "ATT"
     if r_compatible:
-        estimand = "ATT"
-    elif estimand is None:
-        estimand = getattr(match, "estimand", None) or "ATT"
+        whose = "ATT"
     # Before and after draw from streams of their own: one tells nothing of the other.
     streams = np.random.default_rng(seed).spawn(2)
     sides = [
@@ -106,7 +105,7 @@ def match_balance(
             boot=boot,
             ks=ks,
             paired=paired,
-            estimand=estimand,
+            estimand=whose,
             random=stream,
             r_compatible=r_compatible,
         )

@@ -100,5 +100,9 @@ def _named(frame: Any) -> pandas.DataFrame:
         raise UnusableInput(
             f"the data lack {', '.join(missing)}", mend="install a later version of the package"
         )
-    selected: pandas.DataFrame = named[list(COLUMNS)]
+    # The packages keep years in 8 bits and earnings in 32: their squares would not fit.
+    whole = [name for name in COLUMNS if not name.startswith("re")]
+    selected: pandas.DataFrame = named[list(COLUMNS)].astype(
+        {name: np.int64 if name in whole else np.float64 for name in COLUMNS}
+    )
     return selected

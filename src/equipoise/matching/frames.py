@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from equipoise.matching.empirical import Values, check_finite, rows_in_words
 from equipoise.model.errors import UnusableInput
 
+_NUMBER = (bool, int, float, np.number, np.bool_, Decimal)
 MEND_EXTRA = "pip install 'equipoise[matching]'"
 
 
@@ -116,25 +118,13 @@ def numbers_of(column: Any, name: str) -> Values:
     """
     array = np.asarray(column)
     if array.dtype.kind not in "biuf":
-        missing = np.array([value is None or value != value for value in array.ravel().tolist()])
-        if missing.any():
-            raise UnusableInput(
-                f"{name}: missing in {rows_in_words(missing)}",
-                mend="drop these rows or fill them in first; rows are counted from 0",
-            )
-        if array.dtype.kind == "O":
-            words = np.array([isinstance(value, str) for value in array.tolist()])
-        else:
-            words = np.ones(len(array), dtype=bool)
-        try:
-            array = np.asarray(array if not words.any() else None, dtype=np.float64)
-            if not array.ndim:
-                raise TypeError
-        except (TypeError, ValueError) as error:
+        check_present(array, name)
+        words = np.array([not isinstance(value, _NUMBER) for value in array.ravel().tolist()])
+        if words.any():
             raise UnusableInput(
                 f"{name}: no number in {rows_in_words(words)}",
                 mend="a formula makes numbers of a column of words: 'treat ~ column'",
-            ) from error
+            )
     numbers = np.asarray(array, dtype=np.float64)
     check_finite(numbers, name)
     return numbers
@@ -174,7 +164,8 @@ def treatment_of(given: Any, name: str) -> NDArray[np.bool_]:
 def _from_formula(formula: str, data: Any) -> Covariates:
     formulaic = require("formulaic", "formulae")
     import pandas
-    from formulaic.errors import FormulaicError
+
+    unreadable = require("formulaic.errors", "formulae").FormulaicError
 
     columns = columns_of(data)
     if columns is None:
@@ -188,29 +179,30 @@ def _from_formula(formula: str, data: Any) -> Covariates:
         )
     try:
         parsed = formulaic.Formula(formula)
-        wanted = {str(name).partition(".")[0]: name for name in parsed.required_variables}
         for name in parsed.required_variables:
             if str(name) not in columns:
                 raise UnusableInput(
                     f"formula '{formula}': no column {name}",
                     mend=f"there are {', '.join(columns)}",
                 )
-        used = {str(name): columns[str(name)] for name in wanted.values()}
+        used = {str(name): _widest(columns[str(name)]) for name in parsed.required_variables}
         for name, column in used.items():
             if column.dtype.kind in "biuf":
                 check_finite(np.asarray(column, dtype=np.float64), name)
             else:
-                _check_present(column, name)
+                check_present(column, name)
         frame = pandas.DataFrame(used)
         left, right = (
             parsed.get_model_matrix(frame, na_action="ignore")[side] for side in ("lhs", "rhs")
         )
-    except (FormulaicError, SyntaxError, TypeError, NameError, KeyError, ValueError) as error:
+    except (unreadable, SyntaxError, TypeError, NameError, KeyError, ValueError) as error:
         raise UnusableInput(
             f"formula '{formula}': {error}",
             mend="write it as 'treat ~ age + I(age**2) + age:educ'; the power is **",
         ) from error
-    treated = treatment_of({str(name): left[name].to_numpy() for name in left}, str(left.columns[0]))
+    treated = treatment_of(
+        {str(name): left[name].to_numpy() for name in left}, str(left.columns[0])
+    )
     covariates = {
         str(name): right[name].to_numpy() for name in right.columns if name != "Intercept"
     }
@@ -218,7 +210,20 @@ def _from_formula(formula: str, data: Any) -> Covariates:
     return Covariates(names, matrix, treated)
 
 
-def _check_present(column: NDArray[Any], name: str) -> None:
+def _widest(column: NDArray[Any]) -> NDArray[Any]:
+    """Small integers as large ones: the square of 99 is no int8."""
+    kinds = {"i": np.int64, "u": np.int64, "f": np.float64}
+    return column.astype(kinds[column.dtype.kind]) if column.dtype.kind in kinds else column
+
+
+def check_present(column: NDArray[Any], name: str) -> None:
+    """Refuse a column of any kind with missing values.
+
+    Raises
+    ------
+    UnusableInput
+        Naming the column and its rows, counted from 0.
+    """
     missing = np.array([value is None or value != value for value in column.tolist()])
     if missing.any():
         raise UnusableInput(

@@ -60,9 +60,7 @@ def welch_t(first: Moments, second: Moments) -> float:
     if squared_error > 0.0:
         # In shares: the squares of tiny variances would vanish.
         share = part_first / squared_error
-        freedom = 1.0 / (
-            share**2 / (first.size - 1.0) + (1.0 - share) ** 2 / (second.size - 1.0)
-        )
+        freedom = 1.0 / (share**2 / (first.size - 1.0) + (1.0 - share) ** 2 / (second.size - 1.0))
     return two_sided(first.mean - second.mean, squared_error, freedom)
 
 

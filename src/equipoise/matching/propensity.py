@@ -53,8 +53,8 @@ def propensity_score(formula_or_matrix: Any, data: Any) -> PropensityScore:
 def score_of(covariates: Covariates) -> PropensityScore:
     """As ``propensity_score``, of what has been checked."""
     models = require("statsmodels.api", "propensity scores")
-    from statsmodels.tools.sm_exceptions import ConvergenceWarning, PerfectSeparationWarning
-
+    problems = require("statsmodels.tools.sm_exceptions", "propensity scores")
+    separated = (problems.PerfectSeparationWarning, problems.ConvergenceWarning)
     matrix = covariates.matrix
     varies = np.ptp(matrix, axis=0) > 0.0
     kept = matrix[:, varies]
@@ -65,12 +65,12 @@ def score_of(covariates: Covariates) -> PropensityScore:
     design = np.column_stack([np.ones(len(kept)), kept])
     model = models.GLM(covariates.treated.astype(float), design, family=models.families.Binomial())
     with warnings.catch_warnings():
-        warnings.simplefilter("error", PerfectSeparationWarning)
-        warnings.simplefilter("error", ConvergenceWarning)
+        for category in separated:
+            warnings.simplefilter("error", category)
         warnings.simplefilter("ignore", RuntimeWarning)
         try:
             fitted = model.fit(maxiter=100, tol=1e-12)
-        except (PerfectSeparationWarning, ConvergenceWarning) as warning:
+        except separated as warning:
             raise UnusableInput(
                 "the covariates tell treated from untreated without error: no propensity "
                 "score exists",

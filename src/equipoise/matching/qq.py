@@ -112,10 +112,10 @@ def _between_quantile_functions(
     # Ends that differ by rounding alone leave slivers, which must not decide the largest.
     real = widths > 1e-12
     order = np.argsort(differences, kind="stable")
-    half = np.searchsorted(np.cumsum(widths[order]), 0.5)
+    half = int(np.searchsorted(np.cumsum(widths[order]), 0.5))
     return QQ(
         float(np.sum(widths * differences)),
-        float(differences[order][min(half, len(order) - 1)]),
+        float(differences[order[min(half, len(order) - 1)]]),
         float(np.max(differences[real])),
     )
 
