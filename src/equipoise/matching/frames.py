@@ -138,13 +138,17 @@ def treatment_of(given: Any, name: str) -> NDArray[np.bool_]:
     UnusableInput
         There are other values, naming the rows, or all rows are the same.
     """
-    names, matrix = matrix_of(given)
-    if matrix.shape[1] != 1:
+    columns = columns_of(given)
+    if columns is None:
+        columns = {name: np.asarray(given)}
+    if len(columns) != 1 or (array := next(iter(columns.values()))).ndim != 1:
         raise UnusableInput(
-            f"{name} has {matrix.shape[1]} columns: {', '.join(names)}",
+            f"{name}: one column is needed, not {', '.join(columns) or 'none'} "
+            f"of shape {np.shape(given)}",
             mend="give one treatment for each row",
         )
-    column = matrix[:, 0]
+    (name,) = columns
+    column = numbers_of(array, name)
     wrong = (column != 0.0) & (column != 1.0)
     if wrong.any():
         raise UnusableInput(
@@ -206,6 +210,12 @@ def _from_formula(formula: str, data: Any) -> Covariates:
     covariates = {
         str(name): right[name].to_numpy() for name in right.columns if name != "Intercept"
     }
+    exclusive_or = [name for name in covariates if "^" in name and name not in columns]
+    if exclusive_or:
+        raise UnusableInput(
+            f"formula '{formula}': in {exclusive_or[0]} the ^ is Python's exclusive or",
+            mend="write the power as **: I(age**2)",
+        )
     names, matrix = matrix_of(covariates)
     return Covariates(names, matrix, treated)
 
