@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -29,14 +30,15 @@ def read_table(path: Path) -> Any:
     if not path.is_file():
         raise UnusableInput(f"{path}: there is no such file", mend="check the name")
     try:
-        from pyarrow import ArrowException, csv, parquet
+        csv, parquet = (importlib.import_module(f"pyarrow.{kind}") for kind in ("csv", "parquet"))
+        faulty = importlib.import_module("pyarrow").ArrowException
     except ImportError as error:
         raise UnusableInput(
             f"{path}: reading it needs pyarrow", mend="pip install 'equipoise[matching]'"
         ) from error
     try:
         table = parquet.read_table(path) if name.endswith(ENDINGS[2:]) else csv.read_csv(path)
-    except (ArrowException, OSError) as error:
+    except (faulty, OSError) as error:
         raise UnusableInput(
             f"{path}: {' '.join(str(error).split())}",
             mend="mend the file, or save it again from the program that wrote it",

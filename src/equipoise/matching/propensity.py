@@ -12,6 +12,9 @@ from equipoise.matching.empirical import Values
 from equipoise.matching.frames import Covariates, covariates_of, require
 from equipoise.model.errors import UnusableInput
 
+_REPEATED = 1e-10
+"""A direction so much smaller than the largest one is rounding."""
+
 
 @dataclass(frozen=True, slots=True)
 class PropensityScore:
@@ -58,11 +61,7 @@ def score_of(covariates: Covariates) -> PropensityScore:
     matrix = covariates.matrix
     varies = np.ptp(matrix, axis=0) > 0.0
     kept = matrix[:, varies]
-    # Standardized: the fit is the same, and columns of tiny numbers are not taken for zero.
-    kept = kept / np.abs(kept).max(axis=0, initial=0.0)
-    kept = kept - kept.mean(axis=0)
-    kept = kept / kept.std(axis=0)
-    design = np.column_stack([np.ones(len(kept)), kept])
+    design = np.column_stack([np.ones(len(kept)), _basis(kept)])
     model = models.GLM(covariates.treated.astype(float), design, family=models.families.Binomial())
     with warnings.catch_warnings():
         for category in separated:
@@ -80,3 +79,20 @@ def score_of(covariates: Covariates) -> PropensityScore:
     linear = np.asarray(design @ fitted.params, dtype=np.float64)
     names = tuple(name for name, own in zip(covariates.names, varies, strict=True) if own)
     return PropensityScore(score, linear, names)
+
+
+def _basis(matrix: Values) -> Values:
+    """Orthogonal columns that span the same models as these beside a constant.
+
+    The scores depend on the span alone; tiny numbers are not taken for zero, and columns that
+    repeat others make nothing singular.
+    """
+    if not matrix.shape[1]:
+        return matrix
+    # By the largest number first: the squares of 1e200 would be infinite.
+    scaled = matrix / np.abs(matrix).max(axis=0)
+    scaled = scaled - scaled.mean(axis=0)
+    scaled = scaled / scaled.std(axis=0)
+    columns, sizes, _ = np.linalg.svd(scaled, full_matrices=False)
+    independent = sizes > _REPEATED * sizes[0]
+    return np.asarray(columns[:, independent] * np.sqrt(len(matrix)), dtype=np.float64)
