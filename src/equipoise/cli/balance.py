@@ -1,0 +1,66 @@
+"""``equipoise balance``: how alike treated and controls are, before and after matching."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from equipoise.cli.matching_options import (
+    matching_options,
+    read_asked,
+    run_match,
+    table_options,
+)
+
+
+@click.command(
+    "balance",
+    epilog="Example: equipoise balance people.csv --treatment treat --covariates age,educ",
+)
+@table_options
+@click.option("--unmatched", is_flag=True, help="Match nothing: only the balance before.")
+@matching_options
+@click.option(
+    "--boot",
+    type=click.IntRange(min=0),
+    default=500,
+    show_default=True,
+    metavar="N",
+    help="Bootstrap samples of the KS tests; 0 for none.",
+)
+@click.option("--no-ks", is_flag=True, help="Test no distribution, only means.")
+@click.option(
+    "--plot",
+    "plot_file",
+    metavar="FILE.html",
+    type=click.Path(path_type=Path),
+    help="Draw the standardized differences; .svg and .png too.",
+)
+@click.option("--json", "json_file", metavar="FILE", help="Write the numbers; '-' for stdout.")
+def command(**given: Any) -> int:
+    """Compare treated and controls of FILE (CSV or Parquet) in every covariate.
+
+    They are matched as `equipoise match` would with the same options.
+    """
+    from equipoise.cli.matching_output import check_outputs, put_out
+    from equipoise.matching.balance import match_balance
+
+    check_outputs(given["plot_file"], given["json_file"])
+    asked = read_asked(given)
+    matched = None if given["unmatched"] else run_match(asked, given)
+    covariates = asked.covariates
+    balance = match_balance(
+        dict(zip(covariates.names, covariates.matrix.T, strict=True)),
+        covariates.treated,
+        matched,
+        boot=given["boot"],
+        ks=not given["no_ks"],
+        weights=asked.weights,
+        seed=given["seed"],
+        estimand=given["estimand"],
+        r_compatible=given["r_compatible"],
+    )
+    put_out("equipoise.balance/1", {}, [], balance, given["plot_file"], given["json_file"])
+    return 0

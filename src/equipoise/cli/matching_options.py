@@ -1,0 +1,215 @@
+"""The options that ``match`` and ``balance`` share, and the call of ``match`` they make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from equipoise.cli.options import FiniteRange
+from equipoise.model.errors import UnusableInput
+
+if TYPE_CHECKING:
+    from equipoise.matching.empirical import Values
+    from equipoise.matching.frames import Covariates
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+
+def _names(
+    context: click.Context, option: click.Parameter, value: str | None
+) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    names = tuple(name.strip() for name in value.split(","))
+    if not all(names):
+        raise click.BadParameter(f"'{value}' has an empty name.", context, option)
+    return names
+
+
+def _calipers(
+    context: click.Context, option: click.Parameter, value: str | None
+) -> tuple[float, ...] | None:
+    if value is None:
+        return None
+    number = FiniteRange(min=0)
+    return tuple(number.convert(part, option, context) for part in value.split(","))
+
+
+def table_options(function: Decorated) -> Decorated:
+    """FILE and which of its columns are what."""
+    for option in (
+        click.option(
+            "--weights", metavar="COLUMN", help="How much each row counts before matching."
+        ),
+        click.option(
+            "--formula",
+            metavar="FORMULA",
+            help="Treatment and covariates at once: 'treat ~ age + I(age**2) + age:educ'.",
+        ),
+        click.option("--covariates", metavar="A,B,C", callback=_names, help="What to compare."),
+        click.option("--treatment", metavar="COLUMN", help="Who was treated: 0 or 1."),
+        click.argument("file", type=click.Path(path_type=Path)),
+    ):
+        function = option(function)
+    return function
+
+
+def matching_options(function: Decorated) -> Decorated:
+    """How to match."""
+    for option in (
+        click.option("--r-compatible", is_flag=True, help="R's quirks (docs/balance.md)."),
+        click.option("--seed", type=click.IntRange(min=0), metavar="N", help="For every draw."),
+        click.option(
+            "--threads", type=click.IntRange(min=1), metavar="N", show_default="all cores"
+        ),
+        click.option("--common-support", is_flag=True, help="Drop rows outside the overlap."),
+        click.option("--no-ties", is_flag=True, help="Break ties at random."),
+        click.option("--no-replace", is_flag=True, help="Use each control once."),
+        click.option(
+            "--caliper",
+            metavar="SD[,SD…]",
+            callback=_calipers,
+            help="The widest distance, in standard deviations: one, or one a covariate.",
+        ),
+        click.option(
+            "--exact", metavar="A,B", callback=_names, help="Covariates that must be equal."
+        ),
+        click.option(
+            "--metric",
+            type=click.Choice(["inverse_variance", "mahalanobis"]),
+            default="inverse_variance",
+            show_default=True,
+        ),
+        click.option(
+            "--m",
+            type=click.IntRange(min=1),
+            default=1,
+            metavar="N",
+            show_default=True,
+            help="Controls for each treated.",
+        ),
+        click.option(
+            "--estimand",
+            type=click.Choice(["ATT", "ATC", "ATE"]),
+            default="ATT",
+            show_default=True,
+        ),
+        click.option(
+            "--propensity",
+            is_flag=True,
+            help="Match on a propensity score of the covariates instead of themselves.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the options name in the file."""
+
+    covariates: Covariates
+    outcome: Values | None
+    weights: Values | None
+
+
+def read_asked(given: dict[str, Any]) -> Asked:
+    """Read the columns that the options name.
+
+    Raises
+    ------
+    UnusableInput
+        Naming the file's column, or the options that do not go together.
+    """
+    formula, treatment, names = given["formula"], given["treatment"], given["covariates"]
+    if formula and (treatment or names):
+        raise UnusableInput(
+            "--formula names treatment and covariates itself",
+            mend="leave out --treatment and --covariates, or --formula",
+        )
+    if not formula and not (treatment and names):
+        missing = "--covariates" if treatment else "--treatment"
+        raise UnusableInput(
+            f"{missing} is missing", mend="give --treatment and --covariates, or --formula"
+        )
+    from equipoise.cli.table_file import read_table
+    from equipoise.matching.frames import columns_of, covariates_of, numbers_of
+
+    table = read_table(given["file"])
+
+    def column(name: str) -> Any:
+        if name not in table.column_names:
+            raise UnusableInput(
+                f"{given['file']}: no column {name}",
+                mend=f"there are {', '.join(table.column_names)}",
+            )
+        return (columns_of(table.select([name])) or {})[name]
+
+    if formula:
+        covariates = covariates_of(formula, table)
+    else:
+        covariates = covariates_of(
+            {name: column(name) for name in names}, {treatment: column(treatment)}
+        )
+    outcome, weights = (
+        numbers_of(column(given[option]), given[option]) if given.get(option) else None
+        for option in ("outcome", "weights")
+    )
+    return Asked(covariates, outcome, weights)
+
+
+def run_match(asked: Asked, given: dict[str, Any], **more: Any) -> Any:
+    """Match as the options say; ``more`` goes to ``match`` as it is.
+
+    Raises
+    ------
+    UnusableInput
+        The input cannot be matched.
+    """
+    from equipoise.matching.match import match
+
+    covariates = asked.covariates
+    matrix, names = covariates.matrix, covariates.names
+    if given["propensity"]:
+        from equipoise.matching.propensity import score_of
+
+        matrix, names = score_of(covariates).score[:, None], ("propensity",)
+    exact = None
+    if given["exact"]:
+        unknown = [name for name in given["exact"] if name not in names]
+        if unknown:
+            raise UnusableInput(
+                f"--exact: {', '.join(unknown)} is not matched on",
+                mend=f"matched on are {', '.join(names)}",
+            )
+        exact = [name in given["exact"] for name in names]
+    caliper = given["caliper"]
+    if caliper is not None and len(caliper) not in (1, len(names)):
+        raise UnusableInput(
+            f"--caliper: {len(caliper)} numbers for {len(names)} covariates",
+            mend=f"give one, or one each for {', '.join(names)}",
+        )
+    if caliper is not None:
+        caliper = caliper[0] if len(caliper) == 1 else list(caliper)
+    return match(
+        asked.outcome,
+        covariates.treated.astype(float),
+        matrix,
+        estimand=given["estimand"],
+        m=given["m"],
+        metric=given["metric"],
+        exact=exact,
+        caliper=caliper,
+        replace=not given["no_replace"],
+        ties=not given["no_ties"] and not given["no_replace"],
+        common_support=given["common_support"],
+        weights=asked.weights,
+        r_compatible=given["r_compatible"],
+        threads=given["threads"],
+        seed=given["seed"],
+        **more,
+    )

@@ -1,0 +1,53 @@
+"""Tables out of CSV and Parquet files."""
+
+from __future__ import annotations
+
+import importlib
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from equipoise.model.errors import UnusableInput
+
+ENDINGS = (".csv", ".csv.gz", ".parquet", ".pq")
+
+
+def read_table(path: Path) -> Any:
+    """Read a whole file as a pyarrow table; its ending says how.
+
+    Raises
+    ------
+    UnusableInput
+        There is no such file, its ending or its content is another, two columns share a
+        name, or pyarrow is not installed.
+    """
+    name = path.name.lower()
+    if not name.endswith(ENDINGS):
+        raise UnusableInput(
+            f"{path}: no table is read from '{path.suffix}'",
+            mend=f"give a file that ends in {', '.join(ENDINGS)}",
+        )
+    if not path.is_file():
+        raise UnusableInput(f"{path}: there is no such file", mend="check the name")
+    try:
+        csv, parquet = (importlib.import_module(f"pyarrow.{kind}") for kind in ("csv", "parquet"))
+        faulty = importlib.import_module("pyarrow").ArrowException
+    except ImportError as error:
+        raise UnusableInput(
+            f"{path}: reading it needs pyarrow", mend="pip install 'equipoise[matching]'"
+        ) from error
+    try:
+        table = parquet.read_table(path) if name.endswith(ENDINGS[2:]) else csv.read_csv(path)
+    except (faulty, OSError) as error:
+        raise UnusableInput(
+            f"{path}: {' '.join(str(error).split())}",
+            mend="mend the file, or save it again from the program that wrote it",
+        ) from error
+    twice = [column for column, number in Counter(table.column_names).items() if number > 1]
+    if twice:
+        raise UnusableInput(
+            f"{path}: more than one column {', '.join(twice)}", mend="rename all but one"
+        )
+    if not table.num_rows:
+        raise UnusableInput(f"{path}: no row", mend="give a table with rows")
+    return table

@@ -1,0 +1,225 @@
+"""Balance of one covariate: standardized differences, variance ratio, tests, QQ differences."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from equipoise.matching.empirical import Values, sample, sample_weights, two_samples
+from equipoise.matching.ks import (
+    KSTest,
+    boot_p_values,
+    check_boot,
+    effective_weights,
+    ks_statistic,
+    naive_p_value,
+)
+from equipoise.matching.moments import Moments, paired_t, welch_t
+from equipoise.matching.qq import QQ, qq_of
+from equipoise.model.errors import UnusableInput
+
+Estimand = Literal["ATT", "ATC", "ATE"]
+
+
+@dataclass(frozen=True, slots=True)
+class UnivariateBalance:
+    """How a covariate is distributed among treated and controls.
+
+    Attributes
+    ----------
+    mean_treated, mean_control, variance_treated, variance_control
+        In the unit of the covariate and its square; weighted.
+    variance_ratio
+        Treated over control; not a number if both are constant.
+    sdiff, sdiff_pooled
+        The difference of the means in percent of the standard deviation of the treated (of
+        the controls for ATC), and of the root of the mean of both variances.
+    t_p_value
+        Two-sided, of a paired t-test where pairs are given, else of Welch's.
+    ks
+        ``None`` if it was not asked for, or means nothing as there are only two values.
+    qq, qq_raw
+        Differences of the empirical distribution functions, and of the quantiles.
+    """
+
+    mean_treated: float
+    mean_control: float
+    variance_treated: float
+    variance_control: float
+    variance_ratio: float
+    sdiff: float
+    sdiff_pooled: float
+    t_p_value: float
+    ks: KSTest | None
+    qq: QQ
+    qq_raw: QQ
+
+
+def balance_uv(
+    treated: Any,
+    control: Any,
+    *,
+    weights_treated: Any = None,
+    weights_control: Any = None,
+    matched: bool = False,
+    paired: bool = True,
+    estimand: Estimand = "ATT",
+    boot: int = 1000,
+    ks: bool = True,
+    seed: int | np.random.Generator | None = None,
+    r_compatible: bool = False,
+) -> UnivariateBalance:
+    """The balance of one covariate (Sekhon 2011, section 3; R's ``balanceUV``).
+
+    Parameters
+    ----------
+    treated, control
+        The covariate; with ``matched``, row i of both is a pair.
+    weights_treated, weights_control
+        What each row counts. For pairs give the weights of the pairs as either one.
+    matched
+        The rows are pairs: variances are then divided by the sum of the weights, though the
+        one in ``sdiff`` still by one less.
+    paired
+        Test pairs by a paired t-test.
+    r_compatible
+        R's quirks: QQ and KS take no notice of weights, and ``sdiff_pooled`` of pairs is
+        ``sdiff``.
+
+    Raises
+    ------
+    UnusableInput
+        A sample or its weights cannot be used, or pairs have unequal lengths.
+    """
+    check_boot(boot)
+    first, second = sample(treated, "treated"), sample(control, "control")
+    if matched:
+        if len(first) != len(second):
+            raise UnusableInput(
+                f"{len(first)} treated and {len(second)} controls are no pairs",
+                mend="give equally many, or leave out matched=True",
+            )
+        if weights_treated is None:
+            weights_treated = weights_control
+        elif weights_control is None:
+            weights_control = weights_treated
+    w_first = sample_weights(weights_treated, first, "weights_treated")
+    w_second = sample_weights(weights_control, second, "weights_control")
+    own = balance_of(
+        first,
+        second,
+        w_first,
+        w_second,
+        matched=matched,
+        paired=paired,
+        estimand=estimand,
+        r_compatible=r_compatible,
+    )
+    if not ks:
+        return own
+    (test,) = ks_of(
+        [(first, second)],
+        w_first,
+        w_second,
+        boot=boot,
+        random=np.random.default_rng(seed),
+        r_compatible=r_compatible,
+    )
+    return with_ks(own, test)
+
+
+def balance_of(
+    treated: Values,
+    control: Values,
+    weights_treated: Values | None,
+    weights_control: Values | None,
+    *,
+    matched: bool,
+    paired: bool,
+    estimand: Estimand,
+    r_compatible: bool,
+) -> UnivariateBalance:
+    """As ``balance_uv`` without KS, of what has been checked."""
+    first = Moments.of(treated, weights_treated)
+    second = Moments.of(control, weights_control)
+    difference = first.mean - second.mean
+    against = second if estimand == "ATC" else first
+    sdiff = _percent(difference, against.sample_variance)
+    pooled = _percent(difference, (first.sample_variance + second.sample_variance) / 2.0)
+    if matched and paired:
+        t_p_value = paired_t(treated - control, weights_treated)
+    else:
+        t_p_value = welch_t(first, second)
+    w_first = None if r_compatible else weights_treated
+    w_second = None if r_compatible else weights_control
+    variances = (
+        (first.population_variance, second.population_variance)
+        if matched
+        else (first.sample_variance, second.sample_variance)
+    )
+    return UnivariateBalance(
+        first.mean,
+        second.mean,
+        *variances,
+        _ratio(*variances),
+        sdiff,
+        sdiff if r_compatible and matched else pooled,
+        t_p_value,
+        None,
+        qq_of(treated, control, w_first, w_second, standardize=True),
+        qq_of(treated, control, w_first, w_second, standardize=False),
+    )
+
+
+def ks_of(
+    columns: list[tuple[Values, Values]],
+    weights_treated: Values | None,
+    weights_control: Values | None,
+    *,
+    boot: int,
+    random: np.random.Generator,
+    r_compatible: bool,
+) -> list[KSTest]:
+    """The KS tests of several covariates of the same rows, bootstrapped together."""
+    if not columns:
+        return []
+    w_first = None if r_compatible else effective_weights(weights_treated)
+    w_second = None if r_compatible else effective_weights(weights_control)
+    count = len(columns[0][0])
+    samples = [two_samples(first, second, w_first, w_second) for first, second in columns]
+    boots: list[float | None] = [None] * len(samples)
+    if boot:
+        boots = [*boot_p_values(samples, w_first, w_second, count, boot, random)]
+    return [
+        KSTest(
+            ks_statistic(one),
+            naive_p_value(one, count, w_first, w_second, r_compatible=r_compatible),
+            boot_p,
+            boot,
+        )
+        for one, boot_p in zip(samples, boots, strict=True)
+    ]
+
+
+def with_ks(balance: UnivariateBalance, test: KSTest) -> UnivariateBalance:
+    """The same with its KS test."""
+    return replace(balance, ks=test)
+
+
+def _percent(difference: float, variance: float) -> float:
+    if difference == 0.0:
+        return 0.0
+    if math.isnan(variance):
+        return math.nan
+    return 100.0 * _divided(difference, math.sqrt(variance))
+
+
+def _ratio(treated: float, control: float) -> float:
+    return math.nan if treated == 0.0 == control else _divided(treated, control)
+
+
+def _divided(above: float, below: float) -> float:
+    return above / below if below else math.copysign(math.inf, above)

@@ -1,0 +1,258 @@
+"""Covariates and treatment out of formulae, matrices and data frames of any kind.
+
+pandas, polars and whatever else narwhals knows are frames; NumPy arrays and lists are
+matrices. Rows are counted from 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.matching.empirical import Values, check_finite, rows_in_words
+from equipoise.model.errors import UnusableInput
+
+_NUMBER = (bool, int, float, np.number, np.bool_, Decimal)
+MEND_EXTRA = "pip install 'equipoise[matching]'"
+
+
+@dataclass(frozen=True, slots=True)
+class Covariates:
+    """A matrix of named columns and who was treated.
+
+    ``matrix`` has a row for each unit and a column for each name; ``treated`` is true for
+    the treated.
+    """
+
+    names: tuple[str, ...]
+    matrix: Values
+    treated: NDArray[np.bool_]
+
+
+def covariates_of(formula_or_matrix: Any, data: Any) -> Covariates:
+    """Covariates and treatment.
+
+    Parameters
+    ----------
+    formula_or_matrix
+        ``"treat ~ age + I(age**2) + age:educ"`` (formulaic's grammar, in which ``**`` is the
+        power), or a matrix or frame of covariates.
+    data
+        With a formula the frame that it speaks of; with a matrix the treatment, 0 or 1 for
+        each row.
+
+    Raises
+    ------
+    UnusableInput
+        Naming column and rows: missing or infinite values, treatment other than 0 and 1 or
+        constant, unequal lengths, unknown columns, a formula that cannot be read.
+    """
+    if isinstance(formula_or_matrix, str):
+        return _from_formula(formula_or_matrix, data)
+    names, matrix = matrix_of(formula_or_matrix)
+    treated = treatment_of(data, "treat")
+    if len(treated) != len(matrix):
+        raise UnusableInput(
+            f"treat has {len(treated)} rows and the covariates {len(matrix)}",
+            mend="give one treatment for each row",
+        )
+    return Covariates(names, matrix, treated)
+
+
+def matrix_of(given: Any) -> tuple[tuple[str, ...], Values]:
+    """A frame's or an array's columns as finite float64 numbers, with their names.
+
+    Columns of an array are called ``x0``, ``x1``, ….
+
+    Raises
+    ------
+    UnusableInput
+        Naming the column and rows that are no finite numbers.
+    """
+    columns = columns_of(given)
+    if columns is None:
+        array = np.asarray(given)
+        if array.ndim == 1:
+            array = array[:, np.newaxis]
+        if array.ndim != 2 or not array.shape[1]:
+            raise UnusableInput(
+                f"covariates of shape {array.shape} are no matrix",
+                mend="give rows of units and columns of covariates",
+            )
+        columns = {f"x{index}": array[:, index] for index in range(array.shape[1])}
+    if not columns:
+        raise UnusableInput("there is no covariate", mend="give at least one column")
+    numbers = [numbers_of(column, name) for name, column in columns.items()]
+    return tuple(columns), np.column_stack(numbers)
+
+
+def columns_of(given: Any) -> dict[str, NDArray[Any]] | None:
+    """The columns of a frame or a mapping; ``None`` of anything else."""
+    if isinstance(given, Mapping):
+        return {str(name): np.asarray(column) for name, column in given.items()}
+    if isinstance(given, np.ndarray | list | tuple):
+        return None
+    narwhals = require("narwhals", "data frames")
+    frame = narwhals.from_native(given, pass_through=True, allow_series=True)
+    if isinstance(frame, narwhals.LazyFrame):
+        frame = frame.collect()
+    if isinstance(frame, narwhals.Series):
+        return {frame.name or "x0": frame.to_numpy()}
+    if not isinstance(frame, narwhals.DataFrame):
+        return None
+    return {str(name): frame[name].to_numpy() for name in frame.columns}
+
+
+def numbers_of(column: Any, name: str) -> Values:
+    """A column as finite float64 numbers.
+
+    Raises
+    ------
+    UnusableInput
+        Naming the column and the rows that are missing, infinite or no numbers.
+    """
+    array = np.asarray(column)
+    if array.dtype.kind not in "biuf":
+        check_present(array, name)
+        words = np.array([not isinstance(value, _NUMBER) for value in array.ravel().tolist()])
+        if words.any():
+            raise UnusableInput(
+                f"{name}: no number in {rows_in_words(words)}",
+                mend="a formula makes numbers of a column of words: 'treat ~ column'",
+            )
+    numbers = np.asarray(array, dtype=np.float64)
+    check_finite(numbers, name)
+    return numbers
+
+
+def treatment_of(given: Any, name: str) -> NDArray[np.bool_]:
+    """Who was treated, from 0 and 1 or false and true.
+
+    Raises
+    ------
+    UnusableInput
+        There are other values, naming the rows, or all rows are the same.
+    """
+    columns = columns_of(given)
+    if columns is None:
+        columns = {name: np.asarray(given)}
+    if len(columns) != 1 or (array := next(iter(columns.values()))).ndim != 1:
+        raise UnusableInput(
+            f"{name}: one column is needed, not {', '.join(columns) or 'none'} "
+            f"of shape {np.shape(given)}",
+            mend="give one treatment for each row",
+        )
+    (name,) = columns
+    column = numbers_of(array, name)
+    wrong = (column != 0.0) & (column != 1.0)
+    if wrong.any():
+        raise UnusableInput(
+            f"{name}: neither 0 nor 1 in {rows_in_words(wrong)}",
+            mend="1 is treated and 0 is not",
+        )
+    treated = column == 1.0
+    if treated.all() or not treated.any():
+        raise UnusableInput(
+            f"{name} is {int(column[0]) if len(column) else 'empty'} in every row: "
+            "there is nobody to compare with",
+            mend="give treated (1) and untreated (0) units",
+        )
+    return np.asarray(treated, dtype=np.bool_)
+
+
+def _from_formula(formula: str, data: Any) -> Covariates:
+    formulaic = require("formulaic", "formulae")
+    import pandas
+
+    unreadable = require("formulaic.errors", "formulae").FormulaicError
+
+    columns = columns_of(data)
+    if columns is None:
+        raise UnusableInput(
+            f"a formula needs a data frame, not {type(data).__name__}",
+            mend="give a pandas or polars frame, or a matrix instead of the formula",
+        )
+    if "~" not in formula:
+        raise UnusableInput(
+            f"formula '{formula}': no treatment", mend="write it as 'treat ~ age + educ'"
+        )
+    try:
+        parsed = formulaic.Formula(formula)
+        for name in parsed.required_variables:
+            if str(name) not in columns:
+                raise UnusableInput(
+                    f"formula '{formula}': no column {name}",
+                    mend=f"there are {', '.join(columns)}",
+                )
+        used = {str(name): _widest(columns[str(name)]) for name in parsed.required_variables}
+        for name, column in used.items():
+            if column.dtype.kind in "biuf":
+                check_finite(np.asarray(column, dtype=np.float64), name)
+            else:
+                check_present(column, name)
+        frame = pandas.DataFrame(used)
+        left, right = (
+            parsed.get_model_matrix(frame, na_action="ignore")[side] for side in ("lhs", "rhs")
+        )
+    except (unreadable, SyntaxError, TypeError, NameError, KeyError, ValueError) as error:
+        raise UnusableInput(
+            f"formula '{formula}': {error}",
+            mend="write it as 'treat ~ age + I(age**2) + age:educ'; the power is **",
+        ) from error
+    treated = treatment_of(
+        {str(name): left[name].to_numpy() for name in left}, str(left.columns[0])
+    )
+    covariates = {
+        str(name): right[name].to_numpy() for name in right.columns if name != "Intercept"
+    }
+    exclusive_or = [name for name in covariates if "^" in name and name not in columns]
+    if exclusive_or:
+        raise UnusableInput(
+            f"formula '{formula}': in {exclusive_or[0]} the ^ is Python's exclusive or",
+            mend="write the power as **: I(age**2)",
+        )
+    names, matrix = matrix_of(covariates)
+    return Covariates(names, matrix, treated)
+
+
+def _widest(column: NDArray[Any]) -> NDArray[Any]:
+    """Small integers as large ones: the square of 99 is no int8."""
+    kinds = {"i": np.int64, "u": np.int64, "f": np.float64}
+    return column.astype(kinds[column.dtype.kind]) if column.dtype.kind in kinds else column
+
+
+def check_present(column: NDArray[Any], name: str) -> None:
+    """Refuse a column of any kind with missing values.
+
+    Raises
+    ------
+    UnusableInput
+        Naming the column and its rows, counted from 0.
+    """
+    missing = np.array([value is None or value != value for value in column.tolist()])
+    if missing.any():
+        raise UnusableInput(
+            f"{name}: missing in {rows_in_words(missing)}",
+            mend="drop these rows or fill them in first; rows are counted from 0",
+        )
+
+
+def require(package: str, what_for: str) -> Any:
+    """Import a package of the extra ``matching``.
+
+    Raises
+    ------
+    UnusableInput
+        It is not installed.
+    """
+    import importlib
+
+    try:
+        return importlib.import_module(package)
+    except ImportError as error:
+        raise UnusableInput(f"{what_for} need {package}", mend=MEND_EXTRA) from error
