@@ -19,6 +19,8 @@ COMMANDS = {
     "compare": "Is one command faster than another? The first is the baseline.",
     "resume": "Go on with a campaign that was stopped, killed or is undecided.",
     "show": "Compute a campaign's result again from the ledger.",
+    "match": "Match comparable units in a table: the effect of a treatment.",
+    "balance": "How alike treated and untreated units are, before and after matching.",
     "list": "List the campaigns in the ledger.",
     "report": "Write a campaign as one page that can be sent.",
     "export": "Write a campaign's trials as JSON, CSV or Parquet.",
