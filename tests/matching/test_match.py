@@ -46,7 +46,7 @@ def test_the_frame_has_a_row_for_each_pair() -> None:
 
 def test_treated_index_is_treated_and_control_index_is_not_whatever_the_estimand() -> None:
     for estimand in ("ATT", "ATC", "ATE"):
-        found = match(Y, TREAT, X, estimand=estimand)  # type: ignore[arg-type]
+        found = match(Y, TREAT, X, estimand=estimand)
         assert TREAT[found.treated_index].all()
         assert not TREAT[found.control_index].any()
 
