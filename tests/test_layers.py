@@ -26,7 +26,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "ledger": frozenset({"model"}),
     "stats": frozenset({"model", NATIVE}),
     "explain": frozenset({"model", "design", "measure", "stats"}),
-    "matching": frozenset({"model"}),
+    # Its results draw themselves, as those of the Python interface do.
+    "matching": frozenset({"model", "figures", NATIVE}),
     "observe": frozenset({"model", "stats", "matching"}),
     "figures": frozenset({"model", "stats"}),
     "report": frozenset({"model", "stats", "figures"}),
@@ -41,7 +42,10 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 MAY_IMPORT["cli"] = frozenset(MAY_IMPORT)
 MAY_IMPORT["__main__"] = frozenset({"cli"})
 
-LAZILY: dict[str, frozenset[str]] = {FACE: frozenset({"api"})}
+LAZILY: dict[str, frozenset[str]] = {
+    FACE: frozenset({"api"}),
+    "matching": frozenset({"figures"}),
+}
 """What a room may import only inside a function: ``import equipoise`` stays quick."""
 
 PRINT = frozenset({"cli", "report"})
