@@ -152,6 +152,16 @@ def test_one_seed_gives_one_bootstrap_and_another_seed_another() -> None:
     assert one != other
 
 
+def test_progress_counts_the_bootstrap_samples_of_both_sides() -> None:
+    frame, told = data("cont"), list[tuple[int, int]]()
+    pairs_found = nearest(frame[["x1"]].to_numpy(), frame["treat"].to_numpy() == 1)
+    match_balance(
+        "treat ~ x1", frame, pairs_found, boot=30, seed=1, progress=lambda *now: told.append(now)
+    )
+    assert told == sorted(told)
+    assert told[-1] == (60, 60)
+
+
 def test_monotone_transforms_share_their_bootstrap() -> None:
     # Every covariate sees the same drawn rows: exp(x) has the p-value of x.
     balance = match_balance("treat ~ x4 + I(x4 * 3)", data("cont"), boot=200, seed=1)
@@ -222,6 +232,17 @@ def with_column(**columns: Any) -> pandas.DataFrame:
         ("t ~ log(", FRAME, "formula 't ~ log\\('"),
         ("x", FRAME, "no treatment"),
         ("t ~ 1", FRAME, "no covariate"),
+        ("t ~ x | x", FRAME, "several parts"),
+        (
+            "t ~ np.log(x)",
+            with_column(x=[0, 1, 2, 3]),
+            "np.log\\(x\\): missing or infinite in row 0",
+        ),
+        (
+            "t ~ x",
+            with_column(x=pandas.array([1, None, 2, 3], dtype="Int64")),
+            "x: missing in row 1",
+        ),
         ("t ~ x", np.ones((4, 2)), "needs a data frame"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -49,6 +50,7 @@ def match_balance(
     seed: int | None = None,
     estimand: Estimand | None = None,
     r_compatible: bool = False,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Balance:
     """Compare treated and controls in every covariate, before and after matching.
 
@@ -74,6 +76,8 @@ def match_balance(
     r_compatible
         R's quirks: QQ and KS take no notice of weights, ``sdiff_pooled`` of pairs is
         ``sdiff``, the estimand is taken for ATT, and the asymptotic KS series stops early.
+    progress
+        Called with how many bootstrap samples are done, and of how many.
 
     Raises
     ------
@@ -108,8 +112,9 @@ def match_balance(
             estimand=whose,
             random=stream,
             r_compatible=r_compatible,
+            progress=_told(progress, place * boot, boot * (1 if after is None else 2)),
         )
-        for groups, stream in zip((before, after), streams, strict=True)
+        for place, (groups, stream) in enumerate(zip((before, after), streams, strict=True))
         if groups is not None
     ]
     return Balance(
@@ -132,6 +137,7 @@ def _side(
     estimand: Estimand,
     random: np.random.Generator,
     r_compatible: bool,
+    progress: Callable[[int], None] | None,
 ) -> tuple[UnivariateBalance, ...]:
     columns = [groups.split(covariates.matrix[:, k]) for k in range(len(covariates.names))]
     balances = [
@@ -156,10 +162,21 @@ def _side(
         boot=boot,
         random=random,
         r_compatible=r_compatible,
+        progress=progress,
     )
     for k, test in zip(tested, tests, strict=True):
         balances[k] = with_ks(balances[k], test)
     return tuple(balances)
+
+
+def _told(
+    progress: Callable[[int, int], None] | None, before: int, total: int
+) -> Callable[[int], None] | None:
+    """One side's progress as that of both."""
+    if progress is None:
+        return None
+    tell = progress
+    return lambda done: tell(before + done, total)
 
 
 def _row_weights(weights: Any, covariates: Covariates) -> Values | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -182,6 +183,7 @@ def ks_of(
     boot: int,
     random: np.random.Generator,
     r_compatible: bool,
+    progress: Callable[[int], None] | None = None,
 ) -> list[KSTest]:
     """The KS tests of several covariates of the same rows, bootstrapped together."""
     if not columns:
@@ -192,7 +194,7 @@ def ks_of(
     samples = [two_samples(first, second, w_first, w_second) for first, second in columns]
     boots: list[float | None] = [None] * len(samples)
     if boot:
-        boots = [*boot_p_values(samples, w_first, w_second, count, boot, random)]
+        boots = [*boot_p_values(samples, w_first, w_second, count, boot, random, progress)]
     return [
         KSTest(
             ks_statistic(one),

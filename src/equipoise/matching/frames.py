@@ -196,14 +196,19 @@ def _from_formula(formula: str, data: Any) -> Covariates:
             else:
                 check_present(column, name)
         frame = pandas.DataFrame(used)
-        left, right = (
-            parsed.get_model_matrix(frame, na_action="ignore")[side] for side in ("lhs", "rhs")
-        )
+        # What overflows or has no logarithm is named below with its rows.
+        with np.errstate(all="ignore"):
+            matrices = parsed.get_model_matrix(frame, na_action="ignore")
+        left, right = matrices["lhs"], matrices["rhs"]
     except (unreadable, SyntaxError, TypeError, NameError, KeyError, ValueError) as error:
         raise UnusableInput(
-            f"formula '{formula}': {error}",
+            f"formula '{formula}': {str(error).partition('. ')[0]}",
             mend="write it as 'treat ~ age + I(age**2) + age:educ'; the power is **",
         ) from error
+    if not hasattr(left, "columns") or not hasattr(right, "columns"):
+        raise UnusableInput(
+            f"formula '{formula}': several parts", mend="write it without |: 'treat ~ age + educ'"
+        )
     treated = treatment_of(
         {str(name): left[name].to_numpy() for name in left}, str(left.columns[0])
     )

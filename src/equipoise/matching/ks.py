@@ -7,6 +7,7 @@ The bootstrap is that of Abadie (2002, Journal of the American Statistical Assoc
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -213,12 +214,13 @@ def boot_p_values(
     count_treated: int,
     boot: int,
     random: np.random.Generator,
+    progress: Callable[[int], None] | None = None,
 ) -> list[float]:
     """The share of bootstrap samples whose distance reaches the observed one, by column.
 
     Rows are drawn from both samples together, with replacement and the same ones for every
     column; the first ones stand for the treated. With weights, rows are drawn in proportion
-    to them and as many as they add up to.
+    to them and as many as they add up to. ``progress`` hears how many samples are done.
     """
     if not columns:
         return []
@@ -243,6 +245,8 @@ def boot_p_values(
             control = _distributions(place[:, size_treated:], len(column.values))
             distances = np.abs(treated - control).max(axis=1)
             reached[index] += int(np.count_nonzero(distances >= observed[index]))
+        if progress is not None:
+            progress(start + number)
     return [float(count) / boot for count in reached]
 
 
