@@ -1,6 +1,45 @@
-"""Matching: the effect of a treatment from units that did and units that did not get it."""
+"""Matching: the effect of a treatment from units that did and units that did not get it.
+
+Balance, propensity scores and the data sets need the extra ``equipoise[matching]``; they are
+imported when they are used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from equipoise.matching.match import match
 from equipoise.matching.result import MatchResult
 
-__all__ = ["MatchResult", "match"]
+if TYPE_CHECKING:
+    from equipoise.matching.balance import match_balance
+    from equipoise.matching.balance_univariate import balance_uv
+    from equipoise.matching.ks import ks_boot
+    from equipoise.matching.propensity import propensity_score
+    from equipoise.matching.qq import qq_stats
+
+__all__ = [
+    "MatchResult",
+    "balance_uv",
+    "ks_boot",
+    "match",
+    "match_balance",
+    "propensity_score",
+    "qq_stats",
+]
+
+_HOMES = {
+    "balance_uv": "equipoise.matching.balance_univariate",
+    "ks_boot": "equipoise.matching.ks",
+    "match_balance": "equipoise.matching.balance",
+    "propensity_score": "equipoise.matching.propensity",
+    "qq_stats": "equipoise.matching.qq",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'equipoise.matching' has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(_HOMES[name]), name)
