@@ -102,14 +102,8 @@ impl BettingSequence {
         continuations: usize,
         seed: u64,
     ) -> PyResult<Option<usize>> {
-        let forecast = verdict::Forecast {
-            level: checked_level(level)?,
-            margin: checked_margin(margin)?,
-            memory: verdict::Memory::Running,
-            cap,
-            continuations,
-            seed,
-        };
+        let memory = verdict::Memory::Running;
+        let forecast = forecast(memory, level, margin, cap, continuations, seed)?;
         Ok(py.detach(|| forecast.blocks_to_go(&self.inner)))
     }
 
@@ -122,14 +116,8 @@ impl BettingSequence {
         continuations: usize,
         seed: u64,
     ) -> PyResult<Option<usize>> {
-        let forecast = verdict::Forecast {
-            level: checked_level(level)?,
-            margin: checked_margin(margin)?,
-            memory: verdict::Memory::AtStop,
-            cap,
-            continuations,
-            seed,
-        };
+        let memory = verdict::Memory::AtStop;
+        let forecast = forecast(memory, level, margin, cap, continuations, seed)?;
         Ok(py.detach(|| forecast.blocks_to_go(&self.inner)))
     }
 }
@@ -159,6 +147,24 @@ fn block(difference: f64, order: i8, tolerance: f64) -> PyResult<verdict::Block>
         difference,
         order,
         tolerance,
+    })
+}
+
+fn forecast(
+    memory: verdict::Memory,
+    level: f64,
+    margin: f64,
+    cap: usize,
+    continuations: usize,
+    seed: u64,
+) -> PyResult<verdict::Forecast> {
+    Ok(verdict::Forecast {
+        level: checked_level(level)?,
+        margin: checked_margin(margin)?,
+        memory,
+        cap,
+        continuations,
+        seed,
     })
 }
 
