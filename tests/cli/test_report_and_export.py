@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from equipoise.campaign import sequences
 from equipoise.campaign.conduct import begin
 from equipoise.campaign.result import document_of
 from equipoise.campaign.sitting import Runner
@@ -42,7 +43,7 @@ def ledger(tmp_path: Path) -> Path:
                 yield runner
 
             begin(
-                plan_of(stopping=Stopping(blocks=BLOCKS, look=False), seed=seed),
+                plan_of(stopping=Stopping(blocks=BLOCKS, min_blocks=BLOCKS), seed=seed),
                 store,
                 Unwatched(),
                 runner_factory=hire,
@@ -84,7 +85,7 @@ def test_the_sequence_ends_where_the_document_stands(ledger: Path) -> None:
     with open_for_reading(ledger) as store:
         record = store.read_run("last")
     comparison = document_of(record).comparisons[0]
-    points = report.sequences_of(record)["b"]
+    points = sequences.sequences_of(record)["b"]
     assert [point.block for point in points] == list(range(1, BLOCKS + 1))
     assert (points[-1].low, points[-1].high) == comparison.ratio_ci
     assert points[-1].ratio == comparison.ratio
@@ -94,9 +95,9 @@ def test_the_sequence_ends_where_the_document_stands(ledger: Path) -> None:
 def test_a_long_sequence_is_looked_at_now_and_then_and_at_its_end(
     ledger: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(report, "MOST_LOOKS", 7)
+    monkeypatch.setattr(sequences, "MOST_LOOKS", 7)
     with open_for_reading(ledger) as store:
-        points = report.sequences_of(store.read_run("last"))["b"]
+        points = sequences.sequences_of(store.read_run("last"))["b"]
     assert [point.block for point in points] == [5, 10, 15, 20, 25, 30]
 
 

@@ -40,7 +40,7 @@ class Look:
     def settled(self) -> Literal["verdict", "precision"] | None:
         """Why no further block is needed, as of the last look; ``None`` while one is."""
         stopping = self._stopping
-        if not self._judged or not stopping.look:
+        if not self._judged:
             return None
         if len(self._pairs[0]) < stopping.min_blocks:
             return None

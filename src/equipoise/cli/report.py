@@ -8,22 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from equipoise.campaign.blocks import complete_blocks
-from equipoise.campaign.look import Look
 from equipoise.campaign.result import document_of
+from equipoise.campaign.sequences import sequences_of
 from equipoise.cli import options
 from equipoise.cli.again import again_of
 from equipoise.cli.output_file import check_folder, write_file
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord
-from equipoise.stats.sequence_point import SequencePoint
 
 if TYPE_CHECKING:
     from equipoise.report.html import Reported
-
-MOST_LOOKS = 400
-"""A look costs more the more blocks there are; a picture shows no more of them."""
 
 
 @click.command("report", epilog="Example: equipoise report last -o result.html")
@@ -79,22 +74,3 @@ def reported_of(record: RunRecord) -> Reported:
 
 def _again(record: RunRecord) -> str | None:
     return again_of(record.plan) if record.plan.study == "compare" else None
-
-
-def sequences_of(record: RunRecord) -> dict[str, tuple[SequencePoint, ...]]:
-    """For each candidate, where its interval stood after the blocks as they came.
-
-    All blocks are looked at, or about ``MOST_LOOKS`` of them, the last one always.
-    """
-    look = Look(record.plan, record.plan.stopping)
-    blocks = list(complete_blocks(record.plan, record.trials).values())
-    step = -(-len(blocks) // MOST_LOOKS) or 1
-    points: dict[str, list[SequencePoint]] = {}
-    for number, block in enumerate(blocks, start=1):
-        look.add(block)
-        if (len(blocks) - number) % step:
-            continue
-        for standing in look.standings():
-            point = SequencePoint(number, standing.ratio, *standing.ratio_ci)
-            points.setdefault(standing.candidate, []).append(point)
-    return {candidate: tuple(own) for candidate, own in points.items()}

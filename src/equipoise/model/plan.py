@@ -82,8 +82,6 @@ class Stopping:
     budget_s: float = 60.0
     precision: float | None = None
     """Go on until the interval is at most this wide, in percent."""
-    look: bool = True
-    """Stop at a verdict; without it the campaign runs to its block limit or its budget."""
 
 
 @dataclass(frozen=True, slots=True)
