@@ -274,4 +274,4 @@ def test_limits_that_are_not_given_stay(tmp_path: Path) -> None:
     run_id = stage.begin(plan)
     stage.go_on(run_id, More(blocks=4))
     assert validated(document_of(stage.ledger.read_run(run_id))).run.blocks == 4
-    assert dataclasses.replace(stage.ledger.read_run(run_id).plan) == plan
+    assert stage.ledger.read_run(run_id).plan == plan
