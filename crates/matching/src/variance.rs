@@ -46,6 +46,8 @@ impl Matcher {
     /// The variance of each row's outcome among its nearest `neighbours` of the same arm and
     /// itself (Abadie and Imbens 2006, eq. 14); `None` where there is no neighbour.
     ///
+    /// `None` if `progress` stops the search.
+    ///
     /// R takes 0 where a caliper leaves fewer neighbours than asked for; correct is to use those
     /// there are.
     pub fn variances(
@@ -53,7 +55,7 @@ impl Matcher {
         outcome: &[f64],
         neighbours: f64,
         progress: &Progress<'_>,
-    ) -> Vec<Option<f64>> {
+    ) -> Option<Vec<Option<f64>>> {
         let problem = &self.problem;
         let mut variances = vec![None; problem.rows()];
         for arm in [false, true] {
@@ -70,7 +72,7 @@ impl Matcher {
                     }
                 };
                 self.search(found, arm, row, neighbours, &admitted);
-            });
+            })?;
             let moments: Vec<Moments> = (0..pool.points)
                 .map(|point| {
                     Moments::of(pool.members(point).iter().map(|&row| {
@@ -101,6 +103,6 @@ impl Matcher {
                 }
             }
         }
-        variances
+        Some(variances)
     }
 }
