@@ -48,8 +48,8 @@ impl Matcher {
     ///
     /// `None` if `progress` stops the search.
     ///
-    /// R takes 0 where a caliper leaves fewer neighbours than asked for; correct is to use those
-    /// there are.
+    /// R takes 0 where a caliper leaves fewer neighbours than asked for, and an outcome of 0 for
+    /// the one that an arm lacks; correct is to use those there are.
     pub fn variances(
         &self,
         outcome: &[f64],
@@ -90,8 +90,14 @@ impl Matcher {
                 let variance = match problem.rules {
                     Rules::AsInR if self.filtered() && !around.enough(point) => Some(0.0),
                     Rules::AsInR => {
-                        let divisor = together.weight - 1.0;
-                        (!alone).then(|| together.spread / divisor)
+                        // A unit that needs all of its arm finds itself too, with outcome 0.
+                        let itself = !around.enough(point) && problem.weights.is_none();
+                        let together = together.and(Moments {
+                            weight: f64::from(u8::from(itself)),
+                            ..Moments::default()
+                        });
+                        let alone = alone && !itself;
+                        (!alone).then(|| together.spread / (together.weight - 1.0))
                     }
                     Rules::Correct => {
                         let divisor = together.weight - together.squared_weights / together.weight;

@@ -179,7 +179,9 @@ impl Teller {
             return Ok(());
         }
         *looked = Instant::now();
-        Python::attach(Python::check_signals)
+        // The method itself would not hold for every lifetime.
+        #[allow(clippy::redundant_closure_for_method_calls)]
+        Python::attach(|py| py.check_signals())
     }
 
     /// What was found, or the error that stopped the work.

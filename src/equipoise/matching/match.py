@@ -147,10 +147,7 @@ def match(
     elif engine is not None:
         pairs = Pairs(*engine.pairs(progress))
     if not len(pairs.query):
-        raise UnusableInput(
-            "no unit has a valid match: caliper, exact or restrict leave none",
-            mend="Widen the caliper, or ask for fewer exact columns or fewer matches (m).",
-        )
+        raise no_valid_match()
     found = None
     if given.outcome is not None:
         variances = None
@@ -214,6 +211,14 @@ def reused(earlier: MatchResult, rows: int, estimand: str, common_support: bool)
         np.where(first, earlier.control_index, earlier.treated_index).tobytes(),
         earlier.weights.tobytes(),
         earlier.dropped_index.tobytes(),
+    )
+
+
+def no_valid_match() -> UnusableInput:
+    """The error where nobody is left to match with."""
+    return UnusableInput(
+        "no unit has a valid match: caliper, exact or restrict leave none",
+        mend="Widen the caliper, or ask for fewer exact columns or fewer matches (m).",
     )
 
 
