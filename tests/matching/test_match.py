@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+from typing import Any
+
 import numpy as np
 import pytest
 
-from equipoise.matching import match
+from equipoise.matching import match, match_by
 from equipoise.model.errors import UnusableInput
 
 GENERATOR = np.random.default_rng(21)
@@ -21,12 +25,39 @@ def test_progress_is_told_up_to_the_end() -> None:
     assert told == sorted(told)
 
 
-def test_an_error_of_progress_reaches_the_caller() -> None:
-    def stop(done: int, of: int) -> None:
-        raise KeyboardInterrupt
+@pytest.mark.parametrize("options", [{}, {"estimand": "ATE"}, {"replace": False}], ids=str)
+def test_an_error_of_progress_stops_the_search_at_once(options: dict[str, Any]) -> None:
+    told = []
 
+    def stop(done: int, of: int) -> None:
+        told.append(done)
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        match(Y, TREAT, X, threads=1, progress=stop, **options)
+    by = np.arange(300) // 6
+    with pytest.raises(ZeroDivisionError):
+        match_by(Y, TREAT, X, by, threads=1, progress=stop, **options)
+    assert len(told) == 2
+
+
+def test_progress_of_both_arms_goes_up_once() -> None:
+    told: list[tuple[int, int]] = []
+    tell = told.append
+    match(Y, TREAT, X, estimand="ATE", threads=1, progress=lambda done, of: tell((done, of)))
+    assert told == sorted(told)
+    assert told[-1] == (300, 300)
+
+
+def test_an_interrupt_stops_the_search_though_nobody_is_told_of_progress() -> None:
+    x = np.random.default_rng(2).normal(size=(30_000, 12))
+    treat = np.arange(30_000) % 2
+    began = threading.Timer(0.2, signal.raise_signal, [signal.SIGINT])
+    began.start()
     with pytest.raises(KeyboardInterrupt):
-        match(Y, TREAT, X, progress=stop)
+        while True:
+            match(None, treat, x, estimand="ATE", threads=2)
+    began.join()
 
 
 def test_the_summary_tells_the_effect_and_what_it_rests_on() -> None:
