@@ -113,8 +113,10 @@ def test_match_by_a_column_matches_inside_its_strata(equipoise: Equipoise, table
     expected = match_by(
         frame["y"], frame["treat"], frame[["a", "c"]], frame[["b", "d"]], estimand="ATE"
     )
-    asked = ("match", table, "--treatment", "treat", "--covariates", "a,c", "--outcome", "y")
-    asked += ("--by", "b,d", "--estimand", "ATE")
+    asked = (
+        *("match", table, "--treatment", "treat", "--covariates", "a,c", "--outcome", "y"),
+        *("--by", "b,d", "--estimand", "ATE"),
+    )
     found = document(equipoise(*asked, "--json", "-"))
     assert found["estimate"] == expected.estimate
     assert found["se"] == expected.se

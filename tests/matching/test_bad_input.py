@@ -50,6 +50,8 @@ def with_value(place: tuple[int, ...], value: float, of: Any) -> Any:
         ({"restrict": [[0, 1]]}, r"restrict has shape"),
         ({"estimand": "ATX"}, r"there is no estimand 'ATX'"),
         ({"m": 0}, r"m is 0"),
+        ({"m": 6}, r"m is 6, and there are 5 controls and 3 treated units: too few"),
+        ({"m": 4, "estimand": "ATE"}, r"m is 4, and .* too few"),
         ({"variance": "both"}, r"there is no variance 'both'"),
         ({"distance_tolerance": -1.0}, r"distance_tolerance is -1"),
         ({"exact": True}, r"no unit has a valid match"),
@@ -95,7 +97,7 @@ def test_only_constant_columns_tie_everyone() -> None:
     assert found.estimate == pytest.approx(Y[TREAT == 1].mean() - Y[TREAT == 0].mean())
 
 
-@pytest.mark.parametrize("scale", [1e-12, 1e12])
+@pytest.mark.parametrize("scale", [1e-160, 1e-12, 1e12, 1e160])
 def test_the_scale_of_a_column_does_not_matter(scale: float) -> None:
     generator = np.random.default_rng(4)
     x = np.column_stack([generator.normal(size=90), generator.integers(0, 4, 90)])
@@ -115,15 +117,30 @@ def test_the_scale_of_a_column_does_not_matter(scale: float) -> None:
         assert scaled.estimate == pytest.approx(plain.estimate)
 
 
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_the_scale_of_the_outcome_does_not_matter(scale: float) -> None:
+    generator = np.random.default_rng(5)
+    x = generator.normal(size=(60, 2))
+    treat = (np.arange(60) % 3 == 0).astype(float)
+    y = x @ [1.0, 2.0] + treat + generator.normal(size=60)
+    for more in ({}, {"variance_neighbors": 2}, {"bias_adjust": True}):
+        plain = match(y, treat, x, **more)
+        scaled = match(y * scale, treat, x, **more)
+        for name in ("estimate", "se", "se_standard", "estimate_unadjusted"):
+            assert getattr(scaled, name) == pytest.approx(scale * getattr(plain, name))
+        assert scaled.p_value == pytest.approx(plain.p_value)
+
+
 def test_bias_adjustment_does_not_depend_on_the_scale_of_a_column() -> None:
     generator = np.random.default_rng(3)
     x = generator.normal(size=(60, 2))
     treat = (np.arange(60) % 3 == 0).astype(float)
     y = x @ [1.0, 2.0] + treat + generator.normal(size=60)
     plain = match(y, treat, x, bias_adjust=True)
-    scaled = match(y, treat, x * [1e-12, 1e12], bias_adjust=True)
-    assert scaled.estimate == pytest.approx(plain.estimate, rel=1e-9)
-    assert scaled.se == pytest.approx(plain.se, rel=1e-9)
+    for scales in ([1e-12, 1e12], [1e-170, 1e170]):
+        scaled = match(y, treat, x * scales, bias_adjust=True)
+        assert scaled.estimate == pytest.approx(plain.estimate, rel=1e-9)
+        assert scaled.se == pytest.approx(plain.se, rel=1e-9)
 
 
 def test_one_treated_unit_gives_an_effect_but_no_error_of_abadie_and_imbens() -> None:

@@ -120,6 +120,12 @@ def match(
         caliper_told = reported_caliper(caliper_used, is_exact, r_compatible)
     targets = {"ATT": (0,), "ATC": (1,), "ATE": (0, 1)}[estimand]
     most = min(int((given.treated == arm).sum()) for arm in targets)
+    if m > most and not r_compatible:
+        raise UnusableInput(
+            f"m is {m}, and there are {int((given.treated == 0).sum())} controls and "
+            f"{int(given.treated.sum())} treated units: too few to match with",
+            mend=f"Give an m of at most {most}.",
+        )
     options: dict[str, Any] = {
         "x": given.x.ravel(),
         "columns": given.x.shape[1],
@@ -165,7 +171,7 @@ def match(
     dropped = pairs.dropped[:0] if r_compatible and unfiltered else pairs.dropped
     is_treated = given.treated[pairs.query] == 1
     query, matched = original[pairs.query], original[pairs.matched]
-    numbers = told(found, variance, pairs, replace, ties, r_compatible)
+    numbers = told(found, variance, pairs, replace, ties, r_compatible, given.outcome_unit)
     return MatchResult(
         **numbers,
         treated_index=np.where(is_treated, query, matched),
@@ -244,6 +250,7 @@ def trimmed(
             part(given.outcome),
             part(given.weights),
             part(given.z),
+            given.outcome_unit,
         ),
         within,
     )
@@ -293,7 +300,7 @@ def estimated(
             "query": pairs.query,
             "matched": pairs.matched,
             "weight": pairs.weight,
-            "covariates": np.ascontiguousarray(z).ravel() if bias_adjust else None,
+            "covariates": (z / validate.power_of_two(z)).ravel() if bias_adjust else None,
             "columns": z.shape[1],
             "variances": None if variances is None else np.frombuffer(variances, np.float64),
             "estimand": estimand,
@@ -309,8 +316,9 @@ def told(
     replace: bool,
     ties: bool,
     r_compatible: bool,
+    unit: float,
 ) -> dict[str, float | None]:
-    """The numbers of the result that an outcome gives."""
+    """The numbers of the result that an outcome in this unit gives."""
     names = ("estimate", "se", "se_standard", "se_conditional", "estimate_unadjusted")
     if found is None:
         return dict.fromkeys((*names, "t", "p_value"))
@@ -322,11 +330,11 @@ def told(
     shown = error if known else of_pairs
     t = effect / shown if shown > 0 and (known or pairs.query.size > 1) else None
     return {
-        "estimate": effect,
-        "se": error if known else None,
-        "se_standard": of_pairs,
-        "se_conditional": conditional if known else None,
-        "estimate_unadjusted": unadjusted,
+        "estimate": effect * unit,
+        "se": error * unit if known else None,
+        "se_standard": of_pairs * unit,
+        "se_conditional": conditional * unit if known else None,
+        "estimate_unadjusted": unadjusted * unit,
         "t": t,
         "p_value": None if t is None else math.erfc(abs(t) / math.sqrt(2.0)),
     }

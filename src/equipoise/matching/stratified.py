@@ -125,7 +125,7 @@ variance, distance_tolerance, threads, seed
     estimates = None
     if given.outcome is not None:
         estimates = estimated(given, pairs, estimand, own, False, r_compatible, True)
-    numbers = told(estimates, variance, pairs, replace, has_error, r_compatible)
+    numbers = told(estimates, variance, pairs, replace, has_error, r_compatible, given.outcome_unit)
     is_treated = given.treated[pairs.query] == 1
     n_treated, n_weighted = int(given.treated.sum()), float(pairs.weight.sum())
     return MatchByResult(
@@ -180,7 +180,7 @@ def strata_of(
         differences = sign * (given.outcome[pairs.query] - given.outcome[pairs.matched])
         totals = sums(of_pairs, pairs.weight * differences)
         effects = [
-            total / weight if weight > 0 else None
+            total / weight * given.outcome_unit if weight > 0 else None
             for total, weight in zip(totals, weighted, strict=True)
         ]
     columns = zip(

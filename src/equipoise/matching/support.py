@@ -59,11 +59,12 @@ def stratum_calipers(
         total = np.maximum(np.bincount(stratum, weights, count), np.finfo(np.float64).tiny)
         widths = validate.calipers(caliper, given.names)
         for place in np.flatnonzero(np.isfinite(widths)):
-            values = given.x[:, place]
+            unit = validate.power_of_two(given.x[:, place])
+            values = given.x[:, place] / unit
             mean = np.bincount(stratum, weights * values, count) / total
             squares = (values - mean[stratum]) ** 2
             spread = np.bincount(stratum, squares if r_compatible else weights * squares, count)
-            limit[:, place] = widths[place] * np.sqrt(spread / total)
+            limit[:, place] = widths[place] * np.sqrt(spread / total) * unit
     is_exact = np.zeros(columns, dtype=np.bool_)
     if exact is not None:
         is_exact = validate.exact_columns(exact, given.names)

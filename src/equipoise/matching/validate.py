@@ -30,6 +30,14 @@ class Units:
     outcome: Floats | None
     weights: Floats | None
     z: Floats | None
+    outcome_unit: float = 1.0
+    """What ``outcome`` is in units of: a power of two, so that its squares do not overflow."""
+
+
+def power_of_two(values: Floats) -> Any:
+    """Of each column: near its largest value; a division by it rounds nothing."""
+    _, exponent = np.frexp(np.abs(values).max(axis=0))
+    return np.ldexp(1.0, np.clip(exponent, -1000, 1000))
 
 
 def units(
@@ -55,7 +63,11 @@ def units(
         for arm, name in ((1, "treated unit"), (0, "control")):
             if not weighted[treated == arm].any():
                 raise UnusableInput(f"weights: every {name} weighs 0")
-    return Units(checked, names, treated, outcome, weighted, z)
+    unit = 1.0
+    if outcome is not None:
+        unit = float(power_of_two(outcome))
+        outcome = outcome / unit
+    return Units(checked, names, treated, outcome, weighted, z, unit)
 
 
 def names_of(values: Any, count: int, letter: str) -> tuple[str, ...]:
