@@ -62,7 +62,7 @@ def match(
     estimand
         The effect on the treated (ATT), on the controls (ATC) or on all (ATE).
     m
-        How many matches a unit gets, before ties.
+        How many matches a unit gets, before ties; no more than there are units to match with.
     metric
         On the standardised columns: "inverse_variance", "mahalanobis", k weights or a symmetric
         positive semidefinite matrix (k, k).
@@ -120,12 +120,6 @@ def match(
         caliper_told = reported_caliper(caliper_used, is_exact, r_compatible)
     targets = {"ATT": (0,), "ATC": (1,), "ATE": (0, 1)}[estimand]
     most = min(int((given.treated == arm).sum()) for arm in targets)
-    if m > most and not r_compatible:
-        raise UnusableInput(
-            f"m is {m}, and there are {int((given.treated == 0).sum())} controls and "
-            f"{int(given.treated.sum())} treated units: too few to match with",
-            mend=f"Give an m of at most {most}.",
-        )
     options: dict[str, Any] = {
         "x": given.x.ravel(),
         "columns": given.x.shape[1],
@@ -203,6 +197,10 @@ class Pairs:
 
 def reused(earlier: MatchResult, rows: int, estimand: str, common_support: bool) -> Pairs:
     """The pairs of an earlier match of the same units."""
+    if not isinstance(earlier, MatchResult):
+        raise UnusableInput(
+            f"reuse is of type {type(earlier).__name__}", mend="Give what match() returned."
+        )
     if earlier.rows != rows or earlier.estimand != estimand:
         raise UnusableInput(
             f"reuse is a match of {earlier.rows} rows for {earlier.estimand}, and this is one of "
@@ -363,7 +361,10 @@ def check_choices(
         ("seed", seed, 0),
     ]
     for name, value, least in whole:
-        if value is not None and (value != int(value) or value < least):
-            raise UnusableInput(f"{name} is {value}", mend=f"Give a whole number from {least} up.")
-    if not 0 <= tolerance < math.inf:
-        raise UnusableInput(f"distance_tolerance is {tolerance}", mend="Give 0 or more.")
+        known = isinstance(value, int | float | np.number) and math.isfinite(value)
+        if value is not None and not (known and value == int(value) and least <= value < 2**63):
+            raise UnusableInput(
+                f"{name} is {value!r}", mend=f"Give a whole number from {least} up."
+            )
+    if not (isinstance(tolerance, int | float | np.number) and 0 <= tolerance < math.inf):
+        raise UnusableInput(f"distance_tolerance is {tolerance!r}", mend="Give 0 or more.")
