@@ -94,6 +94,17 @@ def test_the_same_seed_gives_the_same_lots_and_another_gives_others() -> None:
     assert list(first.control_index) != list(other.control_index)
 
 
+@pytest.mark.parametrize("estimand", ["ATT", "ATC", "ATE"])
+def test_an_earlier_match_serves_another_outcome(estimand: Any) -> None:
+    options: dict[str, Any] = {"estimand": estimand, "caliper": 0.5, "variance_neighbors": 2}
+    earlier = match(None, TREAT, X, **options)
+    found, anew = match(Y, TREAT, X, reuse=earlier, **options), match(Y, TREAT, X, **options)
+    for name in ("estimate", "se", "se_standard", "n_dropped", "n_weighted"):
+        assert getattr(found, name) == getattr(anew, name), name
+    assert list(found.treated_index) == list(anew.treated_index)
+    assert list(found.dropped_index) == list(anew.dropped_index)
+
+
 def test_a_match_of_other_units_cannot_be_reused() -> None:
     earlier = match(None, TREAT[:200], X[:200])
     with pytest.raises(UnusableInput, match="reuse is a match of 200 rows"):
