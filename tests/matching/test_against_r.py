@@ -1,0 +1,234 @@
+"""Random data and options: R's package Matching, run beside ours, gives the same answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from equipoise.matching.balance import match_balance
+from equipoise.matching.balance_univariate import UnivariateBalance, balance_uv
+from equipoise.matching.ks import ks_boot
+from equipoise.matching.match import match
+from equipoise.matching.qq import QQ, qq_stats
+from equipoise.matching.result import MatchResult
+from equipoise.model.errors import UnusableInput
+from tests.matching import r_match
+from tests.matching.r_match import Case, Floats
+
+pytestmark = pytest.mark.live("Rscript", package="r-base-core")
+
+MATCHES, BALANCES, SAMPLES = 600, 100, 150
+RELATIVE = 1e-8
+ROUNDING = 1e-10
+"""Of the outcome's spread: an effect near 0 is a difference of sums that are not."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A case and R's answer."""
+
+    case: Case
+    answer: dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Asked]]:
+    """All cases with R's answers, by kind; R runs once."""
+    cases = {
+        "match": [r_match.case(seed) for seed in range(MATCHES)],
+        "balance": [r_match.balance_case(seed) for seed in range(BALANCES)],
+        "univariate": [r_match.univariate_case(seed) for seed in range(SAMPLES)],
+    }
+    questions = [
+        {"kind": kind, "asked": case.theirs} for kind, some in cases.items() for case in some
+    ]
+    answers = iter(r_match.answers_of_r(questions, tmp_path_factory.mktemp("r")))
+    return {kind: [Asked(case, next(answers)) for case in some] for kind, some in cases.items()}
+
+
+def number(told: Any) -> float:
+    """A number of R's; it writes what is none as a text, and nothing as an empty list."""
+    return float("nan") if told in (None, [], {}, "NA") else float(told)
+
+
+def own(value: float | None) -> float:
+    return float("nan") if value is None else value
+
+
+def answered(asked: list[Asked]) -> list[tuple[int, Case, dict[str, Any], MatchResult]]:
+    """The cases in which R finds a match; in the others we find none either."""
+    found = []
+    for place, one in enumerate(asked):
+        answer = one.answer
+        if answer.get("none"):
+            with pytest.raises(UnusableInput, match="no unit has a valid match"):
+                match(**one.case.ours, r_compatible=True)
+        elif "error" in answer:
+            assert stops_at_rows_that_are_gone(one), (place, answer["error"])
+        else:
+            found.append((place, one.case, answer, match(**one.case.ours, r_compatible=True)))
+    return found
+
+
+def stops_at_rows_that_are_gone(one: Asked) -> bool:
+    """R looks rows of restrictions up among those that common support leaves, and stops."""
+    own = one.case.ours
+    gone = own.get("common_support") is True and "restrict" in own
+    return gone and "Index out of range" in one.answer["error"]
+
+
+def regression_is_regular(case: Case, found: MatchResult) -> bool:
+    """Whether R's normal equations among the matched rows keep eight digits."""
+    z = case.ours.get("covariates", case.ours["X"])
+    treat = case.ours["treat"]
+    if case.ours.get("common_support"):
+        return True
+    ends = np.where(found.matched_treated, found.control_index, found.treated_index)
+    weight = np.bincount(ends, found.weights, len(z))
+    for arm in (0, 1):
+        rows = (treat == arm) & (weight > 0)
+        if rows.any():
+            design = np.column_stack([np.ones(rows.sum()), z[rows]])
+            if np.linalg.cond(design * np.sqrt(weight[rows])[:, np.newaxis]) > 1e4:
+                return False
+    return True
+
+
+def test_pairs_weights_and_who_is_dropped_are_those_of_r(asked: dict[str, list[Asked]]) -> None:
+    compared = answered(asked["match"])
+    assert len(compared) > 0.9 * MATCHES
+    for place, case, answer, found in compared:
+        order = np.lexsort((found.control_index, found.treated_index))
+        theirs = [np.atleast_1d(answer[name]) for name in ("treated", "control", "weights")]
+        placed = np.lexsort((theirs[1], theirs[0]))
+        assert (found.treated_index[order] == theirs[0][placed]).all(), place
+        assert (found.control_index[order] == theirs[1][placed]).all(), place
+        np.testing.assert_allclose(found.weights[order], theirs[2][placed], rtol=RELATIVE)
+        assert sorted(found.dropped_index) == sorted(answer["dropped"]), place
+        assert found.n_weighted == pytest.approx(answer["wnobs"], rel=RELATIVE)
+        assert found.n == answer["nobs"], place
+        if "weights" not in case.ours:
+            assert found.n_dropped == answer["ndrops"], place
+
+
+def test_effects_and_errors_are_those_of_r(asked: dict[str, list[Asked]]) -> None:
+    irregular = 0
+    for place, case, answer, found in answered(asked["match"]):
+        spread = float(np.std(case.ours["y"]))
+        np.testing.assert_allclose(
+            [own(found.estimate_unadjusted), own(found.se_standard)],
+            [number(answer["est_noadj"]), number(answer["se_standard"])],
+            rtol=RELATIVE,
+            atol=ROUNDING * spread,
+            err_msg=str(place),
+        )
+        if case.ours.get("bias_adjust") and not regression_is_regular(case, found):
+            irregular += 1
+            continue
+        np.testing.assert_allclose(
+            [own(found.estimate), own(found.se)],
+            [number(answer["est"]), number(answer["se"])],
+            rtol=RELATIVE,
+            atol=ROUNDING * spread,
+            err_msg=str(place),
+        )
+        # A difference of two variances: what it is exact to follows from theirs.
+        np.testing.assert_allclose(
+            own(found.se_conditional) ** 2,
+            number(answer["se_cond"]) ** 2,
+            rtol=RELATIVE,
+            atol=ROUNDING * spread**2,
+            err_msg=str(place),
+        )
+    assert irregular <= 0.01 * MATCHES
+
+
+def test_calipers_are_those_of_r(asked: dict[str, list[Asked]]) -> None:
+    compared = 0
+    for place, _, answer, found in answered(asked["match"]):
+        theirs = answer["ecaliper"]
+        assert (found.effective_caliper is None) == (theirs in (None, [], {})), place
+        if found.effective_caliper is not None:
+            # Where nothing limits a column, R tells its range.
+            limited = np.isfinite(found.effective_caliper)
+            np.testing.assert_allclose(
+                found.effective_caliper[limited], np.atleast_1d(theirs)[limited], rtol=RELATIVE
+            )
+            compared += 1
+    assert compared > 0.2 * MATCHES
+
+
+def assert_same_balance(
+    ours: UnivariateBalance, theirs: dict[str, Any], spread: float, where: object
+) -> None:
+    """Every number of a covariate's balance."""
+    names = (
+        "mean_treated",
+        "mean_control",
+        "variance_treated",
+        "variance_control",
+        "variance_ratio",
+        "sdiff",
+        "sdiff_pooled",
+        "t_p_value",
+    )
+    for name in names:
+        assert getattr(ours, name) == pytest.approx(
+            number(theirs[name]), rel=RELATIVE, abs=ROUNDING * spread, nan_ok=True
+        ), (where, name)
+    for name in ("qq", "qq_raw"):
+        found: QQ = getattr(ours, name)
+        assert (found.mean, found.median, found.max) == pytest.approx(
+            theirs[name], rel=RELATIVE, abs=1e-12 * max(1.0, spread)
+        ), (where, name)
+    assert (ours.ks is not None) == ("ks" in theirs), where
+    if ours.ks is not None:
+        assert ours.ks.statistic == pytest.approx(theirs["ks"], abs=1e-12), where
+        assert ours.ks.p_value == pytest.approx(theirs["ks_p"], rel=RELATIVE, abs=1e-12), where
+
+
+def test_balance_before_and_after_is_that_of_r(asked: dict[str, list[Asked]]) -> None:
+    for place, one in enumerate(asked["balance"]):
+        assert "error" not in one.answer, (place, one.answer)
+        case, answer = one.case.ours, one.answer
+        found = match(None, **case["match"], r_compatible=True)
+        x: Floats = case["match"]["X"]
+        balance = match_balance(
+            x,
+            case["match"]["treat"],
+            found,
+            boot=0,
+            paired=case["paired"],
+            weights=case["weights"],
+            r_compatible=True,
+        )
+        assert balance.after is not None
+        assert balance.smallest_after is not None
+        for column in range(x.shape[1]):
+            spread = float(np.std(x[:, column]))
+            for side in ("before", "after"):
+                ours, theirs = getattr(balance, side)[column], answer[side][column]
+                assert_same_balance(ours, theirs, spread, (place, side, column))
+        for side, smallest in (
+            ("before", balance.smallest_before),
+            ("after", balance.smallest_after),
+        ):
+            assert smallest.value == pytest.approx(
+                number(answer[f"smallest_{side}"]), rel=RELATIVE, abs=1e-12
+            ), (place, side)
+
+
+def test_two_samples_compare_as_in_r(asked: dict[str, list[Asked]]) -> None:
+    for place, one in enumerate(asked["univariate"]):
+        assert "error" not in one.answer, (place, one.answer)
+        ours, answer = one.case.ours, one.answer
+        assert_same_balance(balance_uv(**ours), answer, 1.0, place)
+        samples = ours["treated"], ours["control"]
+        for name, standardize in (("qq_alone", True), ("qq_raw_alone", False)):
+            found = qq_stats(*samples, standardize=standardize, r_compatible=True)
+            assert (found.mean, found.median, found.max) == pytest.approx(answer[name], rel=RELATIVE)
+        test = ks_boot(*samples, boot=0, r_compatible=True)
+        assert [test.statistic, test.p_value] == pytest.approx(answer["ks_alone"], rel=RELATIVE)
