@@ -36,7 +36,7 @@ described <- function(one) {
 
 balanced <- function(asked) {
   pairs <- do.call(Match, asked$match)
-  frame <- data.frame(asked$match$X)
+  frame <- data.frame(if (is.null(asked$covariates)) asked$match$X else asked$covariates)
   names(frame) <- paste0("x", seq_along(frame) - 1)
   more <- list(
     formul = reformulate(names(frame), "treat"), data = cbind(frame, treat = asked$match$Tr),

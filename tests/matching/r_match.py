@@ -104,8 +104,8 @@ def case(seed: int) -> Case:
     treat = (generator.random(rows) < generator.uniform(0.2, 0.6)).astype(np.float64)
     order = generator.permutation(rows)
     treat[order[:4]], treat[order[4:8]] = 1.0, 0.0
-    y = (x / x.std(axis=0)).sum(axis=1) + treat + generator.normal(size=rows)
-    y *= generator.choice([1.0, 1000.0])
+    y: Floats = (x / x.std(axis=0)).sum(axis=1) + treat + generator.normal(size=rows)
+    y = y * float(generator.choice([1.0, 1000.0]))
     ours: dict[str, Any] = {
         "estimand": str(generator.choice(["ATT", "ATC", "ATE"])),
         "m": int(generator.integers(1, 6)),
@@ -121,7 +121,7 @@ def case(seed: int) -> Case:
     if kind <= 2:
         ours["metric"], theirs["Weight"] = METRICS[kind], kind
     else:
-        diagonal = np.round(generator.uniform(0.1, 20.0, columns), 3)
+        diagonal: Floats = np.round(generator.uniform(0.1, 20.0, columns), 3)
         matrix = np.diag(diagonal) if kind == 3 else positive_definite(generator, columns)
         ours["metric"] = diagonal if kind == 3 else matrix
         theirs |= {"Weight": 3, "Weight.matrix": matrix.tolist()}
@@ -129,11 +129,12 @@ def case(seed: int) -> Case:
         few = [len(np.unique(x[:, column])) < 8 and happens(0.7) for column in range(columns)]
         ours["exact"] = theirs["exact"] = few if happens(0.8) else few[0]
     if happens(0.3):
-        wide = generator.uniform(0.2, 1.5, columns).tolist()
+        wide: list[float] = generator.uniform(0.2, 1.5, size=(columns,)).tolist()
         ours["caliper"] = theirs["caliper"] = wide if happens(0.5) else wide[0]
     if happens(0.3):
         # Without replacement, weights below 1 would have R draw lots among more than M.
-        weights = generator.uniform(1.0 if without_replacement else 0.2, 2.0, rows)
+        least = 1.0 if without_replacement else 0.2
+        weights: Floats = generator.uniform(least, 2.0, size=(rows,))
         ours["weights"], theirs["weights"] = weights, weights.tolist()
     if happens(0.25):
         ours["restrict"], theirs["restrict"] = restrictions(generator, treat)

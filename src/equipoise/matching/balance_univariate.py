@@ -173,9 +173,7 @@ def balance_of(
         t_p_value,
         None,
         qq_of(treated, control, w_first, w_second, standardize=True),
-        qq_of(
-            treated, control, w_first, w_second, standardize=False, r_compatible=r_compatible
-        ),
+        qq_of(treated, control, w_first, w_second, standardize=False, r_compatible=r_compatible),
     )
 
 

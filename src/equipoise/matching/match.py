@@ -277,7 +277,8 @@ def estimated(
     z = given.x if given.z is None else given.z
     if bias_adjust and r_compatible:
         arms = {"ATT": (1,), "ATC": (0,), "ATE": (0, 1)}[estimand]
-        weight = float(pairs.weight.sum())
+        # Fifteen thirds are five.
+        weight = math.fsum(pairs.weight)
         size = min(int(np.isin(given.treated, arms).sum()), weight)
         bias_adjust = with_error and size >= z.shape[1]
     elif bias_adjust:
