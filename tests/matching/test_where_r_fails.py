@@ -109,3 +109,12 @@ def test_the_unit_of_a_column_does_not_move_the_slopes_but_r_s(tmp_path: Path) -
     for r_compatible in (False, True):
         found = match(Y, TREAT, X, bias_adjust=True, covariates=scaled, r_compatible=r_compatible)
         assert found.estimate == pytest.approx(plain.estimate, rel=1e-8)
+
+
+def test_r_stops_where_an_arm_weighs_less_than_the_matches_asked_for(tmp_path: Path) -> None:
+    light = WEIGHTS / WEIGHTS[TREAT == 0].sum() * 2.5
+    (answer,) = asked_of_r(tmp_path, {"weights": light.tolist(), "M": 3})
+    assert "dimension in Matrix" in answer["error"]
+    for r_compatible in (False, True):
+        found = match(Y, TREAT, X, m=3, weights=light, r_compatible=r_compatible)
+        assert len(found.weights) == TREAT.sum() * (1 - TREAT).sum()
