@@ -102,7 +102,8 @@ def regression_is_regular(case: Case, found: MatchResult) -> bool:
         rows = (treat == arm) & (weight > 0)
         if rows.any():
             design = np.column_stack([np.ones(rows.sum()), z[rows]])
-            if np.linalg.cond(design * np.sqrt(weight[rows])[:, np.newaxis]) > 1e3:
+            condition = np.linalg.cond(design * np.sqrt(weight[rows])[:, np.newaxis])
+            if len(design) < design.shape[1] or condition > 1e3:
                 return False
     return True
 
