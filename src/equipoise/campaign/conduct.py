@@ -262,7 +262,7 @@ def _sit(
 
 def _state_of(record: RunRecord, stopping: Stopping, spent_s: float) -> _State:
     look = Look(record.plan, stopping)
-    blocks = complete_blocks(record.plan, record.trials)
+    blocks = complete_blocks(record.draws, record.trials)
     for block in blocks.values():
         look.add(block)
 

@@ -61,7 +61,7 @@ class Bar:
         self._task = self._progress.add_task("warming up", total=1.0)
         self._progress.refresh()
 
-    def warmed_up(self) -> None:
+    def warmed_up(self, block_s: float | None) -> None:
         """Show that the first block has begun."""
         self._describe("block 1", 0.0)
 

@@ -110,16 +110,20 @@ def judge(
     if len(comparisons) == 1:
         return (_judge_one(comparisons[0], margin, alpha),)
     tested = len(comparisons)
-    for selected in range(tested, 0, -1):
+    selected = tested
+    while selected:
         level = alpha * selected / tested
         judged = [_judge_at_stop(blocks, margin, level) for blocks in comparisons]
-        if sum(one.verdict != "undecided" for one in judged) >= selected:
+        found = sum(one.verdict != "undecided" for one in judged)
+        if found >= selected:
             return tuple(
                 _left_undecided(blocks, margin, alpha / tested)
                 if one.verdict == "undecided"
                 else one
                 for blocks, one in zip(comparisons, judged, strict=True)
             )
+        # A lower level decides no more: none between the two can have as many as it needs.
+        selected = found
     return tuple(_left_undecided(blocks, margin, alpha / tested) for blocks in comparisons)
 
 
