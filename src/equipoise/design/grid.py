@@ -88,7 +88,7 @@ def grid_of(study: Study, site: Site, builds: Mapping[str, str]) -> Grid:
         Everything is excluded, nothing is left to compare, there are too many conditions, or
         a program does not exist.
     """
-    settings = [levels for levels in _product(study.factors) if not _is_excluded(levels, study)]
+    settings = list(kept_settings(study))
     if not settings:
         raise UnusableInput(
             f"the study {study.name} excludes every condition",
@@ -107,6 +107,11 @@ def grid_of(study: Study, site: Site, builds: Mapping[str, str]) -> Grid:
             mend=f"give {study.compared.factor} another level that runs here",
         )
     return Grid(conditions, contrasts)
+
+
+def kept_settings(study: Study) -> Iterator[Levels]:
+    """Every combination of levels that is not excluded."""
+    return (levels for levels in _product(study.factors) if not _is_excluded(levels, study))
 
 
 def build_lines(study: Study) -> dict[str, str]:

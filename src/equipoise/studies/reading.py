@@ -10,6 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Protocol
 
+from equipoise.design.grid import kept_settings
 from equipoise.model.study import (
     Compared,
     Exclusion,
@@ -84,6 +85,7 @@ def read_study(path: Path, shown: str | None = None, *, counters: Collection[str
         summary=summary,
     )
     file.finish()
+    _check_that_something_is_left(file, study)
     _check_placeholders(file, study)
     return study
 
@@ -205,6 +207,14 @@ def _exclusion(table: Table, factors: tuple[Factor, ...]) -> Exclusion:
     if not found:
         raise table.fail(None, "it excludes everything", "name at least one factor and its level")
     return found
+
+
+def _check_that_something_is_left(file: Table, study: Study) -> None:
+    for _ in kept_settings(study):
+        return
+    raise file.tables("exclude")[-1].fail(
+        None, "with it, nothing is left to run", "leave out one level from it"
+    )
 
 
 def _quick(table: Table, factors: tuple[Factor, ...]) -> Quick:
