@@ -9,7 +9,7 @@ from equipoise.campaign.watch import Standing
 from equipoise.model.plan import Plan, Stopping
 from equipoise.model.trial import Trial
 from equipoise.stats.sequence import PairedBlocks
-from equipoise.stats.verdict import Judged, is_precise, judge
+from equipoise.stats.verdict import Judged, Known, is_precise, judge
 from equipoise.stats.verdict import earliest_block as earliest_possible
 
 
@@ -23,6 +23,7 @@ class Look:
         self._contrasts = plan.contrasts
         self._pairs = tuple(PairedBlocks(quantum=quantum) for _ in self._contrasts)
         self._judged: tuple[Judged, ...] = ()
+        self._known: Known = {}
 
     def add(self, block: tuple[Trial, ...]) -> None:
         """Take one complete block without looking, as when a campaign is read back."""
@@ -33,7 +34,12 @@ class Look:
     def standings(self) -> tuple[Standing, ...]:
         """Look: where each comparison stands after the blocks so far."""
         judgement = self._plan.judgement
-        self._judged = judge(self._pairs, min_effect=judgement.min_effect, alpha=judgement.alpha)
+        self._judged = judge(
+            self._pairs,
+            min_effect=judgement.min_effect,
+            alpha=judgement.alpha,
+            known=self._known,
+        )
         names = [condition.name for condition in self._plan.conditions]
         return tuple(
             Standing(
