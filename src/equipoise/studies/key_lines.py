@@ -43,13 +43,12 @@ class _Walk:
                 name = self._within_arrays(self._key())
                 table = (*name, self._arrays[name])
                 self._arrays[name] += 1
-                self._note(name)
-                self._note(table)
+                self._note_all(table)
                 self._at += 2
             elif self._text[self._at] == "[":
                 self._at += 1
                 table = self._within_arrays(self._key())
-                self._note(table)
+                self._note_all(table)
                 self._at += 1
             else:
                 self._pair(table)
@@ -115,6 +114,10 @@ class _Walk:
         found = _BLANK.match(self._text, self._at)
         self._at = found.end() if found else self._at
         return self._at >= len(self._text)
+
+    def _note_all(self, path: Path) -> None:
+        for length in range(1, len(path) + 1):
+            self._note(path[:length])
 
     def _note(self, path: Path, at: int | None = None) -> None:
         place = self._at if at is None else at
