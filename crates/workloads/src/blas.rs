@@ -4,6 +4,7 @@
 //! columns one after another, 32-bit integers, lengths of character arguments at the end.
 
 use std::ffi::{c_char, c_int, c_void};
+use std::path::Path;
 
 use crate::library::{Library, file_of};
 use crate::problem::Problem;
@@ -11,7 +12,7 @@ use crate::problem::Problem;
 /// The soname that every BLAS of Debian provides.
 pub const BLAS: &str = "libblas.so.3";
 /// The soname that every LAPACK of Debian provides.
-pub const LAPACK: &str = "liblapack.so.3";
+const LAPACK: &str = "liblapack.so.3";
 
 const BLAS_PACKAGES: &str = "libblas3, libatlas3-base, libopenblas0-pthread, libblis4-pthread";
 const LAPACK_PACKAGES: &str = "liblapack3, libatlas3-base, libopenblas0-pthread";
@@ -132,6 +133,23 @@ pub struct Lapack {
 }
 
 impl Lapack {
+    /// Opens the LAPACK that belongs to a BLAS which is open: the one in the same folder, or the
+    /// reference implementation in the folder beside it, as Debian has them, or else the one
+    /// that the dynamic linker finds. Whichever it is, a LAPACK that needs `libblas.so.3` gets
+    /// the open one.
+    ///
+    /// # Errors
+    /// If there is none, or it lacks a function.
+    pub fn belonging_to(blas: &Blas) -> Result<Self, Problem> {
+        let file = blas.file();
+        let folder = Path::new(&file).parent().unwrap_or(Path::new("/"));
+        let places = [folder.join(LAPACK), folder.join("../lapack").join(LAPACK)];
+        match places.iter().find(|place| place.exists()) {
+            Some(place) => Self::open(&place.to_string_lossy()),
+            None => Self::open(LAPACK),
+        }
+    }
+
     /// Opens the library by name or path.
     ///
     /// # Errors
@@ -225,4 +243,64 @@ impl Lapack {
 
 fn in_fortran(size: usize) -> c_int {
     c_int::try_from(size).expect("the options keep sizes below 2^15")
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::{Blas, Dgemm};
+    use std::ffi::{c_char, c_int, c_void};
+
+    /// A BLAS of our own, so that tests need no library: only what `multiply` asks for.
+    pub fn plain() -> Blas {
+        Blas {
+            address: plain_dgemm as *mut c_void,
+            dgemm: plain_dgemm as Dgemm,
+        }
+    }
+
+    unsafe extern "C" fn plain_dgemm(
+        _: *const c_char,
+        _: *const c_char,
+        m: *const c_int,
+        n: *const c_int,
+        k: *const c_int,
+        _: *const f64,
+        left: *const f64,
+        left_step: *const c_int,
+        right: *const f64,
+        right_step: *const c_int,
+        _: *const f64,
+        product: *mut f64,
+        step: *const c_int,
+        _: usize,
+        _: usize,
+    ) {
+        let size = |number: *const c_int| {
+            // SAFETY: the caller gives valid numbers.
+            usize::try_from(unsafe { *number }).unwrap()
+        };
+        for row in 0..size(m) {
+            for column in 0..size(n) {
+                // SAFETY: the caller gives matrices of these sizes.
+                unsafe {
+                    *product.add(row + column * size(step)) = (0..size(k))
+                        .map(|inner| {
+                            *left.add(row + inner * size(left_step))
+                                * *right.add(inner + column * size(right_step))
+                        })
+                        .sum();
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn sizes_and_leading_dimensions_are_those_of_fortran() {
+        // Columns one after another: (1 2 3; 4 5 6) times (7 8; 9 10; 11 12), by hand.
+        let left = [1.0, 4.0, 2.0, 5.0, 3.0, 6.0];
+        let right = [7.0, 9.0, 11.0, 8.0, 10.0, 12.0];
+        let mut product = [0.0; 4];
+        plain().multiply((2, 3, 2), &left, &right, &mut product);
+        assert_eq!(product[..], [58.0, 139.0, 64.0, 154.0]);
+    }
 }

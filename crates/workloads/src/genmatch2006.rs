@@ -37,7 +37,8 @@ const HELP: &str = "usage: equipoise-workload genmatch2006 [options]
   --algorithm NAME   scythe: the release of 2005, temporaries for every unit (default)
                      blas: that of May 2006, one dgemm for every unit; fast: Equipoise's own
   --rows N           rows: those of the data again and again (default 445)
-  --candidates N     candidate weights that a search evaluates (default 4)
+  --candidates N     candidates that a search evaluates, drawn alike in every run (default 4)
+  --weights W,W,...  one candidate with these ten weights instead
   --repeat N         searches (default 3)
   --data FILE        CSV with the columns treat, age, educ, black, hisp, married, nodegr, u74,
                      u75, re75, re74; others are ignored (default: 445 made-up rows like them)
@@ -77,13 +78,14 @@ enum Algorithm {
 pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
     let mut algorithm = Algorithm::Scythe;
     let (mut rows, mut candidates, mut repeat) = (445, 4, 3);
-    let mut file = None;
+    let (mut file, mut given) = (None, None);
     let mut library = BLAS.to_owned();
     while let Some(argument) = parser.next()? {
         match argument {
             Arg::Long("algorithm") => algorithm = parse_algorithm(&text(parser, "algorithm")?)?,
             Arg::Long("rows") => rows = to_usize(number(parser, "rows", 2..=1 << 24)?),
             Arg::Long("candidates") => candidates = number(parser, "candidates", 1..=1 << 20)?,
+            Arg::Long("weights") => given = Some(candidates::parse(&text(parser, "weights")?)?),
             Arg::Long("repeat") => repeat = number(parser, "repeat", 1..=1 << 20)?,
             Arg::Long("data") => file = Some(text(parser, "data")?),
             Arg::Long("library") => library = text(parser, "library")?,
@@ -101,7 +103,10 @@ pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
         Algorithm::Scythe | Algorithm::Fast => None,
     };
     let library = blas.as_ref().map(Blas::file);
-    let candidates = candidates::weights(candidates, COVARIATES.len());
+    let candidates = match given {
+        Some(weights) => vec![weights],
+        None => candidates::weights(candidates, COVARIATES.len()),
+    };
     let held = Held::now();
     let mut times = Vec::with_capacity(to_usize(repeat));
     let faults = minor_faults();

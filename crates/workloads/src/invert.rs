@@ -5,7 +5,7 @@ use std::time::Instant;
 use lexopt::{Arg, Parser};
 
 use crate::arguments::{number, text, to_usize};
-use crate::blas::{LAPACK, Lapack};
+use crate::blas::{BLAS, Blas, Lapack};
 use crate::dgemm::random_matrix;
 use crate::metrics::{Outcome, Report};
 use crate::problem::Problem;
@@ -18,8 +18,8 @@ const HELP: &str = "usage: equipoise-workload invert [options]
 
   --size N          rows and columns of the matrix (default 400)
   --repeat N        inverses of the same matrix (default 3)
-  --library NAME    the LAPACK: a soname or a path (default liblapack.so.3, so LD_LIBRARY_PATH
-                    chooses); its BLAS is the one that the dynamic linker finds for it
+  --library NAME    the LAPACK: a soname or a path (default: the one that belongs to libblas.so.3,
+                    so LD_LIBRARY_PATH chooses both)
 
 Reports call_s, as the mean and for each inverse. Standard output names the files that the
 factorisation and the product came from. It is checked that the inverse is one.
@@ -31,17 +31,20 @@ const LARGEST_RESIDUAL: f64 = 1e-8;
 /// Reads the options and does the work.
 pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
     let (mut size, mut repeat) = (400, 3);
-    let mut library = LAPACK.to_owned();
+    let mut library = None;
     while let Some(argument) = parser.next()? {
         match argument {
             Arg::Long("size") => size = to_usize(number(parser, "size", 1..=30_000)?),
             Arg::Long("repeat") => repeat = number(parser, "repeat", 1..=1 << 20)?,
-            Arg::Long("library") => library = text(parser, "library")?,
+            Arg::Long("library") => library = Some(text(parser, "library")?),
             Arg::Long("help") | Arg::Short('h') => return Ok(Outcome::Help(HELP)),
             other => return Err(other.unexpected().into()),
         }
     }
-    let lapack = Lapack::open(&library)?;
+    let lapack = match library {
+        Some(name) => Lapack::open(&name)?,
+        None => Lapack::belonging_to(&Blas::open(BLAS)?)?,
+    };
     let matrix = well_conditioned(size);
     let mut inverse = Vec::new();
     let mut times = Vec::with_capacity(to_usize(repeat));

@@ -1,6 +1,9 @@
 //! The list of candidate weights: the same in every run and for every algorithm.
 
+use crate::problem::Problem;
 use crate::random::Draws;
+
+use super::data::COVARIATES;
 
 const SEED: u64 = 2006;
 /// As `GenMatch` had them in 2006: whole numbers from 1 to 1000.
@@ -24,9 +27,43 @@ pub fn weights(candidates: u64, columns: usize) -> Vec<Vec<f64>> {
         .collect()
 }
 
+/// The weights of one candidate, with commas between them.
+///
+/// # Errors
+/// If they are not as many positive numbers as there are columns.
+pub fn parse(words: &str) -> Result<Vec<f64>, Problem> {
+    let weights: Vec<f64> = words
+        .split(',')
+        .filter_map(|word| word.trim().parse().ok())
+        .filter(|weight: &f64| weight.is_finite() && *weight > 0.0)
+        .collect();
+    if weights.len() == COVARIATES.len() && words.split(',').count() == COVARIATES.len() {
+        Ok(weights)
+    } else {
+        Err(Problem::usage(format!(
+            "--weights: `{words}` is not {} positive numbers with commas between them",
+            COVARIATES.len()
+        )))
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::weights;
+    use super::{parse, weights};
+
+    #[test]
+    fn weights_are_read_if_there_are_ten_positive_ones() {
+        let words = "1,2,3,4,5,6,7,8,9,10.5";
+        assert_eq!(parse(words).unwrap()[8..], [9.0, 10.5]);
+        for wrong in [
+            "",
+            "1,2",
+            &words.replace("10.5", "0"),
+            &format!("{words},x"),
+        ] {
+            assert_eq!(parse(wrong).expect_err(wrong).exit_status(), 2);
+        }
+    }
 
     #[test]
     fn weights_are_whole_numbers_from_1_to_1000_that_reach_both_ends() {

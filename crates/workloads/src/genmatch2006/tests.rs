@@ -5,11 +5,11 @@ use equipoise_matching::Pairs;
 use super::data::{COVARIATES, Data};
 use super::fitness::Balance;
 use super::{Algorithm, candidates, is_better, prepared};
-use crate::blas::{BLAS, Blas};
+use crate::blas::tests::plain;
 use crate::counting::allocations_of;
 
 fn found(algorithm: Algorithm, data: &Data, weights: &[f64]) -> Pairs {
-    let blas = (algorithm == Algorithm::Blas).then(|| Blas::open(BLAS).unwrap());
+    let blas = (algorithm == Algorithm::Blas).then(plain);
     prepared(algorithm, data, blas.as_ref()).matches(weights)
 }
 
@@ -80,7 +80,7 @@ fn all_three_find_the_pairs_of_the_definition_with_the_same_weights() {
 fn the_work_space_of_the_blas_algorithm_is_allocated_once() {
     let data = Data::made_up();
     let weights = [1.0; COVARIATES.len()];
-    let blas = Blas::open(BLAS).unwrap();
+    let blas = plain();
     let mut matching = prepared(Algorithm::Blas, &data, Some(&blas));
     let bytes = data.rows() * COVARIATES.len() * size_of::<f64>();
     let (counted, pairs) = allocations_of(bytes..=bytes, || matching.matches(&weights));
