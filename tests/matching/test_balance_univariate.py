@@ -50,11 +50,14 @@ def test_the_controls_of_atc_have_the_standard_deviation() -> None:
     assert found.sdiff == pytest.approx(-300 / math.sqrt(20 / 3))
 
 
-def test_r_takes_sdiff_for_the_pooled_one_of_pairs_and_we_do_not() -> None:
+def test_r_pools_no_variances_of_pairs_and_we_do() -> None:
     pairs = ([1.0, 2.0, 4.0], [1.0, 9.0, 3.0])
     ours = balance_uv(*pairs, matched=True, ks=False)
     r = balance_uv(*pairs, matched=True, ks=False, r_compatible=True)
     assert r.sdiff_pooled == r.sdiff == ours.sdiff
+    of_controls = balance_uv(*pairs, matched=True, ks=False, estimand="ATC", r_compatible=True)
+    assert of_controls.sdiff_pooled == r.sdiff_pooled, "the treated's, whatever the estimand"
+    assert of_controls.sdiff != r.sdiff
     expected = 100 * (7 / 3 - 13 / 3) / math.sqrt((7 / 3 + 52 / 3) / 2)
     assert ours.sdiff_pooled == pytest.approx(expected)
 

@@ -87,8 +87,8 @@ def balance_uv(
     paired
         Test pairs by a paired t-test.
     r_compatible
-        R's quirks: QQ and KS take no notice of weights, and ``sdiff_pooled`` of pairs is
-        ``sdiff``.
+        R's quirks: QQ and KS take no notice of weights, and ``sdiff_pooled`` of pairs is in
+        standard deviations of the treated.
 
     Raises
     ------
@@ -150,6 +150,8 @@ def balance_of(
     against = second if estimand == "ATC" else first
     sdiff = _percent(difference, against.sample_variance)
     pooled = _percent(difference, (first.sample_variance + second.sample_variance) / 2.0)
+    if r_compatible and matched:
+        pooled = _percent(difference, first.sample_variance)
     if matched and paired:
         t_p_value = paired_t(treated - control, weights_treated)
     else:
@@ -167,11 +169,11 @@ def balance_of(
         *variances,
         _ratio(*variances),
         sdiff,
-        sdiff if r_compatible and matched else pooled,
+        pooled,
         t_p_value,
         None,
         qq_of(treated, control, w_first, w_second, standardize=True),
-        qq_of(treated, control, w_first, w_second, standardize=False),
+        qq_of(treated, control, w_first, w_second, standardize=False, r_compatible=r_compatible),
     )
 
 

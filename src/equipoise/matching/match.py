@@ -111,7 +111,7 @@ def match(
     if common_support:
         tolerance = distance_tolerance if r_compatible else 0.0
         kept = common_rows(given.x[:, 0], given.treated, given.names[0], tolerance)
-        given, triples = trimmed(given, triples, kept)
+        given, triples = trimmed(given, triples, kept, r_compatible)
     caliper_used, caliper_told = None, None
     if caliper is not None or exact is not None:
         caliper_used, is_exact = effective_caliper(
@@ -163,9 +163,7 @@ def match(
         )
     # R's indices are into the rows that are left.
     original = np.arange(rows) if r_compatible or reuse is not None else kept
-    # Without a filter, R counts, but does not name, those whom an exhausted pool left.
-    unfiltered = caliper_used is None and not triples
-    dropped = pairs.dropped[:0] if r_compatible and unfiltered else pairs.dropped
+    dropped = named_by_r(pairs, caliper_used is not None) if r_compatible else pairs.dropped
     is_treated = given.treated[pairs.query] == 1
     query, matched = original[pairs.query], original[pairs.matched]
     numbers = told(found, variance, pairs, replace, ties, r_compatible)
@@ -217,11 +215,23 @@ def reused(earlier: MatchResult, rows: int, estimand: str, common_support: bool)
     )
 
 
+def named_by_r(pairs: Pairs, fenced: bool) -> Indices:
+    """Of the dropped units, those that R names: with a caliper or exact columns, who serve nobody.
+
+    It counts, but does not name, those whom restrictions or an exhausted pool left without a match.
+    """
+    return pairs.dropped[~np.isin(pairs.dropped, pairs.matched)] if fenced else pairs.dropped[:0]
+
+
 def trimmed(
-    given: Units, triples: list[tuple[int, int, float]], kept: Indices
+    given: Units, triples: list[tuple[int, int, float]], kept: Indices, r_compatible: bool
 ) -> tuple[Units, list[tuple[int, int, float]]]:
-    """The units of the kept rows, and the restrictions among them."""
-    place = {int(row): position for position, row in enumerate(kept)}
+    """The units of the kept rows, and the restrictions among them.
+
+    R looks the rows of restrictions up among those that are left.
+    """
+    named = np.arange(len(kept)) if r_compatible else kept
+    place = {int(row): position for position, row in enumerate(named)}
     within = [
         (place[first], place[second], distance)
         for first, second, distance in triples
@@ -267,7 +277,8 @@ def estimated(
     z = given.x if given.z is None else given.z
     if bias_adjust and r_compatible:
         arms = {"ATT": (1,), "ATC": (0,), "ATE": (0, 1)}[estimand]
-        weight = float(pairs.weight.sum())
+        # Fifteen thirds are five.
+        weight = math.fsum(pairs.weight)
         size = min(int(np.isin(given.treated, arms).sum()), weight)
         bias_adjust = with_error and size >= z.shape[1]
     elif bias_adjust:
