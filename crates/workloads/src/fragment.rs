@@ -105,16 +105,15 @@ fn measure(plan: &Plan) -> Result<Report, Problem> {
     let started = Instant::now();
     blocks.thin(0, &mut coin);
     elapsed += started.elapsed();
-    Ok(Report::default()
+    let report = Report::default()
         .cost(
             "ns_per_call",
             elapsed.as_secs_f64() * 1e9 / blocks.calls as f64,
             "ns",
         )
         .bytes("live_bytes", Some(live_bytes as u64))
-        .bytes("held_bytes", held_bytes)
-        .bytes("peak_bytes", held.most_since())
-        .bytes("retained_bytes", held.since()))
+        .bytes("held_bytes", held_bytes);
+    Ok(held.add_to(report))
 }
 
 impl Blocks {

@@ -122,12 +122,11 @@ pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
     }
     let faults = minor_faults() - faults;
     let found = found.expect("at least one search was asked for");
-    let report = Report::default()
+    let report = held
+        .add_to(Report::default())
         .times("search_s", &times)
         .cost("best_search_s", least(&times).as_secs_f64(), "s")
         .cost("faults_per_search", faults as f64 / repeat as f64, "1")
-        .bytes("peak_bytes", held.most_since())
-        .bytes("retained_bytes", held.since())
         .gain("smallest_p", found.best[0], "1")
         .fact("pairs", found.pairs.to_string())
         .fact("matches", format!("{:016x}", found.fingerprint));

@@ -2,6 +2,8 @@
 
 use std::fs::read_to_string;
 
+use crate::metrics::Report;
+
 /// How much memory the process held before it began to work.
 pub struct Held {
     resident: Option<u64>,
@@ -20,8 +22,19 @@ impl Held {
         Some(resident()?.saturating_sub(self.resident?))
     }
 
-    /// The most that was resident at any time so far beyond what was resident then, in bytes.
-    pub fn most_since(&self) -> Option<u64> {
+    /// Adds `peak_bytes` and `retained_bytes`: what was resident at most and what is resident
+    /// now, beyond what was resident then. To be called when everything is freed.
+    #[must_use]
+    pub fn add_to(&self, report: Report) -> Report {
+        let retained = self.since();
+        // The kernel's high-water mark lags behind by some pages for each processor.
+        let peak = self.most_since().max(retained);
+        report
+            .bytes("peak_bytes", peak)
+            .bytes("retained_bytes", retained)
+    }
+
+    fn most_since(&self) -> Option<u64> {
         let most = kilobytes(&read_to_string("/proc/self/status").ok()?, "VmHWM:")?;
         Some(most.saturating_sub(self.resident?))
     }
