@@ -3,6 +3,7 @@
 mod arguments;
 mod blas;
 mod block;
+mod calls;
 #[cfg(test)]
 mod counting;
 mod dgemm;
@@ -19,6 +20,7 @@ mod registry;
 mod residual;
 mod sort;
 mod spin;
+mod step;
 
 use std::ffi::OsString;
 use std::io::Write;
