@@ -55,8 +55,8 @@ def _old_under_15k(measured: Measured) -> Iterator[str]:
         held = all(one.ratio >= 1.5 for one in ratios.values())
         yield (
             "Claim: the old algorithm is far slower where malloc goes to the kernel from 15 KB "
-            "(published at 445 rows: 22.78 s on OS X, 8.84 s on Linux, ×2.58; the reply: 24 s, with "
-            f"Doug Lea's malloc 10 s). {'Holds' if held else 'Does not hold'} here: glibc from "
+            "(published at 445 rows: 22.78 s on OS X, 8.84 s on Linux, ×2.58; the reply: 24 s, "
+            f"with Doug Lea's malloc 10 s). {'Holds' if held else 'Does not hold'} here: glibc from "
             f"15 KB on takes, over Doug Lea's malloc, {_listed(ratios)}; "
             f"{_certainties(ratios)}."
         )
