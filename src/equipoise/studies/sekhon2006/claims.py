@@ -56,8 +56,8 @@ def _old_under_15k(measured: Measured) -> Iterator[str]:
         yield (
             "Claim: the old algorithm is far slower where malloc goes to the kernel from 15 KB "
             "(published at 445 rows: 22.78 s on OS X, 8.84 s on Linux, ×2.58; the reply: 24 s, "
-            f"with Doug Lea's malloc 10 s). {'Holds' if held else 'Does not hold'} here: glibc from "
-            f"15 KB on takes, over Doug Lea's malloc, {_listed(ratios)}; "
+            f"with Doug Lea's malloc 10 s). {'Holds' if held else 'Does not hold'} here: glibc "
+            f"from 15 KB on takes, over Doug Lea's malloc, {_listed(ratios)}; "
             f"{_certainties(ratios)}."
         )
     today = _by_rows(measured, OLD, DEFAULT, LEA)
