@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 import subprocess
 import sys
@@ -23,10 +24,10 @@ SLEEPS = """
 [study]
 name = "sleeps"
 [workload]
-command = ["sleep", "{seconds}"]
+command = ["sh", "-c", "sleep $1", "{size}"]
 [factors.seconds]
-short = { args = ["0.01"], command = ["sleep"] }
-long = { args = ["0.03"], command = ["sleep"] }
+short = { args = "0.01" }
+long = { args = "0.03" }
 [factors.size]
 levels = [1, 2]
 role = "size"
@@ -68,31 +69,49 @@ def test_a_study_compares_its_factor_at_each_level_of_the_others(
     assert "2 comparisons: 2 slower" in screen
 
 
-def test_another_program_is_asked_by_changing_one_line(
-    equipoise: Equipoise, tmp_path: Path
+def readme_lines() -> list[str]:
+    """The lines of README that ask the allocator study of another program."""
+    readme = Path(__file__).parents[2] / "README.md"
+    found = [
+        one for one in readme.read_text().splitlines() if "allocators --quick --command" in one
+    ]
+    assert len(found) == 2
+    return found
+
+
+@pytest.mark.parametrize("line", readme_lines())
+def test_another_program_is_asked_in_the_one_line_that_readme_shows(
+    line: str, equipoise: Equipoise, tmp_path: Path
 ) -> None:
-    """The line that README shows, for an interpreter and for a compiled program."""
-    package = Path(sys.modules["equipoise"].__file__ or "").parent
-    text = (package / "studies" / "allocators" / "study.toml").read_text()
     source = tmp_path / "program.c"
     source.write_text(
         "#include <stdlib.h>\n"
         "int main(void) { for (int i = 0; i < 999; i++) *(volatile char *)malloc(99) = 1; }\n"
     )
-    program = tmp_path / "program"
-    subprocess.run(["cc", "-O0", "-o", program, source], check=True)
+    subprocess.run(["cc", "-O0", "-o", tmp_path / "program", source], check=True)
+    words = shlex.split(line, comments=True)
+    found = document(equipoise(*words[1:], "--blocks", "2", "--json", "-"))
+    assert_that_every_allocator_ran(found)
+
+
+def test_another_program_is_asked_by_changing_one_line_of_the_file(
+    equipoise: Equipoise, tmp_path: Path
+) -> None:
+    package = Path(sys.modules["equipoise"].__file__ or "").parent
+    text = (package / "studies" / "allocators" / "study.toml").read_text()
     (line,) = [line for line in text.splitlines() if line.startswith("command = ")]
-    for command in (
-        """command = ["python3", "-c", "list(range(10**5))"]""",
-        f"""command = ["{program}"]""",
-    ):
-        path = written(tmp_path, text.replace(line, command))
-        options = ("--blocks", "2", "--factor", "size=1", "--json", "-")
-        found = document(equipoise("run", path, "--quick", *options))
-        mapped = found["environment"]["mapped"]
-        assert [one["levels"]["allocator"] for one in found["conditions"]] == list(mapped)
-        assert "libequipoise_dlmalloc.so" in mapped["dlmalloc"]["libraries"]
-        assert all(one["trials"] == 2 for one in found["conditions"])
+    path = written(tmp_path, text.replace(line, 'command = ["python3", "-c", "[0] * 10**5"]'))
+    found = document(equipoise("run", path, "--quick", "--blocks", "2", "--json", "-"))
+    assert_that_every_allocator_ran(found)
+    (idle,) = [one for one in found["warnings"] if one["code"] == "factor_idle"]
+    assert "the factor size changes nothing: {size} stands nowhere" in idle["words"]
+
+
+def assert_that_every_allocator_ran(found: Any) -> None:
+    mapped = found["environment"]["mapped"]
+    assert [one["levels"]["allocator"] for one in found["conditions"]] == list(mapped)
+    assert "libequipoise_dlmalloc.so" in mapped["dlmalloc"]["libraries"]
+    assert all(one["trials"] == 2 for one in found["conditions"])
 
 
 def test_every_allocator_that_is_here_runs_and_the_others_are_named(

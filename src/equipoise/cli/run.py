@@ -13,7 +13,13 @@ from click.core import ParameterSource
 from equipoise.campaign import conduct
 from equipoise.cli import options
 from equipoise.cli.finish import Wanted, show_after
-from equipoise.design.choice import chosen_levels, quick_form, with_command, with_levels
+from equipoise.design.choice import (
+    chosen_levels,
+    quick_form,
+    with_command,
+    with_levels,
+    without_idle_factors,
+)
 from equipoise.design.coin import fresh_seed
 from equipoise.design.grid import Grid, Site, build_lines, grid_of, without_missing
 from equipoise.measure.builds import build_levels
@@ -83,13 +89,14 @@ def command(context: click.Context, /, **given: Any) -> int:
     study = _chosen(read_study(path, shown, counters=COUNTERS), given)
     wanted = Wanted.from_options(given)
     site = Site(native_programs(), _find_library)
-    study, notices = without_missing(study, site)
+    study, idle = without_idle_factors(study)
+    study, missing = without_missing(study, site)
     home = wanted.ledger.parent / BUILDS
     builds = build_levels(build_lines(study), home, own_environment(), os.getcwd())
     plan = plan_of(study, grid_of(study, site, builds), given)
 
     def campaign(ledger: conduct.Keeper, watcher: conduct.Watcher) -> str:
-        return conduct.begin(plan, ledger, watcher, notices=notices)
+        return conduct.begin(plan, ledger, watcher, notices=(*idle, *missing))
 
     return show_after(campaign, wanted)
 
