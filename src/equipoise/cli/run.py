@@ -150,6 +150,7 @@ def plan_of(study: Study, grid: Grid, given: dict[str, Any]) -> Plan:
         ),
         seed=fresh_seed() if given["seed"] is None else given["seed"],
         chosen_contrasts=grid.contrasts,
+        sizes=tuple(factor.name for factor in study.factors if factor.role == "size"),
     )
 
 

@@ -204,7 +204,7 @@ def _others_table(others: Sequence[Comparison]) -> Table:
             Text(visible(one.metric)),
             Text(visible(one.candidate)),
             Text("–" if one.ratio is None else percent_change(one.ratio)),
-            Text(interval_words(*one.ratio_ci)),
+            Text("open" if one.ratio_ci == (None, None) else interval_words(*one.ratio_ci)),
             Text({"slower": "more", "faster": "less"}.get(one.verdict, one.verdict)),
         )
     if len(others) > OTHERS_SHOWN:
