@@ -247,7 +247,8 @@ def _how_sure(comparison: Comparison) -> str:
 def _how_it_ran(document: ResultDocument, ledger: Path) -> str:
     run = document.run
     compared = document.comparisons
-    scope = compared[0].scope if compared else "nothing: no block is complete"
+    nothing = "nothing was compared" if run.blocks else "nothing: no block is complete"
+    scope = compared[0].scope if compared else nothing
     certificate = document.environment.get("certificate")
     return (
         f"{run.blocks} blocks; stopped by: {run.stopped_because or 'it did not end'}; "
