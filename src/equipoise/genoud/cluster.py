@@ -7,8 +7,9 @@ The scheduler does a lost worker's batches again by itself; what it gives up, we
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from equipoise.genoud.worker import Failed, Floats, Parcel, evaluate_parcel
@@ -41,7 +42,9 @@ class Cluster:
 
     def workers(self) -> int:
         """As many as all workers have threads."""
-        return max(1, sum(int(threads) for threads in self._client.nthreads().values()))
+        with self._reaching_the_scheduler():
+            threads = self._client.nthreads()
+        return max(1, sum(int(count) for count in threads.values()))
 
     def outcomes(self, batches: Sequence[Floats]) -> list[Floats | Failed]:
         """The values of each batch; those of a lost worker are done again by another.
@@ -54,11 +57,12 @@ class Cluster:
         done: dict[int, Floats | Failed] = {}
         losses = 0
         while True:
-            lost = self._round(batches, done)
-            if lost is None:
-                return [done[place] for place in range(len(batches))]
-            losses += 1
-            self._recover(losses, lost)
+            with self._reaching_the_scheduler():
+                lost = self._round(batches, done)
+                if lost is None:
+                    return [done[place] for place in range(len(batches))]
+                losses += 1
+                self._recover(losses, lost)
 
     def close(self) -> None:
         """Lets the workers forget the evaluator's pickle."""
@@ -93,13 +97,16 @@ class Cluster:
             except TimeoutError:
                 # A worker's own exceptions come as a `Failed`: this is the wait that ended.
                 self._wait_for_a_worker()
+            except (ImportError, RuntimeError) as error:
+                # What Dask says of a task that the worker could not even unpack.
+                return Failed(
+                    f"a worker of the cluster at {self._address} cannot run Equipoise: {error}",
+                    "Install there what this process has, in the same versions.",
+                )
 
     def _recover(self, losses: int, lost: Exception) -> None:
         if self._client.status != "running":
-            raise UnusableInput(
-                f"the connection to the scheduler at {self._address} was lost",
-                mend="Start it again, and then the search: the same seed gives the same answer.",
-            ) from lost
+            raise self._scheduler_lost() from lost
         if losses == MOST_LOSSES:
             raise UnusableInput(
                 f"the cluster at {self._address} gave up the same candidates {losses} times: "
@@ -109,14 +116,22 @@ class Cluster:
         self._scattered = self._scatter()
 
     def _scatter(self) -> Any:
-        self._wait_for_a_worker()
-        try:
+        with self._reaching_the_scheduler():
+            self._wait_for_a_worker()
             return self._client.scatter(self._parcel, broadcast=True, hash=False)
-        except (OSError, TimeoutError) as error:
-            raise UnusableInput(
-                f"the data cannot be sent to the cluster at {self._address}: {error}",
-                mend="Look into the scheduler's log.",
-            ) from error
+
+    @contextmanager
+    def _reaching_the_scheduler(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise self._scheduler_lost() from error
+
+    def _scheduler_lost(self) -> UnusableInput:
+        return UnusableInput(
+            f"the connection to the scheduler at {self._address} was lost",
+            mend="Start it again, and then the search: the same seed gives the same answer.",
+        )
 
     def _wait_for_a_worker(self) -> None:
         try:
