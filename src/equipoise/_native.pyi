@@ -114,3 +114,40 @@ def matching_estimate(
     ``options``: treated, outcome, weights (n), query, matched (int64), weight (pairs), covariates
     (n*columns or None), columns, variances (n, NaN for unknown, or None), estimand, r_compatible.
     """
+
+@final
+class FitnessEngine:
+    """Judges candidates: how well each balances the covariates that it matches by.
+
+    Parameters
+    ----------
+    options
+        Those of ``MatchingEngine`` (metric and matrix are left out of account), and balance
+        (n*b float64, row after row), balance_columns, ks, boot (0 for none), paired; either loss
+        (sorted, smallest, unsorted), or within (mean, median, max) and across (the same).
+
+    Raises
+    ------
+    ValueError
+        If something is missing or lengths do not fit together.
+    """
+
+    def __new__(cls, options: dict[str, Any]) -> FitnessEngine: ...
+    @property
+    def criteria(self) -> int: ...
+    def evaluate(
+        self, weights: NDArray[np.float64], progress: Callable[[int, int], None] | None
+    ) -> bytes:
+        """The criteria (float64), candidate after candidate as the weights are."""
+
+    def pairs(self, weights: NDArray[np.float64]) -> tuple[bytes, bytes, bytes, bytes]:
+        """As ``MatchingEngine.pairs``, of one candidate."""
+
+def student_p_value(t: float, freedom: float) -> float:
+    """P(abs(T) >= abs(t)) of Student's distribution."""
+
+def kolmogorov_p_value(x: float, as_in_r: bool) -> float:
+    """P(K >= x) of Kolmogorov's distribution; the series ended where R ends it if ``as_in_r``."""
+
+def exact_smirnov_p_value(reach: int, size: int, ends: list[int]) -> float:
+    """P(distance >= reach / size) of two samples of one size, given where groups of ties end."""

@@ -7,6 +7,7 @@ mod bias;
 mod eigen;
 mod embed;
 pub mod estimate;
+pub mod fitness;
 pub mod matcher;
 mod parallel;
 mod pool;
@@ -17,6 +18,7 @@ mod ties;
 mod variance;
 
 pub use estimate::{Estimate, Sample};
+pub use fitness::Fitness;
 pub use matcher::Matcher;
 pub use parallel::Progress;
 pub use problem::{Estimand, Method, Metric, Pairs, Problem, Restriction, Rules};

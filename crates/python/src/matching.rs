@@ -13,7 +13,7 @@ pub struct MatchingEngine {
 }
 
 /// Rows of queries and matches, weights, and rows that were dropped.
-type PairBytes<'py> = (
+pub(crate) type PairBytes<'py> = (
     Bound<'py, PyBytes>,
     Bound<'py, PyBytes>,
     Bound<'py, PyBytes>,
@@ -130,20 +130,20 @@ pub fn matching_estimate(
 }
 
 /// Passes progress on to Python, and remembers the error that this met.
-struct Teller {
+pub(crate) struct Teller {
     callback: Option<Py<PyAny>>,
     failed: std::sync::Mutex<Option<PyErr>>,
 }
 
 impl Teller {
-    fn new(callback: Option<Py<PyAny>>) -> Self {
+    pub(crate) fn new(callback: Option<Py<PyAny>>) -> Self {
         Self {
             callback,
             failed: std::sync::Mutex::new(None),
         }
     }
 
-    fn tell(&self, done: usize, of: usize) {
+    pub(crate) fn tell(&self, done: usize, of: usize) {
         let Some(callback) = &self.callback else {
             return;
         };
@@ -153,7 +153,7 @@ impl Teller {
         }
     }
 
-    fn outcome(self) -> PyResult<()> {
+    pub(crate) fn outcome(self) -> PyResult<()> {
         match self.failed.into_inner() {
             Ok(Some(error)) => Err(error),
             _ => Ok(()),
@@ -161,7 +161,7 @@ impl Teller {
     }
 }
 
-fn problem(options: &Bound<'_, PyDict>) -> PyResult<matching::Problem> {
+pub(crate) fn problem(options: &Bound<'_, PyDict>) -> PyResult<matching::Problem> {
     let treated = flags(&item(options, "treated")?)?;
     let columns: usize = item(options, "columns")?.extract()?;
     let x = floats(&item(options, "x")?)?;
@@ -252,15 +252,18 @@ fn rules(options: &Bound<'_, PyDict>) -> PyResult<matching::Rules> {
     })
 }
 
-fn optional<'py>(options: &Bound<'py, PyDict>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+pub(crate) fn optional<'py>(
+    options: &Bound<'py, PyDict>,
+    name: &str,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
     Ok(options.get_item(name)?.filter(|given| !given.is_none()))
 }
 
-fn item<'py>(options: &Bound<'py, PyDict>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn item<'py>(options: &Bound<'py, PyDict>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     optional(options, name)?.ok_or_else(|| PyValueError::new_err(format!("without {name}")))
 }
 
-fn floats(array: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
+pub(crate) fn floats(array: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
     PyBuffer::<f64>::get(array)?.to_vec(array.py())
 }
 
@@ -277,7 +280,7 @@ fn flags(array: &Bound<'_, PyAny>) -> PyResult<Vec<bool>> {
     Ok(given.into_iter().map(|flag| flag != 0).collect())
 }
 
-fn index_bytes<'py>(py: Python<'py>, rows: &[usize]) -> Bound<'py, PyBytes> {
+pub(crate) fn index_bytes<'py>(py: Python<'py>, rows: &[usize]) -> Bound<'py, PyBytes> {
     let bytes: Vec<u8> = rows
         .iter()
         .flat_map(|&row| (row as u64).to_ne_bytes())
@@ -285,7 +288,7 @@ fn index_bytes<'py>(py: Python<'py>, rows: &[usize]) -> Bound<'py, PyBytes> {
     PyBytes::new(py, &bytes)
 }
 
-fn float_bytes<'py>(py: Python<'py>, values: &[f64]) -> Bound<'py, PyBytes> {
+pub(crate) fn float_bytes<'py>(py: Python<'py>, values: &[f64]) -> Bound<'py, PyBytes> {
     let bytes: Vec<u8> = values
         .iter()
         .flat_map(|value| value.to_ne_bytes())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from equipoise.matching.fitness import match_fitness
 from equipoise.matching.match import match
 from equipoise.matching.result import MatchResult
 
@@ -24,6 +25,7 @@ __all__ = [
     "ks_boot",
     "match",
     "match_balance",
+    "match_fitness",
     "propensity_score",
     "qq_stats",
 ]
