@@ -1,4 +1,5 @@
 # R's GenMatch, once for each seed: seconds, candidates evaluated, the fitness it found.
+# R is run here, not read: it is GPL.
 # usage: Rscript search.R TASK.json; prints one JSON document a line.
 suppressMessages({library(rgenoud); library(Matching); library(jsonlite)})
 task <- fromJSON(commandArgs(TRUE)[1])
@@ -16,10 +17,11 @@ for (seed in task$seeds) {
   evaluated <- 0L
   set.seed(seed)
   gc()
-  seconds <- system.time(found <- suppressWarnings(GenMatch(
+  spent <- system.time(found <- suppressWarnings(GenMatch(
     Tr = data$treat, X = x, BalanceMatrix = balance, estimand = task$estimand, M = 1,
     pop.size = task$population, max.generations = task$generations,
-    wait.generations = task$wait, hard.generation.limit = task$hard, print.level = 0)))[["elapsed"]]
-  cat(toJSON(list(seed = seed, seconds = seconds, evaluated = evaluated,
+    wait.generations = task$wait, hard.generation.limit = task$hard, print.level = 0)))
+  cat(toJSON(list(seed = seed, wall_s = spent[["elapsed"]],
+                  cpu_s = spent[["user.self"]] + spent[["sys.self"]], evaluated = evaluated,
                   fitness = found$value, weights = found$par), digits = 17, auto_unbox = TRUE), "\n")
 }
