@@ -1,6 +1,7 @@
 //! `equipoise._native`: the Python face of the crates. Converts arrays and errors, nothing else.
 
 mod betting;
+mod genoud;
 mod matching;
 
 use pyo3::prelude::*;
@@ -10,6 +11,8 @@ use pyo3::prelude::*;
 mod _native {
     #[pymodule_export]
     use crate::betting::BettingSequence;
+    #[pymodule_export]
+    use crate::genoud::GenoudSearch;
     #[pymodule_export]
     use crate::matching::{MatchingEngine, matching_estimate};
 }
