@@ -76,6 +76,59 @@ class BettingSequence:
         """The median number of further blocks to a verdict by the interval at the stop."""
 
 @final
+class GenoudSearch:
+    """A genetic search that asks for values and is told them.
+
+    Parameters
+    ----------
+    options
+        The fields of :class:`equipoise.genoud.options.SearchOptions`, by name; lower, upper
+        (nvars float64), starting_values (rows*nvars float64), operators (a list of nine).
+
+    Raises
+    ------
+    ValueError
+        If options do not fit together, or something is told that was not asked for.
+    KeyError
+        If an option is missing.
+    """
+
+    def __new__(cls, options: dict[str, Any]) -> GenoudSearch: ...
+    def ask(self) -> tuple[str, bytes]:
+        """What is needed, and the points (float64) that it is needed for, one after another.
+
+        "evaluate", "polish" or "gradient"; at the end "no improvement" or "generation limit".
+        """
+
+    def tell(self, values: NDArray[np.float64], criteria: int) -> None:
+        """The values of the points that were to be evaluated, ``criteria`` for each."""
+
+    def tell_polished(
+        self, points: NDArray[np.float64], values: NDArray[np.float64], rows: int
+    ) -> None:
+        """What became of the ``rows`` points that were to be polished, and the values there."""
+
+    def tell_gradient(self, small: bool) -> None:
+        """Whether the gradient at the point is small."""
+
+    @property
+    def generation(self) -> int: ...
+    @property
+    def generation_limit(self) -> int: ...
+    @property
+    def peak_generation(self) -> int: ...
+    @property
+    def population_size(self) -> int: ...
+    @property
+    def operators(self) -> list[int]: ...
+    def population(self) -> tuple[bytes, bytes]:
+        """Points and values (float64) of all individuals, the best first."""
+
+    def history(self, start: int) -> list[tuple[int, bytes, bytes, float, int]]:
+        """Of each generation that ended, from this place: number, best point, its values, the
+        median of the first criterion, evaluations so far."""
+
+@final
 class MatchingEngine:
     """A matching problem whose units are in place for searching.
 

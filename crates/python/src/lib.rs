@@ -2,6 +2,7 @@
 
 mod betting;
 mod fitness;
+mod genoud;
 mod matching;
 
 use pyo3::prelude::*;
@@ -15,6 +16,8 @@ mod _native {
     use crate::fitness::{
         FitnessEngine, exact_smirnov_p_value, kolmogorov_p_value, student_p_value,
     };
+    #[pymodule_export]
+    use crate::genoud::GenoudSearch;
     #[pymodule_export]
     use crate::matching::{MatchingEngine, matching_estimate};
 }
