@@ -76,7 +76,12 @@ def search_course(
     layers = [
         drawn_from([{"sdiff": MUCH}]).mark_rule(style="reference").encode(y=y),
         drawn_from(rows)
-        .mark_line(strokeWidth=1.2, opacity=0.55, color=color_of(5), point={"size": 14})
+        .mark_line(
+            strokeWidth=1.2,
+            opacity=0.55,
+            color=color_of(5),
+            point={"size": 14, "color": color_of(5)},
+        )
         .encode(x=x, y=y, detail="variable:N", tooltip=tooltip),
         drawn_from(worst)
         .mark_line(strokeWidth=3, color=color_of(0), point={"size": 45, "color": color_of(0)})

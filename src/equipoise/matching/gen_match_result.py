@@ -87,6 +87,7 @@ class GenMatchResult:
             self.problem.matches(self.weights if weights is None else weights),
             boot=boot,
             ks=ks,
+            paired=native["paired"],
             weights=native["weights"],
             seed=self.seed,
             estimand=native["estimand"],
