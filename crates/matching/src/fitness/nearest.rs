@@ -81,15 +81,15 @@ impl Nearest {
         }
         let most = MOST.max(units.points() * MOST_OF_EACH);
         let blocks = columns.len().div_ceil(LANES);
-        let axes = own.axes;
+        let stride = own.stride;
         for first in rows.clone().step_by(TOGETHER) {
             let asked = TOGETHER.min(rows.end - first);
             let place = first - rows.start;
             self.queries.clear();
             self.queries
-                .extend_from_slice(&own.queries[place * axes..(place + asked) * axes]);
+                .extend_from_slice(&own.queries[place * stride..(place + asked) * stride]);
             // Whoever is not there is near nobody.
-            self.queries.resize(TOGETHER * axes, f32::NAN);
+            self.queries.resize(TOGETHER * stride, f32::NAN);
             let mut reach = [-1.0; TOGETHER];
             for (reach, &best) in reach.iter_mut().zip(&self.best[first..first + asked]) {
                 *reach = search.axes.reach(best + search.tolerance);
@@ -167,7 +167,8 @@ impl<const BOTH: bool> Hits for Heard<'_, BOTH> {
         &self.of_blocks[block]
     }
 
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // It is the inner loop, and gets its caller's instructions.
     fn hit(&mut self, query: usize, point: usize) {
         let own = self.first + query;
         let other = self.columns + point;

@@ -24,14 +24,14 @@ pub trait Hits {
 
 /// Tells `hits` of every pair within reach: of the query's, or with `BOTH` of the point's.
 ///
-/// `queries` are `TOGETHER` stretched points, one after another.
+/// `queries` are `TOGETHER` stretched points, one after another, padded.
 pub fn scan<H: Hits, const BOTH: bool>(
     points: &Stretched,
     blocks: Range<usize>,
     queries: &[f32],
     hits: &mut H,
 ) {
-    assert!(queries.len() == points.axes * TOGETHER);
+    assert!(queries.len() == points.stride * TOGETHER && points.axes <= points.stride);
     #[cfg(target_arch = "x86_64")]
     {
         if is_x86_feature_detected!("avx512f") {
@@ -60,7 +60,7 @@ unsafe fn scan_with_avx512<H: Hits, const BOTH: bool>(
         _CMP_LE_OQ, _mm512_cmp_ps_mask, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_set1_ps,
         _mm512_setzero_ps, _mm512_sub_ps,
     };
-    let axes = points.axes;
+    let (axes, stride) = (points.axes, points.stride);
     let size = axes * LANES;
     for block in blocks {
         let coordinates = &points.blocks[block * size..(block + 1) * size];
@@ -69,8 +69,8 @@ unsafe fn scan_with_avx512<H: Hits, const BOTH: bool>(
             // SAFETY: a block has LANES numbers for each axis.
             let values = unsafe { _mm512_loadu_ps(coordinates.as_ptr().add(axis * LANES)) };
             for (query, sum) in squared.iter_mut().enumerate() {
-                // SAFETY: there are `axes` numbers for each query, as `scan` asserts.
-                let centre = unsafe { *queries.get_unchecked(query * axes + axis) };
+                // SAFETY: there are as many numbers for each query, as `scan` asserts.
+                let centre = unsafe { *queries.get_unchecked(query * stride + axis) };
                 let apart = _mm512_sub_ps(values, _mm512_set1_ps(centre));
                 *sum = _mm512_fmadd_ps(apart, apart, *sum);
             }
@@ -121,7 +121,7 @@ fn scan_by_parts<H: Hits, const BOTH: bool, const FUSED: bool>(
 ) {
     // So many sums fit into the registers.
     const PART: usize = 4;
-    let axes = points.axes;
+    let (axes, stride) = (points.axes, points.stride);
     let size = axes * LANES;
     for block in blocks {
         let coordinates = &points.blocks[block * size..(block + 1) * size];
@@ -130,7 +130,7 @@ fn scan_by_parts<H: Hits, const BOTH: bool, const FUSED: bool>(
             let mut squared = [[0.0_f32; LANES]; PART];
             for (axis, values) in coordinates.chunks_exact(LANES).enumerate() {
                 for (place, sums) in squared.iter_mut().enumerate() {
-                    let centre = queries[(part + place) * axes + axis];
+                    let centre = queries[(part + place) * stride + axis];
                     for (sum, value) in sums.iter_mut().zip(values) {
                         let apart = value - centre;
                         *sum = if FUSED {

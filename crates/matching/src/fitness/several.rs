@@ -31,15 +31,15 @@ impl Several {
         let own = &search.stretched[usize::from(arm)];
         let others = &search.stretched[usize::from(!arm)];
         let blocks = columns.len().div_ceil(LANES);
-        let axes = own.axes;
+        let stride = own.stride;
         for first in rows.clone().step_by(TOGETHER) {
             let asked = TOGETHER.min(rows.end - first);
             let place = first - rows.start;
             self.queries.clear();
             self.queries
-                .extend_from_slice(&own.queries[place * axes..(place + asked) * axes]);
+                .extend_from_slice(&own.queries[place * stride..(place + asked) * stride]);
             // Whoever is not there is near nobody.
-            self.queries.resize(TOGETHER * axes, f32::NAN);
+            self.queries.resize(TOGETHER * stride, f32::NAN);
             for neighbours in &mut self.neighbours {
                 neighbours.start(needed as f64 - ROUNDING, search.tolerance);
             }
