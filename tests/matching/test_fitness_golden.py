@@ -50,7 +50,9 @@ def test_one_call_judges_a_whole_population() -> None:
 
 @pytest.mark.parametrize("copies", [2, 4])
 def test_copies_of_all_rows_link_the_same_people(copies: int) -> None:
-    given = {name: np.concatenate([values] * copies) for name, values in columns().items()}
+    given: dict[str, Any] = {
+        name: np.concatenate([values] * copies) for name, values in columns().items()
+    }
     case = GOLDEN["fitness"][1]
     problem = fitness_problem(**given, estimand="ATE")
     assert len(problem.matches(case["par"]).weights) == case["pairs"] * copies**2

@@ -4,7 +4,7 @@ use crate::fitness::options::{Measure, Options};
 use crate::fitness::units::{Units, small};
 
 /// Values are padded to a multiple of this many columns, for the processor.
-const PAD: usize = 8;
+pub const PAD: usize = 8;
 
 /// The covariates of the points.
 pub struct Covariates {

@@ -1,16 +1,14 @@
 //! Who is linked to whom under a candidate: neighbours between points, in batches.
 
 use crate::fitness::blocks::{Axes, Blocks, Stretched};
-use crate::fitness::neighbours::Neighbours;
-use crate::fitness::scan::{Hits, TOGETHER, scan};
+use crate::fitness::fences::Fences;
+use crate::fitness::nearest::{NOBODY, Nearest, Search};
+use crate::fitness::several::Several;
 use crate::fitness::units::{Units, small};
 use crate::problem::Problem;
 
 /// So many links are told at once, or a few more: memory stays linear whatever ties.
 const BATCH: usize = 1 << 20;
-/// A guessed bound is raised by this factor: its rounding must not hide a neighbour.
-const CAUTION: f64 = 1.0 + 1e-12;
-const NOBODY: u32 = u32::MAX;
 
 /// Pairs of the rows of two points.
 #[derive(Clone, Copy, Debug)]
@@ -28,8 +26,9 @@ pub struct Link {
 /// The search for neighbours of points.
 pub struct Linker {
     arms: [Blocks; 2],
-    /// Columns with a caliper, and their values in units of the caliper's, point after point.
-    fences: Vec<(f64, Vec<f64>)>,
+    fences: Fences,
+    /// Whether the nearest point is as many neighbours as anybody needs.
+    one_is_enough: bool,
     /// A neighbour of each point under equal weights.
     first_guess: Vec<u32>,
 }
@@ -38,9 +37,8 @@ pub struct Linker {
 #[derive(Default)]
 pub struct Room {
     stretched: [Stretched; 2],
-    rows: Vec<f64>,
-    guess: Vec<u32>,
-    neighbours: [Neighbours; TOGETHER],
+    nearest: Nearest,
+    several: Several,
     links: Vec<Link>,
 }
 
@@ -54,24 +52,12 @@ impl Linker {
                 units.columns,
             )
         });
-        let fences = problem.caliper.as_ref().map_or_else(Vec::new, |caliper| {
-            caliper
-                .iter()
-                .enumerate()
-                .filter(|(_, limit)| limit.is_finite())
-                .map(|(column, &limit)| {
-                    let values = units
-                        .row
-                        .iter()
-                        .map(|&row| problem.x[row as usize * problem.columns + column]);
-                    (limit, values.collect())
-                })
-                .collect()
-        });
+        let lightest = units.weight.iter().copied().fold(f64::INFINITY, f64::min);
         let mut linker = Self {
             arms,
-            fences,
-            first_guess: Vec::new(),
+            fences: Fences::new(problem, units),
+            one_is_enough: lightest >= problem.matches as f64,
+            first_guess: vec![NOBODY; units.points()],
         };
         let mut room = Room::default();
         linker.search(
@@ -81,7 +67,7 @@ impl Linker {
             &mut room,
             &mut |_| (),
         );
-        linker.first_guess = room.guess;
+        linker.first_guess = room.nearest.guess;
         linker
     }
 
@@ -94,150 +80,73 @@ impl Linker {
         room: &mut Room,
         tell: &mut dyn FnMut(&[Link]),
     ) {
-        let axes = Axes::of(weights);
-        if room.guess.is_empty() {
-            room.guess.clone_from(&self.first_guess);
-            room.guess.resize(units.points(), NOBODY);
+        let axes = Axes::of(weights, &self.arms);
+        for (arm, stretched) in self.arms.iter().zip(&mut room.stretched) {
+            arm.stretch(&axes, stretched);
         }
-        room.rows.clear();
-        for standard in units.standard.chunks_exact(units.columns) {
-            room.rows.extend(axes.stretch(standard));
+        if room.nearest.guess.is_empty() {
+            room.nearest.guess.clone_from(&self.first_guess);
         }
         room.links.clear();
+        let search = Search {
+            units,
+            stretched: &room.stretched,
+            axes: &axes,
+            fences: &self.fences,
+            tolerance: problem.reach(0.0),
+        };
+        let asked = [false, true].map(|arm| problem.estimand.queries(arm));
+        if self.one_is_enough {
+            let found = if asked == [true, true] {
+                room.nearest.search::<true>(&search, true)
+            } else {
+                room.nearest.search::<false>(&search, asked[1])
+            };
+            if found {
+                for arm in [false, true] {
+                    if !asked[usize::from(arm)] {
+                        continue;
+                    }
+                    for point in units.arm(arm) {
+                        link(units, arm, point, room.nearest.of(point), &mut room.links);
+                    }
+                }
+                tell(&room.links);
+                return;
+            }
+        }
+        let drops = problem.caliper.is_some();
         for arm in [false, true] {
-            if !problem.estimand.queries(arm) {
+            if !asked[usize::from(arm)] {
                 continue;
             }
-            let target = usize::from(!arm);
-            self.arms[target].stretch(&axes, &mut room.stretched[target]);
-            let points = units.arm(arm);
-            for first in points.clone().step_by(TOGETHER) {
-                let asked = TOGETHER.min(points.end - first);
-                self.look(problem, units, arm, first, asked, room);
-                if room.links.len() >= BATCH {
-                    tell(&room.links);
-                    room.links.clear();
-                }
-            }
+            room.several
+                .search(&search, arm, problem.matches, drops, &mut |point, found| {
+                    link(units, arm, point, found, &mut room.links);
+                    if room.links.len() >= BATCH {
+                        tell(&room.links);
+                        room.links.clear();
+                    }
+                });
         }
         tell(&room.links);
-    }
-
-    /// Finds the neighbours of some points of the arm that follow each other.
-    fn look(
-        &self,
-        problem: &Problem,
-        units: &Units,
-        arm: bool,
-        first: usize,
-        asked: usize,
-        room: &mut Room,
-    ) {
-        let target = usize::from(!arm);
-        let others = units.arm(!arm);
-        let axes = room.stretched[target].axes;
-        let row = |point: usize| point * axes..(point + 1) * axes;
-        let needed = problem.matches as f64 - 1e-10;
-        let tolerance = problem.reach(0.0);
-        let mut queries = [0.0; TOGETHER * MOST_AXES];
-        let mut long = Vec::new();
-        let queries = if axes <= MOST_AXES {
-            &mut queries[..TOGETHER * axes]
-        } else {
-            long.resize(TOGETHER * axes, 0.0);
-            &mut long[..]
-        };
-        // Whoever is not there reaches nothing.
-        let mut reach = [-1.0; TOGETHER];
-        for query in 0..asked {
-            let own = &room.rows[row(first + query)];
-            queries[query * axes..(query + 1) * axes].copy_from_slice(own);
-            let guess = room.guess[first + query];
-            let mut bound = f64::INFINITY;
-            if guess != NOBODY && units.weight[guess as usize] >= needed {
-                let both = own.iter().zip(&room.rows[row(guess as usize)]);
-                let squared: f64 = both.map(|(own, other)| (own - other).powi(2)).sum();
-                bound = squared * CAUTION + f64::MIN_POSITIVE;
-            }
-            room.neighbours[query].start(needed, tolerance, bound);
-            reach[query] = room.neighbours[query].reach();
-        }
-        let mut heard = Heard {
-            linker: self,
-            units,
-            first,
-            offset: others.start,
-            neighbours: &mut room.neighbours,
-        };
-        scan(&room.stretched[target], queries, reach, &mut heard);
-        let filtered = problem.caliper.is_some();
-        for query in 0..asked {
-            let neighbours = &mut room.neighbours[query];
-            let enough = neighbours.end();
-            let nearest = neighbours
-                .found
-                .iter()
-                .min_by(|left, right| left.0.total_cmp(&right.0));
-            room.guess[first + query] = nearest.map_or(NOBODY, |&(_, point)| point);
-            if enough || !filtered {
-                link(
-                    units,
-                    arm,
-                    first + query,
-                    &neighbours.found,
-                    &mut room.links,
-                );
-            }
-        }
-    }
-
-    /// Whether two points lie no further apart than the caliper in any column.
-    fn within_caliper(&self, point: usize, other: usize) -> bool {
-        self.fences
-            .iter()
-            .all(|(limit, values)| (values[point] - values[other]).abs() <= *limit)
-    }
-}
-
-/// Queries of no more axes need no room of their own.
-const MOST_AXES: usize = 32;
-
-struct Heard<'a> {
-    linker: &'a Linker,
-    units: &'a Units,
-    first: usize,
-    offset: usize,
-    neighbours: &'a mut [Neighbours; TOGETHER],
-}
-
-impl Hits for Heard<'_> {
-    fn hit(&mut self, query: usize, point: usize, squared: f64) -> f64 {
-        let point = point + self.offset;
-        let neighbours = &mut self.neighbours[query];
-        if !self.linker.within_caliper(self.first + query, point) {
-            return neighbours.reach();
-        }
-        neighbours.take(squared, point, self.units.weight[point])
     }
 }
 
 /// Links a point to its neighbours, which share its weight.
-fn link(units: &Units, arm: bool, point: usize, found: &[(f64, u32)], links: &mut Vec<Link>) {
+fn link(units: &Units, arm: bool, point: usize, found: &[u32], links: &mut Vec<Link>) {
     let own_count = u64::from(units.count[point]);
     let own_weight = units.weight[point];
-    let of = |values: &[f64], other: u32| values[other as usize];
-    let total: f64 = found
-        .iter()
-        .map(|&(_, other)| of(&units.weight, other))
-        .sum();
-    let rows: u64 = found
-        .iter()
-        .map(|&(_, other)| u64::from(units.count[other as usize]))
-        .sum();
-    for &(_, other) in found {
+    let mut total = 0.0;
+    let mut rows = 0;
+    for &other in found {
+        total += units.weight[other as usize];
+        rows += u64::from(units.count[other as usize]);
+    }
+    for &other in found {
         let count = u64::from(units.count[other as usize]);
         let share = if total > 0.0 {
-            of(&units.weight, other) / total
+            units.weight[other as usize] / total
         } else {
             count as f64 / rows as f64
         };

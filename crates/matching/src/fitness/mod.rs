@@ -7,13 +7,15 @@ mod blocks;
 mod bootstrap;
 mod covariates;
 mod distributions;
+mod fences;
 mod judge;
 pub mod kolmogorov;
 mod links;
 mod moments;
-mod neighbours;
+mod nearest;
 pub mod options;
 mod scan;
+mod several;
 pub mod student;
 mod units;
 

@@ -1,6 +1,6 @@
 //! Means of matched covariates and the p-values of their t-tests.
 
-use crate::fitness::covariates::Covariates;
+use crate::fitness::covariates::{Covariates, PAD};
 use crate::fitness::links::Link;
 use crate::fitness::student::Student;
 
@@ -36,11 +36,20 @@ impl Differences {
             sums.clear();
             sums.resize(stride, 0.0);
         }
-        sum_of_differences(covariates, links, &mut self.batch_mean);
+        // Of zeros: sums of the differences as they are.
+        let zeros = &self.batch_squares;
+        sums(covariates, links, zeros, Power::First, &mut self.batch_mean);
         for sum in &mut self.batch_mean {
             *sum /= weight;
         }
-        sum_of_squares(covariates, links, &self.batch_mean, &mut self.batch_squares);
+        let mean = &self.batch_mean;
+        sums(
+            covariates,
+            links,
+            mean,
+            Power::Second,
+            &mut self.batch_squares,
+        );
         let before = self.weight;
         self.weight += weight;
         for column in 0..stride {
@@ -70,28 +79,85 @@ impl Differences {
     }
 }
 
-/// Sums of the weighted differences.
-fn sum_of_differences(covariates: &Covariates, links: &[Link], sums: &mut [f64]) {
-    for link in links {
-        let treated = covariates.of(link.treated as usize);
-        let control = covariates.of(link.control as usize);
-        for ((sum, treated), control) in sums.iter_mut().zip(treated).zip(control) {
-            *sum += link.weight * (treated - control);
+/// Sums over the links of the weighted differences less `shift`, and of their squares.
+fn sums(covariates: &Covariates, links: &[Link], shift: &[f64], power: Power, into: &mut [f64]) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512f") {
+            // SAFETY: the processor has just said that it knows AVX-512.
+            return unsafe { sums_with_avx512(covariates, links, shift, power, into) };
         }
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has just said that it knows AVX2.
+            return unsafe { sums_with_avx2(covariates, links, shift, power, into) };
+        }
+    }
+    sums_of_parts(covariates, links, shift, power, into);
+}
+
+/// # Safety
+/// The processor must know AVX-512.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+unsafe fn sums_with_avx512(
+    covariates: &Covariates,
+    links: &[Link],
+    shift: &[f64],
+    power: Power,
+    into: &mut [f64],
+) {
+    sums_of_parts(covariates, links, shift, power, into);
+}
+
+/// # Safety
+/// The processor must know AVX2.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn sums_with_avx2(
+    covariates: &Covariates,
+    links: &[Link],
+    shift: &[f64],
+    power: Power,
+    into: &mut [f64],
+) {
+    sums_of_parts(covariates, links, shift, power, into);
+}
+
+/// The same for every width: each column is a sum of its own, in the order of the links.
+#[inline(always)]
+#[allow(clippy::inline_always)] // Or it would be compiled without the caller's instructions.
+fn sums_of_parts(
+    covariates: &Covariates,
+    links: &[Link],
+    shift: &[f64],
+    power: Power,
+    into: &mut [f64],
+) {
+    for (part, into) in into.chunks_exact_mut(PAD).enumerate() {
+        let first = part * PAD;
+        let mut sums = [0.0; PAD];
+        let mut shifts = [0.0; PAD];
+        shifts.copy_from_slice(&shift[first..first + PAD]);
+        for link in links {
+            let treated = &covariates.of(link.treated as usize)[first..first + PAD];
+            let control = &covariates.of(link.control as usize)[first..first + PAD];
+            for column in 0..PAD {
+                let apart = treated[column] - control[column] - shifts[column];
+                sums[column] += link.weight
+                    * match power {
+                        Power::First => apart,
+                        Power::Second => apart * apart,
+                    };
+            }
+        }
+        into.copy_from_slice(&sums);
     }
 }
 
-/// Sums of the weighted squares around the mean.
-fn sum_of_squares(covariates: &Covariates, links: &[Link], mean: &[f64], sums: &mut [f64]) {
-    for link in links {
-        let treated = covariates.of(link.treated as usize);
-        let control = covariates.of(link.control as usize);
-        let values = treated.iter().zip(control).zip(mean);
-        for (sum, ((treated, control), mean)) in sums.iter_mut().zip(values) {
-            let apart = treated - control - mean;
-            *sum += link.weight * (apart * apart);
-        }
-    }
+#[derive(Clone, Copy)]
+enum Power {
+    First,
+    Second,
 }
 
 /// The p-values of Welch's tests of the matched treated against the matched controls.

@@ -1,94 +1,100 @@
-//! The distances of a few queries to every point, with the widest instructions there are.
+//! Which pairs of points may be within reach of each other, with the widest instructions there are.
 //!
-//! A point is told only if it may be within reach. The answer is the same for every width: each
-//! distance is one sum in the order of the axes, and multiplication is fused with addition.
+//! Distances are computed in single precision against reaches that are raised by its rounding, so
+//! that no pair is overlooked. Whoever hears of a pair computes its distance anew.
+
+use std::ops::Range;
 
 use crate::fitness::blocks::{LANES, Stretched};
 
 /// Queries that look into a block together.
-pub const TOGETHER: usize = 4;
+pub const TOGETHER: usize = 8;
 
-/// Hears of a query, a point and their squared distance; answers how far the query now reaches.
+/// Hears of pairs, and knows how far each point reaches.
 pub trait Hits {
-    /// Called for each point within the query's reach, in the order of the points.
-    fn hit(&mut self, query: usize, point: usize, squared: f64) -> f64;
+    /// How far the queries reach; less than 0 for those that are not there.
+    fn reach(&self) -> &[f32; TOGETHER];
+
+    /// How far the points of a block reach; only if both ways are asked for.
+    fn reach_of_block(&self, block: usize) -> &[f32; LANES];
+
+    /// Called for each pair that may be within reach, queries first, in the order of the points.
+    fn hit(&mut self, query: usize, point: usize);
 }
 
-/// Tells `hits` of every point that lies within the reach of a query, which each hit may shorten.
+/// Tells `hits` of every pair within reach: of the query's, or with `BOTH` of the point's.
 ///
-/// `queries` are `TOGETHER` stretched points, one after another.
-pub fn scan<H: Hits>(points: &Stretched, queries: &[f64], reach: [f64; TOGETHER], hits: &mut H) {
+/// `queries` are `TOGETHER` stretched points, one after another, padded.
+pub fn scan<H: Hits, const BOTH: bool>(
+    points: &Stretched,
+    blocks: Range<usize>,
+    queries: &[f32],
+    hits: &mut H,
+) {
+    assert!(queries.len() == points.stride * TOGETHER && points.axes <= points.stride);
     #[cfg(target_arch = "x86_64")]
     {
         if is_x86_feature_detected!("avx512f") {
             // SAFETY: the processor has just said that it knows AVX-512.
-            return unsafe { scan_with_avx512(points, queries, reach, hits) };
+            return unsafe { scan_with_avx512::<H, BOTH>(points, blocks, queries, hits) };
         }
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
             // SAFETY: the processor has just said that it knows AVX2 and FMA.
-            return unsafe { scan_with_avx2(points, queries, reach, hits) };
+            return unsafe { scan_with_avx2::<H, BOTH>(points, blocks, queries, hits) };
         }
     }
-    scan_by_parts::<H, 1>(points, queries, reach, hits);
+    scan_by_parts::<H, BOTH, false>(points, blocks, queries, hits);
 }
 
 /// # Safety
 /// The processor must know AVX-512.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
-unsafe fn scan_with_avx512<H: Hits>(
+unsafe fn scan_with_avx512<H: Hits, const BOTH: bool>(
     points: &Stretched,
-    queries: &[f64],
-    reach: [f64; TOGETHER],
+    blocks: Range<usize>,
+    queries: &[f32],
     hits: &mut H,
 ) {
     use std::arch::x86_64::{
-        _CMP_LE_OQ, _mm512_cmp_pd_mask, _mm512_fmadd_pd, _mm512_loadu_pd, _mm512_set1_pd,
-        _mm512_setzero_pd, _mm512_storeu_pd, _mm512_sub_pd,
+        _CMP_LE_OQ, _mm512_cmp_ps_mask, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_set1_ps,
+        _mm512_setzero_ps, _mm512_sub_ps,
     };
-    const HALF: usize = LANES / 2;
-    let axes = points.axes;
-    assert!(queries.len() == axes * TOGETHER);
-    let mut reach = reach;
-    let mut reaches = reach.map(|reach| _mm512_set1_pd(reach));
-    for (block, coordinates) in points.blocks.chunks_exact(axes * LANES).enumerate() {
-        let mut low = [_mm512_setzero_pd(); TOGETHER];
-        let mut high = [_mm512_setzero_pd(); TOGETHER];
+    let (axes, stride) = (points.axes, points.stride);
+    let size = axes * LANES;
+    for block in blocks {
+        let coordinates = &points.blocks[block * size..(block + 1) * size];
+        let mut squared = [_mm512_setzero_ps(); TOGETHER];
         for axis in 0..axes {
-            let first = coordinates[axis * LANES..].as_ptr();
             // SAFETY: a block has LANES numbers for each axis.
-            let (left, right) =
-                unsafe { (_mm512_loadu_pd(first), _mm512_loadu_pd(first.add(HALF))) };
-            for query in 0..TOGETHER {
-                // SAFETY: there are `axes` numbers for each query, as asserted.
-                let centre = _mm512_set1_pd(unsafe { *queries.get_unchecked(query * axes + axis) });
-                let (before, after) = (_mm512_sub_pd(left, centre), _mm512_sub_pd(right, centre));
-                low[query] = _mm512_fmadd_pd(before, before, low[query]);
-                high[query] = _mm512_fmadd_pd(after, after, high[query]);
+            let values = unsafe { _mm512_loadu_ps(coordinates.as_ptr().add(axis * LANES)) };
+            for (query, sum) in squared.iter_mut().enumerate() {
+                // SAFETY: there are as many numbers for each query, as `scan` asserts.
+                let centre = unsafe { *queries.get_unchecked(query * stride + axis) };
+                let apart = _mm512_sub_ps(values, _mm512_set1_ps(centre));
+                *sum = _mm512_fmadd_ps(apart, apart, *sum);
             }
         }
-        for query in 0..TOGETHER {
-            let near = _mm512_cmp_pd_mask::<_CMP_LE_OQ>(low[query], reaches[query]);
-            let far = _mm512_cmp_pd_mask::<_CMP_LE_OQ>(high[query], reaches[query]);
-            let mut within = u32::from(near) | (u32::from(far) << HALF);
-            if within == 0 {
-                continue;
-            }
-            let mut squared = [0.0; LANES];
-            // SAFETY: there is room for LANES numbers.
-            unsafe {
-                _mm512_storeu_pd(squared.as_mut_ptr(), low[query]);
-                _mm512_storeu_pd(squared.as_mut_ptr().add(HALF), high[query]);
-            }
-            while within != 0 {
-                let lane = within.trailing_zeros() as usize;
-                within &= within - 1;
-                if squared[lane] <= reach[query] {
-                    reach[query] = hits.hit(query, block * LANES + lane, squared[lane]);
-                }
-            }
-            reaches[query] = _mm512_set1_pd(reach[query]);
+        let mut within = [0_u16; TOGETHER];
+        let mut any = 0;
+        let reach = hits.reach();
+        for (query, mask) in within.iter_mut().enumerate() {
+            *mask = _mm512_cmp_ps_mask::<_CMP_LE_OQ>(squared[query], _mm512_set1_ps(reach[query]));
         }
+        if BOTH {
+            // SAFETY: there are LANES numbers.
+            let reach = unsafe { _mm512_loadu_ps(hits.reach_of_block(block).as_ptr()) };
+            for (query, mask) in within.iter_mut().enumerate() {
+                *mask |= _mm512_cmp_ps_mask::<_CMP_LE_OQ>(squared[query], reach);
+            }
+        }
+        for mask in within {
+            any |= mask;
+        }
+        if any == 0 {
+            continue;
+        }
+        tell(block, within, hits);
     }
 }
 
@@ -96,52 +102,74 @@ unsafe fn scan_with_avx512<H: Hits>(
 /// The processor must know AVX2 and FMA.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-unsafe fn scan_with_avx2<H: Hits>(
+unsafe fn scan_with_avx2<H: Hits, const BOTH: bool>(
     points: &Stretched,
-    queries: &[f64],
-    reach: [f64; TOGETHER],
+    blocks: Range<usize>,
+    queries: &[f32],
     hits: &mut H,
 ) {
-    // So many sums fit into the registers.
-    scan_by_parts::<H, 2>(points, queries, reach, hits);
+    scan_by_parts::<H, BOTH, true>(points, blocks, queries, hits);
 }
 
 #[inline(always)]
 #[allow(clippy::inline_always)] // Or it would be compiled without the caller's instructions.
-fn scan_by_parts<H: Hits, const PART: usize>(
+fn scan_by_parts<H: Hits, const BOTH: bool, const FUSED: bool>(
     points: &Stretched,
-    queries: &[f64],
-    mut reach: [f64; TOGETHER],
+    blocks: Range<usize>,
+    queries: &[f32],
     hits: &mut H,
 ) {
-    let axes = points.axes;
-    for (block, coordinates) in points.blocks.chunks_exact(axes * LANES).enumerate() {
+    // So many sums fit into the registers.
+    const PART: usize = 4;
+    let (axes, stride) = (points.axes, points.stride);
+    let size = axes * LANES;
+    for block in blocks {
+        let coordinates = &points.blocks[block * size..(block + 1) * size];
+        let mut within = [0_u16; TOGETHER];
         for part in (0..TOGETHER).step_by(PART) {
-            let mut squared = [[0.0; LANES]; PART];
+            let mut squared = [[0.0_f32; LANES]; PART];
             for (axis, values) in coordinates.chunks_exact(LANES).enumerate() {
                 for (place, sums) in squared.iter_mut().enumerate() {
-                    let centre = queries[(part + place) * axes + axis];
+                    let centre = queries[(part + place) * stride + axis];
                     for (sum, value) in sums.iter_mut().zip(values) {
-                        let difference = value - centre;
-                        *sum = difference.mul_add(difference, *sum);
+                        let apart = value - centre;
+                        *sum = if FUSED {
+                            apart.mul_add(apart, *sum)
+                        } else {
+                            *sum + apart * apart
+                        };
                     }
                 }
             }
             for (place, sums) in squared.iter().enumerate() {
                 let query = part + place;
-                let mut any = false;
-                for &sum in sums {
-                    any |= sum <= reach[query];
-                }
-                if !any {
-                    continue;
-                }
-                for (lane, &sum) in sums.iter().enumerate() {
-                    if sum <= reach[query] {
-                        reach[query] = hits.hit(query, block * LANES + lane, sum);
-                    }
+                let reach = hits.reach()[query];
+                let of_block = if BOTH {
+                    *hits.reach_of_block(block)
+                } else {
+                    [-1.0; LANES]
+                };
+                for lane in 0..LANES {
+                    let near = sums[lane] <= reach || (BOTH && sums[lane] <= of_block[lane]);
+                    within[query] |= u16::from(near) << lane;
                 }
             }
+        }
+        if within != [0; TOGETHER] {
+            tell(block, within, hits);
+        }
+    }
+}
+
+/// Tells of the pairs of a block whose bits are set.
+#[inline(always)]
+#[allow(clippy::inline_always)] // It is the inner loop.
+fn tell<H: Hits>(block: usize, within: [u16; TOGETHER], hits: &mut H) {
+    for (query, mut mask) in within.into_iter().enumerate() {
+        while mask != 0 {
+            let lane = mask.trailing_zeros() as usize;
+            mask &= mask - 1;
+            hits.hit(query, block * LANES + lane);
         }
     }
 }
