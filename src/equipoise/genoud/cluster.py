@@ -22,7 +22,7 @@ MOST_LOSSES = 3
 """So often the scheduler may give up the same batch before the search is given up."""
 PATIENCE_S = 30.0
 """So long a cluster may be without any worker."""
-CONNECT_S = 10.0
+CONNECT_S = 5.0
 """So long a scheduler may take to answer."""
 
 
