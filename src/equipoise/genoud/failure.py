@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.model.errors import EquipoiseError
+from equipoise.model.errors import UnusableInput
 
 Floats = NDArray[np.float64]
 
 
-class EvaluationFailed(EquipoiseError):
+class EvaluationFailed(UnusableInput):
     """Exit status 2: the function could not be evaluated; names the parameters that did it."""
 
     def __init__(self, what: str) -> None:

@@ -17,6 +17,7 @@ from equipoise.genoud.evaluate import Batches
 from equipoise.genoud.options import SearchOptions, search_options, whole
 from equipoise.genoud.polish import Polisher
 from equipoise.genoud.result import GenoudResult
+from equipoise.model.errors import UnusableInput
 
 Floats = NDArray[np.float64]
 
@@ -128,6 +129,12 @@ def genoud(
         criteria = whole("lexical", lexical, 1)
     smooth = not integer and lexical is False
     crosses = operators is not None and len(operators) > LOCAL_MINIMUM and operators[-1] > 0
+    if crosses and not smooth:
+        raise UnusableInput(
+            "operator 9 polishes by derivatives, and there are none of whole numbers and of "
+            "several values",
+            mend="Give P9 the weight 0.",
+        )
     options = search_options(
         nvars,
         maximize=maximize,
@@ -150,7 +157,7 @@ def genoud(
         seed=seed,
     )
     evaluate = Batches(fn, vectorized=vectorized, executor=executor, criteria=criteria)
-    wants_polisher = options.polish or options.gradient_check or (crosses and smooth)
+    wants_polisher = options.polish or options.gradient_check or crosses
     polisher = Polisher(options, evaluate, gradient) if wants_polisher else None
     found = search(
         options,
