@@ -70,3 +70,8 @@ def refuses_negative(given: Floats) -> Floats:
 def as_many_as_positive(given: Floats) -> Floats:
     """As many criteria as the first candidate has positive parameters."""
     return np.zeros((len(given), int((given[0] > 0).sum()) + 1))
+
+
+def bowl(point: Floats) -> float:
+    """Least at (1, 1)."""
+    return float(((point - 1.0) ** 2).sum())

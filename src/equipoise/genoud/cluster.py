@@ -100,8 +100,10 @@ class Cluster:
             except (ImportError, RuntimeError) as error:
                 # What Dask says of a task that the worker could not even unpack.
                 return Failed(
-                    f"a worker of the cluster at {self._address} cannot run Equipoise: {error}",
-                    "Install there what this process has, in the same versions.",
+                    UnusableInput(
+                        f"a worker of the cluster at {self._address} cannot run Equipoise: {error}",
+                        mend="Install there what this process has, in the same versions.",
+                    )
                 )
 
     def _recover(self, losses: int, lost: Exception) -> None:

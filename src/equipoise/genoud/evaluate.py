@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.genoud.executors import batch_evaluator
 from equipoise.genoud.failure import EvaluationFailed, words
 
 Floats = NDArray[np.float64]
@@ -21,7 +22,7 @@ class Batches:
     function
         Of one point, or of all rows at once if ``vectorized``.
     executor
-        Anything with ``map``; ``None`` evaluates here.
+        As in ``batch_evaluator``; ``None`` evaluates here.
     criteria
         How many values each point must have; ``None`` takes the first point's word for it.
     """
@@ -34,10 +35,9 @@ class Batches:
         executor: Any = None,
         criteria: int | None = None,
     ) -> None:
-        self._function = function
-        self._vectorized = vectorized
-        self._executor = executor
-        self._criteria = criteria
+        self._evaluate = batch_evaluator(
+            Rows(function, vectorized=vectorized, criteria=criteria), executor
+        )
         self.evaluations = 0
 
     def __call__(self, points: Floats) -> Floats:
@@ -51,6 +51,27 @@ class Batches:
     def leniently(self, points: Floats) -> Floats:
         """The values of the rows, as the function returned them."""
         self.evaluations += len(points)
+        return self._evaluate(points)
+
+    def __enter__(self) -> Batches:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._evaluate.close()
+
+
+class Rows:
+    """The function as an evaluator that can be sent anywhere; parameters as in ``Batches``."""
+
+    def __init__(
+        self, function: Callable[[Any], Any], *, vectorized: bool, criteria: int | None
+    ) -> None:
+        self._function = function
+        self._vectorized = vectorized
+        self._criteria = criteria
+
+    def __call__(self, points: Floats) -> Floats:
+        """The values of the rows."""
         return self._all_at_once(points) if self._vectorized else self._one_by_one(points)
 
     def _all_at_once(self, points: Floats) -> Floats:
@@ -73,11 +94,14 @@ class Batches:
 
     def _one_by_one(self, points: Floats) -> Floats:
         rows = []
-        for point, outcome in zip(points, self._outcomes(points), strict=True):
-            if isinstance(outcome, Exception):
+        for point in points:
+            try:
+                # Of a copy: the function may write into what it is given.
+                outcome = self._function(point.copy())
+            except Exception as error:
                 raise EvaluationFailed(
-                    f"the function raised {raised(outcome)} at {words(point)}"
-                ) from outcome
+                    f"the function raised {raised(error)} at {words(point)}"
+                ) from error
             try:
                 row = np.atleast_1d(np.asarray(outcome, dtype=np.float64))
             except (TypeError, ValueError) as error:
@@ -93,12 +117,6 @@ class Batches:
             rows.append(row)
         return np.array(rows, dtype=np.float64)
 
-    def _outcomes(self, points: Floats) -> Iterable[Any]:
-        tried = Tried(self._function)
-        if self._executor is None:
-            return map(tried, points)
-        return mapped(self._executor, tried, list(points))
-
     def _same_length(self, length: int, point: Floats) -> None:
         if self._criteria is None:
             self._criteria = length
@@ -109,25 +127,6 @@ class Batches:
             )
 
 
-class Tried:
-    """The function's value, or the exception that it raised: a worker can send both."""
-
-    def __init__(self, function: Callable[[Any], Any]) -> None:
-        self._function = function
-
-    def __call__(self, point: Floats) -> Any:
-        """Of a copy: the function may write into what it is given."""
-        try:
-            return self._function(point.copy())
-        except Exception as error:
-            return error
-
-
 def raised(error: Exception) -> str:
     """The exception in a few words."""
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-
-
-def mapped(executor: Any, function: Callable[[Any], Any], items: list[Any]) -> list[Any]:
-    """The function's values at the items, by the executor's workers, in order."""
-    return list(executor.map(function, items))

@@ -16,8 +16,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from equipoise.genoud.cluster import Cluster
+from equipoise.genoud.failure import EvaluationFailed, words
 from equipoise.genoud.process_pool import Pool, pool_workers
-from equipoise.genoud.worker import Evaluate, Failed, Floats, evaluated, parameters_words, parcel_of
+from equipoise.genoud.worker import Evaluate, Failed, Floats, evaluated, parcel_of
 from equipoise.model.errors import UnusableInput
 
 BATCHES_PER_WORKER = 4
@@ -52,9 +53,11 @@ class BatchEvaluator:
 
         Raises
         ------
-        UnusableInput
+        EvaluationFailed
             The function raised or returned something that is no table of values, named with the
-            parameters; workers were lost again and again; the scheduler cannot be reached.
+            parameters.
+        UnusableInput
+            Workers were lost again and again, or the scheduler cannot be reached.
         """
         if not len(candidates):
             return np.empty((0, 0))
@@ -62,13 +65,12 @@ class BatchEvaluator:
         answers: list[Floats] = []
         for batch, outcome in zip(batches, self._carrier.outcomes(batches), strict=True):
             if isinstance(outcome, Failed):
-                raise UnusableInput(outcome.what, mend=outcome.mend)
+                raise outcome.error
             if answers and outcome.shape[1] != answers[0].shape[1]:
-                raise UnusableInput(
-                    f"the function returned {outcome.shape[1]} criteria at "
-                    f"{parameters_words(batch[0])} and {answers[0].shape[1]} at "
-                    f"{parameters_words(batches[0][0])}",
-                    mend="Return as many criteria for every candidate.",
+                raise EvaluationFailed(
+                    f"the function returned {outcome.shape[1]} values at {words(batch[0])} and "
+                    f"{answers[0].shape[1]} at {words(batches[0][0])}: there must be as many at "
+                    "every point"
                 )
             answers.append(outcome)
         return np.concatenate(answers)

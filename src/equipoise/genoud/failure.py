@@ -20,6 +20,10 @@ class EvaluationFailed(UnusableInput):
             "or narrow the bounds.",
         )
 
+    def __reduce__(self) -> tuple[type[EvaluationFailed], tuple[str]]:
+        """Pickled by what is wrong: the mend is added anew where it arrives."""
+        return EvaluationFailed, (self.what,)
+
 
 def words(point: Floats) -> str:
     """The parameters, to be read and pasted."""

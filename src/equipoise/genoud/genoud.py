@@ -107,8 +107,8 @@ def genoud(
     seed
         0 to 2^64 - 1; drawn, and told in the result, if ``None``.
     executor
-        Evaluates points elsewhere: anything with ``map`` as in ``concurrent.futures``. The answer
-        is the same.
+        Evaluates points elsewhere: an executor of ``concurrent.futures`` or a
+        ``dask.distributed`` Client, to which ``fn`` is sent once. The answer is the same.
     callback
         Told of each :class:`~equipoise.genoud.drive.Generation`; ends the search by ``True``.
     progress
@@ -156,18 +156,18 @@ def genoud(
         generator=generator,
         seed=seed,
     )
-    evaluate = Batches(fn, vectorized=vectorized, executor=executor, criteria=criteria)
-    wants_polisher = options.polish or options.gradient_check or crosses
-    polisher = Polisher(options, evaluate, gradient) if wants_polisher else None
-    found = search(
-        options,
-        evaluate,
-        polish=None if polisher is None else polisher.polish,
-        gradient=None if polisher is None else polisher.gradient,
-        callback=callback,
-        progress=progress,
-    )
-    return result_of(found, options, evaluate, polisher, scalar=lexical is False)
+    wants_polisher = options.polish or options.gradient_check or (crosses and smooth)
+    with Batches(fn, vectorized=vectorized, executor=executor, criteria=criteria) as evaluate:
+        polisher = Polisher(options, evaluate, gradient) if wants_polisher else None
+        found = search(
+            options,
+            evaluate,
+            polish=None if polisher is None else polisher.polish,
+            gradient=None if polisher is None else polisher.gradient,
+            callback=callback,
+            progress=progress,
+        )
+        return result_of(found, options, evaluate, polisher, scalar=lexical is False)
 
 
 def result_of(

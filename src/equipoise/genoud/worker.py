@@ -17,14 +17,13 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.genoud.failure import EvaluationFailed, words
 from equipoise.model.errors import EquipoiseError, UnusableInput
 
 Floats = NDArray[np.float64]
 Evaluate = Callable[[Floats], Floats]
 """Candidates (candidates, n) in, their values (candidates, criteria) out."""
 
-NAMED_PARAMETERS = 12
-"""So many parameters an error names; it counts the others."""
 OPENED_AT_MOST = 2
 """So many evaluators a worker keeps: that of a search and that of the one before."""
 
@@ -61,10 +60,9 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The answer of a worker that cannot give values: what is wrong, and the mend."""
+    """The answer of a worker that cannot give values."""
 
-    what: str
-    mend: str | None
+    error: EquipoiseError
 
 
 Outcome = Floats | Failed | Missing
@@ -108,16 +106,18 @@ def evaluate_parcel(parcel: Parcel, candidates: Floats) -> Outcome:
     except NotHere:
         return Missing()
     except EquipoiseError as error:
-        return Failed(error.what, error.mend)
+        return Failed(error)
     except Exception as error:  # Unpickling runs whatever the evaluator's classes run.
         return Failed(
-            f"a worker cannot unpack the function: {type(error).__name__}: {error}",
-            "Install on every worker what this process has.",
+            UnusableInput(
+                f"a worker cannot unpack the function: {type(error).__name__}: {error}",
+                mend="Install on every worker what this process has.",
+            )
         )
     try:
         return evaluated(evaluate, candidates)
     except EquipoiseError as error:
-        return Failed(error.what, error.mend)
+        return Failed(error)
 
 
 def evaluated(evaluate: Evaluate, candidates: Floats) -> Floats:
@@ -125,7 +125,7 @@ def evaluated(evaluate: Evaluate, candidates: Floats) -> Floats:
 
     Raises
     ------
-    UnusableInput
+    EvaluationFailed
         The evaluator raised, named with the parameters that made it do so, or it returned
         something else than a row for each candidate.
     """
@@ -140,22 +140,14 @@ def evaluated(evaluate: Evaluate, candidates: Floats) -> Floats:
     if values.ndim == 1:
         values = values[:, np.newaxis]
     if values.ndim != 2 or len(values) != len(candidates):
-        raise UnusableInput(
-            f"the function returned shape {values.shape} for {len(candidates)} candidates, the "
-            f"first of them {parameters_words(candidates[0])}",
-            mend="Return a row of criteria for each candidate.",
+        raise EvaluationFailed(
+            f"the function returned shape {values.shape} for {len(candidates)} points, the first "
+            f"at {words(candidates[0])}"
         )
     return values
 
 
-def parameters_words(parameters: Floats) -> str:
-    """The parameters of one candidate, as an error names them: ``(1, 0.25, …)``."""
-    named = [f"{value:.17g}" for value in parameters[:NAMED_PARAMETERS]]
-    more = len(parameters) - NAMED_PARAMETERS
-    return f"({', '.join(named)}{f', and {more} more' if more > 0 else ''})"
-
-
-def _blamed(evaluate: Evaluate, candidates: Floats, error: Exception) -> UnusableInput:
+def _blamed(evaluate: Evaluate, candidates: Floats, error: Exception) -> EvaluationFailed:
     culprit, fault = candidates[0], error
     for candidate in candidates:
         try:
@@ -163,9 +155,8 @@ def _blamed(evaluate: Evaluate, candidates: Floats, error: Exception) -> Unusabl
         except Exception as alone:
             culprit, fault = candidate, alone
             break
-    return UnusableInput(
-        f"the function raised {type(fault).__name__} at {parameters_words(culprit)}: {fault}",
-        mend="Let it return its worst value where it is not defined, or narrow the bounds.",
+    return EvaluationFailed(
+        f"the function raised {type(fault).__name__}: {fault} at {words(culprit)}"
     )
 
 
