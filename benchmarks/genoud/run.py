@@ -108,8 +108,7 @@ def row(name: str, setting: str, runs: int) -> Row:
     population, generations = (int(part) for part in setting.split("x"))
     began = time.perf_counter()
     results = [
-        one_run(functions(seed)[name], population, generations, seed)
-        for seed in range(1, runs + 1)
+        one_run(functions(seed)[name], population, generations, seed) for seed in range(1, runs + 1)
     ]
     published = PUBLISHED.get(name)
     return Row(

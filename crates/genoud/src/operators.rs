@@ -215,3 +215,7 @@ impl Parents<'_> {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "operators_tests.rs"]
+mod tests;

@@ -389,3 +389,7 @@ impl Search {
         });
     }
 }
+
+#[cfg(test)]
+#[path = "search_tests.rs"]
+mod tests;
