@@ -76,8 +76,8 @@ def smirnov(treated: Floats, control: Floats) -> float:
     if at == 0:
         return 1.0
     if at < 1:
-        return 1 - math.sqrt(2 * math.pi) / at * math.exp(-(math.pi**2) / (8 * at**2))
-    return 2 * sum((-1) ** (k - 1) * math.exp(-2 * (k * at) ** 2) for k in range(1, 20))
+        return float(1 - math.sqrt(2 * math.pi) / at * math.exp(-(math.pi**2) / (8 * at**2)))
+    return float(2 * sum((-1) ** (k - 1) * math.exp(-2 * (k * at) ** 2) for k in range(1, 20)))
 
 
 def distribution(sample: Floats, values: Floats) -> Floats:

@@ -153,7 +153,7 @@ def test_distances_of_distributions_are_those_of_the_reference(fitness: str, est
     for row, w in zip(found, candidates(), strict=True):
         matched = reference.pairs(given["treat"], given["X"], w, estimand=estimand)
         apart = reference.distances(given["treat"], given["balance"], matched, WITHIN[within])
-        expected = {
+        expected: Any = {
             "mean": [apart.mean()],
             "median": [np.median(apart)],
             "max": np.sort(apart)[::-1],
@@ -377,3 +377,21 @@ def test_all_splits_have_the_exact_p_value_of_their_share() -> None:
     )
     found = match_fitness(treat, np.repeat(np.arange(4) * 10.0, 2), balance, loss=lambda v: v[1:])
     assert found[0] == pytest.approx(np.mean([reach >= own for reach in reaches]), rel=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("shift", "r_compatible", "expected"), [(0.0, False, 1.0), (0.1, False, 0.0), (0.1, True, 2.0)]
+)
+def test_unpaired_means_of_arms_that_do_not_vary(
+    shift: float, r_compatible: bool, expected: float
+) -> None:
+    treat = np.repeat([1, 0], 7)
+    found = match_fitness(
+        treat,
+        np.tile(np.arange(7.0), 2),
+        0.3 + shift * treat,
+        paired=False,
+        ks=False,
+        r_compatible=r_compatible,
+    )
+    assert found.tolist() == [expected]

@@ -125,6 +125,7 @@ impl Bench {
                 controls,
                 &self.sides,
                 self.matched,
+                options.problem.rules,
                 &mut self.values,
             );
         }

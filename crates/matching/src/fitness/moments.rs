@@ -3,6 +3,7 @@
 use crate::fitness::covariates::{Covariates, PAD};
 use crate::fitness::links::Link;
 use crate::fitness::student::Student;
+use crate::problem::Rules;
 
 /// The weighted differences of the pairs: their mean and the sum of squares around it.
 #[derive(Default)]
@@ -163,36 +164,56 @@ enum Power {
 /// The p-values of Welch's tests of the matched treated against the matched controls.
 ///
 /// `weight` is what each point's pairs weigh together, `matched` what all do; a variance is divided
-/// by one less.
+/// by one less. Where neither arm varies, means that differ have a p-value of 0; R's is not a
+/// number.
 pub fn welch(
     covariates: &Covariates,
     controls: usize,
     weight: &[f64],
     matched: f64,
+    rules: Rules,
     into: &mut Vec<f64>,
 ) {
     let points = weight.len();
-    let side = |range: std::ops::Range<usize>, column: usize| {
-        let values = || {
-            range
-                .clone()
-                .filter(|&point| weight[point] > 0.0)
-                .map(|point| (weight[point], covariates.of(point)[column]))
-        };
-        let total: f64 = values().map(|(weight, _)| weight).sum();
-        let mean = values().map(|(weight, value)| weight * value).sum::<f64>() / total;
-        let squares: f64 = values()
-            .map(|(weight, value)| weight * (value - mean).powi(2))
-            .sum();
-        (mean, squares / (matched - 1.0) / matched)
-    };
     for column in 0..covariates.columns {
-        let (mean_control, control) = side(0..controls, column);
-        let (mean_treated, treated) = side(controls..points, column);
+        let (mean_control, control) = arm(covariates, column, 0..controls, weight);
+        let (mean_treated, treated) = arm(covariates, column, controls..points, weight);
+        let [control, treated] =
+            [control, treated].map(|squares| squares / (matched - 1.0) / matched);
         let variance = treated + control;
+        let apart = mean_treated - mean_control;
         let freedom =
             variance * variance * (matched - 1.0) / (treated * treated + control * control);
-        let t = (mean_treated - mean_control) / variance.sqrt();
-        into.push(Student::new(freedom).two_sided(t));
+        into.push(match (variance == 0.0, apart == 0.0) {
+            (true, true) => 1.0,
+            (true, false) if rules == Rules::Correct => 0.0,
+            _ => Student::new(freedom).two_sided(apart / variance.sqrt()),
+        });
     }
+}
+
+/// The weighted mean of a column over some points, and the sum of squares around it.
+fn arm(
+    covariates: &Covariates,
+    column: usize,
+    points: std::ops::Range<usize>,
+    weight: &[f64],
+) -> (f64, f64) {
+    let values = || {
+        points
+            .clone()
+            .filter(|&point| weight[point] > 0.0)
+            .map(|point| (weight[point], covariates.of(point)[column]))
+    };
+    // Around one of the values, so that a constant has no rounding.
+    let origin = values().next().map_or(0.0, |(_, value)| value);
+    let total: f64 = values().map(|(weight, _)| weight).sum();
+    let shift: f64 = values()
+        .map(|(weight, value)| weight * (value - origin))
+        .sum();
+    let mean = origin + shift / total;
+    let squares = values()
+        .map(|(weight, value)| weight * (value - mean).powi(2))
+        .sum();
+    (mean, squares)
 }
