@@ -6,8 +6,8 @@ generations, but each its own random numbers: so seconds are compared for one ev
 and what was found over many seeds. Seconds are of the processor, which other work on the machine
 disturbs less; the share of two threads needs the clock and an idle machine.
 
-    .venv/bin/python -m benchmarks.genmatch.run            # all, below ten minutes
-    .venv/bin/python -m benchmarks.genmatch.run large      # only 100,000 rows
+    .venv/bin/python benchmarks/genmatch/run.py          # all, below ten minutes
+    .venv/bin/python benchmarks/genmatch/run.py large    # only 100,000 rows
 """
 
 from __future__ import annotations
@@ -257,7 +257,7 @@ def main() -> int:
             for line in part:
                 print(line, flush=True)
     # A process of its own: its memory is its own.
-    subprocess.run([sys.executable, "-m", "benchmarks.genmatch.run", "large"], check=True)
+    subprocess.run([sys.executable, __file__, "large"], check=True)
     print(f"all in {time.perf_counter() - started:.0f} s")
     return 0
 

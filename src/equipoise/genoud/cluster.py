@@ -12,6 +12,7 @@ from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from equipoise.genoud.process_pool import share
 from equipoise.genoud.worker import Failed, Floats, Parcel, evaluate_parcel
 from equipoise.model.errors import UnusableInput
 
@@ -40,11 +41,11 @@ class Cluster:
         self._distributed = importlib.import_module("distributed")
         self._scattered = self._scatter()
 
-    def workers(self) -> int:
-        """As many as all workers have threads."""
+    def batch_size(self, candidates: int) -> int:
+        """A share for each thread of all workers."""
         with self._reaching_the_scheduler():
             threads = self._client.nthreads()
-        return max(1, sum(int(count) for count in threads.values()))
+        return share(candidates, max(1, sum(int(count) for count in threads.values())))
 
     def outcomes(self, batches: Sequence[Floats]) -> list[Floats | Failed]:
         """The values of each batch; those of a lost worker are done again by another.

@@ -7,9 +7,11 @@ once (`process_pool`, `cluster`), and a batch whose worker is lost is done again
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from time import perf_counter
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -17,19 +19,21 @@ import numpy as np
 
 from equipoise.genoud.cluster import Cluster
 from equipoise.genoud.failure import EvaluationFailed, words
-from equipoise.genoud.process_pool import Pool, pool_workers
+from equipoise.genoud.process_pool import Pool, pool_workers, share
 from equipoise.genoud.worker import Evaluate, Failed, Floats, evaluated, parcel_of
 from equipoise.model.errors import UnusableInput
 
-BATCHES_PER_WORKER = 4
-"""So that a slow or lost worker holds up a quarter of its share."""
+CALL_S = 1.0
+"""About so long may one call in this process take: nothing can interrupt it."""
+LEAST_FOR_A_CORE = 4
+"""Candidates in such a call, for each core, so that no thread waits long for another."""
 
 
 class Carrier(Protocol):
     """Takes batches to where they are evaluated, and brings back the values in their order."""
 
-    def workers(self) -> int:
-        """How many batches are evaluated at the same time."""
+    def batch_size(self, candidates: int) -> int:
+        """How many of so many candidates go together."""
 
     def outcomes(self, batches: Sequence[Floats]) -> list[Floats | Failed]:
         """The values of each batch, (candidates, criteria), or why there are none."""
@@ -76,12 +80,8 @@ class BatchEvaluator:
         return np.concatenate(answers)
 
     def _batches(self, candidates: Floats) -> list[Floats]:
-        if self._batch_size is not None:
-            cuts = range(self._batch_size, len(candidates), self._batch_size)
-            return np.split(candidates, list(cuts))
-        workers = self._carrier.workers()
-        pieces = 1 if workers == 1 else min(len(candidates), workers * BATCHES_PER_WORKER)
-        return np.array_split(candidates, pieces)
+        size = self._batch_size or self._carrier.batch_size(len(candidates))
+        return [candidates[first : first + size] for first in range(0, len(candidates), size)]
 
     def close(self) -> None:
         """Let go of what was made for the evaluation; the executor that was given stays open."""
@@ -112,8 +112,8 @@ def batch_evaluator(
         processes it is pickled once, and each worker keeps its copy as long as it is in use: what
         is dear to build may be built at the first call and left out of the pickle.
     executor
-        ``None``: this process, the whole population in one call. A ``dask.distributed.Client``,
-        or anything with ``submit`` as in ``concurrent.futures``.
+        ``None``: this process, many candidates in one call. A ``dask.distributed.Client``, or
+        anything with ``submit`` as in ``concurrent.futures``.
     batch_size
         Candidates in a batch; by default four batches for each worker.
 
@@ -146,18 +146,32 @@ def _carrier(evaluate: Evaluate, executor: Any) -> Carrier:
 
 
 class Here:
-    """This process; threads are the evaluator's own."""
+    """This process; threads are the evaluator's own.
+
+    A call cannot be interrupted: once the evaluator is known to be slow, it is given no more
+    candidates at once than it judges in about a second, but some for each core.
+    """
 
     def __init__(self, evaluate: Evaluate) -> None:
         self._evaluate = evaluate
+        self._slowest_s = 0.0
 
-    def workers(self) -> int:
-        """One: the whole population is one batch."""
-        return 1
+    def batch_size(self, candidates: int) -> int:
+        """As many as fit into a second, by the slowest call so far."""
+        if self._slowest_s == 0:
+            return candidates
+        return max(LEAST_FOR_A_CORE * (os.cpu_count() or 1), int(CALL_S / self._slowest_s))
 
     def outcomes(self, batches: Sequence[Floats]) -> list[Floats | Failed]:
         """The values of each batch."""
-        return [evaluated(self._evaluate, batch) for batch in batches]
+        return [self._timed(batch) for batch in batches]
+
+    def _timed(self, batch: Floats) -> Floats:
+        started = perf_counter()
+        values = evaluated(self._evaluate, batch)
+        each = (perf_counter() - started) / len(batch)
+        self._slowest_s = max(self._slowest_s, each)
+        return values
 
     def close(self) -> None:
         """Nothing is kept."""
@@ -170,9 +184,9 @@ class Threads:
         self._evaluate = evaluate
         self._executor = executor
 
-    def workers(self) -> int:
-        """As many as the pool has threads."""
-        return pool_workers(self._executor)
+    def batch_size(self, candidates: int) -> int:
+        """A share for each thread of the pool."""
+        return share(candidates, pool_workers(self._executor))
 
     def outcomes(self, batches: Sequence[Floats]) -> list[Floats | Failed]:
         """The values of each batch."""

@@ -15,6 +15,8 @@ from typing import Any
 from equipoise.genoud.worker import Failed, Floats, Missing, Parcel, evaluate_parcel
 from equipoise.model.errors import UnusableInput
 
+BATCHES_PER_WORKER = 4
+"""So that a slow or lost worker holds up a quarter of its share."""
 MOST_LOSSES = 3
 """So often a pool may break over the same population before the search is given up."""
 
@@ -28,9 +30,9 @@ class Pool:
         self._own: Executor | None = None
         self._to_send = pool_workers(executor)
 
-    def workers(self) -> int:
-        """As many as the executor says, else as this machine has cores."""
-        return pool_workers(self._executor)
+    def batch_size(self, candidates: int) -> int:
+        """A share for each worker, as many as the executor says or this machine has cores."""
+        return share(candidates, pool_workers(self._executor))
 
     def outcomes(self, batches: Sequence[Floats]) -> list[Floats | Failed]:
         """The values of each batch; those that a broken pool swallowed are done in a new one.
@@ -110,3 +112,8 @@ def pool_workers(executor: Any) -> int:
     """How many workers the executor has; as many as this machine has cores if it does not say."""
     given = getattr(executor, "_max_workers", None)
     return given if isinstance(given, int) and given > 0 else os.cpu_count() or 1
+
+
+def share(candidates: int, workers: int) -> int:
+    """How many candidates go together if each worker gets some batches."""
+    return -(-candidates // (workers * BATCHES_PER_WORKER))
