@@ -15,13 +15,17 @@ from equipoise.matching.result import MatchResult
 if TYPE_CHECKING:
     from equipoise.matching.balance import match_balance
     from equipoise.matching.balance_univariate import balance_uv
+    from equipoise.matching.gen_match import gen_match
+    from equipoise.matching.gen_match_result import GenMatchResult
     from equipoise.matching.ks import ks_boot
     from equipoise.matching.propensity import propensity_score
     from equipoise.matching.qq import qq_stats
 
 __all__ = [
+    "GenMatchResult",
     "MatchResult",
     "balance_uv",
+    "gen_match",
     "ks_boot",
     "match",
     "match_balance",
@@ -31,7 +35,9 @@ __all__ = [
 ]
 
 _HOMES = {
+    "GenMatchResult": "equipoise.matching.gen_match_result",
     "balance_uv": "equipoise.matching.balance_univariate",
+    "gen_match": "equipoise.matching.gen_match",
     "ks_boot": "equipoise.matching.ks",
     "match_balance": "equipoise.matching.balance",
     "propensity_score": "equipoise.matching.propensity",
