@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.genoud import executors
 from equipoise.genoud.executors import batch_evaluator
 from equipoise.genoud.failure import EvaluationFailed
 from equipoise.genoud.genoud import genoud
@@ -77,30 +76,6 @@ def test_the_size_of_a_batch_changes_no_bit(engine: Engine, size: int) -> None:
     here = values(engine, None, given)
     with ThreadPoolExecutor(2) as threads:
         assert values(engine, threads, given, batch_size=size).tobytes() == here.tobytes()
-
-
-def test_a_slow_evaluator_gets_the_control_back_within_a_population(
-    monkeypatch: pytest.MonkeyPatch, engine: Engine
-) -> None:
-    clock = iter(float(second) for second in range(1000))
-    monkeypatch.setattr(executors, "perf_counter", lambda: next(clock))
-    sizes: list[int] = []
-
-    def slow(given: Floats) -> Floats:
-        sizes.append(len(given))
-        return engine(given)
-
-    given = candidates(400)
-    with batch_evaluator(slow) as evaluator:
-        first, then = evaluator(given), evaluator(given)
-    # A call takes a second of this clock: 400 candidates at first, and no more fit.
-    assert sizes == [400, 400]
-    sizes.clear()
-    with batch_evaluator(slow) as evaluator:
-        evaluator(given[:40])
-        assert evaluator(given).tobytes() == first.tobytes() == then.tobytes()
-    assert max(sizes) == 40
-    assert len(sizes) == 11
 
 
 def test_an_empty_population_has_no_values(engine: Engine) -> None:

@@ -7,11 +7,9 @@ once (`process_pool`, `cluster`), and a batch whose worker is lost is done again
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from time import perf_counter
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -22,11 +20,6 @@ from equipoise.genoud.failure import EvaluationFailed, words
 from equipoise.genoud.process_pool import Pool, pool_workers, share
 from equipoise.genoud.worker import Evaluate, Failed, Floats, evaluated, parcel_of
 from equipoise.model.errors import UnusableInput
-
-CALL_S = 1.0
-"""About so long may one call in this process take: nothing can interrupt it."""
-LEAST_FOR_A_CORE = 4
-"""Candidates in such a call, for each core, so that no thread waits long for another."""
 
 
 class Carrier(Protocol):
@@ -112,7 +105,7 @@ def batch_evaluator(
         processes it is pickled once, and each worker keeps its copy as long as it is in use: what
         is dear to build may be built at the first call and left out of the pickle.
     executor
-        ``None``: this process, many candidates in one call. A ``dask.distributed.Client``, or
+        ``None``: this process, all in one call. A ``dask.distributed.Client``, or
         anything with ``submit`` as in ``concurrent.futures``.
     batch_size
         Candidates in a batch; by default four batches for each worker.
@@ -146,32 +139,18 @@ def _carrier(evaluate: Evaluate, executor: Any) -> Carrier:
 
 
 class Here:
-    """This process; threads are the evaluator's own.
-
-    A call cannot be interrupted: once the evaluator is known to be slow, it is given no more
-    candidates at once than it judges in about a second, but some for each core.
-    """
+    """This process; threads are the evaluator's own."""
 
     def __init__(self, evaluate: Evaluate) -> None:
         self._evaluate = evaluate
-        self._slowest_s = 0.0
 
     def batch_size(self, candidates: int) -> int:
-        """As many as fit into a second, by the slowest call so far."""
-        if self._slowest_s == 0:
-            return candidates
-        return max(LEAST_FOR_A_CORE * (os.cpu_count() or 1), int(CALL_S / self._slowest_s))
+        """All of them."""
+        return candidates
 
     def outcomes(self, batches: Sequence[Floats]) -> list[Floats | Failed]:
         """The values of each batch."""
-        return [self._timed(batch) for batch in batches]
-
-    def _timed(self, batch: Floats) -> Floats:
-        started = perf_counter()
-        values = evaluated(self._evaluate, batch)
-        each = (perf_counter() - started) / len(batch)
-        self._slowest_s = max(self._slowest_s, each)
-        return values
+        return [evaluated(self._evaluate, batch) for batch in batches]
 
     def close(self) -> None:
         """Nothing is kept."""
