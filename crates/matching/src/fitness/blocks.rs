@@ -19,6 +19,9 @@ pub struct Blocks {
     transposed: Vec<f64>,
     /// The largest absolute value of each column.
     largest: Vec<f64>,
+    /// The low ends of `LANES` blocks' boxes, column after column, and the high ends.
+    low: Vec<f64>,
+    high: Vec<f64>,
 }
 
 /// The points of one arm under one candidate.
@@ -32,6 +35,10 @@ pub struct Stretched {
     pub blocks: Vec<f32>,
     /// The same numbers, point after point, each padded.
     pub queries: Vec<f32>,
+    /// The low ends of the boxes of `LANES` blocks, `axes` times, and the high ends.
+    pub low: Vec<f32>,
+    /// The high ends.
+    pub high: Vec<f32>,
     exact: Vec<f64>,
 }
 
@@ -78,12 +85,18 @@ impl Blocks {
         let mut standard = vec![0.0; count * stride];
         let mut transposed = vec![f64::NAN; count.div_ceil(LANES) * LANES * columns];
         let mut largest = vec![0.0_f64; columns];
+        let batches = count.div_ceil(LANES).div_ceil(LANES);
+        let mut low = vec![f64::INFINITY; batches * columns * LANES];
+        let mut high = vec![f64::NEG_INFINITY; batches * columns * LANES];
         for (point, values) in points.chunks_exact(columns).enumerate() {
             let (block, lane) = (point / LANES, point % LANES);
             standard[point * stride..point * stride + columns].copy_from_slice(values);
             for (column, &value) in values.iter().enumerate() {
                 transposed[(block * columns + column) * LANES + lane] = value;
                 largest[column] = largest[column].max(value.abs());
+                let ends = (block / LANES * columns + column) * LANES + block % LANES;
+                low[ends] = low[ends].min(value);
+                high[ends] = high[ends].max(value);
             }
         }
         Self {
@@ -91,6 +104,8 @@ impl Blocks {
             standard,
             transposed,
             largest,
+            low,
+            high,
         }
     }
 
@@ -100,21 +115,12 @@ impl Blocks {
         let (columns, stride) = (self.columns, axes.roots.len());
         into.axes = columns;
         into.stride = stride;
-        into.blocks.resize(self.transposed.len(), 0.0);
         into.queries.resize(self.standard.len(), 0.0);
         into.exact.resize(self.standard.len(), 0.0);
         let scales: Vec<f64> = axes.roots.iter().map(|root| root / axes.radius).collect();
-        let mut columns_of_blocks = scales[..columns].iter().cycle();
-        for (from, to) in self
-            .transposed
-            .chunks_exact(LANES)
-            .zip(into.blocks.chunks_exact_mut(LANES))
-        {
-            let scale = columns_of_blocks.next().copied().unwrap_or(0.0);
-            for lane in 0..LANES {
-                to[lane] = (from[lane] * scale) as f32;
-            }
-        }
+        stretch_lanes(&self.transposed, &scales[..columns], &mut into.blocks);
+        stretch_lanes(&self.low, &scales[..columns], &mut into.low);
+        stretch_lanes(&self.high, &scales[..columns], &mut into.high);
         let points = self
             .standard
             .chunks_exact(stride)
@@ -129,7 +135,35 @@ impl Blocks {
     }
 }
 
+/// Stretches numbers of which `LANES` belong to one column, then as many to the next.
+#[allow(clippy::cast_possible_truncation)] // Single precision is meant.
+fn stretch_lanes(from: &[f64], scales: &[f64], into: &mut Vec<f32>) {
+    into.resize(from.len(), 0.0);
+    let lanes = from
+        .chunks_exact(LANES)
+        .zip(into.chunks_exact_mut(LANES))
+        .zip(scales.iter().cycle());
+    for ((from, into), scale) in lanes {
+        for lane in 0..LANES {
+            into[lane] = (from[lane] * scale) as f32;
+        }
+    }
+}
+
 impl Stretched {
+    /// How many blocks there are.
+    #[inline]
+    pub fn block_count(&self) -> usize {
+        self.blocks.len() / (self.axes * LANES)
+    }
+
+    /// The coordinates of a block, axis after axis.
+    #[inline]
+    pub fn block(&self, block: usize) -> &[f32] {
+        let size = self.axes * LANES;
+        &self.blocks[block * size..(block + 1) * size]
+    }
+
     /// The squared distance of a point to one of the other arm, to be relied on.
     #[inline(always)]
     #[allow(clippy::inline_always)] // It is the inner loop, and gets its caller's instructions.

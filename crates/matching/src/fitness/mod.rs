@@ -14,6 +14,7 @@ mod links;
 mod moments;
 mod nearest;
 pub mod options;
+mod order;
 mod scan;
 mod several;
 pub mod student;

@@ -24,6 +24,7 @@ pub struct Nearest {
     starts: Vec<u32>,
     ordered: Vec<u32>,
     of_blocks: Vec<[f32; LANES]>,
+    of_batches: Vec<[f32; LANES]>,
     queries: Vec<f32>,
 }
 
@@ -78,9 +79,14 @@ impl Nearest {
                 self.of_blocks[place / LANES][place % LANES] =
                     search.axes.reach(best + search.tolerance);
             }
+            self.of_batches.clear();
+            self.of_batches
+                .resize(blocks.div_ceil(LANES), [-1.0; LANES]);
+            for (block, reaches) in self.of_blocks.iter().enumerate() {
+                self.of_batches[block / LANES][block % LANES] = furthest(reaches);
+            }
         }
         let most = MOST.max(units.points() * MOST_OF_EACH);
-        let blocks = columns.len().div_ceil(LANES);
         let stride = own.stride;
         for first in rows.clone().step_by(TOGETHER) {
             let asked = TOGETHER.min(rows.end - first);
@@ -106,8 +112,9 @@ impl Nearest {
                 guess: &mut self.guess,
                 hits: &mut self.hits,
                 of_blocks: &mut self.of_blocks,
+                of_batches: &mut self.of_batches,
             };
-            scan::<_, BOTH>(others, 0..blocks, &self.queries, &mut heard);
+            scan::<_, BOTH>(others, &self.queries, &mut heard);
             if self.hits.len() > most {
                 return false;
             }
@@ -154,6 +161,7 @@ struct Heard<'a, const BOTH: bool> {
     guess: &'a mut [u32],
     hits: &'a mut Vec<(u32, u32, f64)>,
     of_blocks: &'a mut [[f32; LANES]],
+    of_batches: &'a mut [[f32; LANES]],
 }
 
 impl<const BOTH: bool> Hits for Heard<'_, BOTH> {
@@ -165,6 +173,11 @@ impl<const BOTH: bool> Hits for Heard<'_, BOTH> {
     #[inline]
     fn reach_of_block(&self, block: usize) -> &[f32; LANES] {
         &self.of_blocks[block]
+    }
+
+    #[inline]
+    fn reach_of_batch(&self, batch: usize) -> &[f32; LANES] {
+        &self.of_batches[batch]
     }
 
     #[inline(always)]
@@ -192,9 +205,17 @@ impl<const BOTH: bool> Hits for Heard<'_, BOTH> {
             if squared < self.best[other] {
                 self.best[other] = squared;
                 self.guess[other] = small(own);
-                self.of_blocks[point / LANES][point % LANES] =
-                    self.search.axes.reach(squared + tolerance);
+                let block = point / LANES;
+                let reaches = &mut self.of_blocks[block];
+                reaches[point % LANES] = self.search.axes.reach(squared + tolerance);
+                self.of_batches[block / LANES][block % LANES] = furthest(reaches);
             }
         }
     }
+}
+
+/// The furthest reach.
+#[inline]
+fn furthest(reaches: &[f32; LANES]) -> f32 {
+    reaches.iter().copied().fold(-1.0, f32::max)
 }

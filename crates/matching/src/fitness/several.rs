@@ -30,7 +30,6 @@ impl Several {
         let (rows, columns) = (search.units.arm(arm), search.units.arm(!arm));
         let own = &search.stretched[usize::from(arm)];
         let others = &search.stretched[usize::from(!arm)];
-        let blocks = columns.len().div_ceil(LANES);
         let stride = own.stride;
         for first in rows.clone().step_by(TOGETHER) {
             let asked = TOGETHER.min(rows.end - first);
@@ -53,7 +52,7 @@ impl Several {
                 reach: [f32::INFINITY; TOGETHER],
                 neighbours: &mut self.neighbours,
             };
-            scan::<_, false>(others, 0..blocks, &self.queries, &mut heard);
+            scan::<_, false>(others, &self.queries, &mut heard);
             for (query, neighbours) in self.neighbours[..asked].iter_mut().enumerate() {
                 if neighbours.end() || !drops {
                     self.found.clear();
@@ -83,6 +82,10 @@ impl Hits for Heard<'_> {
     }
 
     fn reach_of_block(&self, _block: usize) -> &[f32; LANES] {
+        &[-1.0; LANES]
+    }
+
+    fn reach_of_batch(&self, _batch: usize) -> &[f32; LANES] {
         &[-1.0; LANES]
     }
 
