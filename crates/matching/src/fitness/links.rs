@@ -81,8 +81,12 @@ impl Linker {
         tell: &mut dyn FnMut(&[Link]),
     ) {
         let axes = Axes::of(weights, &self.arms);
-        for (arm, stretched) in self.arms.iter().zip(&mut room.stretched) {
-            arm.stretch(&axes, stretched);
+        let asked = [false, true].map(|arm| problem.estimand.queries(arm));
+        for arm in [false, true] {
+            if asked[usize::from(!arm)] {
+                let target = usize::from(arm);
+                self.arms[target].stretch(&axes, &mut room.stretched[target]);
+            }
         }
         if room.nearest.guess.is_empty() {
             room.nearest.guess.clone_from(&self.first_guess);
@@ -90,12 +94,12 @@ impl Linker {
         room.links.clear();
         let search = Search {
             units,
+            arms: &self.arms,
             stretched: &room.stretched,
             axes: &axes,
             fences: &self.fences,
             tolerance: problem.reach(0.0),
         };
-        let asked = [false, true].map(|arm| problem.estimand.queries(arm));
         if self.one_is_enough {
             let found = if asked == [true, true] {
                 room.nearest.search::<true>(&search, true)

@@ -2,7 +2,7 @@
 //!
 //! Each pair of points is looked at once, for the sake of both if both are matched.
 
-use crate::fitness::blocks::{Axes, LANES, Stretched};
+use crate::fitness::blocks::{Axes, Blocks, LANES, Stretched};
 use crate::fitness::fences::Fences;
 use crate::fitness::scan::{Hits, TOGETHER, scan};
 use crate::fitness::units::{Units, small};
@@ -32,7 +32,9 @@ pub struct Nearest {
 pub struct Search<'a> {
     /// The points.
     pub units: &'a Units,
-    /// The controls and the treated under the candidate.
+    /// The controls and the treated.
+    pub arms: &'a [Blocks; 2],
+    /// Those of them that are searched, under the candidate.
     pub stretched: &'a [Stretched; 2],
     /// What the candidate measures by.
     pub axes: &'a Axes,
@@ -53,22 +55,23 @@ impl Nearest {
     pub fn search<const BOTH: bool>(&mut self, search: &Search<'_>, arm: bool) -> bool {
         let units = search.units;
         let (rows, columns) = (units.arm(arm), units.arm(!arm));
-        let own = &search.stretched[usize::from(arm)];
-        let others = &search.stretched[usize::from(!arm)];
+        let own = &search.arms[usize::from(arm)];
+        let others = &search.arms[usize::from(!arm)];
+        let targets = &search.stretched[usize::from(!arm)];
         self.hits.clear();
         self.best.clear();
-        for (point, &guess) in self.guess.iter().enumerate() {
-            let (from, to) = if rows.contains(&point) {
-                (rows.start, columns.start)
+        let of = |point: usize| {
+            if rows.contains(&point) {
+                own.of(point - rows.start)
             } else {
-                (columns.start, rows.start)
-            };
+                others.of(point - columns.start)
+            }
+        };
+        for (point, &guess) in self.guess.iter().enumerate() {
             self.best.push(if guess == NOBODY {
                 f64::INFINITY
-            } else if from == rows.start {
-                own.squared(point - from, others, guess as usize - to)
             } else {
-                others.squared(point - from, own, guess as usize - to)
+                search.axes.squared(of(point), of(guess as usize))
             });
         }
         self.of_blocks.clear();
@@ -87,15 +90,10 @@ impl Nearest {
             }
         }
         let most = MOST.max(units.points() * MOST_OF_EACH);
-        let stride = own.stride;
         for first in rows.clone().step_by(TOGETHER) {
             let asked = TOGETHER.min(rows.end - first);
             let place = first - rows.start;
-            self.queries.clear();
-            self.queries
-                .extend_from_slice(&own.queries[place * stride..(place + asked) * stride]);
-            // Whoever is not there is near nobody.
-            self.queries.resize(TOGETHER * stride, f32::NAN);
+            own.queries(place..place + asked, search.axes, &mut self.queries);
             let mut reach = [-1.0; TOGETHER];
             for (reach, &best) in reach.iter_mut().zip(&self.best[first..first + asked]) {
                 *reach = search.axes.reach(best + search.tolerance);
@@ -114,7 +112,7 @@ impl Nearest {
                 of_blocks: &mut self.of_blocks,
                 of_batches: &mut self.of_batches,
             };
-            scan::<_, BOTH>(others, &self.queries, &mut heard);
+            scan::<_, BOTH>(targets, &self.queries, &mut heard);
             if self.hits.len() > most {
                 return false;
             }
@@ -151,8 +149,8 @@ impl Nearest {
 
 struct Heard<'a, const BOTH: bool> {
     search: &'a Search<'a>,
-    own: &'a Stretched,
-    others: &'a Stretched,
+    own: &'a Blocks,
+    others: &'a Blocks,
     first: usize,
     rows: usize,
     columns: usize,
@@ -185,7 +183,10 @@ impl<const BOTH: bool> Hits for Heard<'_, BOTH> {
     fn hit(&mut self, query: usize, point: usize) {
         let own = self.first + query;
         let other = self.columns + point;
-        let squared = self.own.squared(own - self.rows, self.others, point);
+        let squared = self
+            .search
+            .axes
+            .squared(self.own.of(own - self.rows), self.others.of(point));
         let tolerance = self.search.tolerance;
         let near_own = squared <= self.best[own] + tolerance;
         let near_other = BOTH && squared <= self.best[other] + tolerance;

@@ -27,9 +27,9 @@ pub trait Hits {
 
 /// Tells `hits` of every pair within reach: of the query's, or with `BOTH` of the point's.
 ///
-/// `queries` are `TOGETHER` stretched points, one after another, padded.
+/// `queries` are `TOGETHER` stretched points, one after another.
 pub fn scan<H: Hits, const BOTH: bool>(points: &Stretched, queries: &[f32], hits: &mut H) {
-    assert!(queries.len() == points.stride * TOGETHER && points.axes <= points.stride);
+    assert!(queries.len() == points.axes * TOGETHER);
     #[cfg(target_arch = "x86_64")]
     {
         if is_x86_feature_detected!("avx512f") {
@@ -57,7 +57,7 @@ unsafe fn scan_with_avx512<H: Hits, const BOTH: bool>(
         _CMP_LE_OQ, _mm512_cmp_ps_mask, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_set1_ps,
         _mm512_setzero_ps, _mm512_sub_ps,
     };
-    let (axes, stride) = (points.axes, points.stride);
+    let axes = points.axes;
     let mut near = Near::<BOTH>::new(points, queries);
     while let Some(block) = near.next(points, hits) {
         let coordinates = points.block(block);
@@ -67,7 +67,7 @@ unsafe fn scan_with_avx512<H: Hits, const BOTH: bool>(
             let values = unsafe { _mm512_loadu_ps(coordinates.as_ptr().add(axis * LANES)) };
             for (query, sum) in squared.iter_mut().enumerate() {
                 // SAFETY: there are as many numbers for each query, as `scan` asserts.
-                let centre = unsafe { *queries.get_unchecked(query * stride + axis) };
+                let centre = unsafe { *queries.get_unchecked(query * axes + axis) };
                 let apart = _mm512_sub_ps(values, _mm512_set1_ps(centre));
                 *sum = _mm512_fmadd_ps(apart, apart, *sum);
             }
@@ -116,7 +116,7 @@ fn scan_by_parts<H: Hits, const BOTH: bool, const FUSED: bool>(
 ) {
     // So many sums fit into the registers.
     const PART: usize = 4;
-    let stride = points.stride;
+    let axes = points.axes;
     let mut near = Near::<BOTH>::new(points, queries);
     while let Some(block) = near.next(points, hits) {
         let coordinates = points.block(block);
@@ -125,7 +125,7 @@ fn scan_by_parts<H: Hits, const BOTH: bool, const FUSED: bool>(
             let mut squared = [[0.0_f32; LANES]; PART];
             for (axis, values) in coordinates.chunks_exact(LANES).enumerate() {
                 for (place, sums) in squared.iter_mut().enumerate() {
-                    let centre = queries[(part + place) * stride + axis];
+                    let centre = queries[(part + place) * axes + axis];
                     for (sum, value) in sums.iter_mut().zip(values) {
                         let apart = value - centre;
                         *sum = if FUSED {
@@ -183,7 +183,7 @@ impl<const BOTH: bool> Near<BOTH> {
     fn new(points: &Stretched, queries: &[f32]) -> Self {
         let mut low = vec![f32::INFINITY; points.axes];
         let mut high = vec![f32::NEG_INFINITY; points.axes];
-        for query in queries.chunks_exact(points.stride) {
+        for query in queries.chunks_exact(points.axes) {
             for ((low, high), &value) in low.iter_mut().zip(&mut high).zip(query) {
                 // A query that is not there is not a number, and leaves both as they are.
                 *low = low.min(value);
