@@ -58,19 +58,17 @@ impl Matcher {
         let mut variances = vec![None; problem.rows()];
         for arm in [false, true] {
             let pool = self.pool(arm);
-            let around = self.neighbourhoods(arm, progress, &|found, point| {
+            let admitted = |point: usize, other: usize| {
                 let row = pool.members(point)[0] as usize;
-                let admitted = |other: usize| {
-                    if other == point {
-                        let rest = pool.weight[point] - problem.weight(row);
-                        (pool.members(point).len() > 1).then_some(rest)
-                    } else {
-                        let member = pool.members(other)[0] as usize;
-                        self.within_caliper(row, member).then(|| pool.weight[other])
-                    }
-                };
-                self.search(found, arm, row, neighbours, &admitted);
-            });
+                if other == point {
+                    let rest = pool.weight[point] - problem.weight(row);
+                    (pool.members(point).len() > 1).then_some(rest)
+                } else {
+                    let member = pool.members(other)[0] as usize;
+                    self.within_caliper(row, member).then(|| pool.weight[other])
+                }
+            };
+            let around = self.neighbourhoods(arm, arm, neighbours, progress, &admitted);
             let moments: Vec<Moments> = (0..pool.points)
                 .map(|point| {
                     Moments::of(pool.members(point).iter().map(|&row| {

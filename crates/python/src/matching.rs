@@ -25,8 +25,9 @@ impl MatchingEngine {
     #[new]
     fn new(py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Self> {
         let problem = problem(options)?;
+        let instructions = instructions(options)?;
         Ok(Self {
-            inner: py.detach(|| matching::Matcher::new(problem)),
+            inner: py.detach(|| matching::Matcher::with_instructions(problem, instructions)),
         })
     }
 
@@ -232,6 +233,18 @@ fn problem(options: &Bound<'_, PyDict>) -> PyResult<matching::Problem> {
         seed: item(options, "seed")?.extract()?,
         method,
     })
+}
+
+/// The widest that the processor has, unless others are named.
+fn instructions(options: &Bound<'_, PyDict>) -> PyResult<matching::Instructions> {
+    let Some(named) = optional(options, "instructions")? else {
+        return Ok(matching::Instructions::best());
+    };
+    let named: String = named.extract()?;
+    matching::Instructions::ALL
+        .into_iter()
+        .find(|kind| kind.name() == named && kind.available())
+        .ok_or_else(|| PyValueError::new_err(format!("no instructions here: {named}")))
 }
 
 fn estimand(options: &Bound<'_, PyDict>) -> PyResult<matching::Estimand> {
