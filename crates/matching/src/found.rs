@@ -39,6 +39,8 @@ pub struct Found {
     pub blocks: usize,
     /// How many nodes of the tree were looked into.
     pub nodes: usize,
+    /// The one that is enough by itself; else those of `nearest` are needed.
+    alone: Option<Near>,
     nearest: BinaryHeap<Near>,
     weight: f64,
     needed: f64,
@@ -71,6 +73,7 @@ impl Found {
     /// Forgets what was found before.
     pub fn begin(&mut self, query: &Query<'_>, admitted: &Admitted<'_>) {
         self.neighbours.clear();
+        self.alone = None;
         self.nearest.clear();
         self.weight = 0.0;
         self.blocks = 0;
@@ -100,11 +103,14 @@ impl Found {
         block: usize,
         (squared, mut near): (&[f64; LANES], u32),
     ) {
+        // The nearest first: most of the others are then out of reach.
+        let mut lane = nearest_of(squared, near);
         while near != 0 {
-            let lane = near.trailing_zeros() as usize;
-            near &= near - 1;
+            near &= !(1 << lane);
             let point = block * LANES + lane;
-            let distance = squared[lane];
+            let here = lane;
+            lane = near.trailing_zeros() as usize;
+            let distance = squared[here];
             if point >= pool.points
                 || distance > self.reach()
                 || distance == f64::INFINITY
@@ -132,9 +138,8 @@ impl Found {
     }
 
     fn furthest(&self) -> f64 {
-        self.nearest
-            .peek()
-            .map_or(f64::INFINITY, |near| near.squared)
+        let furthest = self.alone.as_ref().or_else(|| self.nearest.peek());
+        furthest.map_or(f64::INFINITY, |near| near.squared)
     }
 
     fn take(&mut self, squared: f64, point: usize, weight: f64) {
@@ -143,6 +148,13 @@ impl Found {
         if squared >= self.last {
             return;
         }
+        if weight >= self.needed && self.nearest.is_empty() {
+            self.alone = Some(Near { squared, weight });
+            self.weight = weight;
+            self.last = squared;
+            return;
+        }
+        self.nearest.extend(self.alone.take());
         self.nearest.push(Near { squared, weight });
         self.weight += weight;
         while let Some(furthest) = self.nearest.peek() {
@@ -156,4 +168,17 @@ impl Found {
             self.last = self.furthest();
         }
     }
+}
+
+fn nearest_of(squared: &[f64; LANES], near: u32) -> usize {
+    let mut nearest = near.trailing_zeros() as usize;
+    let mut rest = near & (near - 1);
+    while rest != 0 {
+        let lane = rest.trailing_zeros() as usize;
+        rest &= rest - 1;
+        if squared[lane] < squared[nearest] {
+            nearest = lane;
+        }
+    }
+    nearest
 }

@@ -114,7 +114,10 @@ impl Matcher {
         let (mut by_tree, mut by_force) = (0.0, 0.0);
         for arm in [false, true] {
             let (queries, targets) = (self.pool(arm), self.pool(!arm));
-            if !self.problem.estimand.queries(arm) || queries.points * targets.block_count() < FEW {
+            if !self.problem.estimand.queries(arm)
+                || targets.tree.is_flat()
+                || queries.points * targets.block_count() < FEW
+            {
                 continue;
             }
             let tried = (0..queries.points).step_by(queries.points.div_ceil(TRIED));
@@ -142,7 +145,7 @@ impl Matcher {
         Search {
             pool,
             admitted,
-            by_tree: self.by_tree,
+            by_tree: self.by_tree && !pool.tree.is_flat(),
             instructions: self.instructions,
         }
     }

@@ -2,9 +2,12 @@
 
 use crate::embed::Points;
 use crate::instructions::LANES;
-use crate::problem::Problem;
-use crate::random::mix;
+use crate::problem::{Method, Problem};
+use crate::random::folded;
 use crate::tree::{Layout, Tree};
+
+/// Fewer points than this are not put into a tree, unless one is asked for.
+const FEW: usize = 512;
 
 /// The units of one arm.
 #[derive(Clone)]
@@ -62,7 +65,11 @@ impl Pool {
             dimensions,
             fence: &fence,
         };
-        let tree = Tree::new(&layout, &mut order);
+        let tree = if count < FEW && problem.method != Method::Tree {
+            Tree::flat(&layout)
+        } else {
+            Tree::new(&layout, &mut order)
+        };
 
         let mut blocks = vec![f64::INFINITY; count.div_ceil(LANES) * LANES * dimensions];
         let mut first_member = Vec::with_capacity(count + 1);
@@ -138,7 +145,7 @@ fn equal_rows(problem: &Problem, rows: &[u32]) -> (Vec<u32>, Vec<u32>) {
             // Adding 0 makes a negative zero positive.
             let key = values(row)
                 .iter()
-                .fold(0, |key: u64, value| mix(key ^ (value + 0.0).to_bits()));
+                .fold(0, |key: u64, value| folded(key ^ (value + 0.0).to_bits()));
             (key, row)
         })
         .collect();

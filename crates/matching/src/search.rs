@@ -203,6 +203,10 @@ impl Search<'_> {
         for (queries, found) in queries.chunks(TOGETHER).zip(found.chunks_mut(TOGETHER)) {
             let mut tile = Tile::new(queries, self.pool.dimensions);
             for (lane, (query, found)) in queries.iter().zip(found).enumerate() {
+                tile.reach[lane] = found.reach();
+                if self.pool.tree.is_flat() {
+                    continue;
+                }
                 // Whoever starts near its neighbours meets few that it must forget again.
                 // SAFETY: by the caller.
                 let block = unsafe { self.nearest_block::<W>(query) };

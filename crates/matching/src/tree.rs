@@ -53,17 +53,28 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Orders the points so that those of a block of sixteen lie close together, and builds the
-    /// tree over the blocks.
-    pub fn new(layout: &Layout<'_>, order: &mut [u32]) -> Self {
-        let mut tree = Self {
+    /// No tree, for points too few to be worth one: every search must look into every block.
+    pub fn flat(layout: &Layout<'_>) -> Self {
+        Self {
             width: layout.width(),
             boxes: Vec::new(),
             children: Vec::new(),
             open: Vec::new(),
             above_node: Vec::new(),
-            above_block: vec![(0, 0); order.len().div_ceil(LANES)],
-        };
+            above_block: Vec::new(),
+        }
+    }
+
+    /// Whether there is no tree.
+    pub fn is_flat(&self) -> bool {
+        self.children.is_empty()
+    }
+
+    /// Orders the points so that those of a block of sixteen lie close together, and builds the
+    /// tree over the blocks.
+    pub fn new(layout: &Layout<'_>, order: &mut [u32]) -> Self {
+        let mut tree = Self::flat(layout);
+        tree.above_block = vec![(0, 0); order.len().div_ceil(LANES)];
         let mut keys = Vec::with_capacity(order.len());
         tree.grow(layout, order, 0, (0, 0), &mut keys);
         tree
@@ -87,6 +98,9 @@ impl Tree {
 
     /// Shuts a block, of which no point is left, out of every search.
     pub fn close(&mut self, block: usize) {
+        if self.is_flat() {
+            return;
+        }
         let (mut node, mut lane) = self.above_block[block];
         loop {
             let place = node as usize;

@@ -41,10 +41,10 @@ impl MatchingEngine {
         let pairs = py.detach(|| self.inner.pairs(&|done, of| teller.tell(done, of)));
         teller.outcome()?;
         Ok((
-            index_bytes(py, &pairs.query),
-            index_bytes(py, &pairs.matched),
-            float_bytes(py, &pairs.weight),
-            index_bytes(py, &pairs.dropped),
+            index_bytes(py, &pairs.query)?,
+            index_bytes(py, &pairs.matched)?,
+            float_bytes(py, &pairs.weight)?,
+            index_bytes(py, &pairs.dropped)?,
         ))
     }
 
@@ -60,7 +60,7 @@ impl MatchingEngine {
             .into_iter()
             .map(|variance| variance.unwrap_or(f64::NAN))
             .collect();
-        Ok(float_bytes(py, &variances))
+        float_bytes(py, &variances)
     }
 }
 
@@ -290,18 +290,32 @@ fn flags(array: &Bound<'_, PyAny>) -> PyResult<Vec<bool>> {
     Ok(given.into_iter().map(|flag| flag != 0).collect())
 }
 
-fn index_bytes<'py>(py: Python<'py>, rows: &[usize]) -> Bound<'py, PyBytes> {
-    let bytes: Vec<u8> = rows
-        .iter()
-        .flat_map(|&row| (row as u64).to_ne_bytes())
-        .collect();
-    PyBytes::new(py, &bytes)
+fn index_bytes<'py>(py: Python<'py>, rows: &[usize]) -> PyResult<Bound<'py, PyBytes>> {
+    words(
+        py,
+        rows.len(),
+        rows.iter().map(|&row| (row as u64).to_ne_bytes()),
+    )
 }
 
-fn float_bytes<'py>(py: Python<'py>, values: &[f64]) -> Bound<'py, PyBytes> {
-    let bytes: Vec<u8> = values
-        .iter()
-        .flat_map(|value| value.to_ne_bytes())
-        .collect();
-    PyBytes::new(py, &bytes)
+fn float_bytes<'py>(py: Python<'py>, values: &[f64]) -> PyResult<Bound<'py, PyBytes>> {
+    words(
+        py,
+        values.len(),
+        values.iter().map(|value| value.to_ne_bytes()),
+    )
+}
+
+/// So many words of eight bytes, written in place.
+fn words(
+    py: Python<'_>,
+    count: usize,
+    values: impl Iterator<Item = [u8; 8]>,
+) -> PyResult<Bound<'_, PyBytes>> {
+    PyBytes::new_with(py, 8 * count, |bytes| {
+        for (place, value) in bytes.as_chunks_mut().0.iter_mut().zip(values) {
+            *place = value;
+        }
+        Ok(())
+    })
 }

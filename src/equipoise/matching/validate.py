@@ -89,8 +89,9 @@ def table(values: Any, name: str, letter: str) -> tuple[Floats, tuple[str, ...]]
             "covariate are needed"
         )
     names = names_of(values, given.shape[1], letter)
-    for place, label in enumerate(names):
-        refuse_non_finite(given[:, place], f"{name}, column {label!r}")
+    if not np.isfinite(given).all():
+        for place, label in enumerate(names):
+            refuse_non_finite(given[:, place], f"{name}, column {label!r}")
     return np.ascontiguousarray(given), names
 
 
@@ -126,8 +127,8 @@ def refuse_non_finite(values: Floats, name: str) -> None:
 
 def refuse_rows(wrong: NDArray[np.bool_], name: str, fault: str, mend: str) -> None:
     """Names the rows that are wrong."""
-    rows = np.flatnonzero(wrong)
-    if rows.size:
+    if wrong.any():
+        rows = np.flatnonzero(wrong)
         named = ", ".join(str(row) for row in rows[:NAMED_ROWS])
         more = f" and {rows.size - NAMED_ROWS} more" if rows.size > NAMED_ROWS else ""
         raise UnusableInput(
