@@ -133,7 +133,7 @@ impl Found {
         }
         let reach = self.reach();
         self.neighbours.retain(|&(squared, _)| squared <= reach);
-        // Sums over them must not depend on the way in which they were found.
+        // What is made of them must not depend on the way in which they were found.
         self.neighbours.sort_unstable_by_key(|&(_, point)| point);
     }
 

@@ -79,8 +79,11 @@ impl Matcher {
                 .collect();
             for point in 0..pool.points {
                 let others = around.of(point).iter().map(|&(_, other)| other as usize);
+                let mut others: Vec<usize> = others.filter(|&other| other != point).collect();
+                // Sums must not depend on the order of the pool, which depends on the method.
+                others.sort_unstable_by_key(|&other| pool.members(other)[0]);
                 let together = others
-                    .filter(|&other| other != point)
+                    .into_iter()
                     .fold(moments[point], |sum, other| sum.and(moments[other]));
                 let alone = around.of(point).is_empty();
                 let variance = match problem.rules {
