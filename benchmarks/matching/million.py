@@ -1,0 +1,28 @@
+"""One match of so many rows in a process of its own: seconds and peak memory in bytes.
+
+    python -m benchmarks.matching.million ROWS THREADS
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+
+from benchmarks.matching.data import normal
+from equipoise.matching.match import match
+
+
+def main() -> None:
+    """Print both; the memory is that of the process with its data."""
+    rows, threads = (int(word) for word in sys.argv[1:])
+    sample = normal(rows)
+    started = time.perf_counter()
+    found = match(sample.outcome, sample.treatment, sample.covariates, threads=threads)
+    seconds = time.perf_counter() - started
+    assert found.se is not None, "with errors"
+    print(seconds, 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+
+
+if __name__ == "__main__":
+    main()
