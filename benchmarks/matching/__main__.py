@@ -98,7 +98,9 @@ def continuous() -> Iterator[bool]:
             yield neighbours / ours >= 1.0
             if rows == LARGEST:
                 ratio = of_r["Match"].median / ours
-                print(f"  at least {BOUND_OF_R:.0f} times R's Match: {verdict(ratio >= BOUND_OF_R)}")
+                print(
+                    f"  at least {BOUND_OF_R:.0f} times R's Match: {verdict(ratio >= BOUND_OF_R)}"
+                )
                 yield ratio >= BOUND_OF_R
     print("  R's packages and ours with 1 thread use one core\n")
 

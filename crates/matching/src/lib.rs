@@ -18,6 +18,7 @@ mod search;
 mod ties;
 mod tree;
 mod variance;
+mod without_replacement;
 
 pub use estimate::{Estimate, Sample};
 pub use instructions::Instructions;

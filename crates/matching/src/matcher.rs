@@ -12,7 +12,7 @@ use crate::search::Search;
 use crate::ties::kept_by_lot;
 
 /// Queries that a thread takes at once.
-const AT_ONCE: usize = 64;
+pub(crate) const AT_ONCE: usize = 64;
 /// So many queries are tried to see how much of the data a tree leaves out.
 const TRIED: usize = 24;
 /// What a block that the tree leads to costs, in blocks of brute force, and what a node costs.
@@ -26,9 +26,9 @@ const FEW: usize = 1 << 14;
 pub struct Matcher {
     pub(crate) problem: Problem,
     points: Points,
-    pools: [Pool; 2],
+    pub(crate) pools: [Pool; 2],
     /// Of each row: its point in the pool of its arm.
-    position: Vec<u32>,
+    pub(crate) position: Vec<u32>,
     given: HashMap<usize, Vec<(usize, f64)>>,
     by_tree: bool,
     instructions: Instructions,
@@ -137,11 +137,11 @@ impl Matcher {
         by_tree < by_force
     }
 
-    fn matches(&self) -> f64 {
+    pub(crate) fn matches(&self) -> f64 {
         self.problem.matches as f64
     }
 
-    fn search<'a>(&self, pool: &'a Pool, admitted: &'a Admitted<'a>) -> Search<'a> {
+    pub(crate) fn search<'a>(&self, pool: &'a Pool, admitted: &'a Admitted<'a>) -> Search<'a> {
         Search {
             pool,
             admitted,
@@ -151,7 +151,7 @@ impl Matcher {
     }
 
     /// What a point of the other arm weighs for the point of `arm`, if the caliper admits it.
-    fn admitted(&self, arm: bool, point: usize, target: usize) -> Option<f64> {
+    pub(crate) fn admitted(&self, arm: bool, point: usize, target: usize) -> Option<f64> {
         let targets = self.pool(!arm);
         let row = self.pool(arm).members(point)[0] as usize;
         let other = targets.members(target)[0] as usize;
@@ -160,7 +160,7 @@ impl Matcher {
     }
 
     /// Asks for what the point of `arm` needs from the pool of `target`.
-    fn query(&self, arm: bool, point: usize, target: bool, needed: f64) -> Query<'_> {
+    pub(crate) fn query(&self, arm: bool, point: usize, target: bool, needed: f64) -> Query<'_> {
         let row = self.pool(arm).members(point)[0] as usize;
         let known = self.given.get(&row).map_or(&[][..], Vec::as_slice);
         let known = || {
@@ -247,7 +247,13 @@ impl Matcher {
     }
 
     /// Adds the pairs of one unit.
-    fn add(&self, pairs: &mut Pairs, row: usize, members: &mut Vec<(f64, usize)>, last: f64) {
+    pub(crate) fn add(
+        &self,
+        pairs: &mut Pairs,
+        row: usize,
+        members: &mut Vec<(f64, usize)>,
+        last: f64,
+    ) {
         if !self.problem.ties && members.len() > self.problem.matches {
             kept_by_lot(&self.problem, row, members, last);
         }
@@ -266,88 +272,6 @@ impl Matcher {
             };
             pairs.weight.push(self.problem.weight(row) * share);
         }
-    }
-
-    /// Unit after unit, each from what the earlier ones left.
-    ///
-    /// Some units at a time are searched by all threads; one whose neighbours were taken in the
-    /// meantime is searched again.
-    fn pairs_without_replacement(&self, progress: &Progress<'_>) -> Pairs {
-        let mut pairs = Pairs::default();
-        let mut free = vec![true; self.problem.rows()];
-        let mut pools = self.pools.clone();
-        let mut left = [false, true].map(|arm| self.pool(arm).points);
-        let mut members = Vec::new();
-        let queried = |row: &usize| self.problem.estimand.queries(self.problem.treated[*row]);
-        let rows: Vec<usize> = (0..self.problem.rows()).filter(queried).collect();
-        for (turn, rows) in rows.chunks(AT_ONCE * 8).enumerate() {
-            let ahead = in_parallel(
-                self.problem.threads,
-                rows.len(),
-                AT_ONCE,
-                &|_, _| (),
-                |part| self.looked_ahead(&rows[part], &pools, &free),
-            );
-            for (&row, mut found) in rows.iter().zip(ahead.into_iter().flatten()) {
-                let arm = self.problem.treated[row];
-                let targets = usize::from(!arm);
-                let member = |target: u32| self.pools[targets].members(target as usize)[0] as usize;
-                let taken = |found: &Found| {
-                    let mut neighbours = found.neighbours.iter();
-                    neighbours.any(|&(_, target)| !free[member(target)])
-                };
-                if left[targets] > 0 && taken(&found) {
-                    let again = self.looked_ahead(&[row], &pools, &free).pop();
-                    found = again.unwrap_or_default();
-                }
-                if left[targets] == 0 || !found.enough {
-                    pairs.dropped.push(row);
-                    continue;
-                }
-                members.clear();
-                let neighbours = found.neighbours.iter();
-                members.extend(neighbours.map(|&(squared, target)| (squared, member(target))));
-                let first = pairs.matched.len();
-                self.add(&mut pairs, row, &mut members, found.last);
-                for &member in &pairs.matched[first..] {
-                    free[member] = false;
-                    pools[targets].remove(self.position[member] as usize);
-                    left[targets] -= 1;
-                }
-            }
-            progress(
-                (turn * AT_ONCE * 8 + rows.len()).min(free.len()),
-                free.len(),
-            );
-        }
-        pairs
-    }
-
-    /// What each of the rows finds among those that are free.
-    fn looked_ahead(&self, rows: &[usize], pools: &[Pool; 2], free: &[bool]) -> Vec<Found> {
-        let mut found: Vec<Found> = rows.iter().map(|_| Found::default()).collect();
-        for arm in [false, true] {
-            let admitted = |point: usize, target: usize| {
-                let other = self.pool(!arm).members(target)[0] as usize;
-                let weight = self.admitted(arm, point, target);
-                weight.filter(|_| free[other])
-            };
-            let search = self.search(&pools[usize::from(!arm)], &admitted);
-            let (mut queries, mut places) = (Vec::new(), Vec::new());
-            for (&row, found) in rows.iter().zip(&mut found) {
-                if self.problem.treated[row] == arm {
-                    let point = self.position[row] as usize;
-                    queries.push(self.query(arm, point, !arm, self.matches()));
-                    places.push(found);
-                }
-            }
-            let mut answers: Vec<Found> = queries.iter().map(|_| Found::default()).collect();
-            search.run(&queries, &mut answers);
-            for (place, answer) in places.into_iter().zip(answers) {
-                *place = answer;
-            }
-        }
-        found
     }
 
     /// What each point of the arm finds in the pool of `target`, by all threads.
