@@ -58,23 +58,26 @@ pub fn embed(problem: &Problem) -> Points {
 fn standardise(problem: &Problem) -> Vec<f64> {
     let (rows, columns) = (problem.rows(), problem.columns);
     let total: f64 = (0..rows).map(|row| problem.weight(row)).sum();
-    let first = &problem.x[..columns];
+    let mut standardised = in_units(problem);
+    let first = &standardised[..columns];
     let mut constant = vec![true; columns];
-    for row in problem.x.chunks_exact(columns) {
+    for row in standardised.chunks_exact(columns) {
         for ((constant, value), first) in constant.iter_mut().zip(row).zip(first) {
             *constant &= value.total_cmp(first).is_eq();
         }
     }
-    let means: Vec<f64> = column_sums(problem, first, |value, _| value)
+    let means: Vec<f64> = column_sums(problem, &standardised, first, |value, _| value)
         .into_iter()
         .zip(constant.iter().zip(first))
         .map(|(sum, (&constant, &first))| if constant { first } else { sum / total })
         .collect();
-    let squares = column_sums(problem, &means, |value, mean| (value - mean).powi(2));
+    let squares = column_sums(problem, &standardised, &means, |value, mean| {
+        (value - mean).powi(2)
+    });
     // R's guard is on the raw second moment, which only tiny columns meet.
     let raw = match problem.rules {
         Rules::Correct => vec![TOLERANCE_OF_R; columns],
-        Rules::AsInR => column_sums(problem, &means, |value, _| value * value),
+        Rules::AsInR => column_sums(problem, &standardised, &means, |value, _| value * value),
     };
     let unbiased = rows as f64 / (rows as f64 - 1.0);
     let deviation = |column: usize| {
@@ -89,7 +92,6 @@ fn standardise(problem: &Problem) -> Vec<f64> {
         }
     };
     let deviations: Vec<f64> = (0..columns).map(deviation).collect();
-    let mut standardised = problem.x.clone();
     for row in standardised.chunks_exact_mut(columns) {
         for ((cell, mean), deviation) in row.iter_mut().zip(&means).zip(&deviations) {
             *cell = (*cell - mean) / deviation;
@@ -98,10 +100,45 @@ fn standardise(problem: &Problem) -> Vec<f64> {
     standardised
 }
 
+/// The columns in units in which their squares neither overflow nor vanish; in R's rules as given.
+fn in_units(problem: &Problem) -> Vec<f64> {
+    let columns = problem.columns;
+    let mut values = problem.x.clone();
+    if problem.rules == Rules::AsInR {
+        return values;
+    }
+    let mut largest = vec![0.0_f64; columns];
+    for row in values.chunks_exact(columns) {
+        for (largest, value) in largest.iter_mut().zip(row) {
+            *largest = largest.max(value.abs());
+        }
+    }
+    let units: Vec<f64> = largest.into_iter().map(power_of_two).collect();
+    for row in values.chunks_exact_mut(columns) {
+        for (value, unit) in row.iter_mut().zip(&units) {
+            *value /= unit;
+        }
+    }
+    values
+}
+
+/// At most the largest value and more than half of it; a division by it rounds nothing.
+fn power_of_two(largest: f64) -> f64 {
+    if largest == 0.0 {
+        return 1.0;
+    }
+    largest.log2().floor().clamp(-1000.0, 1000.0).exp2()
+}
+
 /// The weighted sum of each column's values, each after `part` with the column's centre.
-fn column_sums(problem: &Problem, centres: &[f64], part: impl Fn(f64, f64) -> f64) -> Vec<f64> {
+fn column_sums(
+    problem: &Problem,
+    values: &[f64],
+    centres: &[f64],
+    part: impl Fn(f64, f64) -> f64,
+) -> Vec<f64> {
     let mut sums = vec![0.0; problem.columns];
-    for (row, values) in problem.x.chunks_exact(problem.columns).enumerate() {
+    for (row, values) in values.chunks_exact(problem.columns).enumerate() {
         let weight = problem.weight(row);
         for ((sum, &value), &centre) in sums.iter_mut().zip(values).zip(centres) {
             *sum += weight * part(value, centre);

@@ -210,18 +210,23 @@ impl Matcher {
         self.problem.caliper.is_some() || !self.problem.restrictions.is_empty()
     }
 
-    /// The pairs. `progress` is told how many units are done, of how many.
-    pub fn pairs(&self, progress: &Progress<'_>) -> Pairs {
+    /// The pairs; `None` if `progress`, told how many units are done of how many, stops the search.
+    pub fn pairs(&self, progress: &Progress<'_>) -> Option<Pairs> {
         if !self.problem.replace {
             return self.pairs_without_replacement(progress);
         }
-        let arms = [false, true].map(|arm| {
-            self.problem.estimand.queries(arm).then(|| {
-                self.neighbourhoods(arm, !arm, self.matches(), progress, &|point, target| {
-                    self.admitted(arm, point, target)
-                })
-            })
-        });
+        let asking = [false, true].map(|arm| self.problem.estimand.queries(arm));
+        let points = |arm: bool| usize::from(asking[usize::from(arm)]) * self.pool(arm).points;
+        let mut arms = [None, None];
+        for arm in [false, true] {
+            if asking[usize::from(arm)] {
+                let before = usize::from(arm) * points(false);
+                let told = |done, _| progress(before + done, points(false) + points(true));
+                let admitted = |point, target| self.admitted(arm, point, target);
+                let found = self.neighbourhoods(arm, !arm, self.matches(), &told, &admitted)?;
+                arms[usize::from(arm)] = Some(found);
+            }
+        }
         let mut pairs = Pairs::default();
         let mut members = Vec::new();
         for row in 0..self.problem.rows() {
@@ -243,7 +248,7 @@ impl Matcher {
             }
             self.add(&mut pairs, row, &mut members, found.last[point]);
         }
-        pairs
+        Some(pairs)
     }
 
     /// Adds the pairs of one unit.
@@ -282,7 +287,7 @@ impl Matcher {
         needed: f64,
         progress: &Progress<'_>,
         admitted: &Admitted<'_>,
-    ) -> Neighbourhoods {
+    ) -> Option<Neighbourhoods> {
         let points = self.pool(arm).points;
         let search = self.search(self.pool(target), admitted);
         let threads = match points * search.pool.block_count() {
@@ -302,7 +307,7 @@ impl Matcher {
                 answers.push((all.len(), found.last, found.enough));
             }
             (answers, all)
-        });
+        })?;
         let mut together = Neighbourhoods {
             starts: vec![0],
             found: Vec::with_capacity(chunks.iter().map(|(_, all)| all.len()).sum()),
@@ -318,7 +323,7 @@ impl Matcher {
                 together.enough.push(enough);
             }
         }
-        together
+        Some(together)
     }
 }
 

@@ -14,7 +14,7 @@ impl Matcher {
     ///
     /// Some units at a time are searched by all threads; one whose neighbours were taken in the
     /// meantime is searched again.
-    pub(crate) fn pairs_without_replacement(&self, progress: &Progress<'_>) -> Pairs {
+    pub(crate) fn pairs_without_replacement(&self, progress: &Progress<'_>) -> Option<Pairs> {
         let mut pairs = Pairs::default();
         let mut free = vec![true; self.problem.rows()];
         let mut pools = self.pools.clone();
@@ -28,9 +28,9 @@ impl Matcher {
                 self.problem.threads,
                 rows.len(),
                 AT_ONCE,
-                &|_, _| (),
+                &|_, _| true,
                 |part| self.looked_ahead(&rows[part], &pools, &free),
-            );
+            )?;
             for (&row, mut found) in rows.iter().zip(ahead.into_iter().flatten()) {
                 let arm = self.problem.treated[row];
                 let targets = usize::from(!arm);
@@ -58,9 +58,11 @@ impl Matcher {
                     left[targets] -= 1;
                 }
             }
-            progress(turn * AHEAD + rows.len(), total);
+            if !progress(turn * AHEAD + rows.len(), total) {
+                return None;
+            }
         }
-        pairs
+        Some(pairs)
     }
 
     /// What each of the rows finds among those that are free.
