@@ -3,6 +3,7 @@
 mod betting;
 mod fitness;
 mod matching;
+mod strata;
 
 use pyo3::prelude::*;
 
@@ -17,4 +18,6 @@ mod _native {
     };
     #[pymodule_export]
     use crate::matching::{MatchingEngine, matching_estimate};
+    #[pymodule_export]
+    use crate::strata::matching_strata;
 }

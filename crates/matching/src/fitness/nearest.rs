@@ -6,6 +6,7 @@ use crate::fitness::blocks::{Axes, Blocks, LANES, Stretched};
 use crate::fitness::fences::Fences;
 use crate::fitness::scan::{Hits, TOGETHER, scan};
 use crate::fitness::units::{Units, small};
+use crate::instructions::Instructions;
 
 /// No more pairs than this, or this many times the points, are held at once.
 const MOST: usize = 1 << 20;
@@ -42,6 +43,8 @@ pub struct Search<'a> {
     pub fences: &'a Fences,
     /// Squared distances that differ by no more are ties.
     pub tolerance: f64,
+    /// Of the processor.
+    pub instructions: Instructions,
 }
 
 impl Nearest {
@@ -112,7 +115,7 @@ impl Nearest {
                 of_blocks: &mut self.of_blocks,
                 of_batches: &mut self.of_batches,
             };
-            scan::<_, BOTH>(targets, &self.queries, &mut heard);
+            scan::<_, BOTH>(search.instructions, targets, &self.queries, &mut heard);
             if self.hits.len() > most {
                 return false;
             }

@@ -6,6 +6,7 @@
 //! distances, so the same reaches serve.
 
 use crate::fitness::blocks::{LANES, Stretched};
+use crate::instructions::Instructions;
 
 /// Queries that look into a block together.
 pub const TOGETHER: usize = 8;
@@ -28,20 +29,23 @@ pub trait Hits {
 /// Tells `hits` of every pair within reach: of the query's, or with `BOTH` of the point's.
 ///
 /// `queries` are `TOGETHER` stretched points, one after another.
-pub fn scan<H: Hits, const BOTH: bool>(points: &Stretched, queries: &[f32], hits: &mut H) {
+pub fn scan<H: Hits, const BOTH: bool>(
+    instructions: Instructions,
+    points: &Stretched,
+    queries: &[f32],
+    hits: &mut H,
+) {
     assert!(queries.len() == points.axes * TOGETHER);
-    #[cfg(target_arch = "x86_64")]
-    {
-        if is_x86_feature_detected!("avx512f") {
-            // SAFETY: the processor has just said that it knows AVX-512.
-            return unsafe { scan_with_avx512::<H, BOTH>(points, queries, hits) };
-        }
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-            // SAFETY: the processor has just said that it knows AVX2 and FMA.
-            return unsafe { scan_with_avx2::<H, BOTH>(points, queries, hits) };
-        }
+    assert!(instructions.available());
+    match instructions {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the processor has just said that it knows AVX-512.
+        Instructions::Avx512 => unsafe { scan_with_avx512::<H, BOTH>(points, queries, hits) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the processor has just said that it knows AVX2 and FMA.
+        Instructions::Avx2 => unsafe { scan_with_avx2::<H, BOTH>(points, queries, hits) },
+        _ => scan_by_parts::<H, BOTH, false>(points, queries, hits),
     }
-    scan_by_parts::<H, BOTH, false>(points, queries, hits);
 }
 
 /// # Safety

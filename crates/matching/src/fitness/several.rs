@@ -48,7 +48,7 @@ impl Several {
                 reach: [f32::INFINITY; TOGETHER],
                 neighbours: &mut self.neighbours,
             };
-            scan::<_, false>(targets, &self.queries, &mut heard);
+            scan::<_, false>(search.instructions, targets, &self.queries, &mut heard);
             for (query, neighbours) in self.neighbours[..asked].iter_mut().enumerate() {
                 if neighbours.end() || !drops {
                     self.found.clear();
