@@ -139,12 +139,13 @@ class MatchingEngine:
         estimand (ATT, ATC, ATE), matches, metric (inverse_variance, mahalanobis, matrix), matrix
         (k*k float64 or None), caliper (k float64, units of x, or None), restrict (triples),
         replace, ties, tolerance, r_compatible, threads (0: all cores), seed, method (chosen,
-        brute_force, tree).
+        brute_force, tree), instructions (avx512, avx2, portable; the best if left out).
 
     Raises
     ------
     ValueError
-        If something is missing or lengths do not fit together.
+        If something is missing, lengths do not fit together or the processor lacks the
+        instructions.
     """
 
     def __new__(cls, options: dict[str, Any]) -> MatchingEngine: ...
@@ -153,10 +154,23 @@ class MatchingEngine:
     def pairs(
         self, progress: Callable[[int, int], None] | None
     ) -> tuple[bytes, bytes, bytes, bytes]:
-        """Queries and matches (int64), weights (float64), dropped rows (int64)."""
+        """Queries and matches (int64), weights (float64), dropped rows (int64).
+
+        Stops at what ``progress`` raises, and at Ctrl-C.
+        """
 
     def variances(self, outcome: NDArray[np.float64], neighbours: float) -> bytes:
         """Of each row among its nearest of the same arm (float64); NaN without a neighbour."""
+
+def matching_strata(
+    options: dict[str, Any], progress: Callable[[int, int], None] | None
+) -> tuple[bytes, bytes, bytes, bytes, bytes]:
+    """Inside each stratum: queries and matches (int64), weights (float64), dropped rows (int64),
+    and the outcome's variances (float64, NaN for unknown; empty unless asked for).
+
+    ``options``: those of ``MatchingEngine``, strata (n int64), stratum_count, calipers
+    (stratum_count*columns float64, or None), outcome (n, or None for no variances), neighbours.
+    """
 
 def matching_estimate(
     options: dict[str, Any],

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::matching::{
-    PairBytes, Teller, float_bytes, floats, index_bytes, item, optional, problem,
+    PairBytes, Teller, float_bytes, floats, index_bytes, instructions, item, optional, problem,
 };
 
 /// Judges candidates: how well each balances the covariates that it matches by.
@@ -43,8 +43,7 @@ impl FitnessEngine {
             self.inner
                 .evaluate(&weights, &|done, of| teller.tell(done, of))
         });
-        teller.outcome()?;
-        Ok(float_bytes(py, &criteria))
+        float_bytes(py, &teller.outcome(criteria)?)
     }
 
     fn pairs<'py>(&self, py: Python<'py>, weights: &Bound<'py, PyAny>) -> PyResult<PairBytes<'py>> {
@@ -52,12 +51,15 @@ impl FitnessEngine {
         if weights.len() != self.inner.options().problem.columns {
             return Err(PyValueError::new_err("pairs are those of one candidate"));
         }
-        let pairs = py.detach(|| self.inner.pairs(&weights));
+        let teller = Teller::new(None);
+        let tell = |done, of| teller.tell(done, of);
+        let pairs = py.detach(|| self.inner.pairs(&weights, &tell));
+        let pairs = teller.outcome(pairs)?;
         Ok((
-            index_bytes(py, &pairs.query),
-            index_bytes(py, &pairs.matched),
-            float_bytes(py, &pairs.weight),
-            index_bytes(py, &pairs.dropped),
+            index_bytes(py, &pairs.query)?,
+            index_bytes(py, &pairs.matched)?,
+            float_bytes(py, &pairs.weight)?,
+            index_bytes(py, &pairs.dropped)?,
         ))
     }
 }
@@ -137,6 +139,7 @@ fn fitness_options(options: &Bound<'_, PyDict>) -> PyResult<Options> {
         kolmogorov_smirnov: item(options, "ks")?.extract()?,
         boot: item(options, "boot")?.extract()?,
         paired: item(options, "paired")?.extract()?,
+        instructions: instructions(options)?,
     })
 }
 

@@ -4,6 +4,7 @@ mod betting;
 mod fitness;
 mod genoud;
 mod matching;
+mod strata;
 
 use pyo3::prelude::*;
 
@@ -20,4 +21,6 @@ mod _native {
     use crate::genoud::GenoudSearch;
     #[pymodule_export]
     use crate::matching::{MatchingEngine, matching_estimate};
+    #[pymodule_export]
+    use crate::strata::matching_strata;
 }

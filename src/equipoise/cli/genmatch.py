@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ import click
 
 from equipoise.cli.matching_options import pairing, pairing_options, read_asked, table_options
 from equipoise.model.errors import UnusableInput
+from equipoise.report.safe_text import visible
 
 if TYPE_CHECKING:
     from equipoise.matching.gen_match_result import GenMatchResult
@@ -110,17 +111,19 @@ def command(**given: Any) -> int:
     effect by the best weights too.
     """
     from equipoise.cli.matching_output import check_outputs, put_out
-    from equipoise.cli.search_bar import search_bar
     from equipoise.matching.gen_match import gen_match
     from equipoise.matching.match import match
 
     check_outputs(given["plot_file"], given["json_file"])
     asked = read_asked(given)
     treated = asked.covariates.treated.astype(float)
-    how = pairing(given, asked.covariates.names)
+    how = {
+        **pairing(given, asked.covariates.names),
+        "common_support": given["common_support"],
+        "weights": asked.weights,
+    }
     matrix = _frame(asked.covariates)
-    criterion = "smallest p" if given["fitness"] == "pvals" else given["fitness"]
-    with _executor(given["scheduler"]) as executor, search_bar(criterion) as told:
+    with _executor(given["scheduler"]) as executor, _bar(given) as told:
         found = gen_match(
             treated,
             matrix,
@@ -133,7 +136,6 @@ def command(**given: Any) -> int:
             loss=int(given["loss"]),
             boot=given["boot"],
             ks=not given["no_ks"],
-            weights=asked.weights,
             executor=executor,
             progress=told,
             **how,
@@ -145,7 +147,6 @@ def command(**given: Any) -> int:
             treated,
             matrix,
             metric=found.to_metric(),
-            weights=asked.weights,
             **{**how, "seed": found.seed},
         )
     balance = found.balance(boot=given["boot"], ks=not given["no_ks"])
@@ -153,9 +154,9 @@ def command(**given: Any) -> int:
         from equipoise.figures.save import save
 
         save(found.plot(), given["plot_file"])
-    lines = [*found.summary().splitlines(), ""]
+    lines = [*(visible(line) for line in found.summary().splitlines()), ""]
     if effect is not None:
-        lines += [*effect.summary().splitlines(), ""]
+        lines += [*(visible(line) for line in effect.summary().splitlines()), ""]
     put_out(
         "equipoise.genmatch/1",
         _document(found, effect),
@@ -163,8 +164,16 @@ def command(**given: Any) -> int:
         balance,
         None,
         given["json_file"],
+        quiet=given["quiet"],
     )
     return 0
+
+
+def _bar(given: dict[str, Any]) -> AbstractContextManager[Any]:
+    from equipoise.cli.search_bar import search_bar
+
+    criterion = "smallest p" if given["fitness"] == "pvals" else given["fitness"]
+    return search_bar(criterion, quiet=given["quiet"], color=not given["no_color"])
 
 
 @contextmanager

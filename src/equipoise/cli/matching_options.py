@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from equipoise.cli.options import FiniteRange
+from equipoise.cli.work_bar import work_bar
 from equipoise.model.errors import UnusableInput
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from equipoise.matching.empirical import Values
     from equipoise.matching.frames import Covariates
 
@@ -61,10 +64,18 @@ def table_options(function: Decorated) -> Decorated:
 def pairing_options(function: Decorated) -> Decorated:
     """Who may be matched with whom."""
     for option in (
-        click.option("--r-compatible", is_flag=True, help="R's quirks (docs/balance.md)."),
+        click.option("--no-color", is_flag=True, help="Draw without colour."),
+        click.option("--quiet", is_flag=True, help="Print no progress and no table."),
+        click.option("--r-compatible", is_flag=True, help="R's quirks (docs/matching.md)."),
         click.option("--seed", type=click.IntRange(min=0), metavar="N", help="For every draw."),
         click.option(
             "--threads", type=click.IntRange(min=1), metavar="N", show_default="all cores"
+        ),
+        click.option(
+            "--by",
+            metavar="A,B",
+            callback=_names,
+            help="Match only among rows that agree in these columns.",
         ),
         click.option("--common-support", is_flag=True, help="Drop rows outside the overlap."),
         click.option("--no-ties", is_flag=True, help="Break ties at random."),
@@ -123,6 +134,7 @@ class Asked:
     covariates: Covariates
     outcome: Values | None
     weights: Values | None
+    by: dict[str, NDArray[Any]] | None
     balance: Covariates
     """What is to be balanced: ``--balance``, else the covariates."""
 
@@ -169,11 +181,12 @@ def read_asked(given: dict[str, Any]) -> Asked:
         numbers_of(column(given[option]), given[option]) if given.get(option) else None
         for option in ("outcome", "weights")
     )
+    by = {name: column(name) for name in given["by"]} if given.get("by") else None
     balance = covariates
     if given.get("balance"):
         treated = formula.partition("~")[0] if formula else treatment
         balance = covariates_of(f"{treated} ~ {given['balance']}", table)
-    return Asked(covariates, outcome, weights, balance)
+    return Asked(covariates, outcome, weights, by, balance)
 
 
 def pairing(given: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
@@ -208,7 +221,6 @@ def pairing(given: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
         "caliper": caliper,
         "replace": not given["no_replace"],
         "ties": not given["no_ties"] and not given["no_replace"],
-        "common_support": given["common_support"],
         "r_compatible": given["r_compatible"],
         "threads": given["threads"],
         "seed": given["seed"],
@@ -223,20 +235,29 @@ def run_match(asked: Asked, given: dict[str, Any], **more: Any) -> Any:
     UnusableInput
         The input cannot be matched.
     """
-    from equipoise.matching.match import match
-
+    if given["by"] and given["common_support"]:
+        raise UnusableInput(
+            "--by and --common-support do not go together",
+            mend="leave one of them out; a caliper keeps strata apart from what is too far, too",
+        )
     covariates = asked.covariates
     matrix, names = covariates.matrix, covariates.names
     if given["propensity"]:
         from equipoise.matching.propensity import score_of
 
         matrix, names = score_of(covariates).score[:, None], ("propensity",)
-    return match(
-        asked.outcome,
-        covariates.treated.astype(float),
-        matrix,
-        metric=given["metric"],
-        weights=asked.weights,
+    options = {
         **pairing(given, names),
+        "metric": given["metric"],
+        "weights": asked.weights,
         **more,
-    )
+    }
+    units = (asked.outcome, covariates.treated.astype(float), matrix)
+    with work_bar("matching", quiet=given["quiet"], color=not given["no_color"]) as progress:
+        if asked.by is not None:
+            from equipoise.matching.stratified import match_by
+
+            return match_by(*units, asked.by, progress=progress, **options)
+        from equipoise.matching.match import match
+
+        return match(*units, progress=progress, common_support=given["common_support"], **options)

@@ -19,7 +19,7 @@ Told = Callable[["Generation", int], None]
 
 
 @contextmanager
-def search_bar(criterion: str) -> Iterator[Told | None]:
+def search_bar(criterion: str, *, quiet: bool, color: bool) -> Iterator[Told | None]:
     """Who is to be told of each generation while the block runs; nobody without a terminal.
 
     Parameters
@@ -27,14 +27,14 @@ def search_bar(criterion: str) -> Iterator[Told | None]:
     criterion
         What the first of a generation's values is, in words.
     """
-    if not sys.stderr.isatty():
+    if quiet or not sys.stderr.isatty():
         yield None
         return
     progress = Progress(
         SpinnerColumn(),
         BarColumn(bar_width=24),
         TextColumn("{task.description}"),
-        console=Console(stderr=True),
+        console=Console(stderr=True, no_color=not color),
         transient=True,
     )
     started = time.monotonic()

@@ -20,15 +20,19 @@ if TYPE_CHECKING:
     from equipoise.matching.ks import ks_boot
     from equipoise.matching.propensity import propensity_score
     from equipoise.matching.qq import qq_stats
+    from equipoise.matching.stratified import match_by
+    from equipoise.matching.stratified_result import MatchByResult
 
 __all__ = [
     "GenMatchResult",
+    "MatchByResult",
     "MatchResult",
     "balance_uv",
     "gen_match",
     "ks_boot",
     "match",
     "match_balance",
+    "match_by",
     "match_fitness",
     "propensity_score",
     "qq_stats",
@@ -36,10 +40,12 @@ __all__ = [
 
 _HOMES = {
     "GenMatchResult": "equipoise.matching.gen_match_result",
+    "MatchByResult": "equipoise.matching.stratified_result",
     "balance_uv": "equipoise.matching.balance_univariate",
     "gen_match": "equipoise.matching.gen_match",
     "ks_boot": "equipoise.matching.ks",
     "match_balance": "equipoise.matching.balance",
+    "match_by": "equipoise.matching.stratified",
     "propensity_score": "equipoise.matching.propensity",
     "qq_stats": "equipoise.matching.qq",
 }

@@ -298,7 +298,7 @@ def fitness_problem(
     if common_support:
         tolerance = distance_tolerance if r_compatible else 0.0
         kept = common_rows(given.x[:, 0], given.treated, given.names[0], tolerance)
-        given, triples = trimmed(given, triples, kept)
+        given, triples = trimmed(given, triples, kept, r_compatible)
         balanced = np.ascontiguousarray(balanced[kept])
     limit = None
     if caliper is not None or exact is not None:

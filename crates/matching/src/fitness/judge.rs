@@ -44,7 +44,8 @@ impl Bench {
             return;
         }
         if options.paired {
-            self.differences.add(covariates, links);
+            self.differences
+                .add(covariates, links, options.instructions);
             return;
         }
         for link in links {

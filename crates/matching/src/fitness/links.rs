@@ -5,6 +5,7 @@ use crate::fitness::fences::Fences;
 use crate::fitness::nearest::{NOBODY, Nearest, Search};
 use crate::fitness::several::Several;
 use crate::fitness::units::{Units, small};
+use crate::instructions::Instructions;
 use crate::problem::Problem;
 
 /// So many links are told at once, or a few more: memory stays linear whatever ties.
@@ -31,6 +32,7 @@ pub struct Linker {
     one_is_enough: bool,
     /// A neighbour of each point under equal weights.
     first_guess: Vec<u32>,
+    instructions: Instructions,
 }
 
 /// What a thread needs for searching; it carries guesses from one candidate to the next.
@@ -44,7 +46,7 @@ pub struct Room {
 
 impl Linker {
     /// Puts the points in place.
-    pub fn new(problem: &Problem, units: &Units) -> Self {
+    pub fn new(problem: &Problem, units: &Units, instructions: Instructions) -> Self {
         let arms = [false, true].map(|arm| {
             let points = units.arm(arm);
             Blocks::new(
@@ -58,6 +60,7 @@ impl Linker {
             fences: Fences::new(problem, units),
             one_is_enough: lightest >= problem.matches as f64,
             first_guess: vec![NOBODY; units.points()],
+            instructions,
         };
         let mut room = Room::default();
         linker.search(
@@ -81,8 +84,12 @@ impl Linker {
         tell: &mut dyn FnMut(&[Link]),
     ) {
         let axes = Axes::of(weights, &self.arms);
-        for (arm, stretched) in self.arms.iter().zip(&mut room.stretched) {
-            arm.stretch(&axes, stretched);
+        let asked = [false, true].map(|arm| problem.estimand.queries(arm));
+        for arm in [false, true] {
+            if asked[usize::from(!arm)] {
+                let target = usize::from(arm);
+                self.arms[target].stretch(&axes, &mut room.stretched[target]);
+            }
         }
         if room.nearest.guess.is_empty() {
             room.nearest.guess.clone_from(&self.first_guess);
@@ -90,12 +97,13 @@ impl Linker {
         room.links.clear();
         let search = Search {
             units,
+            arms: &self.arms,
             stretched: &room.stretched,
             axes: &axes,
             fences: &self.fences,
             tolerance: problem.reach(0.0),
+            instructions: self.instructions,
         };
-        let asked = [false, true].map(|arm| problem.estimand.queries(arm));
         if self.one_is_enough {
             let found = if asked == [true, true] {
                 room.nearest.search::<true>(&search, true)

@@ -14,13 +14,14 @@ mod links;
 mod moments;
 mod nearest;
 pub mod options;
+mod order;
 mod scan;
 mod several;
 pub mod student;
 mod units;
 
 use crate::matcher::Matcher;
-use crate::parallel::{Progress, in_parallel};
+use crate::parallel::{Progress, how_many, in_parallel};
 use crate::problem::{Metric, Pairs, Problem, Rules};
 use covariates::Covariates;
 use judge::Bench;
@@ -47,7 +48,7 @@ impl Fitness {
     pub fn new(options: Options) -> Self {
         let units = Units::new(&options);
         let covariates = Covariates::new(&options, &units);
-        let linker = Linker::new(&options.problem, &units);
+        let linker = Linker::new(&options.problem, &units, options.instructions);
         Self {
             options,
             units,
@@ -65,14 +66,12 @@ impl Fitness {
     /// The criteria of each candidate, one after another.
     ///
     /// `candidates` are weights of 0 or more, one for each covariate, one candidate after another.
+    /// `None` if `progress`, told how many are done of how many, stops.
     #[must_use]
-    pub fn evaluate(&self, candidates: &[f64], progress: &Progress<'_>) -> Vec<f64> {
+    pub fn evaluate(&self, candidates: &[f64], progress: &Progress<'_>) -> Option<Vec<f64>> {
         let columns = self.units.columns;
         let total = candidates.len() / columns;
-        let threads = match self.options.problem.threads {
-            0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-            given => given,
-        };
+        let threads = how_many(self.options.problem.threads);
         let at_once = total.div_ceil(threads * PIECES).max(1);
         let pieces = in_parallel(threads, total, at_once, progress, |range| {
             let mut room = Room::default();
@@ -84,14 +83,15 @@ impl Fitness {
                 self.judge(weights, &mut room, &mut bench, &mut criteria);
             }
             criteria
-        });
-        pieces.concat()
+        })?;
+        Some(pieces.concat())
     }
 
-    /// The pairs that a candidate matches.
+    /// The pairs that a candidate matches; `None` if `progress` stops.
     #[must_use]
-    pub fn pairs(&self, weights: &[f64]) -> Pairs {
-        Matcher::new(self.problem(weights, self.options.problem.threads)).pairs(&|_, _| ())
+    pub fn pairs(&self, weights: &[f64], progress: &Progress<'_>) -> Option<Pairs> {
+        let problem = self.problem(weights, self.options.problem.threads);
+        Matcher::with_instructions(problem, self.options.instructions).pairs(progress)
     }
 
     fn judge(&self, weights: &[f64], room: &mut Room, bench: &mut Bench, into: &mut Vec<f64>) {
@@ -109,7 +109,9 @@ impl Fitness {
                 },
             );
         } else {
-            let pairs = Matcher::new(self.problem(weights, 1)).pairs(&|_, _| ());
+            let matcher =
+                Matcher::with_instructions(self.problem(weights, 1), options.instructions);
+            let pairs = matcher.pairs(&|_, _| true).unwrap_or_default();
             bench.add(options, covariates, &self.links(&pairs));
         }
         bench.judge(options, covariates, self.units.controls, into);

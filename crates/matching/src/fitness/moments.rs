@@ -3,6 +3,7 @@
 use crate::fitness::covariates::{Covariates, PAD};
 use crate::fitness::links::Link;
 use crate::fitness::student::Student;
+use crate::instructions::Instructions;
 use crate::problem::Rules;
 
 /// The weighted differences of the pairs: their mean and the sum of squares around it.
@@ -27,7 +28,7 @@ impl Differences {
 
     /// Adds links, in two passes over them; batches are put together after Chan, Golub and
     /// `LeVeque` (1983, American Statistician 37).
-    pub fn add(&mut self, covariates: &Covariates, links: &[Link]) {
+    pub fn add(&mut self, covariates: &Covariates, links: &[Link], instructions: Instructions) {
         let weight: f64 = links.iter().map(|link| link.weight).sum();
         if weight <= 0.0 {
             return;
@@ -39,12 +40,20 @@ impl Differences {
         }
         // Of zeros: sums of the differences as they are.
         let zeros = &self.batch_squares;
-        sums(covariates, links, zeros, Power::First, &mut self.batch_mean);
+        sums(
+            instructions,
+            covariates,
+            links,
+            zeros,
+            Power::First,
+            &mut self.batch_mean,
+        );
         for sum in &mut self.batch_mean {
             *sum /= weight;
         }
         let mean = &self.batch_mean;
         sums(
+            instructions,
             covariates,
             links,
             mean,
@@ -81,19 +90,26 @@ impl Differences {
 }
 
 /// Sums over the links of the weighted differences less `shift`, and of their squares.
-fn sums(covariates: &Covariates, links: &[Link], shift: &[f64], power: Power, into: &mut [f64]) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if is_x86_feature_detected!("avx512f") {
-            // SAFETY: the processor has just said that it knows AVX-512.
-            return unsafe { sums_with_avx512(covariates, links, shift, power, into) };
-        }
-        if is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has just said that it knows AVX2.
-            return unsafe { sums_with_avx2(covariates, links, shift, power, into) };
-        }
+fn sums(
+    instructions: Instructions,
+    covariates: &Covariates,
+    links: &[Link],
+    shift: &[f64],
+    power: Power,
+    into: &mut [f64],
+) {
+    assert!(instructions.available());
+    match instructions {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the processor has just said that it knows AVX-512.
+        Instructions::Avx512 => unsafe {
+            sums_with_avx512(covariates, links, shift, power, into);
+        },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the processor has just said that it knows AVX2.
+        Instructions::Avx2 => unsafe { sums_with_avx2(covariates, links, shift, power, into) },
+        _ => sums_of_parts(covariates, links, shift, power, into),
     }
-    sums_of_parts(covariates, links, shift, power, into);
 }
 
 /// # Safety

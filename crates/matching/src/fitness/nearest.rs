@@ -2,10 +2,11 @@
 //!
 //! Each pair of points is looked at once, for the sake of both if both are matched.
 
-use crate::fitness::blocks::{Axes, LANES, Stretched};
+use crate::fitness::blocks::{Axes, Blocks, LANES, Stretched};
 use crate::fitness::fences::Fences;
 use crate::fitness::scan::{Hits, TOGETHER, scan};
 use crate::fitness::units::{Units, small};
+use crate::instructions::Instructions;
 
 /// No more pairs than this, or this many times the points, are held at once.
 const MOST: usize = 1 << 20;
@@ -24,6 +25,7 @@ pub struct Nearest {
     starts: Vec<u32>,
     ordered: Vec<u32>,
     of_blocks: Vec<[f32; LANES]>,
+    of_batches: Vec<[f32; LANES]>,
     queries: Vec<f32>,
 }
 
@@ -31,7 +33,9 @@ pub struct Nearest {
 pub struct Search<'a> {
     /// The points.
     pub units: &'a Units,
-    /// The controls and the treated under the candidate.
+    /// The controls and the treated.
+    pub arms: &'a [Blocks; 2],
+    /// Those of them that are searched, under the candidate.
     pub stretched: &'a [Stretched; 2],
     /// What the candidate measures by.
     pub axes: &'a Axes,
@@ -39,6 +43,8 @@ pub struct Search<'a> {
     pub fences: &'a Fences,
     /// Squared distances that differ by no more are ties.
     pub tolerance: f64,
+    /// Of the processor.
+    pub instructions: Instructions,
 }
 
 impl Nearest {
@@ -52,22 +58,23 @@ impl Nearest {
     pub fn search<const BOTH: bool>(&mut self, search: &Search<'_>, arm: bool) -> bool {
         let units = search.units;
         let (rows, columns) = (units.arm(arm), units.arm(!arm));
-        let own = &search.stretched[usize::from(arm)];
-        let others = &search.stretched[usize::from(!arm)];
+        let own = &search.arms[usize::from(arm)];
+        let others = &search.arms[usize::from(!arm)];
+        let targets = &search.stretched[usize::from(!arm)];
         self.hits.clear();
         self.best.clear();
-        for (point, &guess) in self.guess.iter().enumerate() {
-            let (from, to) = if rows.contains(&point) {
-                (rows.start, columns.start)
+        let of = |point: usize| {
+            if rows.contains(&point) {
+                own.of(point - rows.start)
             } else {
-                (columns.start, rows.start)
-            };
+                others.of(point - columns.start)
+            }
+        };
+        for (point, &guess) in self.guess.iter().enumerate() {
             self.best.push(if guess == NOBODY {
                 f64::INFINITY
-            } else if from == rows.start {
-                own.squared(point - from, others, guess as usize - to)
             } else {
-                others.squared(point - from, own, guess as usize - to)
+                search.axes.squared(of(point), of(guess as usize))
             });
         }
         self.of_blocks.clear();
@@ -78,18 +85,18 @@ impl Nearest {
                 self.of_blocks[place / LANES][place % LANES] =
                     search.axes.reach(best + search.tolerance);
             }
+            self.of_batches.clear();
+            self.of_batches
+                .resize(blocks.div_ceil(LANES), [-1.0; LANES]);
+            for (block, reaches) in self.of_blocks.iter().enumerate() {
+                self.of_batches[block / LANES][block % LANES] = furthest(reaches);
+            }
         }
         let most = MOST.max(units.points() * MOST_OF_EACH);
-        let blocks = columns.len().div_ceil(LANES);
-        let stride = own.stride;
         for first in rows.clone().step_by(TOGETHER) {
             let asked = TOGETHER.min(rows.end - first);
             let place = first - rows.start;
-            self.queries.clear();
-            self.queries
-                .extend_from_slice(&own.queries[place * stride..(place + asked) * stride]);
-            // Whoever is not there is near nobody.
-            self.queries.resize(TOGETHER * stride, f32::NAN);
+            own.queries(place..place + asked, search.axes, &mut self.queries);
             let mut reach = [-1.0; TOGETHER];
             for (reach, &best) in reach.iter_mut().zip(&self.best[first..first + asked]) {
                 *reach = search.axes.reach(best + search.tolerance);
@@ -106,8 +113,9 @@ impl Nearest {
                 guess: &mut self.guess,
                 hits: &mut self.hits,
                 of_blocks: &mut self.of_blocks,
+                of_batches: &mut self.of_batches,
             };
-            scan::<_, BOTH>(others, 0..blocks, &self.queries, &mut heard);
+            scan::<_, BOTH>(search.instructions, targets, &self.queries, &mut heard);
             if self.hits.len() > most {
                 return false;
             }
@@ -144,8 +152,8 @@ impl Nearest {
 
 struct Heard<'a, const BOTH: bool> {
     search: &'a Search<'a>,
-    own: &'a Stretched,
-    others: &'a Stretched,
+    own: &'a Blocks,
+    others: &'a Blocks,
     first: usize,
     rows: usize,
     columns: usize,
@@ -154,6 +162,7 @@ struct Heard<'a, const BOTH: bool> {
     guess: &'a mut [u32],
     hits: &'a mut Vec<(u32, u32, f64)>,
     of_blocks: &'a mut [[f32; LANES]],
+    of_batches: &'a mut [[f32; LANES]],
 }
 
 impl<const BOTH: bool> Hits for Heard<'_, BOTH> {
@@ -167,12 +176,20 @@ impl<const BOTH: bool> Hits for Heard<'_, BOTH> {
         &self.of_blocks[block]
     }
 
+    #[inline]
+    fn reach_of_batch(&self, batch: usize) -> &[f32; LANES] {
+        &self.of_batches[batch]
+    }
+
     #[inline(always)]
     #[allow(clippy::inline_always)] // It is the inner loop, and gets its caller's instructions.
     fn hit(&mut self, query: usize, point: usize) {
         let own = self.first + query;
         let other = self.columns + point;
-        let squared = self.own.squared(own - self.rows, self.others, point);
+        let squared = self
+            .search
+            .axes
+            .squared(self.own.of(own - self.rows), self.others.of(point));
         let tolerance = self.search.tolerance;
         let near_own = squared <= self.best[own] + tolerance;
         let near_other = BOTH && squared <= self.best[other] + tolerance;
@@ -192,9 +209,17 @@ impl<const BOTH: bool> Hits for Heard<'_, BOTH> {
             if squared < self.best[other] {
                 self.best[other] = squared;
                 self.guess[other] = small(own);
-                self.of_blocks[point / LANES][point % LANES] =
-                    self.search.axes.reach(squared + tolerance);
+                let block = point / LANES;
+                let reaches = &mut self.of_blocks[block];
+                reaches[point % LANES] = self.search.axes.reach(squared + tolerance);
+                self.of_batches[block / LANES][block % LANES] = furthest(reaches);
             }
         }
     }
+}
+
+/// The furthest reach.
+#[inline]
+fn furthest(reaches: &[f32; LANES]) -> f32 {
+    reaches.iter().copied().fold(-1.0, f32::max)
 }

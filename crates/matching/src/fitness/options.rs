@@ -1,5 +1,6 @@
 //! What is judged, and by which measure.
 
+use crate::instructions::Instructions;
 use crate::problem::Problem;
 
 /// What makes one set of matches better than another.
@@ -61,6 +62,8 @@ pub struct Options {
     pub boot: usize,
     /// Whether the t-test is paired.
     pub paired: bool,
+    /// Of the processor; the answer is the same whichever.
+    pub instructions: Instructions,
 }
 
 impl Options {

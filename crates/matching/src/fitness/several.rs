@@ -1,6 +1,6 @@
 //! The neighbours of one query after another, where several points may be needed.
 
-use crate::fitness::blocks::{LANES, Stretched};
+use crate::fitness::blocks::{Blocks, LANES};
 use crate::fitness::nearest::Search;
 use crate::fitness::scan::{Hits, TOGETHER, scan};
 use crate::fitness::units::small;
@@ -28,18 +28,13 @@ impl Several {
         tell: &mut dyn FnMut(usize, &[u32]),
     ) {
         let (rows, columns) = (search.units.arm(arm), search.units.arm(!arm));
-        let own = &search.stretched[usize::from(arm)];
-        let others = &search.stretched[usize::from(!arm)];
-        let blocks = columns.len().div_ceil(LANES);
-        let stride = own.stride;
+        let own = &search.arms[usize::from(arm)];
+        let others = &search.arms[usize::from(!arm)];
+        let targets = &search.stretched[usize::from(!arm)];
         for first in rows.clone().step_by(TOGETHER) {
             let asked = TOGETHER.min(rows.end - first);
             let place = first - rows.start;
-            self.queries.clear();
-            self.queries
-                .extend_from_slice(&own.queries[place * stride..(place + asked) * stride]);
-            // Whoever is not there is near nobody.
-            self.queries.resize(TOGETHER * stride, f32::NAN);
+            own.queries(place..place + asked, search.axes, &mut self.queries);
             for neighbours in &mut self.neighbours {
                 neighbours.start(needed as f64 - ROUNDING, search.tolerance);
             }
@@ -53,7 +48,7 @@ impl Several {
                 reach: [f32::INFINITY; TOGETHER],
                 neighbours: &mut self.neighbours,
             };
-            scan::<_, false>(others, 0..blocks, &self.queries, &mut heard);
+            scan::<_, false>(search.instructions, targets, &self.queries, &mut heard);
             for (query, neighbours) in self.neighbours[..asked].iter_mut().enumerate() {
                 if neighbours.end() || !drops {
                     self.found.clear();
@@ -68,8 +63,8 @@ impl Several {
 
 struct Heard<'a> {
     search: &'a Search<'a>,
-    own: &'a Stretched,
-    others: &'a Stretched,
+    own: &'a Blocks,
+    others: &'a Blocks,
     first: usize,
     rows: usize,
     columns: usize,
@@ -86,10 +81,17 @@ impl Hits for Heard<'_> {
         &[-1.0; LANES]
     }
 
+    fn reach_of_batch(&self, _batch: usize) -> &[f32; LANES] {
+        &[-1.0; LANES]
+    }
+
     fn hit(&mut self, query: usize, point: usize) {
         let own = self.first + query;
         let other = self.columns + point;
-        let squared = self.own.squared(own - self.rows, self.others, point);
+        let squared = self
+            .search
+            .axes
+            .squared(self.own.of(own - self.rows), self.others.of(point));
         let neighbours = &mut self.neighbours[query];
         if squared > neighbours.reach() || !self.search.fences.admit(own, other) {
             return;

@@ -1,7 +1,8 @@
 //! The units as points: equal rows once, with how many they are.
 
-use crate::embed::embed;
+use crate::embed::{Points, embed};
 use crate::fitness::options::Options;
+use crate::fitness::order::by_nearness;
 use crate::problem::{Metric, Problem};
 use crate::random::mix;
 
@@ -27,13 +28,16 @@ impl Units {
     /// The rows of the problem; those that agree in arm, covariates and balance are one point.
     pub fn new(options: &Options) -> Self {
         let problem = &options.problem;
+        let points = standardised(problem);
         let mut row = Vec::new();
         let mut count = Vec::new();
         let mut weight = Vec::new();
         let mut point_of = vec![0; problem.rows()];
         let mut controls = 0;
         for arm in [false, true] {
-            for group in equal_rows(options, arm) {
+            let mut groups = equal_rows(options, arm);
+            by_nearness(&mut groups, &|row| points.of(row as usize));
+            for group in groups {
                 for &member in &group {
                     point_of[member as usize] = small(row.len());
                 }
@@ -50,7 +54,8 @@ impl Units {
                 controls = row.len();
             }
         }
-        let standard = standardised(problem, &row);
+        let values = row.iter().map(|&row| points.of(row as usize));
+        let standard = values.flatten().copied().collect();
         Self {
             controls,
             count,
@@ -82,16 +87,12 @@ pub fn small(index: usize) -> u32 {
     u32::try_from(index).expect("the caller has checked that there are fewer than 2^32 rows")
 }
 
-/// The covariates of these rows as all rows standardise them.
-fn standardised(problem: &Problem, rows: &[u32]) -> Vec<f64> {
-    let plain = Problem {
+/// The standardised covariates of all rows.
+fn standardised(problem: &Problem) -> Points {
+    embed(&Problem {
         metric: Metric::InverseVariance,
         ..problem.clone()
-    };
-    let points = embed(&plain);
-    rows.iter()
-        .flat_map(|&row| points.of(row as usize).iter().copied())
-        .collect()
+    })
 }
 
 /// The rows of the arm, each group of equal ones ascending.
