@@ -50,11 +50,14 @@ def test_the_controls_of_atc_have_the_standard_deviation() -> None:
     assert found.sdiff == pytest.approx(-300 / math.sqrt(20 / 3))
 
 
-def test_r_takes_sdiff_for_the_pooled_one_of_pairs_and_we_do_not() -> None:
+def test_r_pools_no_variances_of_pairs_and_we_do() -> None:
     pairs = ([1.0, 2.0, 4.0], [1.0, 9.0, 3.0])
     ours = balance_uv(*pairs, matched=True, ks=False)
     r = balance_uv(*pairs, matched=True, ks=False, r_compatible=True)
     assert r.sdiff_pooled == r.sdiff == ours.sdiff
+    of_controls = balance_uv(*pairs, matched=True, ks=False, estimand="ATC", r_compatible=True)
+    assert of_controls.sdiff_pooled == r.sdiff_pooled, "the treated's, whatever the estimand"
+    assert of_controls.sdiff != r.sdiff
     expected = 100 * (7 / 3 - 13 / 3) / math.sqrt((7 / 3 + 52 / 3) / 2)
     assert ours.sdiff_pooled == pytest.approx(expected)
 
@@ -128,3 +131,17 @@ def test_exchanging_the_groups_mirrors_everything(first: list[int], second: list
 def test_unequal_lengths_are_no_pairs() -> None:
     with pytest.raises(UnusableInput, match="2 treated and 1 controls are no pairs"):
         balance_uv([1, 2], [1], matched=True)
+
+
+@pytest.mark.parametrize("scale", [1e-170, 1e-12, 1e12, 1e160, 1e300])
+@pytest.mark.parametrize("matched", [False, True])
+def test_the_scale_of_a_covariate_does_not_matter(scale: float, matched: bool) -> None:
+    random = np.random.default_rng(6)
+    treated, control = random.normal(0.3, 1.0, 30), random.normal(0.0, 2.0, 30)
+    plain = balance_uv(treated, control, matched=matched, boot=20, seed=1)
+    scaled = balance_uv(scale * treated, scale * control, matched=matched, boot=20, seed=1)
+    for name in ("variance_ratio", "sdiff", "sdiff_pooled", "t_p_value"):
+        assert getattr(scaled, name) == pytest.approx(getattr(plain, name)), name
+    assert scaled.ks == plain.ks
+    assert scaled.mean_treated == pytest.approx(scale * plain.mean_treated)
+    assert scaled.qq_raw.max == pytest.approx(scale * plain.qq_raw.max)

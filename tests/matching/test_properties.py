@@ -173,3 +173,34 @@ def test_lots_fall_only_among_those_that_tie(drawn: Data, seed: int) -> None:
     assert pairs(drawn_by_lot) <= pairs(tied)
     wanted = min(2, int((1 - treat).sum()))
     assert set(np.unique(drawn_by_lot.treated_index, return_counts=True)[1]) == {wanted}
+
+
+@settings(deadline=None, max_examples=40)
+@given(data(), estimands, st.integers(1, 3))
+def test_equal_rows_taken_together_or_one_by_one_give_the_same(
+    drawn: Data, estimand: Any, m: int
+) -> None:
+    y, treat, x = drawn
+    together = match(y, treat, x, estimand=estimand, m=m)
+    # With weights every row is searched for on its own.
+    one_by_one = match(y, treat, x, estimand=estimand, m=m, weights=np.ones(len(y)))
+    assert pairs(one_by_one) == pairs(together)
+    assert_same_numbers(one_by_one, together)
+
+
+@settings(deadline=None, max_examples=40)
+@given(data(), estimands, st.integers(1, 3), st.integers(0, 99))
+def test_a_row_of_weight_two_counts_as_two_equal_rows(
+    drawn: Data, estimand: Any, m: int, seed: int
+) -> None:
+    y, treat, x = drawn
+    times = np.random.default_rng(seed).integers(1, 4, len(y))
+    m = min(m, int(treat.sum()), int((1 - treat).sum()))
+    options: dict[str, Any] = {"estimand": estimand, "m": m, "metric": np.ones(x.shape[1])}
+    # N / (N - 1) scales every distance alike; the tolerance must not notice.
+    options["distance_tolerance"] = 0.0
+    weighted = match(y, treat, x, weights=times, **options)
+    many = [np.repeat(values, times, axis=0) for values in (y, treat, x)]
+    repeated = match(*many, **options)
+    assert weighted.estimate == pytest.approx(repeated.estimate, rel=1e-9, abs=1e-9)
+    assert pairs(repeated, np.repeat(np.arange(len(y)), times)) == pairs(weighted)

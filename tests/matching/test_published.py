@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from equipoise.matching.balance import match_balance
 from equipoise.matching.match import match
 from tests.matching.golden import METRICS, lalonde_cases
 from tests.matching.nsw import NAMES, lalonde
@@ -180,3 +181,74 @@ def test_bias_adjustment_with_the_mahalanobis_metric() -> None:
     )
     assert found.estimate == pytest.approx(1676.78075041, rel=2e-5)
     assert found.se == pytest.approx(822.79940547, rel=2e-5)
+
+
+PUBLISHED_BY_R = [
+    ("inverse_variance", "ATT", 1, 1686.10959432, 866.39985248, 725.22940366, 267),
+    ("inverse_variance", "ATT", 4, 1895.00885404, 771.94982151, 701.32072702, 859),
+    ("inverse_variance", "ATE", 1, 1934.34025719, 823.03224378, 485.02942009, 598),
+    ("inverse_variance", "ATE", 4, 1665.14567173, 683.65327728, 446.38365657, 1964),
+    ("inverse_variance", "ATC", 1, 2110.96592115, 964.45075375, 650.05313308, 331),
+    ("inverse_variance", "ATC", 4, 1501.58917662, 692.86207589, 578.30368279, 1105),
+    ("mahalanobis", "ATT", 1, 1782.84230243, 823.35960361, 679.29919726, 267),
+    ("mahalanobis", "ATT", 4, 1849.54131737, 763.80109694, 691.51933035, 841),
+    ("mahalanobis", "ATE", 1, 2211.50056730, 822.32883357, 481.85298856, 595),
+    ("mahalanobis", "ATE", 4, 1667.06100952, 678.90636331, 441.91859143, 1939),
+    ("mahalanobis", "ATC", 1, 2516.50740962, 996.34092466, 667.57844515, 328),
+    ("mahalanobis", "ATC", 4, 1537.21925201, 692.97686583, 574.29919522, 1098),
+]
+
+
+@pytest.mark.parametrize(
+    ("metric", "estimand", "m", "effect", "error", "error_of_pairs", "pairs"), PUBLISHED_BY_R
+)
+def test_ten_covariates_as_r_printed_them_on_its_own_copy_of_the_data(
+    metric: str,
+    estimand: Any,
+    m: int,
+    effect: float,
+    error: float,
+    error_of_pairs: float,
+    pairs: int,
+) -> None:
+    data = lalonde()
+    x = table(data, NAMES)
+    found = match(
+        data["re78"], data["treat"], x, estimand=estimand, m=m, metric=metric, r_compatible=True
+    )
+    assert found.estimate == pytest.approx(effect, rel=2e-6)
+    assert found.se == pytest.approx(error, rel=2e-6)
+    assert found.se_standard == pytest.approx(error_of_pairs, rel=2e-6)
+    assert len(found.weights) == pairs
+
+
+def test_the_experiment_s_own_difference_and_its_error_by_least_squares() -> None:
+    data = lalonde()
+    design = np.column_stack([np.ones(445), data["treat"]])
+    slopes, squares, _, _ = np.linalg.lstsq(design, data["re78"], rcond=None)
+    covariance = np.linalg.inv(design.T @ design) * squares[0] / (445 - 2)
+    assert slopes[1] == pytest.approx(1794.343, abs=0.01)
+    assert np.sqrt(covariance[1, 1]) == pytest.approx(632.85, abs=0.01)
+
+
+def test_exact_columns_drop_276_in_the_stata_log() -> None:
+    data = lalonde()
+    x = table(data, FOUR)
+    found = match(data["re78"], data["treat"], x, exact=True, r_compatible=True, **SAMPLE)
+    assert found.n_dropped == 276
+
+
+@pytest.mark.parametrize("case", lalonde_cases()["fitness"], ids=lambda case: str(case["pairs"]))
+def test_the_balance_that_a_genetic_search_maximises(case: dict[str, Any]) -> None:
+    """Paired t-tests and KS of 11 covariates; where a column has two values the t-test twice."""
+    data = lalonde()
+    x = table(data, NAMES)
+    found = match(None, data["treat"], x, estimand="ATE", metric=case["par"], r_compatible=True)
+    assert len(found.weights) == case["pairs"]
+    balanced = np.column_stack([x, data["re74"] * data["re75"]])
+    balance = match_balance(balanced, data["treat"], found, boot=0, r_compatible=True)
+    assert balance.after is not None
+    values = []
+    for one in balance.after:
+        values += [one.t_p_value, one.t_p_value if one.ks is None else one.ks.p_value]
+    assert sorted(values) == pytest.approx(case["fitness"], rel=1e-8)

@@ -84,3 +84,18 @@ def test_order_changes_nothing_and_scale_only_the_raw_differences(
 def test_the_quantile_function_is_a_step_function() -> None:
     found = quantiles(np.array([3.0, 1.0]), np.array([1.0, 3.0]), np.array([0.1, 0.7, 0.8]))
     assert found.tolist() == [1.0, 1.0, 3.0]
+
+
+def test_r_misses_whole_places_by_a_rounding_error_and_we_do_not() -> None:
+    # R adds up equal steps: some sums fall short of a whole number.
+    differing = 0
+    for length in range(60, 160):
+        for shorter in (10, 31, 50):
+            long, short = np.arange(float(length)), np.zeros(shorter)
+            ours = qq_stats(long, short, standardize=False)
+            r = qq_stats(long, short, standardize=False, r_compatible=True)
+            places = np.arange(shorter) * (length - 1) // (shorter - 1)
+            assert ours.mean == pytest.approx(places.mean(), rel=1e-12)
+            assert ours.mean - 1 < r.mean <= ours.mean
+            differing += r != ours
+    assert differing > 0

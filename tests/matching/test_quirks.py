@@ -103,3 +103,107 @@ def test_a_weight_of_zero_leaves_a_column_out_in_both() -> None:
     alone = match(Y, TREAT, X[:, 0])
     assert list(right.control_index) == list(alone.control_index)
     assert list(as_in_r.control_index) == list(alone.control_index)
+
+
+def test_a_unit_that_is_dropped_but_serves_is_named_but_not_by_r() -> None:
+    right, as_in_r = both(estimand="ATE", caliper=0.5, m=3)
+    assert right.estimate == as_in_r.estimate
+    assert right.n_dropped == as_in_r.n_dropped == len(right.dropped_index)
+    pairs = zip(right.treated_index, right.control_index, right.matched_treated, strict=True)
+    serving = {control if of_treated else treated for treated, control, of_treated in pairs}
+    dropped = set(right.dropped_index)
+    assert dropped & serving
+    assert set(as_in_r.dropped_index) == dropped - serving
+
+
+def test_a_unit_that_restrictions_leave_without_a_match_is_named_but_not_by_r() -> None:
+    forbidden = [(0, row, -1.0) for row in np.flatnonzero(TREAT == 0)]
+    right, as_in_r = both(restrict=forbidden)
+    assert list(right.dropped_index) == [0]
+    assert list(as_in_r.dropped_index) == []
+    assert right.n_dropped == as_in_r.n_dropped == 1
+
+
+def test_restrictions_name_rows_as_they_were_given_but_r_takes_those_that_are_left() -> None:
+    x = X.copy()
+    x[1, 0] = 99.0  # a control beyond the common support: the rows after it move up
+    treated = 40
+    plain = match(Y, TREAT, x, common_support=True)
+    partner = plain.control_index[plain.treated_index == treated][0]
+    forbidden = [(treated, partner, -1.0)]
+    right, as_in_r = both(X=x, common_support=True, restrict=forbidden)
+    assert partner not in right.control_index[right.treated_index == treated]
+    left = np.flatnonzero(np.isin(np.arange(80), kept_rows(x)))
+    of_treated = left[as_in_r.treated_index] == treated
+    assert list(left[as_in_r.control_index[of_treated]]) == [partner]
+
+
+def kept_rows(x: Any) -> Any:
+    low = max(x[TREAT == arm, 0].min() for arm in (0, 1)) - 1e-5
+    high = min(x[TREAT == arm, 0].max() for arm in (0, 1)) + 1e-5
+    return np.flatnonzero((x[:, 0] >= low) & (x[:, 0] <= high))
+
+
+def test_common_support_has_no_tolerance_except_in_r() -> None:
+    x = X.copy()
+    x[:, 0] = np.where(TREAT == 1, np.clip(x[:, 0], -1, 1), x[:, 0])
+    x[0, 0], x[4, 0], x[1, 0] = -1.0, 1.0, 1.0 + 5e-6
+    right, as_in_r = both(X=x, common_support=True)
+    assert as_in_r.n == right.n + 1
+
+
+def test_an_eigenvalue_of_zero_stays_zero_but_r_lifts_it() -> None:
+    x = np.column_stack([np.round(X[:, 0]), X[:, 1]])
+    right, as_in_r = both(X=x, metric=[1.0, 0.0], distance_tolerance=0.0)
+    assert len(right.weights) == len(match(Y, TREAT, x[:, 0], distance_tolerance=0.0).weights)
+    assert len(as_in_r.weights) < len(right.weights)
+
+
+def test_weights_count_in_the_mahalanobis_metric_but_r_sums_without_them() -> None:
+    x = np.column_stack([X[:, 0], X[:, 0] + X[:, 1], X[:, 1] ** 2])
+    right, as_in_r = both(X=x, metric="mahalanobis", weights=WEIGHTS, m=3)
+    mean = WEIGHTS @ x / WEIGHTS.sum()
+    spread = np.sqrt(WEIGHTS @ (x - mean) ** 2 / WEIGHTS.sum() * 80 / 79)
+    scaled = (x - mean) / spread
+    weighted = np.linalg.inv(scaled.T @ (scaled * WEIGHTS[:, np.newaxis]) / WEIGHTS.sum())
+    plain = np.linalg.inv(scaled.T @ scaled / 80)
+    for found, metric in ((right, weighted), (as_in_r, plain)):
+        same = match(Y, TREAT, x, metric=metric, weights=WEIGHTS, m=3)
+        assert list(found.control_index) == list(same.control_index)
+    assert list(right.control_index) != list(as_in_r.control_index)
+
+
+def test_variances_with_weights_are_unbiased_except_in_r() -> None:
+    # All weigh 2: the nearest of the same arm and the unit itself, Σw - Σw²/Σw = 2, Σw - 1 = 3.
+    options: dict[str, Any] = {"variance": "sample", "weights": np.full(80, 2.0)}
+    right, as_in_r = both(variance_neighbors=2, **options)
+    plain = match(Y, TREAT, X, variance="sample", variance_neighbors=1)
+    assert right.se == pytest.approx(plain.se)
+    assert as_in_r.se == pytest.approx((right.se or 0.0) * np.sqrt(2 / 3))
+
+
+def test_too_few_units_for_the_regression_are_an_error_but_r_leaves_it_out() -> None:
+    few = np.zeros(80)
+    few[:2] = 1
+    z = GENERATOR.normal(size=(80, 4))
+    with pytest.raises(UnusableInput, match="too few"):
+        match(Y, few, X, bias_adjust=True, covariates=z)
+    as_in_r = match(Y, few, X, bias_adjust=True, covariates=z, r_compatible=True)
+    assert as_in_r.estimate == as_in_r.estimate_unadjusted
+
+
+def test_the_caliper_of_an_exact_column_is_told_as_used_but_not_by_r() -> None:
+    x = np.column_stack([np.round(X[:, 0]), X[:, 1]])
+    right, as_in_r = both(X=x, exact=[True, False])
+    assert right.effective_caliper is not None
+    assert as_in_r.effective_caliper is not None
+    assert right.effective_caliper[0] <= 8 * np.finfo(float).eps * np.abs(x[:, 0]).max()
+    assert as_in_r.effective_caliper[0] == pytest.approx(1.490116e-8, rel=1e-6)
+
+
+def test_fifteen_thirds_are_five_where_r_asks_whether_a_regression_has_enough_units() -> None:
+    treat = np.repeat([1.0, 0.0], [5, 40])
+    y, z = GENERATOR.normal(size=45), GENERATOR.normal(size=(45, 5))
+    found = match(y, treat, z[:, 0], m=3, bias_adjust=True, covariates=z, r_compatible=True)
+    assert len(found.weights) == 15
+    assert found.estimate != found.estimate_unadjusted

@@ -3,6 +3,7 @@
 mod betting;
 mod genoud;
 mod matching;
+mod strata;
 
 use pyo3::prelude::*;
 
@@ -15,4 +16,6 @@ mod _native {
     use crate::genoud::GenoudSearch;
     #[pymodule_export]
     use crate::matching::{MatchingEngine, matching_estimate};
+    #[pymodule_export]
+    use crate::strata::matching_strata;
 }

@@ -74,8 +74,9 @@ def match_balance(
         Whose standard deviation ``sdiff`` is in: the controls' for ATC, else the treated's.
         That of the match by default.
     r_compatible
-        R's quirks: QQ and KS take no notice of weights, ``sdiff_pooled`` of pairs is
-        ``sdiff``, the estimand is taken for ATT, and the asymptotic KS series stops early.
+        R's quirks: QQ and KS take no notice of weights, ``sdiff_pooled`` of pairs is in
+        standard deviations of the treated, the estimand is taken for ATT, QQ places are
+        rounded, and the asymptotic KS series stops early.
     progress
         Called with how many bootstrap samples are done, and of how many.
 

@@ -62,7 +62,7 @@ def match(
     estimand
         The effect on the treated (ATT), on the controls (ATC) or on all (ATE).
     m
-        How many matches a unit gets, before ties.
+        How many matches a unit gets, before ties; no more than there are units to match with.
     metric
         On the standardised columns: "inverse_variance", "mahalanobis", k weights or a symmetric
         positive semidefinite matrix (k, k).
@@ -111,7 +111,7 @@ def match(
     if common_support:
         tolerance = distance_tolerance if r_compatible else 0.0
         kept = common_rows(given.x[:, 0], given.treated, given.names[0], tolerance)
-        given, triples = trimmed(given, triples, kept)
+        given, triples = trimmed(given, triples, kept, r_compatible)
     caliper_used, caliper_told = None, None
     if caliper is not None or exact is not None:
         caliper_used, is_exact = effective_caliper(
@@ -147,10 +147,7 @@ def match(
     elif engine is not None:
         pairs = Pairs(*engine.pairs(progress))
     if not len(pairs.query):
-        raise UnusableInput(
-            "no unit has a valid match: caliper, exact or restrict leave none",
-            mend="Widen the caliper, or ask for fewer exact columns or fewer matches (m).",
-        )
+        raise no_valid_match()
     found = None
     if given.outcome is not None:
         variances = None
@@ -163,12 +160,10 @@ def match(
         )
     # R's indices are into the rows that are left.
     original = np.arange(rows) if r_compatible or reuse is not None else kept
-    # Without a filter, R counts, but does not name, those whom an exhausted pool left.
-    unfiltered = caliper_used is None and not triples
-    dropped = pairs.dropped[:0] if r_compatible and unfiltered else pairs.dropped
+    dropped = named_by_r(pairs, caliper_used is not None) if r_compatible else pairs.dropped
     is_treated = given.treated[pairs.query] == 1
     query, matched = original[pairs.query], original[pairs.matched]
-    numbers = told(found, variance, pairs, replace, ties, r_compatible)
+    numbers = told(found, variance, pairs, replace, ties, r_compatible, given.outcome_unit)
     return MatchResult(
         **numbers,
         treated_index=np.where(is_treated, query, matched),
@@ -200,6 +195,10 @@ class Pairs:
 
 def reused(earlier: MatchResult, rows: int, estimand: str, common_support: bool) -> Pairs:
     """The pairs of an earlier match of the same units."""
+    if not isinstance(earlier, MatchResult):
+        raise UnusableInput(
+            f"reuse is of type {type(earlier).__name__}", mend="Give what match() returned."
+        )
     if earlier.rows != rows or earlier.estimand != estimand:
         raise UnusableInput(
             f"reuse is a match of {earlier.rows} rows for {earlier.estimand}, and this is one of "
@@ -217,11 +216,31 @@ def reused(earlier: MatchResult, rows: int, estimand: str, common_support: bool)
     )
 
 
+def no_valid_match() -> UnusableInput:
+    """The error where nobody is left to match with."""
+    return UnusableInput(
+        "no unit has a valid match: caliper, exact or restrict leave none",
+        mend="Widen the caliper, or ask for fewer exact columns or fewer matches (m).",
+    )
+
+
+def named_by_r(pairs: Pairs, fenced: bool) -> Indices:
+    """Of the dropped units, those that R names: with a caliper or exact columns, who serve nobody.
+
+    It counts, but does not name, those whom restrictions or an exhausted pool left without a match.
+    """
+    return pairs.dropped[~np.isin(pairs.dropped, pairs.matched)] if fenced else pairs.dropped[:0]
+
+
 def trimmed(
-    given: Units, triples: list[tuple[int, int, float]], kept: Indices
+    given: Units, triples: list[tuple[int, int, float]], kept: Indices, r_compatible: bool
 ) -> tuple[Units, list[tuple[int, int, float]]]:
-    """The units of the kept rows, and the restrictions among them."""
-    place = {int(row): position for position, row in enumerate(kept)}
+    """The units of the kept rows, and the restrictions among them.
+
+    R looks the rows of restrictions up among those that are left.
+    """
+    named = np.arange(len(kept)) if r_compatible else kept
+    place = {int(row): position for position, row in enumerate(named)}
     within = [
         (place[first], place[second], distance)
         for first, second, distance in triples
@@ -239,6 +258,7 @@ def trimmed(
             part(given.outcome),
             part(given.weights),
             part(given.z),
+            given.outcome_unit,
         ),
         within,
     )
@@ -267,7 +287,8 @@ def estimated(
     z = given.x if given.z is None else given.z
     if bias_adjust and r_compatible:
         arms = {"ATT": (1,), "ATC": (0,), "ATE": (0, 1)}[estimand]
-        weight = float(pairs.weight.sum())
+        # Fifteen thirds are five.
+        weight = math.fsum(pairs.weight)
         size = min(int(np.isin(given.treated, arms).sum()), weight)
         bias_adjust = with_error and size >= z.shape[1]
     elif bias_adjust:
@@ -288,7 +309,7 @@ def estimated(
             "query": pairs.query,
             "matched": pairs.matched,
             "weight": pairs.weight,
-            "covariates": np.ascontiguousarray(z).ravel() if bias_adjust else None,
+            "covariates": (z / validate.power_of_two(z)).ravel() if bias_adjust else None,
             "columns": z.shape[1],
             "variances": None if variances is None else np.frombuffer(variances, np.float64),
             "estimand": estimand,
@@ -304,8 +325,9 @@ def told(
     replace: bool,
     ties: bool,
     r_compatible: bool,
+    unit: float,
 ) -> dict[str, float | None]:
-    """The numbers of the result that an outcome gives."""
+    """The numbers of the result that an outcome in this unit gives."""
     names = ("estimate", "se", "se_standard", "se_conditional", "estimate_unadjusted")
     if found is None:
         return dict.fromkeys((*names, "t", "p_value"))
@@ -317,11 +339,11 @@ def told(
     shown = error if known else of_pairs
     t = effect / shown if shown > 0 and (known or pairs.query.size > 1) else None
     return {
-        "estimate": effect,
-        "se": error if known else None,
-        "se_standard": of_pairs,
-        "se_conditional": conditional if known else None,
-        "estimate_unadjusted": unadjusted,
+        "estimate": effect * unit,
+        "se": error * unit if known else None,
+        "se_standard": of_pairs * unit,
+        "se_conditional": conditional * unit if known else None,
+        "estimate_unadjusted": unadjusted * unit,
         "t": t,
         "p_value": None if t is None else math.erfc(abs(t) / math.sqrt(2.0)),
     }
@@ -350,7 +372,10 @@ def check_choices(
         ("seed", seed, 0),
     ]
     for name, value, least in whole:
-        if value is not None and (value != int(value) or value < least):
-            raise UnusableInput(f"{name} is {value}", mend=f"Give a whole number from {least} up.")
-    if not 0 <= tolerance < math.inf:
-        raise UnusableInput(f"distance_tolerance is {tolerance}", mend="Give 0 or more.")
+        known = isinstance(value, int | float | np.number) and math.isfinite(value)
+        if value is not None and not (known and value == int(value) and least <= value < 2**63):
+            raise UnusableInput(
+                f"{name} is {value!r}", mend=f"Give a whole number from {least} up."
+            )
+    if not (isinstance(tolerance, int | float | np.number) and 0 <= tolerance < math.inf):
+        raise UnusableInput(f"distance_tolerance is {tolerance!r}", mend="Give 0 or more.")

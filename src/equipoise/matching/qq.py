@@ -26,6 +26,7 @@ def qq_stats(
     standardize: bool = True,
     weights_treated: Any = None,
     weights_control: Any = None,
+    r_compatible: bool = False,
 ) -> QQ:
     """How far apart two samples lie.
 
@@ -35,6 +36,8 @@ def qq_stats(
     Journal of Statistical Software 42(7), section 3). With weights that differ: the distance
     of the two quantile functions over the unit interval, its mean and median over that
     interval; for samples of one length without weights both are the same.
+
+    With ``r_compatible`` a place that is whole may be missed by a rounding error, as in R.
 
     Raises
     ------
@@ -48,6 +51,7 @@ def qq_stats(
         sample_weights(weights_treated, first, "weights_treated"),
         sample_weights(weights_control, second, "weights_control"),
         standardize=standardize,
+        r_compatible=r_compatible,
     )
 
 
@@ -58,6 +62,7 @@ def qq_of(
     weights_control: Values | None,
     *,
     standardize: bool,
+    r_compatible: bool = False,
 ) -> QQ:
     """As ``qq_stats``, of what has been checked."""
     weights_treated, weights_control = _uneven(weights_treated), _uneven(weights_control)
@@ -65,15 +70,23 @@ def qq_of(
         samples = two_samples(treated, control, weights_treated, weights_control)
         return _summary(samples.distances)
     if weights_treated is None and weights_control is None:
-        return _summary(np.abs(np.subtract(*matched_quantiles(treated, control))))
+        return _summary(np.abs(np.subtract(*matched_quantiles(treated, control, r_compatible))))
     return _between_quantile_functions(treated, control, weights_treated, weights_control)
 
 
-def matched_quantiles(treated: Values, control: Values) -> tuple[Values, Values]:
+def matched_quantiles(
+    treated: Values, control: Values, r_compatible: bool = False
+) -> tuple[Values, Values]:
     """Both samples sorted, the longer one thinned to the length of the shorter one."""
     first, second = np.sort(treated), np.sort(control)
     shorter = min(len(first), len(second))
-    return first[_thinned(len(first), shorter)], second[_thinned(len(second), shorter)]
+    thinned = _thinned_as_in_r if r_compatible else _thinned
+    return first[thinned(len(first), shorter)], second[thinned(len(second), shorter)]
+
+
+def _thinned_as_in_r(length: int, wanted: int) -> Any:
+    # R counts places from 1, and adds up equal steps in floating point.
+    return np.floor(np.linspace(1.0, float(length), wanted)).astype(np.int64) - 1
 
 
 def _thinned(length: int, wanted: int) -> Any:
