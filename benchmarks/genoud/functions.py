@@ -1,11 +1,13 @@
-"""The 23 functions of Yao, Liu & Lin (1999), IEEE Transactions on Evolutionary Computation 3(2).
+"""The 23 functions of Yao, Liu & Lin (1999), and the two claws.
 
-"Evolutionary programming made faster", table I and appendix. Each takes shape (batch, nvars) and
-returns shape (batch,); f7 has noise, of its own seeded source.
+IEEE Transactions on Evolutionary Computation 3(2), "Evolutionary programming made faster", table I
+and appendix. Each takes shape (batch, nvars) and returns shape (batch,); f7 has noise, of its own
+seeded source.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -224,6 +226,28 @@ def shekel(holes: int) -> Many:
         return np.asarray(-(1.0 / (distances + SHEKEL_C[:holes])).sum(axis=1))
 
     return of
+
+
+def normal(x: Floats, mean: float, sd: float) -> Floats:
+    return np.asarray(np.exp(-0.5 * ((x - mean) / sd) ** 2) / (sd * math.sqrt(2 * math.pi)))
+
+
+def claw(points: Floats) -> Floats:
+    """The asymmetric double claw of Marron & Wand (1992), table 1, number 14."""
+    x = points[:, 0]
+    density = 0.46 * (normal(x, -1.0, 2 / 3) + normal(x, 1.0, 2 / 3))
+    for place in (0.5, 1.0, 1.5):
+        density = density + normal(x, -place, 0.01) / 300 + 7 * normal(x, place, 0.07) / 300
+    return density
+
+
+def biclaw(points: Floats) -> Floats:
+    """The claw in two dimensions, moved by one."""
+    x, y = points[:, 0] + 1.0, points[:, 1] + 1.0
+    density = 0.5 * normal(x, 0.0, 1.0) * normal(y, 0.0, 1.0)
+    for place in (-1.0, -0.5, 0.0, 0.5, 1.0):
+        density = density + 0.1 * normal(x, place, 0.1) * normal(y, place, 0.1)
+    return density
 
 
 def cube(half: float, nvars: int = 30) -> tuple[tuple[float, float], ...]:
