@@ -100,10 +100,23 @@ class MatchingEngine:
     def pairs(
         self, progress: Callable[[int, int], None] | None
     ) -> tuple[bytes, bytes, bytes, bytes]:
-        """Queries and matches (int64), weights (float64), dropped rows (int64)."""
+        """Queries and matches (int64), weights (float64), dropped rows (int64).
+
+        Stops at what ``progress`` raises, and at Ctrl-C.
+        """
 
     def variances(self, outcome: NDArray[np.float64], neighbours: float) -> bytes:
         """Of each row among its nearest of the same arm (float64); NaN without a neighbour."""
+
+def matching_strata(
+    options: dict[str, Any], progress: Callable[[int, int], None] | None
+) -> tuple[bytes, bytes, bytes, bytes, bytes]:
+    """Inside each stratum: queries and matches (int64), weights (float64), dropped rows (int64),
+    and the outcome's variances (float64, NaN for unknown; empty unless asked for).
+
+    ``options``: those of ``MatchingEngine``, strata (n int64), stratum_count, calipers
+    (stratum_count*columns float64, or None), outcome (n, or None for no variances), neighbours.
+    """
 
 def matching_estimate(
     options: dict[str, Any],

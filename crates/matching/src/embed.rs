@@ -53,8 +53,14 @@ fn standardise(problem: &Problem) -> Vec<f64> {
     let mut standardised = problem.x.clone();
     let total: f64 = (0..rows).map(|row| problem.weight(row)).sum();
     for column in 0..columns {
-        let values = || (0..rows).map(|row| problem.x[row * columns + column]);
-        let first = problem.x[column];
+        let unit = match problem.rules {
+            Rules::Correct => {
+                power_of_two((0..rows).map(|row| problem.x[row * columns + column].abs()))
+            }
+            Rules::AsInR => 1.0,
+        };
+        let values = || (0..rows).map(|row| problem.x[row * columns + column] / unit);
+        let first = problem.x[column] / unit;
         let constant = values().all(|value| value.total_cmp(&first).is_eq());
         let sum = |of: &dyn Fn(f64) -> f64| -> f64 {
             values()
@@ -81,10 +87,20 @@ fn standardise(problem: &Problem) -> Vec<f64> {
         };
         for row in 0..rows {
             let cell = &mut standardised[row * columns + column];
-            *cell = (*cell - mean) / deviation;
+            *cell = (*cell / unit - mean) / deviation;
         }
     }
     standardised
+}
+
+/// At most the largest value and more than half of it, so that squares neither overflow nor
+/// vanish; a division by it rounds nothing.
+fn power_of_two(values: impl Iterator<Item = f64>) -> f64 {
+    let largest = values.fold(0.0, f64::max);
+    if largest == 0.0 {
+        return 1.0;
+    }
+    largest.log2().floor().clamp(-1000.0, 1000.0).exp2()
 }
 
 fn identity(size: usize) -> Vec<f64> {

@@ -13,6 +13,7 @@ mod pool;
 pub mod problem;
 mod random;
 mod search;
+pub mod strata;
 mod ties;
 mod variance;
 
@@ -20,3 +21,4 @@ pub use estimate::{Estimate, Sample};
 pub use matcher::Matcher;
 pub use parallel::Progress;
 pub use problem::{Estimand, Method, Metric, Pairs, Problem, Restriction, Rules};
+pub use strata::{Matched, Outcomes, Strata};

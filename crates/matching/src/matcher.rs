@@ -203,18 +203,24 @@ impl Matcher {
         self.problem.caliper.is_some() || !self.problem.restrictions.is_empty()
     }
 
-    /// The pairs. `progress` is told how many units are done, of how many.
-    pub fn pairs(&self, progress: &Progress<'_>) -> Pairs {
+    /// The pairs; `None` if `progress`, told how many units are done of how many, stops the search.
+    pub fn pairs(&self, progress: &Progress<'_>) -> Option<Pairs> {
         if !self.problem.replace {
             return self.pairs_without_replacement(progress);
         }
-        let arms = [false, true].map(|arm| {
-            self.problem.estimand.queries(arm).then(|| {
-                self.neighbourhoods(arm, progress, &|found, point| {
-                    self.look(found, arm, point, &|_| true);
-                })
-            })
-        });
+        let asking = [false, true].map(|arm| self.problem.estimand.queries(arm));
+        let points = |arm: bool| usize::from(asking[usize::from(arm)]) * self.pool(arm).points;
+        let mut arms = [None, None];
+        for arm in [false, true] {
+            if asking[usize::from(arm)] {
+                let before = usize::from(arm) * points(false);
+                let told = |done, _| progress(before + done, points(false) + points(true));
+                arms[usize::from(arm)] =
+                    Some(self.neighbourhoods(arm, &told, &|found, point| {
+                        self.look(found, arm, point, &|_| true);
+                    })?);
+            }
+        }
         let mut pairs = Pairs::default();
         let mut members = Vec::new();
         for row in 0..self.problem.rows() {
@@ -236,7 +242,7 @@ impl Matcher {
             }
             self.add(&mut pairs, row, &mut members, found.last[point]);
         }
-        pairs
+        Some(pairs)
     }
 
     /// Adds the pairs of one unit.
@@ -262,13 +268,16 @@ impl Matcher {
     }
 
     /// Unit after unit, each from what the earlier ones left.
-    fn pairs_without_replacement(&self, progress: &Progress<'_>) -> Pairs {
+    fn pairs_without_replacement(&self, progress: &Progress<'_>) -> Option<Pairs> {
         let mut pairs = Pairs::default();
         let mut free = vec![true; self.problem.rows()];
         let mut left = [false, true].map(|arm| self.pool(arm).points);
         let mut found = Found::default();
         let mut members = Vec::new();
         for row in 0..self.problem.rows() {
+            if row % AT_ONCE == 0 && !progress(row, self.problem.rows()) {
+                return None;
+            }
             let arm = self.problem.treated[row];
             if !self.problem.estimand.queries(arm) {
                 continue;
@@ -294,11 +303,8 @@ impl Matcher {
                 free[member] = false;
                 *targets -= 1;
             }
-            if row % AT_ONCE == 0 {
-                progress(row, self.problem.rows());
-            }
         }
-        pairs
+        progress(self.problem.rows(), self.problem.rows()).then_some(pairs)
     }
 
     /// What `look` finds for each point of the arm, by all threads.
@@ -307,7 +313,7 @@ impl Matcher {
         arm: bool,
         progress: &Progress<'_>,
         look: &(dyn Fn(&mut Found, usize) + Sync),
-    ) -> Neighbourhoods {
+    ) -> Option<Neighbourhoods> {
         let points = self.pool(arm).points;
         let chunks = in_parallel(self.problem.threads, points, AT_ONCE, progress, |range| {
             let mut found = Found::default();
@@ -319,7 +325,7 @@ impl Matcher {
                 answers.push((all.len(), found.last, found.enough));
             }
             (answers, all)
-        });
+        })?;
         let mut together = Neighbourhoods {
             starts: vec![0],
             found: Vec::with_capacity(chunks.iter().map(|(_, all)| all.len()).sum()),
@@ -335,7 +341,7 @@ impl Matcher {
                 together.enough.push(enough);
             }
         }
-        together
+        Some(together)
     }
 }
 

@@ -46,14 +46,16 @@ impl Matcher {
     /// The variance of each row's outcome among its nearest `neighbours` of the same arm and
     /// itself (Abadie and Imbens 2006, eq. 14); `None` where there is no neighbour.
     ///
-    /// R takes 0 where a caliper leaves fewer neighbours than asked for; correct is to use those
-    /// there are.
+    /// `None` if `progress` stops the search.
+    ///
+    /// R takes 0 where a caliper leaves fewer neighbours than asked for, and an outcome of 0 for
+    /// the one that an arm lacks; correct is to use those there are.
     pub fn variances(
         &self,
         outcome: &[f64],
         neighbours: f64,
         progress: &Progress<'_>,
-    ) -> Vec<Option<f64>> {
+    ) -> Option<Vec<Option<f64>>> {
         let problem = &self.problem;
         let mut variances = vec![None; problem.rows()];
         for arm in [false, true] {
@@ -70,7 +72,7 @@ impl Matcher {
                     }
                 };
                 self.search(found, arm, row, neighbours, &admitted);
-            });
+            })?;
             let moments: Vec<Moments> = (0..pool.points)
                 .map(|point| {
                     Moments::of(pool.members(point).iter().map(|&row| {
@@ -88,8 +90,14 @@ impl Matcher {
                 let variance = match problem.rules {
                     Rules::AsInR if self.filtered() && !around.enough(point) => Some(0.0),
                     Rules::AsInR => {
-                        let divisor = together.weight - 1.0;
-                        (!alone).then(|| together.spread / divisor)
+                        // A unit that needs all of its arm finds itself too, with outcome 0.
+                        let itself = !around.enough(point) && problem.weights.is_none();
+                        let together = together.and(Moments {
+                            weight: f64::from(u8::from(itself)),
+                            ..Moments::default()
+                        });
+                        let alone = alone && !itself;
+                        (!alone).then(|| together.spread / (together.weight - 1.0))
                     }
                     Rules::Correct => {
                         let divisor = together.weight - together.squared_weights / together.weight;
@@ -101,6 +109,6 @@ impl Matcher {
                 }
             }
         }
-        variances
+        Some(variances)
     }
 }

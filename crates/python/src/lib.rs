@@ -2,6 +2,7 @@
 
 mod betting;
 mod matching;
+mod strata;
 
 use pyo3::prelude::*;
 
@@ -12,4 +13,6 @@ mod _native {
     use crate::betting::BettingSequence;
     #[pymodule_export]
     use crate::matching::{MatchingEngine, matching_estimate};
+    #[pymodule_export]
+    use crate::strata::matching_strata;
 }

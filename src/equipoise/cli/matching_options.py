@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from equipoise.cli.options import FiniteRange
+from equipoise.cli.work_bar import work_bar
 from equipoise.model.errors import UnusableInput
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from equipoise.matching.empirical import Values
     from equipoise.matching.frames import Covariates
 
@@ -61,10 +64,18 @@ def table_options(function: Decorated) -> Decorated:
 def matching_options(function: Decorated) -> Decorated:
     """How to match."""
     for option in (
-        click.option("--r-compatible", is_flag=True, help="R's quirks (docs/balance.md)."),
+        click.option("--no-color", is_flag=True, help="Draw without colour."),
+        click.option("--quiet", is_flag=True, help="Print no progress and no table."),
+        click.option("--r-compatible", is_flag=True, help="R's quirks (docs/matching.md)."),
         click.option("--seed", type=click.IntRange(min=0), metavar="N", help="For every draw."),
         click.option(
             "--threads", type=click.IntRange(min=1), metavar="N", show_default="all cores"
+        ),
+        click.option(
+            "--by",
+            metavar="A,B",
+            callback=_names,
+            help="Match only among rows that agree in these columns.",
         ),
         click.option("--common-support", is_flag=True, help="Drop rows outside the overlap."),
         click.option("--no-ties", is_flag=True, help="Break ties at random."),
@@ -115,6 +126,7 @@ class Asked:
     covariates: Covariates
     outcome: Values | None
     weights: Values | None
+    by: dict[str, NDArray[Any]] | None
 
 
 def read_asked(given: dict[str, Any]) -> Asked:
@@ -159,7 +171,8 @@ def read_asked(given: dict[str, Any]) -> Asked:
         numbers_of(column(given[option]), given[option]) if given.get(option) else None
         for option in ("outcome", "weights")
     )
-    return Asked(covariates, outcome, weights)
+    by = {name: column(name) for name in given["by"]} if given["by"] else None
+    return Asked(covariates, outcome, weights, by)
 
 
 def run_match(asked: Asked, given: dict[str, Any], **more: Any) -> Any:
@@ -170,8 +183,11 @@ def run_match(asked: Asked, given: dict[str, Any], **more: Any) -> Any:
     UnusableInput
         The input cannot be matched.
     """
-    from equipoise.matching.match import match
-
+    if given["by"] and given["common_support"]:
+        raise UnusableInput(
+            "--by and --common-support do not go together",
+            mend="leave one of them out; a caliper keeps strata apart from what is too far, too",
+        )
     covariates = asked.covariates
     matrix, names = covariates.matrix, covariates.names
     if given["propensity"]:
@@ -195,21 +211,26 @@ def run_match(asked: Asked, given: dict[str, Any], **more: Any) -> Any:
         )
     if caliper is not None:
         caliper = caliper[0] if len(caliper) == 1 else list(caliper)
-    return match(
-        asked.outcome,
-        covariates.treated.astype(float),
-        matrix,
-        estimand=given["estimand"],
-        m=given["m"],
-        metric=given["metric"],
-        exact=exact,
-        caliper=caliper,
-        replace=not given["no_replace"],
-        ties=not given["no_ties"] and not given["no_replace"],
-        common_support=given["common_support"],
-        weights=asked.weights,
-        r_compatible=given["r_compatible"],
-        threads=given["threads"],
-        seed=given["seed"],
+    options = {
+        "estimand": given["estimand"],
+        "m": given["m"],
+        "metric": given["metric"],
+        "exact": exact,
+        "caliper": caliper,
+        "replace": not given["no_replace"],
+        "ties": not given["no_ties"] and not given["no_replace"],
+        "weights": asked.weights,
+        "r_compatible": given["r_compatible"],
+        "threads": given["threads"],
+        "seed": given["seed"],
         **more,
-    )
+    }
+    units = (asked.outcome, covariates.treated.astype(float), matrix)
+    with work_bar("matching", quiet=given["quiet"], color=not given["no_color"]) as progress:
+        if asked.by is not None:
+            from equipoise.matching.stratified import match_by
+
+            return match_by(*units, asked.by, progress=progress, **options)
+        from equipoise.matching.match import match
+
+        return match(*units, progress=progress, common_support=given["common_support"], **options)

@@ -17,21 +17,27 @@ if TYPE_CHECKING:
     from equipoise.matching.ks import ks_boot
     from equipoise.matching.propensity import propensity_score
     from equipoise.matching.qq import qq_stats
+    from equipoise.matching.stratified import match_by
+    from equipoise.matching.stratified_result import MatchByResult
 
 __all__ = [
+    "MatchByResult",
     "MatchResult",
     "balance_uv",
     "ks_boot",
     "match",
     "match_balance",
+    "match_by",
     "propensity_score",
     "qq_stats",
 ]
 
 _HOMES = {
+    "MatchByResult": "equipoise.matching.stratified_result",
     "balance_uv": "equipoise.matching.balance_univariate",
     "ks_boot": "equipoise.matching.ks",
     "match_balance": "equipoise.matching.balance",
+    "match_by": "equipoise.matching.stratified",
     "propensity_score": "equipoise.matching.propensity",
     "qq_stats": "equipoise.matching.qq",
 }

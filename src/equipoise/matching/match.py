@@ -62,7 +62,7 @@ def match(
     estimand
         The effect on the treated (ATT), on the controls (ATC) or on all (ATE).
     m
-        How many matches a unit gets, before ties.
+        How many matches a unit gets, before ties; no more than there are units to match with.
     metric
         On the standardised columns: "inverse_variance", "mahalanobis", k weights or a symmetric
         positive semidefinite matrix (k, k).
@@ -147,10 +147,7 @@ def match(
     elif engine is not None:
         pairs = Pairs(*engine.pairs(progress))
     if not len(pairs.query):
-        raise UnusableInput(
-            "no unit has a valid match: caliper, exact or restrict leave none",
-            mend="Widen the caliper, or ask for fewer exact columns or fewer matches (m).",
-        )
+        raise no_valid_match()
     found = None
     if given.outcome is not None:
         variances = None
@@ -166,7 +163,7 @@ def match(
     dropped = named_by_r(pairs, caliper_used is not None) if r_compatible else pairs.dropped
     is_treated = given.treated[pairs.query] == 1
     query, matched = original[pairs.query], original[pairs.matched]
-    numbers = told(found, variance, pairs, replace, ties, r_compatible)
+    numbers = told(found, variance, pairs, replace, ties, r_compatible, given.outcome_unit)
     return MatchResult(
         **numbers,
         treated_index=np.where(is_treated, query, matched),
@@ -198,6 +195,10 @@ class Pairs:
 
 def reused(earlier: MatchResult, rows: int, estimand: str, common_support: bool) -> Pairs:
     """The pairs of an earlier match of the same units."""
+    if not isinstance(earlier, MatchResult):
+        raise UnusableInput(
+            f"reuse is of type {type(earlier).__name__}", mend="Give what match() returned."
+        )
     if earlier.rows != rows or earlier.estimand != estimand:
         raise UnusableInput(
             f"reuse is a match of {earlier.rows} rows for {earlier.estimand}, and this is one of "
@@ -212,6 +213,14 @@ def reused(earlier: MatchResult, rows: int, estimand: str, common_support: bool)
         np.where(first, earlier.control_index, earlier.treated_index).tobytes(),
         earlier.weights.tobytes(),
         earlier.dropped_index.tobytes(),
+    )
+
+
+def no_valid_match() -> UnusableInput:
+    """The error where nobody is left to match with."""
+    return UnusableInput(
+        "no unit has a valid match: caliper, exact or restrict leave none",
+        mend="Widen the caliper, or ask for fewer exact columns or fewer matches (m).",
     )
 
 
@@ -249,6 +258,7 @@ def trimmed(
             part(given.outcome),
             part(given.weights),
             part(given.z),
+            given.outcome_unit,
         ),
         within,
     )
@@ -299,7 +309,7 @@ def estimated(
             "query": pairs.query,
             "matched": pairs.matched,
             "weight": pairs.weight,
-            "covariates": np.ascontiguousarray(z).ravel() if bias_adjust else None,
+            "covariates": (z / validate.power_of_two(z)).ravel() if bias_adjust else None,
             "columns": z.shape[1],
             "variances": None if variances is None else np.frombuffer(variances, np.float64),
             "estimand": estimand,
@@ -315,8 +325,9 @@ def told(
     replace: bool,
     ties: bool,
     r_compatible: bool,
+    unit: float,
 ) -> dict[str, float | None]:
-    """The numbers of the result that an outcome gives."""
+    """The numbers of the result that an outcome in this unit gives."""
     names = ("estimate", "se", "se_standard", "se_conditional", "estimate_unadjusted")
     if found is None:
         return dict.fromkeys((*names, "t", "p_value"))
@@ -328,11 +339,11 @@ def told(
     shown = error if known else of_pairs
     t = effect / shown if shown > 0 and (known or pairs.query.size > 1) else None
     return {
-        "estimate": effect,
-        "se": error if known else None,
-        "se_standard": of_pairs,
-        "se_conditional": conditional if known else None,
-        "estimate_unadjusted": unadjusted,
+        "estimate": effect * unit,
+        "se": error * unit if known else None,
+        "se_standard": of_pairs * unit,
+        "se_conditional": conditional * unit if known else None,
+        "estimate_unadjusted": unadjusted * unit,
         "t": t,
         "p_value": None if t is None else math.erfc(abs(t) / math.sqrt(2.0)),
     }
@@ -361,7 +372,10 @@ def check_choices(
         ("seed", seed, 0),
     ]
     for name, value, least in whole:
-        if value is not None and (value != int(value) or value < least):
-            raise UnusableInput(f"{name} is {value}", mend=f"Give a whole number from {least} up.")
-    if not 0 <= tolerance < math.inf:
-        raise UnusableInput(f"distance_tolerance is {tolerance}", mend="Give 0 or more.")
+        known = isinstance(value, int | float | np.number) and math.isfinite(value)
+        if value is not None and not (known and value == int(value) and least <= value < 2**63):
+            raise UnusableInput(
+                f"{name} is {value!r}", mend=f"Give a whole number from {least} up."
+            )
+    if not (isinstance(tolerance, int | float | np.number) and 0 <= tolerance < math.inf):
+        raise UnusableInput(f"distance_tolerance is {tolerance!r}", mend="Give 0 or more.")
