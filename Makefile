@@ -69,6 +69,7 @@ bench: $(VENV)/dev $(VENV)/package ## run every benchmark (over half an hour; wa
 			echo "== $$script"; PATH="$$PWD/$(VENV)/bin:$$PATH" $(PYTHON_IN_VENV) $$script; \
 		done; \
 	done
+	@echo "== benchmarks/matching"; $(PYTHON_IN_VENV) -m benchmarks.matching
 	@echo "== benchmarks/validity"; $(PYTHON_IN_VENV) -m benchmarks.validity
 
 .PHONY: schema

@@ -86,12 +86,13 @@ class MatchingEngine:
         estimand (ATT, ATC, ATE), matches, metric (inverse_variance, mahalanobis, matrix), matrix
         (k*k float64 or None), caliper (k float64, units of x, or None), restrict (triples),
         replace, ties, tolerance, r_compatible, threads (0: all cores), seed, method (chosen,
-        brute_force, tree).
+        brute_force, tree), instructions (avx512, avx2, portable; the best if left out).
 
     Raises
     ------
     ValueError
-        If something is missing or lengths do not fit together.
+        If something is missing, lengths do not fit together or the processor lacks the
+        instructions.
     """
 
     def __new__(cls, options: dict[str, Any]) -> MatchingEngine: ...
