@@ -218,7 +218,7 @@ def test_a_server_is_a_workload_like_another(equipoise: Equipoise, tmp_path: Pat
     assert "libequipoise_dlmalloc.so" in mapped
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_study_that_is_ended_leaves_no_server_and_is_gone_on_with(
     number: int, equipoise: Equipoise, tmp_path: Path
 ) -> None:
