@@ -68,6 +68,26 @@ def test_a_library_that_is_opened_while_it_runs_took_effect(tmp_path: Path) -> N
     check(Condition("a", (sys.executable, "-c", opens), mapped_from=(str(tmp_path),)))
 
 
+def test_what_has_to_be_run_to_be_verified_is_run_once_for_all_sizes(tmp_path: Path) -> None:
+    library = shutil.copy(own_library(), tmp_path / "libopened.so")
+    opens = f"import ctypes, sys; ctypes.CDLL({str(library)!r}); print(file=open(sys.argv[1], 'a'))"
+    runs = tmp_path / "runs"
+    conditions = tuple(
+        Condition(
+            f"{task} {size}",
+            (sys.executable, "-c", opens, str(runs)),
+            levels={"task": task, "size": size},
+            mapped_from=(str(tmp_path),),
+        )
+        for task in ("sort", "invert")
+        for size in ("1", "2", "3")
+    )
+    plan = dataclasses.replace(plan_of(), conditions=conditions, sizes=("size",))
+    environment = dict(os.environ)
+    check_that_each_took_effect(plan, mapped_by_condition(plan, environment), environment)
+    assert runs.read_text() == "\n" * 2
+
+
 def test_a_cpu_that_is_not_there_is_named() -> None:
     with pytest.raises(UnusableInput, match="a did not take effect: CPU 9999 is not there"):
         check(Condition("a", (SORT,), process=Process(cpus=(9999,))))

@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.design.choice import chosen_levels, quick_form, with_command, with_levels
+from equipoise.design.choice import (
+    chosen_levels,
+    quick_form,
+    with_command,
+    with_levels,
+    without_idle_factors,
+)
 from equipoise.design.grid import Grid, Site, build_lines, grid_of, without_missing
 from equipoise.model.errors import UnusableInput
 from equipoise.model.study import (
@@ -155,3 +161,15 @@ def test_the_quick_form_has_its_own_levels_and_budget() -> None:
 def test_the_same_question_can_be_asked_of_another_program() -> None:
     study = with_command(study_of(ALLOCATOR), ("sort", "-r"))
     assert grid(study).conditions[0].command == (SORT, "-r")
+
+
+def test_a_factor_that_no_text_names_is_left_out_and_told() -> None:
+    idle, used = plain("idle", "1", "2"), plain("other", "1", "2")
+    study, notices = without_idle_factors(
+        study_of(ALLOCATOR, idle, used, exclusions=({"idle": ("1",)}, {"other": ("1",)}))
+    )
+    assert study.factors == (ALLOCATOR, used)
+    assert study.exclusions == ({"other": ("1",)},)
+    assert [notice.code for notice in notices] == ["factor_idle"]
+    with pytest.raises(UnusableInput, match="the factor idle changes nothing"):
+        without_idle_factors(study_of(idle, compared=Compared("idle", "1")))

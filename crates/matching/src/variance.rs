@@ -60,19 +60,17 @@ impl Matcher {
         let mut variances = vec![None; problem.rows()];
         for arm in [false, true] {
             let pool = self.pool(arm);
-            let around = self.neighbourhoods(arm, progress, &|found, point| {
+            let admitted = |point: usize, other: usize| {
                 let row = pool.members(point)[0] as usize;
-                let admitted = |other: usize| {
-                    if other == point {
-                        let rest = pool.weight[point] - problem.weight(row);
-                        (pool.members(point).len() > 1).then_some(rest)
-                    } else {
-                        let member = pool.members(other)[0] as usize;
-                        self.within_caliper(row, member).then(|| pool.weight[other])
-                    }
-                };
-                self.search(found, arm, row, neighbours, &admitted);
-            })?;
+                if other == point {
+                    let rest = pool.weight[point] - problem.weight(row);
+                    (pool.members(point).len() > 1).then_some(rest)
+                } else {
+                    let member = pool.members(other)[0] as usize;
+                    self.within_caliper(row, member).then(|| pool.weight[other])
+                }
+            };
+            let around = self.neighbourhoods(arm, arm, neighbours, progress, &admitted)?;
             let moments: Vec<Moments> = (0..pool.points)
                 .map(|point| {
                     Moments::of(pool.members(point).iter().map(|&row| {
@@ -83,8 +81,11 @@ impl Matcher {
                 .collect();
             for point in 0..pool.points {
                 let others = around.of(point).iter().map(|&(_, other)| other as usize);
+                let mut others: Vec<usize> = others.filter(|&other| other != point).collect();
+                // Sums must not depend on the order of the pool, which depends on the method.
+                others.sort_unstable_by_key(|&other| pool.members(other)[0]);
                 let together = others
-                    .filter(|&other| other != point)
+                    .into_iter()
                     .fold(moments[point], |sum, other| sum.and(moments[other]));
                 let alone = around.of(point).is_empty();
                 let variance = match problem.rules {

@@ -1,6 +1,8 @@
 //! `equipoise._native`: the Python face of the crates. Converts arrays and errors, nothing else.
 
 mod betting;
+mod fitness;
+mod genoud;
 mod matching;
 mod strata;
 
@@ -11,6 +13,12 @@ use pyo3::prelude::*;
 mod _native {
     #[pymodule_export]
     use crate::betting::BettingSequence;
+    #[pymodule_export]
+    use crate::fitness::{
+        FitnessEngine, exact_smirnov_p_value, kolmogorov_p_value, student_p_value,
+    };
+    #[pymodule_export]
+    use crate::genoud::GenoudSearch;
     #[pymodule_export]
     use crate::matching::{MatchingEngine, matching_estimate};
     #[pymodule_export]

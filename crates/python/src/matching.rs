@@ -17,7 +17,7 @@ pub struct MatchingEngine {
 }
 
 /// Rows of queries and matches, weights, and rows that were dropped.
-type PairBytes<'py> = (
+pub(crate) type PairBytes<'py> = (
     Bound<'py, PyBytes>,
     Bound<'py, PyBytes>,
     Bound<'py, PyBytes>,
@@ -29,8 +29,9 @@ impl MatchingEngine {
     #[new]
     fn new(py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Self> {
         let problem = problem(options)?;
+        let instructions = instructions(options)?;
         Ok(Self {
-            inner: py.detach(|| matching::Matcher::new(problem)),
+            inner: py.detach(|| matching::Matcher::with_instructions(problem, instructions)),
         })
     }
 
@@ -44,10 +45,10 @@ impl MatchingEngine {
         let pairs = py.detach(|| self.inner.pairs(&|done, of| teller.tell(done, of)));
         let pairs = teller.outcome(pairs)?;
         Ok((
-            index_bytes(py, &pairs.query),
-            index_bytes(py, &pairs.matched),
-            float_bytes(py, &pairs.weight),
-            index_bytes(py, &pairs.dropped),
+            index_bytes(py, &pairs.query)?,
+            index_bytes(py, &pairs.matched)?,
+            float_bytes(py, &pairs.weight)?,
+            index_bytes(py, &pairs.dropped)?,
         ))
     }
 
@@ -61,7 +62,7 @@ impl MatchingEngine {
         let teller = Teller::new(None);
         let tell = |done, of| teller.tell(done, of);
         let variances = py.detach(|| self.inner.variances(&outcome, neighbours, &tell));
-        Ok(variance_bytes(py, &teller.outcome(variances)?))
+        variance_bytes(py, &teller.outcome(variances)?)
     }
 }
 
@@ -267,6 +268,18 @@ pub(crate) fn problem(options: &Bound<'_, PyDict>) -> PyResult<matching::Problem
     })
 }
 
+/// The widest that the processor has, unless others are named.
+pub(crate) fn instructions(options: &Bound<'_, PyDict>) -> PyResult<matching::Instructions> {
+    let Some(named) = optional(options, "instructions")? else {
+        return Ok(matching::Instructions::best());
+    };
+    let named: String = named.extract()?;
+    matching::Instructions::ALL
+        .into_iter()
+        .find(|kind| kind.name() == named && kind.available())
+        .ok_or_else(|| PyValueError::new_err(format!("no instructions here: {named}")))
+}
+
 fn estimand(options: &Bound<'_, PyDict>) -> PyResult<matching::Estimand> {
     match item(options, "estimand")?.extract::<String>()?.as_str() {
         "ATT" => Ok(matching::Estimand::Treated),
@@ -313,19 +326,19 @@ fn flags(array: &Bound<'_, PyAny>) -> PyResult<Vec<bool>> {
     Ok(given.into_iter().map(|flag| flag != 0).collect())
 }
 
-pub(crate) fn index_bytes<'py>(py: Python<'py>, rows: &[usize]) -> Bound<'py, PyBytes> {
-    let bytes: Vec<u8> = rows
-        .iter()
-        .flat_map(|&row| (row as u64).to_ne_bytes())
-        .collect();
-    PyBytes::new(py, &bytes)
+pub(crate) fn index_bytes<'py>(py: Python<'py>, rows: &[usize]) -> PyResult<Bound<'py, PyBytes>> {
+    words(
+        py,
+        rows.len(),
+        rows.iter().map(|&row| (row as u64).to_ne_bytes()),
+    )
 }
 
 /// Unknown variances are not numbers.
 pub(crate) fn variance_bytes<'py>(
     py: Python<'py>,
     variances: &[Option<f64>],
-) -> Bound<'py, PyBytes> {
+) -> PyResult<Bound<'py, PyBytes>> {
     let values: Vec<f64> = variances
         .iter()
         .map(|variance| variance.unwrap_or(f64::NAN))
@@ -333,10 +346,24 @@ pub(crate) fn variance_bytes<'py>(
     float_bytes(py, &values)
 }
 
-pub(crate) fn float_bytes<'py>(py: Python<'py>, values: &[f64]) -> Bound<'py, PyBytes> {
-    let bytes: Vec<u8> = values
-        .iter()
-        .flat_map(|value| value.to_ne_bytes())
-        .collect();
-    PyBytes::new(py, &bytes)
+pub(crate) fn float_bytes<'py>(py: Python<'py>, values: &[f64]) -> PyResult<Bound<'py, PyBytes>> {
+    words(
+        py,
+        values.len(),
+        values.iter().map(|value| value.to_ne_bytes()),
+    )
+}
+
+/// So many words of eight bytes, written in place.
+fn words(
+    py: Python<'_>,
+    count: usize,
+    values: impl Iterator<Item = [u8; 8]>,
+) -> PyResult<Bound<'_, PyBytes>> {
+    PyBytes::new_with(py, 8 * count, |bytes| {
+        for (place, value) in bytes.as_chunks_mut().0.iter_mut().zip(values) {
+            *place = value;
+        }
+        Ok(())
+    })
 }

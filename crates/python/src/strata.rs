@@ -62,10 +62,10 @@ pub fn matching_strata<'py>(
     let matched = py.detach(|| strata.matched(&problem, outcomes.as_ref(), &tell));
     let matched = teller.outcome(matched)?;
     Ok((
-        index_bytes(py, &matched.pairs.query),
-        index_bytes(py, &matched.pairs.matched),
-        float_bytes(py, &matched.pairs.weight),
-        index_bytes(py, &matched.pairs.dropped),
-        variance_bytes(py, &matched.variances),
+        index_bytes(py, &matched.pairs.query)?,
+        index_bytes(py, &matched.pairs.matched)?,
+        float_bytes(py, &matched.pairs.weight)?,
+        index_bytes(py, &matched.pairs.dropped)?,
+        variance_bytes(py, &matched.variances)?,
     ))
 }

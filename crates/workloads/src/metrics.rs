@@ -58,7 +58,7 @@ impl Metric {
             Better::Higher => "higher",
         };
         format!(
-            "{{\"metric\": \"{}\", \"value\": {}, {iteration}\"unit\": \"{}\", \"better\": \"{better}\"}}\n",
+            "{{\"metric\": \"{}\", \"value\": {:?}, {iteration}\"unit\": \"{}\", \"better\": \"{better}\"}}\n",
             self.name, self.value, self.unit
         )
     }
@@ -208,10 +208,10 @@ mod tests {
             Report::default().times("call_s", &[Duration::from_secs(1), Duration::from_secs(3)]);
         let lines = report.metric_lines();
         let (mean, iterations) = lines.split_once('\n').unwrap();
-        assert!(mean.contains("\"value\": 2,") && !mean.contains("iteration"));
+        assert!(mean.contains("\"value\": 2.0,") && !mean.contains("iteration"));
         for (line, part) in iterations
             .lines()
-            .zip(["1, \"iteration\": 1", "3, \"iteration\": 2"])
+            .zip(["1.0, \"iteration\": 1", "3.0, \"iteration\": 2"])
         {
             assert!(line.contains(part), "{line}");
         }

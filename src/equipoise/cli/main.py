@@ -21,6 +21,7 @@ COMMANDS = {
     "resume": "Go on with a campaign that was stopped, killed or is undecided.",
     "show": "Compute a campaign's result again from the ledger.",
     "match": "Match comparable units in a table: the effect of a treatment.",
+    "genmatch": "Search for the weights whose matches are balanced best.",
     "balance": "How alike treated and untreated units are, before and after matching.",
     "list": "List the campaigns in the ledger.",
     "report": "Write a campaign as one page that can be sent.",

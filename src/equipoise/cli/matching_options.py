@@ -1,8 +1,8 @@
-"""The options that ``match`` and ``balance`` share, and the call of ``match`` they make."""
+"""The options of ``match``, ``genmatch`` and ``balance``, and the call of ``match`` they make."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -61,8 +61,8 @@ def table_options(function: Decorated) -> Decorated:
     return function
 
 
-def matching_options(function: Decorated) -> Decorated:
-    """How to match."""
+def pairing_options(function: Decorated) -> Decorated:
+    """Who may be matched with whom."""
     for option in (
         click.option("--no-color", is_flag=True, help="Draw without colour."),
         click.option("--quiet", is_flag=True, help="Print no progress and no table."),
@@ -90,12 +90,6 @@ def matching_options(function: Decorated) -> Decorated:
             "--exact", metavar="A,B", callback=_names, help="Covariates that must be equal."
         ),
         click.option(
-            "--metric",
-            type=click.Choice(["inverse_variance", "mahalanobis"]),
-            default="inverse_variance",
-            show_default=True,
-        ),
-        click.option(
             "--m",
             type=click.IntRange(min=1),
             default=1,
@@ -109,6 +103,20 @@ def matching_options(function: Decorated) -> Decorated:
             default="ATT",
             show_default=True,
         ),
+    ):
+        function = option(function)
+    return function
+
+
+def matching_options(function: Decorated) -> Decorated:
+    """How to match by given weights."""
+    for option in (
+        click.option(
+            "--metric",
+            type=click.Choice(["inverse_variance", "mahalanobis"]),
+            default="inverse_variance",
+            show_default=True,
+        ),
         click.option(
             "--propensity",
             is_flag=True,
@@ -116,7 +124,7 @@ def matching_options(function: Decorated) -> Decorated:
         ),
     ):
         function = option(function)
-    return function
+    return pairing_options(function)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +135,8 @@ class Asked:
     outcome: Values | None
     weights: Values | None
     by: dict[str, NDArray[Any]] | None
+    balance: Covariates
+    """What is to be balanced: ``--balance``, else the covariates."""
 
 
 def read_asked(given: dict[str, Any]) -> Asked:
@@ -171,8 +181,50 @@ def read_asked(given: dict[str, Any]) -> Asked:
         numbers_of(column(given[option]), given[option]) if given.get(option) else None
         for option in ("outcome", "weights")
     )
-    by = {name: column(name) for name in given["by"]} if given["by"] else None
-    return Asked(covariates, outcome, weights, by)
+    by = {name: column(name) for name in given["by"]} if given.get("by") else None
+    balance = covariates
+    if given.get("balance"):
+        treated = formula.partition("~")[0] if formula else treatment
+        balance = covariates_of(f"{treated} ~ {given['balance']}", table)
+    return Asked(covariates, outcome, weights, by, balance)
+
+
+def pairing(given: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """What ``match`` and ``gen_match`` are given of the options, for columns of these names.
+
+    Raises
+    ------
+    UnusableInput
+        An option names another column, or has not one number for each.
+    """
+    exact = None
+    if given["exact"]:
+        unknown = [name for name in given["exact"] if name not in names]
+        if unknown:
+            raise UnusableInput(
+                f"--exact: {', '.join(unknown)} is not matched on",
+                mend=f"matched on are {', '.join(names)}",
+            )
+        exact = [name in given["exact"] for name in names]
+    caliper = given["caliper"]
+    if caliper is not None and len(caliper) not in (1, len(names)):
+        raise UnusableInput(
+            f"--caliper: {len(caliper)} numbers for {len(names)} covariates",
+            mend=f"give one, or one each for {', '.join(names)}",
+        )
+    if caliper is not None:
+        caliper = caliper[0] if len(caliper) == 1 else list(caliper)
+    return {
+        "estimand": given["estimand"],
+        "m": given["m"],
+        "exact": exact,
+        "caliper": caliper,
+        "replace": not given["no_replace"],
+        "ties": not given["no_ties"] and not given["no_replace"],
+        "r_compatible": given["r_compatible"],
+        "threads": given["threads"],
+        "seed": given["seed"],
+    }
 
 
 def run_match(asked: Asked, given: dict[str, Any], **more: Any) -> Any:
@@ -194,35 +246,10 @@ def run_match(asked: Asked, given: dict[str, Any], **more: Any) -> Any:
         from equipoise.matching.propensity import score_of
 
         matrix, names = score_of(covariates).score[:, None], ("propensity",)
-    exact = None
-    if given["exact"]:
-        unknown = [name for name in given["exact"] if name not in names]
-        if unknown:
-            raise UnusableInput(
-                f"--exact: {', '.join(unknown)} is not matched on",
-                mend=f"matched on are {', '.join(names)}",
-            )
-        exact = [name in given["exact"] for name in names]
-    caliper = given["caliper"]
-    if caliper is not None and len(caliper) not in (1, len(names)):
-        raise UnusableInput(
-            f"--caliper: {len(caliper)} numbers for {len(names)} covariates",
-            mend=f"give one, or one each for {', '.join(names)}",
-        )
-    if caliper is not None:
-        caliper = caliper[0] if len(caliper) == 1 else list(caliper)
     options = {
-        "estimand": given["estimand"],
-        "m": given["m"],
+        **pairing(given, names),
         "metric": given["metric"],
-        "exact": exact,
-        "caliper": caliper,
-        "replace": not given["no_replace"],
-        "ties": not given["no_ties"] and not given["no_replace"],
         "weights": asked.weights,
-        "r_compatible": given["r_compatible"],
-        "threads": given["threads"],
-        "seed": given["seed"],
         **more,
     }
     units = (asked.outcome, covariates.treated.astype(float), matrix)

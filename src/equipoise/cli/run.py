@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,13 @@ from equipoise.campaign import conduct
 from equipoise.cli import options
 from equipoise.cli.finish import Wanted, show_after
 from equipoise.cli.study_findings import FOLDER
-from equipoise.design.choice import chosen_levels, quick_form, with_command, with_levels
+from equipoise.design.choice import (
+    chosen_levels,
+    quick_form,
+    with_command,
+    with_levels,
+    without_idle_factors,
+)
 from equipoise.design.coin import fresh_seed
 from equipoise.design.grid import Grid, Site, build_lines, grid_of, without_missing
 from equipoise.measure.builds import build_levels
@@ -26,6 +33,7 @@ from equipoise.measure.trials import own_environment
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Judgement, Measure, Plan, Stopping
 from equipoise.model.study import Study
+from equipoise.report.safe_text import visible
 from equipoise.studies.builtin import find_study
 from equipoise.studies.reading import read_study
 
@@ -62,7 +70,7 @@ BUILDS = "builds"
     show_default="the study's, or 600",
     help="End a trial after so long; it counts as slowest.",
 )
-@options.stopping_options
+@options.study_stopping_options
 @options.judging_options
 @options.ledger_option
 @click.option("--durable", is_flag=True, help="Let each trial survive a loss of power, too.")
@@ -98,12 +106,24 @@ def command(context: click.Context, /, **given: Any) -> int:
         figures_of_each_run=chosen is None,
     )
     site = Site(native_programs(), _find_library)
-    study, notices = without_missing(study, site)
-    home = wanted.ledger.parent / BUILDS
-    builds = build_levels(build_lines(study), home, own_environment(), os.getcwd())
-    plan = plan_of(study, grid_of(study, site, builds), given)
+    study, idle = without_idle_factors(study)
+    study, missing = without_missing(study, site)
+    notices = (*idle, *missing)
+    if sys.stderr.isatty() and not wanted.quiet:
+        # They stand among the result's warnings too, but that may be hours from now.
+        for notice in notices:
+            print(f"equipoise: {visible(notice.words)}", file=sys.stderr)
+            print(f"  mend: {visible(notice.mend)}", file=sys.stderr)
+    lines = build_lines(study)
+    # Without anything to build, what is wrong is told before waiting for another campaign.
+    early = None if lines else plan_of(study, grid_of(study, site, {}), given)
 
     def campaign(ledger: conduct.Keeper, watcher: conduct.Watcher) -> str:
+        home = wanted.ledger.parent / BUILDS
+        plan = early
+        if plan is None:
+            builds = build_levels(lines, home, own_environment(), os.getcwd())
+            plan = plan_of(study, grid_of(study, site, builds), given)
         return conduct.begin(plan, ledger, watcher, notices=notices)
 
     return show_after(campaign, wanted)
@@ -126,7 +146,7 @@ def plan_of(study: Study, grid: Grid, given: dict[str, Any]) -> Plan:
     usual, judged = Stopping(), Judgement()
     min_blocks = first("min_blocks", asked.min_blocks, None)
     stopping = Stopping(
-        blocks=first("blocks", asked.blocks, usual.blocks),
+        blocks=first("blocks", asked.blocks, options.STUDY_BLOCKS),
         min_blocks=usual.min_blocks if min_blocks is None else min_blocks,
         min_blocks_explicit=min_blocks is not None,
         budget_s=first("budget", asked.budget_s, usual.budget_s),
@@ -158,6 +178,7 @@ def plan_of(study: Study, grid: Grid, given: dict[str, Any]) -> Plan:
         ),
         seed=fresh_seed() if given["seed"] is None else given["seed"],
         chosen_contrasts=grid.contrasts,
+        sizes=tuple(factor.name for factor in study.factors if factor.role == "size"),
     )
 
 

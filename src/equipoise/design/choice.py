@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from equipoise.design.commands import parameter_list
 from equipoise.model.errors import UnusableInput
+from equipoise.model.record import Notice
 from equipoise.model.study import Compared, Factor, Level, Study, Words
 
 
@@ -96,6 +97,45 @@ def with_levels(study: Study, chosen: Mapping[str, tuple[str, ...]]) -> Study:
         if compared.baseline not in [level.name for level in levels]:
             compared = Compared(compared.factor, levels[0].name)
     return replace(study, factors=factors, compared=compared)
+
+
+def without_idle_factors(study: Study) -> tuple[Study, tuple[Notice, ...]]:
+    """The study without the factors that change nothing: plain ones that no text names.
+
+    So another program can stand in a study whose sizes it does not have.
+
+    Raises
+    ------
+    UnusableInput
+        What is to be compared is one of them.
+    """
+    kept: list[Factor] = []
+    notices: list[Notice] = []
+    for factor in study.factors:
+        if not factor.plain or any(f"{{{factor.name}}}" in text for text in _texts(study)):
+            kept.append(factor)
+            continue
+        what = f"the factor {factor.name} changes nothing: {{{factor.name}}} stands nowhere"
+        mend = f"write {{{factor.name}}} where its level belongs, as in the command"
+        if study.compared is not None and study.compared.factor == factor.name:
+            raise UnusableInput(what, mend=mend)
+        notices.append(Notice("factor_idle", f"{what}; it is left out", mend))
+    names = {factor.name for factor in kept}
+    exclusions = tuple(one for one in study.exclusions if set(one) <= names)
+    return replace(study, factors=tuple(kept), exclusions=exclusions), tuple(notices)
+
+
+def _texts(study: Study) -> Iterator[str]:
+    workload = study.workload
+    yield from workload.command
+    if workload.server is not None:
+        server = workload.server
+        for words in (server.start, server.prepare, server.ready, server.stop):
+            yield from words or ()
+    for factor in study.factors:
+        for level in factor.levels:
+            yield from (*level.arguments, *(level.command or ()), level.build or "")
+            yield from level.environment.values()
 
 
 def _with_levels(factor: Factor, names: tuple[str, ...]) -> Factor:

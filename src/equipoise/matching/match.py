@@ -107,7 +107,7 @@ def match(
     rows = len(given.x)
     triples = validate.restrictions(restrict, rows)
     matrix = validate.metric_matrix(metric, given.names)
-    kept = np.arange(rows)
+    kept: Indices | None = None
     if common_support:
         tolerance = distance_tolerance if r_compatible else 0.0
         kept = common_rows(given.x[:, 0], given.treated, given.names[0], tolerance)
@@ -118,8 +118,9 @@ def match(
             given, caliper, exact, distance_tolerance, r_compatible
         )
         caliper_told = reported_caliper(caliper_used, is_exact, r_compatible)
-    targets = {"ATT": (0,), "ATC": (1,), "ATE": (0, 1)}[estimand]
-    most = min(int((given.treated == arm).sum()) for arm in targets)
+    n_treated = int(np.count_nonzero(given.treated))
+    serving = {"ATT": (0,), "ATC": (1,), "ATE": (0, 1)}[estimand]
+    most = min((len(given.x) - n_treated, n_treated)[arm] for arm in serving)
     options: dict[str, Any] = {
         "x": given.x.ravel(),
         "columns": given.x.shape[1],
@@ -159,19 +160,20 @@ def match(
             given, pairs, estimand, variances, bias_adjust, r_compatible, replace and ties
         )
     # R's indices are into the rows that are left.
-    original = np.arange(rows) if r_compatible or reuse is not None else kept
+    if r_compatible or reuse is not None:
+        kept = None
     dropped = named_by_r(pairs, caliper_used is not None) if r_compatible else pairs.dropped
     is_treated = given.treated[pairs.query] == 1
-    query, matched = original[pairs.query], original[pairs.matched]
+    query, matched = original(pairs.query, kept), original(pairs.matched, kept)
     numbers = told(found, variance, pairs, replace, ties, r_compatible, given.outcome_unit)
     return MatchResult(
         **numbers,
         treated_index=np.where(is_treated, query, matched),
         control_index=np.where(is_treated, matched, query),
         weights=pairs.weight,
-        dropped_index=original[dropped],
+        dropped_index=original(dropped, kept),
         n=len(given.x),
-        n_treated=int(given.treated.sum()),
+        n_treated=n_treated,
         n_weighted=float(pairs.weight.sum()),
         n_dropped=len(pairs.dropped),
         effective_caliper=caliper_told,
@@ -214,6 +216,11 @@ def reused(earlier: MatchResult, rows: int, estimand: str, common_support: bool)
         earlier.weights.tobytes(),
         earlier.dropped_index.tobytes(),
     )
+
+
+def original(rows: Indices, kept: Indices | None) -> Indices:
+    """The rows among those that were given; all were kept without ``kept``."""
+    return rows if kept is None else kept[rows]
 
 
 def no_valid_match() -> UnusableInput:
@@ -333,7 +340,8 @@ def told(
         return dict.fromkeys((*names, "t", "p_value"))
     effect, unadjusted, population, sample, of_pairs, conditional = found
     known = replace and ties if r_compatible else replace
-    if not r_compatible and np.unique(pairs.query).size < 2:
+    # Pairs are in the order of the units that were matched.
+    if not r_compatible and pairs.query[0] == pairs.query[-1]:
         known = False
     error = math.sqrt(population if variance == "population" else sample)
     shown = error if known else of_pairs

@@ -175,6 +175,8 @@ class Plan:
     """The condition that runs the baseline a second time, to check the tool."""
     chosen_contrasts: tuple[Contrast, ...] | None = None
     """What is compared with what, if not everything with the first condition."""
+    sizes: tuple[str, ...] = ()
+    """The factors of a study that are sizes: their levels are read as a scaling law."""
 
     @property
     def contrasts(self) -> tuple[Contrast, ...]:

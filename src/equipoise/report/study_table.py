@@ -68,7 +68,11 @@ def verdict_counts(primary: Sequence[Comparison]) -> str:
     """How many comparisons came out how."""
     counts = Counter(one.verdict for one in primary)
     found = ", ".join(f"{counts[name]} {name}" for name in VERDICT_STYLE if counts[name])
-    return f"{len(primary)} comparisons: {found}"
+    words = f"{len(primary)} comparisons: {found}"
+    to_go = [one.blocks_to_go for one in primary if one.blocks_to_go is not None]
+    if to_go:
+        words += f"; about {min(to_go)} more blocks would probably decide the next"
+    return words
 
 
 def compared_factor(document: ResultDocument, comparison: Comparison) -> str | None:
@@ -127,5 +131,6 @@ def _comparison(one: Comparison | None, *, baseline: bool) -> Iterator[Text]:
         yield from [Text("baseline" if baseline else "–", style="dim"), Text(), Text()]
         return
     yield Text("–" if one.ratio is None else percent_change(one.ratio))
-    yield Text(interval_words(*one.ratio_ci))
+    # "unlimited to unlimited" in every row of a young study would tell nobody anything.
+    yield Text("open" if one.ratio_ci == (None, None) else interval_words(*one.ratio_ci))
     yield Text(one.verdict, style=VERDICT_STYLE[one.verdict])

@@ -211,7 +211,7 @@ def _others_table(others: Sequence[Comparison]) -> Table:
             Text(visible(one.metric)),
             Text(visible(one.candidate)),
             Text("–" if one.ratio is None else percent_change(one.ratio)),
-            Text(interval_words(*one.ratio_ci)),
+            Text("open" if one.ratio_ci == (None, None) else interval_words(*one.ratio_ci)),
             Text({"slower": "more", "faster": "less"}.get(one.verdict, one.verdict)),
         )
     if len(others) > OTHERS_SHOWN:
@@ -254,7 +254,8 @@ def _how_sure(comparison: Comparison) -> str:
 def _how_it_ran(document: ResultDocument, ledger: Path) -> str:
     run = document.run
     compared = document.comparisons
-    scope = compared[0].scope if compared else "nothing: no block is complete"
+    nothing = "nothing was compared" if run.blocks else "nothing: no block is complete"
+    scope = compared[0].scope if compared else nothing
     certificate = document.environment.get("certificate")
     return (
         f"{run.blocks} blocks; stopped by: {run.stopped_because or 'it did not end'}; "

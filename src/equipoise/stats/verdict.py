@@ -20,6 +20,9 @@ from equipoise.stats.sequence import PairedBlocks
 STAKES = (0.1, 0.3, 0.6, 0.9)
 
 CONTINUATIONS = 40
+MOST_CONTINUATIONS = 800
+"""Of all undecided comparisons together, down to `FEWEST_CONTINUATIONS` for each."""
+FEWEST_CONTINUATIONS = 8
 FORECAST_GROWTH = 20
 FORECAST_CAP = 4000
 FORECAST_LEAST_CAP = 200
@@ -166,7 +169,8 @@ def blocks_to_go(
 ) -> tuple[int | None, ...]:
     """About how many more blocks would decide each undecided comparison.
 
-    The median over 40 continuations of the campaign, each drawn from its own blocks with fresh
+    The median over 40 continuations of the campaign (fewer for more than 20 undecided comparisons,
+    at least 8), each drawn from its own blocks with fresh
     coins; ``None`` for a comparison that is decided, and where half of them decide nothing within
     20 times the blocks so far (at least 200, at most 4000 more). It takes today's estimate for the
     truth.
@@ -183,6 +187,8 @@ def blocks_to_go(
     margin = margin_of(min_effect)
     decided = sum(one.verdict != "undecided" for one in judged)
     level = alpha * min(decided + 1, len(judged)) / len(judged) if judged else alpha
+    share = MOST_CONTINUATIONS // max(1, len(judged) - decided)
+    continuations = max(FEWEST_CONTINUATIONS, min(CONTINUATIONS, share))
     forecasts: list[int | None] = []
     for blocks, one in zip(comparisons, judged, strict=True):
         if one.verdict != "undecided" or len(blocks) == 0:
@@ -191,7 +197,7 @@ def blocks_to_go(
         cap = min(max(FORECAST_GROWTH * len(blocks), FORECAST_LEAST_CAP), FORECAST_CAP)
         engine = blocks.engine
         forecast = engine.blocks_to_go_running if len(judged) == 1 else engine.blocks_to_go_at_stop
-        forecasts.append(forecast(level, margin, cap, CONTINUATIONS, seed))
+        forecasts.append(forecast(level, margin, cap, continuations, seed))
     return tuple(forecasts)
 
 

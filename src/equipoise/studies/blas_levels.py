@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from equipoise.design.blas import LIBRARIES, Blas
+from equipoise.design.blas import LIBRARIES as KNOWN
+from equipoise.design.blas import Blas
 from equipoise.model.study import Level
 
 
@@ -19,11 +20,11 @@ def _level(library: Blas, name: str, threads: int | None, summary: str) -> Level
     )
 
 
-LIBRARY_LEVELS = (
-    *(_level(one, one.name, 1, one.summary) for one in LIBRARIES),
+LIBRARIES = (
+    *(_level(one, one.name, 1, one.summary) for one in KNOWN),
     *(
         _level(one, f"{one.name}_threads", None, f"{one.name} on as many threads as it likes")
-        for one in LIBRARIES
+        for one in KNOWN
         if one.threads_variable is not None
     ),
 )

@@ -7,10 +7,10 @@ from types import MappingProxyType
 
 from equipoise.model.study import Level
 from equipoise.studies.allocator_levels import ALLOCATORS
-from equipoise.studies.blas_levels import LIBRARY_LEVELS
+from equipoise.studies.blas_levels import LIBRARIES
 
 KINDS: Mapping[str, tuple[Level, ...]] = MappingProxyType(
-    {"allocator": ALLOCATORS, "blas": LIBRARY_LEVELS}
+    {"allocator": ALLOCATORS, "blas": LIBRARIES}
 )
 """``kind = "allocator"`` in a factor takes its levels from here."""
 
