@@ -64,8 +64,9 @@ def reversal_paragraph(
         )
     listed = "; ".join(_words(one) for one in certain[:MOST_REVERSALS])
     more = len(certain) - MOST_REVERSALS
+    pairs = "one pair" if len(certain) == 1 else f"{len(certain)} pairs"
     return (
-        f"The order of the {what} reverses for certain in {len(certain)} pairs: {listed}"
+        f"The order of the {what} reverses for certain in {pairs}: {listed}"
         + (f"; and {more} more" if more > 0 else "")
         + ". Benchmark the code that is actually going to be used."
     )

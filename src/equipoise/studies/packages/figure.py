@@ -22,9 +22,10 @@ def findings(document: ResultDocument) -> Findings:
     measured = Measured(document)
     levels = measured.levels(FACTOR)
     table = rank_table(measured, TIME, TASKS, FACTOR, levels, "Rank of the packages")
-    return Findings(
-        (table,), (reversal_paragraph(measured, TIME, TASKS, FACTOR, levels, "packages"),)
-    )
+    if not table.rows:
+        return Findings()
+    order = reversal_paragraph(measured, TIME, TASKS, FACTOR, levels, "packages")
+    return Findings((table,), (order,))
 
 
 def figures(document: ResultDocument) -> Iterator[Figure]:
