@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -167,7 +168,10 @@ def child(module: str, *arguments: str, **environment: str) -> tuple[float, floa
 
 
 def main() -> int:
-    """0 if every bound is met and R's answers are ours, else 1."""
+    """0 if every bound is met and R's answers are ours, 2 without R, else 1."""
+    if shutil.which("Rscript") is None:
+        print("R is missing: apt install r-base-core r-cran-matching r-cran-matchit", file=sys.stderr)
+        return 2
     met = [bound for part in (continuous, stacks, growth, peak) for bound in part()]
     if not all(met):
         print("a bound was missed, or an answer differs from R's")
