@@ -17,6 +17,7 @@ from equipoise.model.errors import EXIT_INTERRUPTED, EXIT_UNUSABLE_INPUT, Equipo
 # The one-line helps stand here so that --help imports no command (design.md §6).
 COMMANDS = {
     "compare": "Is one command faster than another? The first is the baseline.",
+    "run": "Run a study: your file or a built-in one.",
     "resume": "Go on with a campaign that was stopped, killed or is undecided.",
     "show": "Compute a campaign's result again from the ledger.",
     "match": "Match comparable units in a table: the effect of a treatment.",
