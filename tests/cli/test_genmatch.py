@@ -16,6 +16,7 @@ import pexpect
 import pytest
 
 from tests.cli.conftest import ENTRY, Equipoise, Said
+from tests.clusters import local_cluster
 from tests.matching.r_balance import GOLDEN
 
 ASKED = ("--treatment", "treat", "--covariates", "a,b,c,d", "--seed", "3")
@@ -130,17 +131,9 @@ def test_the_course_of_the_search_is_drawn(
 def test_a_scheduler_evaluates_and_changes_nothing(
     equipoise: Equipoise, table: str, tmp_path: Path
 ) -> None:
-    distributed: Any = pytest.importorskip("distributed")
     asked = ("genmatch", table, *ASKED, *QUICK, "--json", "-")
-    with distributed.LocalCluster(
-        n_workers=1,
-        threads_per_worker=1,
-        host="127.0.0.1",
-        dashboard_address=None,
-        local_directory=str(tmp_path / "dask"),
-        silence_logs="CRITICAL",
-    ) as cluster:
-        there = equipoise(*asked, "--scheduler", cluster.scheduler_address)
+    with local_cluster(1, tmp_path / "dask") as address:
+        there = equipoise(*asked, "--scheduler", address)
     assert there.status == 0, there.err
     assert there.out == equipoise(*asked).out
 
