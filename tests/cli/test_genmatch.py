@@ -46,6 +46,14 @@ def test_genmatch_prints_weights_effect_and_balance_and_nothing_else(
         assert words in said.out
 
 
+def test_quiet_prints_nothing_and_writes_the_document(
+    equipoise: Equipoise, table: str, tmp_path: Path
+) -> None:
+    said = equipoise("genmatch", table, *ASKED, *QUICK, "--quiet", "--json", "found.json")
+    assert (said.status, said.out, said.err) == (0, "", "")
+    assert json.loads((tmp_path / "found.json").read_text())["weights"]
+
+
 def test_the_options_reach_the_search(equipoise: Equipoise, table: str) -> None:
     from equipoise.matching import match
     from equipoise.matching.gen_match import gen_match
