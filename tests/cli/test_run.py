@@ -18,7 +18,7 @@ import pytest
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
 from equipoise.report.json_document import schema
-from equipoise.studies.blas_levels import LIBRARIES
+from equipoise.studies.blas_levels import BLAS
 from tests.cli.conftest import ENTRY, Equipoise, Said
 
 SLEEPS = """
@@ -161,7 +161,7 @@ command = ["equipoise-workload", "dgemm", "--size", "64"]
 [factors.library]
 kind = "blas"
 """
-    here = {level.name for level in LIBRARIES if Path(level.library_path[0]).is_dir()}
+    here = {level.name for level in BLAS if Path(level.library_path[0]).is_dir()}
     said = equipoise("run", written(tmp_path, text), "--blocks", "1", "--json", "-")
     if "reference" not in here or len(here) < 2:
         assert said.status == 2
@@ -170,7 +170,7 @@ kind = "blas"
     found = document(said)
     assert {one["levels"]["library"] for one in found["conditions"]} == here
     missing = [one["mend"] for one in found["warnings"] if one["code"] == "level_missing"]
-    packages = [level.package for level in LIBRARIES if level.name not in here]
+    packages = [level.package for level in BLAS if level.name not in here]
     assert missing == [f"apt install {package}" for package in packages]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
 
 TIME = "work_s"
+OTHERS = ("huge_pages", "threads")
 OPERATIONS = {"dgemm": 2.0, "invert": 2.0}
 """Floating point operations over N³: a product; a factorisation (2/3) and the inverse (4/3)."""
 
@@ -29,7 +31,7 @@ def findings(document: ResultDocument) -> Findings:
         largest = max(sizes, key=float)
         here = Measured(_at_size(document, largest))
         order = reversal_paragraph(here, TIME, "task", "library", libraries, "libraries")
-        paragraphs.append(f"At {largest} rows, without huge pages: {order}")
+        paragraphs.append(f"At {largest} rows, without huge pages, on one thread: {order}")
     return Findings(
         tuple(table for table in tables if table.rows),
         tuple(paragraph for paragraph in paragraphs if paragraph),
@@ -54,22 +56,21 @@ def _at_size(document: ResultDocument, size: str) -> ResultDocument:
 
 def _speeds(measured: Measured, task: str) -> FindingTable:
     libraries = measured.levels("library")
+    varied = [one for one in OTHERS if measured.levels(one)]
     rows: list[tuple[str, ...]] = []
     for size in measured.levels("size"):
-        for pages in measured.levels("huge_pages"):
-            medians = [
-                measured.median(TIME, task=task, library=one, size=size, huge_pages=pages)
-                for one in libraries
-            ]
-            operations = OPERATIONS.get(task, 0.0) * float(size) ** 3
+        operations = OPERATIONS.get(task, 0.0) * float(size) ** 3
+        for chosen in itertools.product(*(measured.levels(one) for one in varied)):
+            levels = {"task": task, "size": size, **dict(zip(varied, chosen, strict=True))}
+            medians = [measured.median(TIME, **levels, library=one) for one in libraries]
             cells = [
                 "" if median is None else short(operations / median / 1e9) for median in medians
             ]
             if any(cells):
-                rows.append((size, pages, *cells))
+                rows.append((size, *chosen, *cells))
     return FindingTable(
         f"{task}: Gflop/s, of the median",
-        ("size", "huge pages", *libraries),
+        ("size", *(one.replace("_", " ") for one in varied), *libraries),
         tuple(rows),
     )
 
