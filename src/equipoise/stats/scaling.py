@@ -96,11 +96,11 @@ def scaling_law(
 
     Returns
     -------
-    For each b the least-squares line of the log cost − b ln ln N on ln N, all sizes alike, the log
-    cost as it rises within blocks from size to size (median), with the percentile interval of circular block resamples (Politis and Romano 1992). The growth from a
-    size to the next is the median of the within-block log ratios with its exact binomial interval
-    (David and Nagaraja 2003, §7.1) at level over their number (Bonferroni): a law fits if it lies
-    within all of them.
+    For each b the least-squares line of the log cost − b ln ln N on ln N, all sizes alike, where
+    the log cost rises from size to size by the median of the within-block log ratios; with the
+    percentile interval of circular block resamples (Politis and Romano 1992). The growth from a
+    size to the next is that median with its exact binomial interval (David and Nagaraja 2003,
+    §7.1) at level over their number (Bonferroni): a law fits if it lies within all of them.
 
     Raises
     ------
