@@ -35,6 +35,12 @@ BY_BLOCK = (
 """Metric, name and axis of what is shown for each malloc and free."""
 
 
+PEAK_NOTE = (
+    "The kernel's high-water mark lags behind by some pages for each processor: a few hundred kB "
+    "are within its error, 0 included."
+)
+
+
 def findings(document: ResultDocument) -> Findings:
     """The three-way table, the costs by block, the steps, and what the buffers of 35 KB show."""
     measured = Measured(document)
@@ -121,6 +127,7 @@ def _by_block(measured: Measured) -> Iterator[FindingTable]:
             f"Blocks of one size: {name}" + ("" if "bytes" in metric else " for a malloc and free"),
             ("block", *allocators),
             tuple(rows),
+            (PEAK_NOTE,) if metric == "peak_bytes" else (),
         )
 
 
