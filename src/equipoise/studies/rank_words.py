@@ -59,8 +59,8 @@ def reversal_paragraph(
         return f"The order of the {what} is the same on every task."
     if not certain:
         return (
-            f"The order of the {what} reverses nowhere for certain; {len(found)} of its pairs "
-            f"have medians in another order on another task, most of all {_words(found[0])}."
+            f"The order of the {what} reverses nowhere for certain; pairs whose medians stand in "
+            f"another order on another task: {len(found)}, most of all {_words(found[0])}."
         )
     listed = "; ".join(_words(one) for one in certain[:MOST_REVERSALS])
     more = len(certain) - MOST_REVERSALS
