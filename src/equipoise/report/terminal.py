@@ -23,6 +23,7 @@ from equipoise.model.result import (
 )
 from equipoise.report.histogram import text_histogram
 from equipoise.report.safe_text import visible
+from equipoise.report.shape import modes_words, states_words
 from equipoise.report.units import byte_count, duration, interval_words, percent_change, significant
 
 VERDICT_STYLE = {
@@ -54,7 +55,7 @@ def print_result(
         console.print(_control(document.control))
     console.print()
     console.print(_how_it_ran(document, ledger), style="dim", highlight=False)
-    for line in _drifts(document):
+    for line in (*_shapes(document), *_drifts(document)):
         console.print(Text(line, style="dim"))
     for warning in document.warnings:
         console.print(Text.assemble(("warning: ", "yellow"), visible(warning.words)))
@@ -212,6 +213,9 @@ def _verdict(comparison: Comparison) -> Text:
         text.append("" if comparison.ratio is None else percent_change(comparison.ratio))
         text.append(f", {100 * (1 - comparison.level):g} % interval {interval_words(low, high)}")
     text.append(f"\n  {_how_sure(comparison)}")
+    if comparison.disagreement and not comparison.minimum_misleads:
+        # Where the minimum misleads, a warning says so.
+        text.append(f"\n  statistics disagree: {visible(comparison.disagreement)}")
     return text
 
 
@@ -235,6 +239,19 @@ def _how_it_ran(document: ResultDocument, ledger: Path) -> str:
         f"run {run.id}, seed {run.seed}, ledger {ledger}"
         + (f"\ncertificate of this host: {certificate}" if certificate else "")
     )
+
+
+def _shapes(document: ResultDocument) -> Iterator[str]:
+    """A line for each condition with several modes, and for each that changed its state."""
+    metric = _primary_metric(document)
+    for condition in document.conditions:
+        summary = condition.metrics.get(metric)
+        if summary is None:
+            continue
+        if (modes := modes_words(metric, summary)) is not None:
+            yield f"{visible(condition.name)}: {visible(modes)}"
+        if (states := states_words(metric, summary)) is not None:
+            yield f"change of state: {visible(condition.name)}: {states}"
 
 
 def _drifts(document: ResultDocument) -> Iterator[str]:
