@@ -169,8 +169,9 @@ def _exponentially_modified_normal(values: FloatArray) -> float:
             beyond = np.log(np.maximum(2.0 - np.exp(-(argument**2)) * scaled, _LEAST)) + (
                 0.5 * (sd / tail) ** 2 - standard * sd / tail
             )
-        total: FloatArray = np.where(argument >= 0, inside, beyond).sum(axis=1)
-        return total - len(values) * np.log(2.0 * tail[:, 0])
+        total = np.asarray(np.where(argument >= 0, inside, beyond).sum(axis=1), dtype=np.float64)
+        total -= len(values) * np.log(2.0 * tail[:, 0])
+        return total
 
     skewness = min(1.9, max(0.05, float(np.mean(values**3))))
     tail = (skewness / 2.0) ** (1.0 / 3.0)
