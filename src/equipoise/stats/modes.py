@@ -71,7 +71,8 @@ def find_modes(values: FloatArray, *, resolution: float = 0.0) -> Modes:
     At least one mode. Simulated error rates and power: docs/shape.md.
     """
     ordered = np.sort(values)
-    cuts, evidence = _cuts(_spread_ties(_reduced(ordered), resolution), len(ordered))
+    step = max(resolution, _printed_step(ordered))
+    cuts, evidence = _cuts(_spread_ties(_reduced(ordered), step), len(ordered), step)
     sides = np.split(ordered, np.searchsorted(ordered, cuts))
     return Modes(
         places=tuple(half_sample_mode(side) for side in sides),
@@ -81,14 +82,14 @@ def find_modes(values: FloatArray, *, resolution: float = 0.0) -> Modes:
     )
 
 
-def _cuts(ordered: FloatArray, whole: int) -> tuple[list[float], float | None]:
+def _cuts(ordered: FloatArray, whole: int, step: float) -> tuple[list[float], float | None]:
     """The valleys of a sample, lowest first, and the evidence of the weakest claim."""
     least = max(LEAST_SHARE * len(ordered), LEAST_MEMBERS * len(ordered) / whole)
     waiting, cuts, made = [ordered], [], []
     first: float | None = None
     while waiting:
         sample = waiting.pop()
-        split = _split(sample, least)
+        split = _split(sample, least, step)
         if split.at is None:
             if sample is ordered:
                 first = split.log_evidence
@@ -100,9 +101,9 @@ def _cuts(ordered: FloatArray, whole: int) -> tuple[list[float], float | None]:
     return sorted(cuts), min(made) if made else first
 
 
-def _split(ordered: FloatArray, least: float) -> _Split:
+def _split(ordered: FloatArray, least: float, step: float) -> _Split:
     count = len(ordered)
-    if count < max(LEAST_VALUES, 2 * least) or ordered[0] == ordered[-1]:
+    if count < max(LEAST_VALUES, 2 * least) or ordered[-1] - ordered[0] <= step:
         return _Split(None, None)
     two = two_normals(ordered)
     if two.valley_depth > SHALLOWEST_VALLEY:
@@ -121,9 +122,8 @@ def _reduced(ordered: FloatArray) -> FloatArray:
     return np.quantile(ordered, (np.arange(MOST_VALUES) + 0.5) / MOST_VALUES)
 
 
-def _spread_ties(ordered: FloatArray, resolution: float) -> FloatArray:
+def _spread_ties(ordered: FloatArray, step: float) -> FloatArray:
     """Spread equal values evenly over the step that they were rounded to."""
-    step = max(resolution, _printed_step(ordered))
     if step == 0.0:
         return ordered
     _, first, sizes = np.unique(ordered, return_index=True, return_counts=True)

@@ -14,9 +14,10 @@ import numpy as np
 from equipoise.stats.arrays import FloatArray
 
 STUDENT_FREEDOMS = np.array([1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0])
-STUDENT_ROUNDS = 60
-GUMBEL_ROUNDS = 60
+STUDENT_ROUNDS = 40
+GUMBEL_ROUNDS = 30
 SEARCH_ROUNDS = 60
+SHORTEST_STEP = 0.01
 BETA_ENDS = (0.5, 2.0, 8.0)
 """How far beyond the extremes, in mean distances between neighbours."""
 SPIKE_ROUNDS = 40
@@ -241,7 +242,7 @@ def _greatest(likelihood: Callable[[FloatArray], FloatArray], starts: FloatArray
         place = int(np.argmax(found))
         if found[place] > value:
             best, value = points[place], float(found[place])
-        elif step < 1e-3:
+        elif step < SHORTEST_STEP:
             break
         else:
             step *= 0.5

@@ -11,8 +11,10 @@ import numpy as np
 from equipoise.stats.arrays import FloatArray
 
 ROUNDS = 300
+ROUNDS_OF_ALL = 30
+"""After so many only the best start goes on."""
 STARTS = 4
-CLOSE_ENOUGH = 1e-7
+CLOSE_ENOUGH = 1e-6
 LEAST_SPREAD = 0.01
 """The sd of a part, in those of the whole: a part may not shrink onto one trial."""
 VALLEY_POINTS = 101
@@ -117,7 +119,7 @@ def _em(
     members = np.stack([lower, 1.0 - lower], axis=1)
     squares = values**2
     previous = np.full(len(below), -math.inf)
-    for _ in range(ROUNDS):
+    for done in range(ROUNDS):
         weight = np.maximum(members.sum(axis=2), 1e-9)
         shares = weight / count
         places = members @ values / weight
@@ -135,6 +137,9 @@ def _em(
         if np.all(likelihoods - previous < CLOSE_ENOUGH * count):
             break
         previous = likelihoods
+        if done == ROUNDS_OF_ALL and len(likelihoods) > 1:
+            leader = [int(np.argmax(likelihoods))]
+            members, previous = members[leader], previous[leader]
     best = int(np.argmax(likelihoods))
     return _Fit(shares[best], places[best], variances[best], float(likelihoods[best]))
 
