@@ -85,6 +85,7 @@ def test_neighbouring_ticks_of_a_coarse_clock_are_no_two_modes() -> None:
     generator = np.random.default_rng(4)
     ticks = 0.004 * generator.choice([5, 6], 100)
     assert len(find_modes(ticks, resolution=0.004).places) == 1
+    # Unless nobody says how coarse it is.
     assert len(find_modes(ticks).places) == 2
 
 
