@@ -63,13 +63,15 @@ wheel: $(VENV)/base ## build an sdist and a wheel into dist/
 
 # Each prints its own figures; docs/measured.md holds what they printed once.
 .PHONY: bench
-bench: $(VENV)/dev $(VENV)/package ## run every benchmark (over half an hour; wants an idle machine)
-	@set -e; for folder in live launcher campaign ledger surroundings control; do \
+bench: $(VENV)/dev $(VENV)/package ## run every benchmark (hours; wants an idle machine)
+	@set -e; for folder in live launcher campaign ledger surroundings control genmatch workloads; do \
 		for script in benchmarks/$$folder/*.py; do \
 			echo "== $$script"; PATH="$$PWD/$(VENV)/bin:$$PATH" $(PYTHON_IN_VENV) $$script; \
 		done; \
 	done
+	@echo "== benchmarks/matching"; $(PYTHON_IN_VENV) -m benchmarks.matching
 	@echo "== benchmarks/validity"; $(PYTHON_IN_VENV) -m benchmarks.validity
+	@echo "== benchmarks/genoud"; $(PYTHON_IN_VENV) -m benchmarks.genoud.run
 
 .PHONY: schema
 schema: $(VENV)/package ## write the JSON Schema of the result document into docs/

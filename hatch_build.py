@@ -39,7 +39,7 @@ class CargoBuildHook(BuildHookInterface[BuilderConfig]):
     def build(self) -> list[tuple[Path, str]]:
         """Each file that cargo built, with its place inside the package."""
         if shutil.which("cargo") is None:
-            raise SystemExit("no cargo on the path: install Rust 1.85 or later, https://rustup.rs")
+            raise SystemExit("no cargo on the path: install Rust 1.89 or later, https://rustup.rs")
         # The stable ABI needs no interpreter to build against, and so depends on none.
         environment = os.environ | {"PYO3_NO_PYTHON": "1", "PYO3_BUILD_EXTENSION_MODULE": "1"}
         done = subprocess.run(

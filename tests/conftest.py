@@ -134,8 +134,11 @@ def left_behind(session: str) -> list[tuple[psutil.Process, str]]:
             continue
         try:
             ours = process.pid in children or process.environ().get(SESSION_VARIABLE) == session
-            if ours and process.status() != psutil.STATUS_ZOMBIE:
-                left.append((process, " ".join(process.cmdline())))
+            command = " ".join(process.cmdline())
+            # The standard library starts it for spawned processes; it ends with our interpreter.
+            tracker = process.ppid() == own.pid and "multiprocessing.resource_tracker" in command
+            if ours and not tracker and process.status() != psutil.STATUS_ZOMBIE:
+                left.append((process, command))
         except (psutil.NoSuchProcess, psutil.AccessDenied, OSError):
             continue  # it ended while we looked, or it is another user's
     return left

@@ -27,7 +27,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "stats": frozenset({"model", NATIVE}),
     "explain": frozenset({"model", "design", "measure", "stats"}),
     # Its results draw themselves, as those of the Python interface do.
-    "matching": frozenset({"model", "figures", NATIVE}),
+    "matching": frozenset({"model", "genoud", "figures", NATIVE}),
+    "genoud": frozenset({"model", "figures", NATIVE}),
     "observe": frozenset({"model", "stats", "matching"}),
     "figures": frozenset({"model", "stats"}),
     "report": frozenset({"model", "stats", "figures"}),
@@ -37,14 +38,15 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "campaign": frozenset({"model", "design", "measure", "ledger", "stats"}),
     # The Python interface stands beside the command line: on top of the rooms, below the face.
     "api": frozenset({"model", "design", "measure", "ledger", "figures", "campaign"}),
-    FACE: frozenset({"model", "api"}),
+    FACE: frozenset({"model", "api", "genoud"}),
 }
 MAY_IMPORT["cli"] = frozenset(MAY_IMPORT)
 MAY_IMPORT["__main__"] = frozenset({"cli"})
 
 LAZILY: dict[str, frozenset[str]] = {
-    FACE: frozenset({"api"}),
+    FACE: frozenset({"api", "genoud"}),
     "matching": frozenset({"figures"}),
+    "genoud": frozenset({"figures"}),
 }
 """What a room may import only inside a function: ``import equipoise`` stays quick."""
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from equipoise import genoud
     from equipoise.api import Result, compare, show
     from equipoise.model.errors import EquipoiseError
 
-__all__ = ["EquipoiseError", "Result", "compare", "show"]
+__all__ = ["EquipoiseError", "Result", "compare", "genoud", "show"]
 
 _HOMES = {
     "Result": "equipoise.api",
@@ -21,11 +22,16 @@ _HOMES = {
     "EquipoiseError": "equipoise.model.errors",
 }
 
+_ROOMS = frozenset({"genoud"})
+"""Modules that ``import equipoise`` alone gives, as ``equipoise.genoud``."""
+
 
 def __getattr__(name: str) -> Any:
     # Imported when used: `equipoise --help` must not wait for NumPy (design.md §6).
-    if name not in _HOMES:
+    if name not in _HOMES.keys() | _ROOMS:
         raise AttributeError(f"module 'equipoise' has no attribute {name!r}")
     import importlib
 
+    if name in _ROOMS:
+        return importlib.import_module(f"equipoise.{name}")
     return getattr(importlib.import_module(_HOMES[name]), name)

@@ -76,6 +76,59 @@ class BettingSequence:
         """The median number of further blocks to a verdict by the interval at the stop."""
 
 @final
+class GenoudSearch:
+    """A genetic search that asks for values and is told them.
+
+    Parameters
+    ----------
+    options
+        The fields of :class:`equipoise.genoud.options.SearchOptions`, by name; lower, upper
+        (nvars float64), starting_values (rows*nvars float64), operators (a list of nine).
+
+    Raises
+    ------
+    ValueError
+        If options do not fit together, or something is told that was not asked for.
+    KeyError
+        If an option is missing.
+    """
+
+    def __new__(cls, options: dict[str, Any]) -> GenoudSearch: ...
+    def ask(self) -> tuple[str, bytes]:
+        """What is needed, and the points (float64) that it is needed for, one after another.
+
+        "evaluate", "polish" or "gradient"; at the end "no improvement" or "generation limit".
+        """
+
+    def tell(self, values: NDArray[np.float64], criteria: int) -> None:
+        """The values of the points that were to be evaluated, ``criteria`` for each."""
+
+    def tell_polished(
+        self, points: NDArray[np.float64], values: NDArray[np.float64], rows: int
+    ) -> None:
+        """What became of the ``rows`` points that were to be polished, and the values there."""
+
+    def tell_gradient(self, small: bool) -> None:
+        """Whether the gradient at the point is small."""
+
+    @property
+    def generation(self) -> int: ...
+    @property
+    def generation_limit(self) -> int: ...
+    @property
+    def peak_generation(self) -> int: ...
+    @property
+    def population_size(self) -> int: ...
+    @property
+    def operators(self) -> list[int]: ...
+    def population(self) -> tuple[bytes, bytes]:
+        """Points and values (float64) of all individuals, the best first."""
+
+    def history(self, start: int) -> list[tuple[int, bytes, bytes, float, int]]:
+        """Of each generation that ended, from this place: number, best point, its values, the
+        median of the first criterion, evaluations so far."""
+
+@final
 class MatchingEngine:
     """A matching problem whose units are in place for searching.
 
@@ -86,12 +139,13 @@ class MatchingEngine:
         estimand (ATT, ATC, ATE), matches, metric (inverse_variance, mahalanobis, matrix), matrix
         (k*k float64 or None), caliper (k float64, units of x, or None), restrict (triples),
         replace, ties, tolerance, r_compatible, threads (0: all cores), seed, method (chosen,
-        brute_force, tree).
+        brute_force, tree), instructions (avx512, avx2, portable; the best if left out).
 
     Raises
     ------
     ValueError
-        If something is missing or lengths do not fit together.
+        If something is missing, lengths do not fit together or the processor lacks the
+        instructions.
     """
 
     def __new__(cls, options: dict[str, Any]) -> MatchingEngine: ...
@@ -100,10 +154,23 @@ class MatchingEngine:
     def pairs(
         self, progress: Callable[[int, int], None] | None
     ) -> tuple[bytes, bytes, bytes, bytes]:
-        """Queries and matches (int64), weights (float64), dropped rows (int64)."""
+        """Queries and matches (int64), weights (float64), dropped rows (int64).
+
+        Stops at what ``progress`` raises, and at Ctrl-C.
+        """
 
     def variances(self, outcome: NDArray[np.float64], neighbours: float) -> bytes:
         """Of each row among its nearest of the same arm (float64); NaN without a neighbour."""
+
+def matching_strata(
+    options: dict[str, Any], progress: Callable[[int, int], None] | None
+) -> tuple[bytes, bytes, bytes, bytes, bytes]:
+    """Inside each stratum: queries and matches (int64), weights (float64), dropped rows (int64),
+    and the outcome's variances (float64, NaN for unknown; empty unless asked for).
+
+    ``options``: those of ``MatchingEngine``, strata (n int64), stratum_count, calipers
+    (stratum_count*columns float64, or None), outcome (n, or None for no variances), neighbours.
+    """
 
 def matching_estimate(
     options: dict[str, Any],
@@ -114,3 +181,40 @@ def matching_estimate(
     ``options``: treated, outcome, weights (n), query, matched (int64), weight (pairs), covariates
     (n*columns or None), columns, variances (n, NaN for unknown, or None), estimand, r_compatible.
     """
+
+@final
+class FitnessEngine:
+    """Judges candidates: how well each balances the covariates that it matches by.
+
+    Parameters
+    ----------
+    options
+        Those of ``MatchingEngine`` (metric and matrix are left out of account), and balance
+        (n*b float64, row after row), balance_columns, ks, boot (0 for none), paired; either loss
+        (sorted, smallest, unsorted), or within (mean, median, max) and across (the same).
+
+    Raises
+    ------
+    ValueError
+        If something is missing or lengths do not fit together.
+    """
+
+    def __new__(cls, options: dict[str, Any]) -> FitnessEngine: ...
+    @property
+    def criteria(self) -> int: ...
+    def evaluate(
+        self, weights: NDArray[np.float64], progress: Callable[[int, int], None] | None
+    ) -> bytes:
+        """The criteria (float64), candidate after candidate as the weights are."""
+
+    def pairs(self, weights: NDArray[np.float64]) -> tuple[bytes, bytes, bytes, bytes]:
+        """As ``MatchingEngine.pairs``, of one candidate."""
+
+def student_p_value(t: float, freedom: float) -> float:
+    """P(abs(T) >= abs(t)) of Student's distribution."""
+
+def kolmogorov_p_value(x: float, as_in_r: bool) -> float:
+    """P(K >= x) of Kolmogorov's distribution; the series ended where R ends it if ``as_in_r``."""
+
+def exact_smirnov_p_value(reach: int, size: int, ends: list[int]) -> float:
+    """P(distance >= reach / size) of two samples of one size, given where groups of ties end."""

@@ -14,15 +14,17 @@ from equipoise.campaign.blocks import (
     cost,
     cut_blocks,
     left_out_because,
+    read_block,
 )
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import Judgement
+from equipoise.model.plan import Contrast, Judgement
 from equipoise.model.record import RunRecord
-from equipoise.model.trial import CUT_BLOCK, WARMUP_RUN, WASHOUT_RUN, Draw, Sample, Trial
+from equipoise.model.trial import CUT_BLOCK, WARMUP_RUN, WASHOUT_RUN, Draw, Phase, Sample, Trial
 from equipoise.stats.sequence import PairedBlocks
 from tests.plans import plan_of, trial_of
 
 FORWARD, BACKWARD = (0, 1), (1, 0)
+PHASES: tuple[Phase, Phase] = ("warmup", "measured")
 
 
 def block_of(number: int, order: tuple[int, ...], *walls: float) -> list[Trial]:
@@ -30,23 +32,30 @@ def block_of(number: int, order: tuple[int, ...], *walls: float) -> list[Trial]:
     return [trial_of(draw, place, wall) for place, wall in enumerate(walls)]
 
 
+def draws_of(trials: list[Trial], size: int = 2) -> list[Draw]:
+    """The draws of whole blocks of so many conditions."""
+    numbers = dict.fromkeys(trial.block for trial in trials)
+    return [Draw("measured", number, tuple(range(size)), 0) for number in numbers]
+
+
 def test_a_block_counts_when_every_condition_finished() -> None:
     trials = block_of(1, FORWARD, 1.0, 2.0) + block_of(2, BACKWARD, 3.0)
-    assert list(complete_blocks(plan_of(), trials)) == [1]
+    assert list(complete_blocks(draws_of(trials), trials)) == [1]
 
 
 def test_a_block_that_was_cut_is_left_out_whatever_its_times() -> None:
     trials = block_of(1, FORWARD, 1.0, 2.0) + block_of(2, BACKWARD, 3.0)
-    complete = complete_blocks(plan_of(), trials)
+    complete = complete_blocks(draws_of(trials), trials)
     assert [left_out_because(trial, complete) for trial in trials] == [None, None, CUT_BLOCK]
 
 
 def test_warmup_and_washout_runs_are_kept_and_marked() -> None:
-    warm = trial_of(Draw("warmup", 1, FORWARD, 0), 0, 1.0)
+    warm_draw, measured = (Draw(phase, 1, FORWARD, 0) for phase in PHASES)
+    warm = trial_of(warm_draw, 0, 1.0)
     washed = dataclasses.replace(block_of(1, FORWARD, 1.0)[0], washout=True)
     assert left_out_because(warm, {}) == WARMUP_RUN
     assert left_out_because(washed, {}) == WASHOUT_RUN
-    assert complete_blocks(plan_of(), [warm, washed]) == {}
+    assert complete_blocks([warm_draw, measured], [warm, washed]) == {}
 
 
 def test_cut_blocks_are_counted_against_what_was_drawn() -> None:
@@ -59,16 +68,16 @@ def test_cut_blocks_are_counted_against_what_was_drawn() -> None:
         trials=tuple(block_of(1, FORWARD, 1.0, 1.0) + block_of(2, FORWARD, 1.0)),
         notices=(),
     )
-    assert cut_blocks(record, complete_blocks(record.plan, record.trials)) == 2
+    assert cut_blocks(record, complete_blocks(record.draws, record.trials)) == 2
 
 
 def test_blocks_pair_the_candidate_with_the_baseline_and_remember_the_order() -> None:
     trials = block_of(1, FORWARD, 1.0, 2.0) + block_of(2, BACKWARD, 3.0, 4.0)
-    complete = complete_blocks(plan_of(), trials)
-    pairs = block_costs(complete, "wall_s").paired(1, quantum=0.0)
+    complete = complete_blocks(draws_of(trials), trials)
+    pairs = block_costs(plan_of(), complete, "wall_s").paired(Contrast(0, 1), quantum=0.0)
     again = PairedBlocks()
     for block in complete.values():
-        add_block(again, block, 1, plan_of())
+        add_block(again, read_block(block, plan_of()), Contrast(0, 1), plan_of())
     assert again.engine.ln_e_value() == pairs.engine.ln_e_value()
     assert costs_of(again) == costs_of(pairs) == [(1.0, 2.0), (4.0, 3.0)]
 
@@ -88,12 +97,13 @@ def test_a_metric_of_the_workload_itself_is_a_cost_too() -> None:
 
 
 def test_a_metric_that_a_trial_does_not_know_is_not_guessed() -> None:
-    blocks = complete_blocks(plan_of(), block_of(1, FORWARD, 1.0, 1.0))
+    trials = block_of(1, FORWARD, 1.0, 1.0)
+    blocks = complete_blocks(draws_of(trials), trials)
     with pytest.raises(UnusableInput, match="has no joules: the workload did not report it"):
-        block_costs(blocks, "joules")
+        block_costs(plan_of(), blocks, "joules")
     plan = plan_of(judgement=Judgement(primary_metric="joules"))
     with pytest.raises(UnusableInput, match="has no joules"):
-        add_block(PairedBlocks(), blocks[1], 1, plan)
+        read_block(blocks[1], plan)
 
 
 def test_what_is_better_when_higher_costs_its_inverse() -> None:
@@ -109,11 +119,11 @@ def test_a_control_is_pooled_into_the_baseline() -> None:
     order = (2, 0, 1)
     plan = dataclasses.replace(plan_of("a", "b", "a again"), control=2)
     trials = [t for n in range(1, 9) for t in block_of(n, order, 1.0 + n / 64, 1.0, 2.0)]
-    complete = complete_blocks(plan, trials)
-    pooled = block_costs(complete, "wall_s").pooled(1, 2, quantum=0.0)
+    complete = complete_blocks(draws_of(trials, 3), trials)
+    pooled = block_costs(plan, complete, "wall_s").pooled(Contrast(0, 1), 2, quantum=0.0)
     grown = PairedBlocks()
     for block in complete.values():
-        add_block(grown, block, 1, plan)
+        add_block(grown, read_block(block, plan), Contrast(0, 1), plan)
     assert grown.engine.running_interval(0.05) == pooled.engine.running_interval(0.05)
     assert costs_of(grown) == costs_of(pooled)
     assert costs_of(pooled)[0] == (1.0 + 0.5 / 64, 2.0)

@@ -51,6 +51,9 @@ class ScriptedJudge:
     def settled(self) -> Literal["verdict", "precision"] | None:
         return self.reason if self.seen >= self.after else None
 
+    def wanted(self) -> tuple[int, ...]:
+        return (0, 1)
+
 
 @dataclass
 class Bystander(Unwatched):

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
+import subprocess
+import time
 from pathlib import Path
 
+import numpy as np
 import pandas
+import pexpect
+import psutil
 import pytest
 
-from tests.cli.conftest import Equipoise, Said
+from tests.cli.conftest import ENTRY, Equipoise, Said
 from tests.matching.r_balance import GOLDEN
 
 COLUMNS = ("--treatment", "treat", "--covariates", "a,b,c,d")
@@ -99,6 +106,97 @@ def test_a_propensity_score_can_be_matched_on(equipoise: Equipoise, table: str) 
     assert document(equipoise(*asked))["estimate"] == pytest.approx(expected.estimate, rel=1e-9)
 
 
+def test_match_by_a_column_matches_inside_its_strata(equipoise: Equipoise, table: str) -> None:
+    from equipoise.matching import match_by
+
+    frame = pandas.read_csv(GOLDEN / "data_disc.csv")
+    expected = match_by(
+        frame["y"], frame["treat"], frame[["a", "c"]], frame[["b", "d"]], estimand="ATE"
+    )
+    asked = (
+        *("match", table, "--treatment", "treat", "--covariates", "a,c", "--outcome", "y"),
+        *("--by", "b,d", "--estimand", "ATE"),
+    )
+    found = document(equipoise(*asked, "--json", "-"))
+    assert found["estimate"] == expected.estimate
+    assert found["se"] == expected.se
+    assert found["by"] == ["b", "d"]
+    strata = found["strata"]
+    assert isinstance(strata, list)
+    assert [one["values"] for one in strata] == [list(one.values) for one in expected.strata]
+    assert f"{len(strata)} of b, d" in equipoise(*asked).out
+
+
+def test_balance_by_a_column_is_that_of_its_match(equipoise: Equipoise, table: str) -> None:
+    asked = (table, *COLUMNS, "--by", "b", "--json", "-")
+    matched = document(equipoise("match", *asked))
+    balanced = document(equipoise("balance", *asked, "--no-ks"))
+    after = [
+        [row["sdiff"] for row in found["balance"] if row["when"] == "after"]  # type: ignore[attr-defined]
+        for found in (matched, balanced)
+    ]
+    assert after[0] == after[1]
+
+
+def test_quiet_prints_nothing_but_the_document(equipoise: Equipoise, table: str) -> None:
+    assert equipoise("match", table, *COLUMNS, "--quiet") == Said(0, "", "")
+    assert document(equipoise("match", table, *COLUMNS, "--quiet", "--json", "-"))["pairs"]
+
+
+def test_nothing_but_the_result_goes_into_a_pipe(equipoise: Equipoise, table: str) -> None:
+    said = equipoise("match", table, *COLUMNS, "--outcome", "y")
+    assert said.err == ""
+    assert "\x1b" not in said.out
+
+
+def long_match(folder: Path) -> tuple[str, ...]:
+    """A match that takes longer than anybody waits: no tree helps in so many dimensions."""
+    rows = 200_000
+    x = np.random.default_rng(1).normal(size=(rows, 16)).astype(np.float32)
+    columns = {f"x{place}": x[:, place] for place in range(16)}
+    frame = pandas.DataFrame({"t": np.arange(rows) % 2, **columns})
+    frame.to_parquet(folder / "long.parquet")
+    covariates = ",".join(columns)
+    return ("match", "long.parquet", "--treatment", "t", "--covariates", covariates)
+
+
+def test_a_long_match_shows_the_time_left_on_a_terminal_and_stops_at_once_when_told(
+    tmp_path: Path,
+) -> None:
+    asked = long_match(tmp_path)
+    terminal = pexpect.spawn(
+        ENTRY[0],
+        [*ENTRY[1:], *asked, "--threads", "1", "--estimand", "ATE"],
+        cwd=str(tmp_path),
+        env={**os.environ, "TERM": "xterm"},
+        dimensions=(40, 100),
+        timeout=60,
+        encoding="utf-8",
+    )
+    terminal.expect(r"matching[\s\S]*%[\s\S]*\d:\d\d[\s\S]*left")
+    terminal.sendintr()
+    terminal.expect(pexpect.EOF, timeout=20)
+    terminal.close()
+    assert terminal.exitstatus == 130
+
+
+def test_a_long_match_in_a_pipe_stops_at_once_when_told(tmp_path: Path) -> None:
+    asked = long_match(tmp_path)
+    running = subprocess.Popen(
+        [*ENTRY, *asked, "--estimand", "ATE", "--no-replace", "--threads", "1"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    process = psutil.Process(running.pid)
+    while running.poll() is None and process.cpu_times().user < 3.0:
+        time.sleep(0.05)
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=20)
+    assert (running.returncode, out, err.strip()) == (130, "", "")
+
+
 def test_balance_before_matching_is_that_of_r(equipoise: Equipoise, table: str) -> None:
     asked = ("balance", table, *COLUMNS, "--unmatched", "--boot", "0", "--json", "-")
     found = document(equipoise(*asked))
@@ -130,6 +228,13 @@ def test_the_love_plot_is_written(equipoise: Equipoise, table: str, tmp_path: Pa
         (("match", "disc.csv", "--covariates", "a"), "--treatment is missing"),
         (("match", "disc.csv", *COLUMNS, "--formula", "treat ~ a"), "itself"),
         (("match", "disc.csv", *COLUMNS, "--outcome", "z"), "no column z"),
+        (("match", "disc.csv", *COLUMNS, "--by", "z"), "no column z"),
+        (("match", "disc.csv", *COLUMNS, "--by", "a,,b"), "an empty name"),
+        (("match", "disc.csv", *COLUMNS, "--by", "a", "--common-support"), "do not go together"),
+        (
+            ("match", "disc.csv", *COLUMNS, "--by", "a", "--bias-adjust", "--outcome", "y"),
+            "do not go together",
+        ),
         (("match", "disc.csv", *COLUMNS, "--exact", "z"), "--exact: z is not matched on"),
         (("match", "disc.csv", *COLUMNS, "--caliper", "1,2"), "2 numbers for 4 covariates"),
         (("match", "disc.csv", *COLUMNS, "--caliper", "nan"), "nan"),

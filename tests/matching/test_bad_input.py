@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas
+import polars
 import pytest
 
 from equipoise.matching import match
@@ -50,10 +51,20 @@ def with_value(place: tuple[int, ...], value: float, of: Any) -> Any:
         ({"restrict": [[0, 1]]}, r"restrict has shape"),
         ({"estimand": "ATX"}, r"there is no estimand 'ATX'"),
         ({"m": 0}, r"m is 0"),
+        ({"m": "2"}, r"m is '2'"),
+        ({"m": np.nan}, r"m is nan"),
+        ({"seed": 2**64}, r"seed is 18446744073709551616"),
+        ({"distance_tolerance": "x"}, r"distance_tolerance is 'x'"),
+        ({"caliper": "wide"}, r"caliper is 'wide'"),
+        ({"reuse": 3}, r"reuse is of type int"),
+        ({"X": X + 1j}, r"X holds complex128"),
+        ({"X": pandas.DataFrame({"day": pandas.date_range("2020", periods=8)})}, r"X holds date"),
+        ({"X": [[1, 2], [3]] * 4}, r"X has rows of unequal lengths"),
+        ({"y": [*"1234567", "x"]}, r"y is no number in row 7"),
         ({"variance": "both"}, r"there is no variance 'both'"),
         ({"distance_tolerance": -1.0}, r"distance_tolerance is -1"),
         ({"exact": True}, r"no unit has a valid match"),
-        ({"X": [["a"]] * 8}, r"X holds something that is not a number"),
+        ({"X": [["a"]] * 8}, r"X, column 'x1' is no number in rows 0, 1, 2, 3, 4 and 3 more"),
         ({"X": np.zeros((8, 0))}, r"X has shape \(8, 0\)"),
         ({"bias_adjust": True, "covariates": np.eye(8)[:, :6]}, r"bias_adjust fits 6 slopes"),
     ],
@@ -68,6 +79,19 @@ def test_the_error_names_the_column_of_a_frame() -> None:
     frame = pandas.DataFrame(with_value((3, 1), np.nan, X), columns=["age", "educ"])
     with pytest.raises(UnusableInput, match="X, column 'educ' is missing or infinite in row 3"):
         match(Y, TREAT, frame)
+
+
+def test_what_is_missing_in_any_kind_of_frame_is_named() -> None:
+    frame = pandas.DataFrame(X, columns=["age", "educ"]).astype("Int64")
+    frame.loc[3, "educ"] = pandas.NA
+    other = polars.DataFrame({"age": X[:, 0], "educ": [1.0, 2.0, 1.0, None, 2.0, 1.0, 3.0, 1.0]})
+    ways: list[Any] = [frame, other, {name: other[name] for name in other.columns}]
+    for given in ways:
+        with pytest.raises(UnusableInput, match="X, column 'educ' is missing .* in row 3"):
+            match(Y, TREAT, given)
+    words = pandas.DataFrame({"age": X[:, 0], "site": ["1", "2", "x", "4", "5", "y", "7", "8"]})
+    with pytest.raises(UnusableInput, match="X, column 'site' is no number in rows 2, 5"):
+        match(Y, TREAT, words)
 
 
 def test_exact_takes_names_of_columns() -> None:
@@ -95,7 +119,7 @@ def test_only_constant_columns_tie_everyone() -> None:
     assert found.estimate == pytest.approx(Y[TREAT == 1].mean() - Y[TREAT == 0].mean())
 
 
-@pytest.mark.parametrize("scale", [1e-12, 1e12])
+@pytest.mark.parametrize("scale", [1e-160, 1e-12, 1e12, 1e160])
 def test_the_scale_of_a_column_does_not_matter(scale: float) -> None:
     generator = np.random.default_rng(4)
     x = np.column_stack([generator.normal(size=90), generator.integers(0, 4, 90)])
@@ -115,15 +139,30 @@ def test_the_scale_of_a_column_does_not_matter(scale: float) -> None:
         assert scaled.estimate == pytest.approx(plain.estimate)
 
 
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_the_scale_of_the_outcome_does_not_matter(scale: float) -> None:
+    generator = np.random.default_rng(5)
+    x = generator.normal(size=(60, 2))
+    treat = (np.arange(60) % 3 == 0).astype(float)
+    y = x @ [1.0, 2.0] + treat + generator.normal(size=60)
+    for more in ({}, {"variance_neighbors": 2}, {"bias_adjust": True}):
+        plain = match(y, treat, x, **more)
+        scaled = match(y * scale, treat, x, **more)
+        for name in ("estimate", "se", "se_standard", "estimate_unadjusted"):
+            assert getattr(scaled, name) == pytest.approx(scale * getattr(plain, name))
+        assert scaled.p_value == pytest.approx(plain.p_value)
+
+
 def test_bias_adjustment_does_not_depend_on_the_scale_of_a_column() -> None:
     generator = np.random.default_rng(3)
     x = generator.normal(size=(60, 2))
     treat = (np.arange(60) % 3 == 0).astype(float)
     y = x @ [1.0, 2.0] + treat + generator.normal(size=60)
     plain = match(y, treat, x, bias_adjust=True)
-    scaled = match(y, treat, x * [1e-12, 1e12], bias_adjust=True)
-    assert scaled.estimate == pytest.approx(plain.estimate, rel=1e-9)
-    assert scaled.se == pytest.approx(plain.se, rel=1e-9)
+    for scales in ([1e-12, 1e12], [1e-170, 1e170]):
+        scaled = match(y, treat, x * scales, bias_adjust=True)
+        assert scaled.estimate == pytest.approx(plain.estimate, rel=1e-9)
+        assert scaled.se == pytest.approx(plain.se, rel=1e-9)
 
 
 def test_one_treated_unit_gives_an_effect_but_no_error_of_abadie_and_imbens() -> None:

@@ -131,3 +131,17 @@ def test_exchanging_the_groups_mirrors_everything(first: list[int], second: list
 def test_unequal_lengths_are_no_pairs() -> None:
     with pytest.raises(UnusableInput, match="2 treated and 1 controls are no pairs"):
         balance_uv([1, 2], [1], matched=True)
+
+
+@pytest.mark.parametrize("scale", [1e-170, 1e-12, 1e12, 1e160, 1e300])
+@pytest.mark.parametrize("matched", [False, True])
+def test_the_scale_of_a_covariate_does_not_matter(scale: float, matched: bool) -> None:
+    random = np.random.default_rng(6)
+    treated, control = random.normal(0.3, 1.0, 30), random.normal(0.0, 2.0, 30)
+    plain = balance_uv(treated, control, matched=matched, boot=20, seed=1)
+    scaled = balance_uv(scale * treated, scale * control, matched=matched, boot=20, seed=1)
+    for name in ("variance_ratio", "sdiff", "sdiff_pooled", "t_p_value"):
+        assert getattr(scaled, name) == pytest.approx(getattr(plain, name)), name
+    assert scaled.ks == plain.ks
+    assert scaled.mean_treated == pytest.approx(scale * plain.mean_treated)
+    assert scaled.qq_raw.max == pytest.approx(scale * plain.qq_raw.max)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.matching.match import match
+from equipoise.matching import match, match_by
 
 DRAWS = 800
 # Four standard errors of a share of 95 % among so many draws.
@@ -34,6 +34,31 @@ def test_ninety_five_per_cent_of_the_intervals_hold_the_effect(more: dict[str, A
         treat = (generator.random(300) < 1 / (1 + np.exp(-0.5 * x))).astype(float)
         y = x**2 + x + 1.5 * treat + generator.normal(size=300)
         found = match(y, treat, x, threads=1, **more)
+        assert found.estimate is not None
+        assert found.se is not None
+        hits += abs(found.estimate - 1.5) < 1.959964 * found.se
+    assert hits / DRAWS == pytest.approx(0.95, abs=WITHIN)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"estimand": "ATT"}, {"estimand": "ATC", "variance_neighbors": 2}, {"estimand": "ATE"}],
+    ids=str,
+)
+def test_intervals_over_strata_hold_the_effect_though_some_strata_are_skipped(
+    more: dict[str, Any],
+) -> None:
+    """The stratum moves treatment and outcome; in the last one nobody is treated."""
+    generator = np.random.default_rng(13)
+    hits = 0
+    for _ in range(DRAWS):
+        stratum = generator.integers(0, 6, 360)
+        x = generator.uniform(-1, 1, 360)
+        chance = np.array([0.2, 0.3, 0.4, 0.5, 0.6, 0.0])[stratum]
+        treat = (generator.random(360) < chance).astype(float)
+        y = x + 3.0 * stratum + 1.5 * treat + generator.normal(size=360)
+        found = match_by(y, treat, x, stratum, threads=1, **more)
+        assert [one.values for one in found.skipped] == [(5,)]
         assert found.estimate is not None
         assert found.se is not None
         hits += abs(found.estimate - 1.5) < 1.959964 * found.se

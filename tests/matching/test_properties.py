@@ -91,7 +91,7 @@ def found_by(method: str, threads: int, drawn: Data, **more: Any) -> tuple[Any, 
         "method": method,
     }
     engine = _native.MatchingEngine(options | more)
-    assert engine.uses_tree == (method == "tree")
+    assert method == "chosen" or engine.uses_tree == (method == "tree")
     found = Pairs(*engine.pairs(None))
     numbers = engine.variances(drawn[0], 2.0)
     return found.query.tolist(), found.matched.tolist(), found.weight.tolist(), numbers
@@ -129,13 +129,67 @@ def test_a_tree_and_brute_force_find_the_same_with_any_number_of_threads(
     assert found_by("brute_force", 2, drawn, **more) == expected
 
 
+def available(instructions: str, drawn: Data) -> bool:
+    try:
+        found_by("chosen", 1, drawn, instructions=instructions)
+    except ValueError as error:
+        assert instructions in str(error)
+        return False
+    return True
+
+
+@pytest.mark.parametrize("rows", [70, 1500])
+@pytest.mark.parametrize("method", ["brute_force", "tree"])
+@pytest.mark.parametrize("more", [{}, {"replace": False, "ties": False}, {"matches": 5}])
+def test_all_instructions_of_the_processor_find_the_same_pairs(
+    rows: int, method: str, more: dict[str, Any]
+) -> None:
+    generator = np.random.default_rng(rows)
+    x = generator.normal(size=(rows, 7))
+    treat = (generator.random(rows) < 0.4).astype(np.float64)
+    drawn = x.sum(axis=1), treat, x
+    *expected, expected_variances = found_by(method, 1, drawn, instructions="portable", **more)
+    for instructions in ("avx2", "avx512"):
+        if available(instructions, drawn):
+            *found, variances = found_by(method, 1, drawn, instructions=instructions, **more)
+            assert found == expected
+            np.testing.assert_allclose(
+                np.frombuffer(variances), np.frombuffer(expected_variances), rtol=1e-12
+            )
+
+
+@pytest.mark.parametrize("more", [{}, {"matches": 4}, {"replace": False, "ties": False}])
+@pytest.mark.parametrize("columns", [1, 3, 10])
+def test_a_tree_and_brute_force_find_the_same_among_thousands(
+    columns: int, more: dict[str, Any]
+) -> None:
+    generator = np.random.default_rng(columns)
+    x = generator.normal(size=(3000, columns))
+    treat = (generator.random(3000) < 0.3).astype(np.float64)
+    drawn = x.sum(axis=1), treat, x
+    expected = found_by("brute_force", 1, drawn, **more)
+    assert found_by("tree", 2, drawn, **more) == expected
+    assert found_by("chosen", 2, drawn, **more) == expected
+
+
+def test_an_unknown_instruction_set_is_refused() -> None:
+    drawn = np.arange(4.0), np.array([1.0, 1, 0, 0]), np.eye(4)
+    with pytest.raises(ValueError, match="abacus"):
+        found_by("chosen", 1, drawn, instructions="abacus")
+
+
 @settings(deadline=None, max_examples=40)
 @given(data(), estimands, st.integers(2, 3))
 def test_duplicates_count_with_their_multiplicity(drawn: Data, estimand: Any, copies: int) -> None:
     y, treat, x = drawn
-    many = match(np.tile(y, copies), np.tile(treat, copies), np.tile(x, (copies, 1)),
-                 estimand=estimand, metric=np.ones(x.shape[1]))  # fmt: skip
-    once = match(y, treat, x, estimand=estimand, metric=np.ones(x.shape[1]))
+    # N / (N - 1) is part of the scale: what just ties at one N may not do so at another.
+    options: dict[str, Any] = {
+        "estimand": estimand,
+        "metric": np.ones(x.shape[1]),
+        "distance_tolerance": 0.0,
+    }
+    many = match(np.tile(y, copies), np.tile(treat, copies), np.tile(x, (copies, 1)), **options)
+    once = match(y, treat, x, **options)
     assert pairs(many, np.tile(np.arange(len(y)), copies)) == pairs(once)
     assert len(many.weights) == copies**2 * len(once.weights)
     assert many.estimate == pytest.approx(once.estimate, rel=1e-9, abs=1e-9)

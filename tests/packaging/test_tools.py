@@ -24,7 +24,7 @@ def tools(tmp_path: Path) -> Path:
         (folder / program).symlink_to(found)
     for program in NEEDED:
         stand_in(folder, program, "exit 0")
-    stand_in(folder, "rustc", "echo 'rustc 1.85.0 (4d91de4e4 2025-02-17)'")
+    stand_in(folder, "rustc", "echo 'rustc 1.89.0 (29483883e 2025-08-04)'")
     stand_in(folder, "python3", f"exec '{sys.executable}' \"$@\"")
     return folder
 
@@ -67,12 +67,12 @@ def test_everything_that_is_missing_is_named_at_once(tools: Path) -> None:
     assert len(lines) == 4
 
 
-@pytest.mark.parametrize("version", ["1.84.1", "0.99.0"])
+@pytest.mark.parametrize("version", ["1.88.0", "0.99.0"])
 def test_an_old_rust_is_as_good_as_none(tools: Path, version: str) -> None:
     stand_in(tools, "rustc", f"echo 'rustc {version} (abc 2025-01-01)'")
     _, lines = check(tools)
     assert len(lines) == 1
-    assert "Rust 1.85" in lines[0]
+    assert "Rust 1.89" in lines[0]
 
 
 def test_a_rust_of_the_next_major_version_is_new_enough(tools: Path) -> None:

@@ -13,6 +13,7 @@ from equipoise.model.result import Verdict
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import (
     Judged,
+    Known,
     blocks_to_go,
     earliest_block,
     is_precise,
@@ -147,6 +148,42 @@ def test_the_selected_of_several_have_their_level_and_the_others_share_alpha() -
     assert [one.verdict for one in judged] == ["slower"] * 3 + ["undecided"] * 7
     assert [one.level for one in judged] == pytest.approx([0.05 * 3 / 10] * 3 + [0.05 / 10] * 7)
     assert all(one.e_value >= 10 / (0.05 * 3) for one in judged[:3])
+
+
+def test_as_many_are_selected_as_can_be_and_no_more() -> None:
+    """The largest R for which R are decided at the level that R have, by trying every R."""
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        effects = rng.choice([0.0, 0.0, 0.03, 0.06, 0.2], size=12)
+        many = [
+            effect_of(100 * effect, blocks=int(rng.integers(8, 40)), sd=0.03, seed=seed)
+            for seed, effect in enumerate(effects)
+        ]
+
+        def decided_at(level: float, many: list[PairedBlocks] = many) -> list[bool]:
+            found = []
+            for blocks in many:
+                low, high = blocks.engine.interval_at_stop(level)
+                typical = (blocks.engine.centre() or (0.0, 0.0))[0]
+                found.append((low > 0 and typical > 0) or (high < 0 and typical < 0))
+            return found
+
+        possible = [r for r in range(1, 13) if sum(decided_at(0.05 * r / 12)) >= r]
+        selected = max(possible, default=0)
+        wanted = decided_at(0.05 * selected / 12) if selected else [False] * 12
+        judged = judge(many, min_effect=0.0, alpha=0.05)
+        assert [one.verdict != "undecided" for one in judged] == wanted
+
+
+def test_judging_again_from_what_is_known_is_judging_anew() -> None:
+    many = [effect_of(percent, blocks=12, seed=seed) for seed, percent in enumerate((0, 0, 3, 9))]
+    known: Known = {}
+    for _ in range(15):
+        assert judge(many, min_effect=1.0, alpha=0.05, known=known) == judge(
+            many, min_effect=1.0, alpha=0.05
+        )
+        for blocks in many[:2]:
+            blocks.append(1.0, 1.01, 1)
 
 
 def test_one_of_many_needs_more_evidence_than_one_alone() -> None:

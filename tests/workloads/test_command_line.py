@@ -34,7 +34,8 @@ def run(native_folder: Path) -> Run:
 def test_the_list_names_every_workload_with_one_line(run: Run) -> None:
     done = run("--list")
     assert done.returncode == 0
-    assert [line.split()[0] for line in done.stdout.splitlines()] == ["malloc", "spin"]
+    names = [line.split()[0] for line in done.stdout.splitlines()]
+    assert names == ["dgemm", "fragment", "genmatch2006", "invert", "malloc", "sort", "spin"]
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("malloc", "--help"), ("spin", "-h")])
@@ -53,8 +54,8 @@ def test_without_a_door_the_metric_goes_to_standard_output(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        ((), "malloc, spin"),
-        (("sort",), "sort"),
+        ((), "malloc, sort, spin"),
+        (("qsort",), "qsort"),
         (("--nonsense",), "--nonsense"),
         (("spin", "--work"), "--work"),
         (("spin", "--work", "0"), "--work"),
@@ -68,6 +69,14 @@ def test_without_a_door_the_metric_goes_to_standard_output(run: Run) -> None:
         (("malloc", "--pattern", "fifo:0"), "fifo:0"),
         (("malloc", "--threads", "100000"), "--threads"),
         (("malloc", "--verbose"), "--verbose"),
+        (("fragment", "--keep", "101"), "--keep"),
+        (("fragment", "--smallest", "9", "--largest", "8"), "--largest 8 is below"),
+        (("sort", "--count", "0"), "--count"),
+        (("dgemm", "--size", "0"), "--size"),
+        (("invert", "--repeat", "0"), "--repeat"),
+        (("genmatch2006", "--algorithm", "slow"), "scythe, blas, fast"),
+        (("genmatch2006", "--rows", "100"), "--rows 100: one arm has no row among them"),
+        (("genmatch2006", "--weights", "1,2"), "10 positive numbers"),
     ],
 )
 def test_a_wrong_word_gets_one_line_and_status_2(

@@ -6,13 +6,14 @@ for every block (systems.md §3) must provide each touched page anew.
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from .conftest import Measured
 
 TO_THE_KERNEL = {
     "GLIBC_TUNABLES": "glibc.malloc.mmap_threshold=15360:glibc.malloc.top_pad=0",
@@ -84,19 +85,31 @@ def test_memory_that_cannot_be_had_is_said_with_status_1(native_folder: Path) ->
     assert done.stderr == "equipoise-workload: malloc: no memory for 1000000000 bytes\n"
 
 
-def test_the_cost_of_a_pair_is_reported_as_a_metric(native_folder: Path, tmp_path: Path) -> None:
-    door = tmp_path / "metrics"
-    for _ in range(2):
-        done = subprocess.run(
-            [native_folder / "equipoise-workload", "malloc", "--count", "10"],
-            env=os.environ | {"EQUIPOISE_METRICS": str(door)},
-            capture_output=True,
-            timeout=60,
-            check=True,
-        )
-        assert done.stdout == b""
-    lines = [json.loads(line) for line in door.read_text().splitlines()]
-    assert len(lines) == 2
-    for line in lines:
-        assert line.pop("value") > 0
-        assert line == {"metric": "ns_per_pair", "unit": "ns", "better": "lower"}
+def test_what_a_pair_costs_is_reported(measured: Measured) -> None:
+    from_lists = measured("malloc", "--count", str(PAIRS)).metrics
+    assert set(from_lists) == {"ns_per_pair", "faults_per_pair", "peak_bytes", "retained_bytes"}
+    assert from_lists["ns_per_pair"] > 0
+    assert from_lists["faults_per_pair"] < 1
+    from_kernel = measured("malloc", "--count", str(PAIRS), **TO_THE_KERNEL).metrics
+    assert from_kernel["faults_per_pair"] == pytest.approx(PAGES, abs=0.1)
+
+
+def test_memory_that_is_live_at_once_is_the_peak_and_goes_back_if_it_is_the_kernels(
+    measured: Measured,
+) -> None:
+    options = ("malloc", "--count", str(PAIRS), "--pattern", f"fifo:{PAIRS}")
+    found = measured(*options, **TO_THE_KERNEL).metrics
+    assert found["peak_bytes"] == pytest.approx(PAIRS * PAGES * 4096, rel=0.05)
+    assert found["retained_bytes"] < 0.05 * found["peak_bytes"]
+    never = "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=1000000000000"
+    kept = measured(*options, GLIBC_TUNABLES=never).metrics
+    assert kept["retained_bytes"] == pytest.approx(kept["peak_bytes"], rel=0.05)
+
+
+@pytest.mark.parametrize(("size", "pages"), [(35_840, 0), (262_143, 0), (262_144, 64)])
+def test_doug_leas_malloc_goes_to_the_kernel_from_256_kib_on(
+    measured: Measured, native_folder: Path, size: int, pages: int
+) -> None:
+    library = str(native_folder / "libequipoise_dlmalloc.so")
+    found = measured("malloc", "--size", str(size), "--count", str(PAIRS), LD_PRELOAD=library)
+    assert found.metrics["faults_per_pair"] == pytest.approx(pages, abs=0.3)

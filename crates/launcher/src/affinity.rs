@@ -39,6 +39,18 @@ impl Cpus {
         Ok(Self(set))
     }
 
+    /// These CPUs; numbers that no set can hold are left out.
+    #[must_use]
+    pub fn of(numbers: &[u32]) -> Self {
+        // SAFETY: all-zero is a valid, empty set.
+        let mut set: libc::cpu_set_t = unsafe { MaybeUninit::zeroed().assume_init() };
+        for number in numbers.iter().filter_map(|&cpu| usize::try_from(cpu).ok()) {
+            // SAFETY: CPU_SET ignores a number that is beyond the set.
+            unsafe { libc::CPU_SET(number, &mut set) };
+        }
+        Self(set)
+    }
+
     /// Lets this process run on these CPUs only.
     ///
     /// Safe to call between vfork and exec.

@@ -18,6 +18,7 @@ pub mod output;
 pub mod perf;
 pub mod protocol;
 pub mod serve;
+pub mod settings;
 pub mod signals;
 pub mod spawn;
 pub mod trial;

@@ -99,6 +99,12 @@ pub struct Request {
     pub timeout_s: f64,
     /// So much of the end of its standard error is reported.
     pub error_cap_bytes: u32,
+    /// The CPUs that it may use, if not all.
+    pub cpus: Option<Vec<u32>>,
+    /// Whether its addresses are drawn at random, if not as usual.
+    pub random_addresses: Option<bool>,
+    /// Whether it may have transparent huge pages, if not as usual.
+    pub huge_pages: Option<bool>,
 }
 
 /// How the descendants of a trial are held together.

@@ -11,6 +11,7 @@ use crate::affinity::Cpus;
 use crate::clock::monotonic_ns;
 use crate::clone::{self, Stack};
 use crate::protocol::Bytes;
+use crate::settings::{Setting, Settings};
 use crate::signals;
 
 /// The standard streams of a child.
@@ -32,6 +33,7 @@ pub struct Program<'a> {
     streams: &'a Streams,
     ignored_signals: &'a [libc::c_int],
     cpus: Option<Cpus>,
+    settings: Settings,
     outcome: Outcome,
 }
 
@@ -45,6 +47,8 @@ struct Outcome {
 const STEP_STREAMS: i32 = 1;
 const STEP_FOLDER: i32 = 2;
 const STEP_EXECUTE: i32 = 3;
+const STEP_CPUS: i32 = 4;
+const STEP_ADDRESSES: i32 = 5;
 
 /// Exit status of a child that could not execute its program; nobody sees it.
 const NOT_EXECUTED: libc::c_int = 127;
@@ -81,6 +85,8 @@ pub enum Thing {
     WorkingFolder,
     /// The program itself.
     Program,
+    /// Something that was to be set for it.
+    Setting(Setting),
 }
 
 impl<'a> Program<'a> {
@@ -101,6 +107,7 @@ impl<'a> Program<'a> {
             streams,
             ignored_signals: &[],
             cpus: None,
+            settings: Settings::default(),
             outcome: Outcome {
                 step: AtomicI32::new(0),
                 errno: AtomicI32::new(0),
@@ -120,6 +127,13 @@ impl<'a> Program<'a> {
     #[must_use]
     pub fn on(mut self, cpus: Option<Cpus>) -> Self {
         self.cpus = cpus;
+        self
+    }
+
+    /// The child has this set before it executes, or is not started.
+    #[must_use]
+    pub fn with(mut self, settings: Settings) -> Self {
+        self.settings = settings;
         self
     }
 
@@ -159,6 +173,8 @@ impl<'a> Program<'a> {
                     thing: match step {
                         STEP_STREAMS => Thing::Streams,
                         STEP_FOLDER => Thing::WorkingFolder,
+                        STEP_CPUS => Thing::Setting(Setting::Cpus),
+                        STEP_ADDRESSES => Thing::Setting(Setting::Addresses),
                         _ => Thing::Program,
                     },
                     error: io::Error::from_raw_os_error(self.outcome.errno.load(Ordering::Relaxed)),
@@ -186,6 +202,12 @@ impl<'a> Program<'a> {
             if let Some(error) = self.cpus.and_then(|cpus| cpus.apply().err()) {
                 let errno = error.raw_os_error().unwrap_or(libc::EINVAL);
                 self.outcome.affinity_errno.store(errno, Ordering::Relaxed);
+            }
+            if let Err(setting) = self.settings.apply() {
+                return match setting {
+                    Setting::Cpus => STEP_CPUS,
+                    Setting::Addresses => STEP_ADDRESSES,
+                };
             }
             libc::execve(
                 self.file.as_ptr(),

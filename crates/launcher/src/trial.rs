@@ -13,6 +13,7 @@ use crate::conversation::{poll, watch};
 use crate::counters::Counters;
 use crate::output::Capture;
 use crate::protocol::{Containment, Output, Report, Request, text_of};
+use crate::settings::{HugePages, Setting, Settings};
 use crate::signals::Signals;
 use crate::spawn::{self, NotStarted, Program, Started, Streams, Thing};
 
@@ -126,6 +127,11 @@ impl Bench {
                 return None;
             }
         };
+        let huge_pages = HugePages::set(request.huge_pages);
+        if let Err(error) = &huge_pages {
+            could_not_start(report, "its huge pages", error);
+            return None;
+        }
         let program = Program::new(
             file,
             &request.argv,
@@ -134,6 +140,7 @@ impl Bench {
             &streams,
         )
         .resetting(&self.signals.ignored)
+        .with(settings_of(request))
         .on(self.hold(report));
         clock::stay_awake(self.awake_ns);
         let cgroup = self.leaf.as_ref().map(Leaf::handle);
@@ -331,6 +338,13 @@ fn dies(process: RawFd) -> io::Result<bool> {
     }
 }
 
+fn settings_of(request: &Request) -> Settings {
+    Settings {
+        cpus: request.cpus.as_deref().map(Cpus::of),
+        random_addresses: request.random_addresses,
+    }
+}
+
 fn could_not_start(report: &mut Report, thing: &str, error: &io::Error) {
     let said = error.to_string();
     // "No such file or directory (os error 2)": the number has a field of its own.
@@ -349,6 +363,10 @@ fn name_of(thing: Thing, request: &Request, file: String) -> String {
         Thing::Streams => "the standard streams".to_owned(),
         Thing::WorkingFolder => format!("working folder {}", request.working_folder.to_text()),
         Thing::Program => file,
+        Thing::Setting(Setting::Cpus) => {
+            format!("CPUs {:?}", request.cpus.as_deref().unwrap_or_default())
+        }
+        Thing::Setting(Setting::Addresses) => "the randomisation of its addresses".to_owned(),
     }
 }
 

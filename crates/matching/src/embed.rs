@@ -29,6 +29,13 @@ pub fn embed(problem: &Problem) -> Points {
     let columns = problem.columns;
     let standardised = standardise(problem);
     let matrix = weight_matrix(problem, &standardised);
+    let diagonal = matrix
+        .iter()
+        .enumerate()
+        .all(|(cell, &value)| value == 0.0 || cell / columns == cell % columns);
+    if diagonal {
+        return along_columns(&matrix, columns, &standardised);
+    }
     let factor = factor(&matrix, columns);
     let dimensions = (factor.len() / columns).max(1);
     let mut coordinates = vec![0.0; problem.rows() * dimensions];
@@ -50,41 +57,114 @@ pub fn embed(problem: &Problem) -> Points {
 /// usual difference of squares turns a constant column into rounding errors).
 fn standardise(problem: &Problem) -> Vec<f64> {
     let (rows, columns) = (problem.rows(), problem.columns);
-    let mut standardised = problem.x.clone();
     let total: f64 = (0..rows).map(|row| problem.weight(row)).sum();
-    for column in 0..columns {
-        let values = || (0..rows).map(|row| problem.x[row * columns + column]);
-        let first = problem.x[column];
-        let constant = values().all(|value| value.total_cmp(&first).is_eq());
-        let sum = |of: &dyn Fn(f64) -> f64| -> f64 {
-            values()
-                .enumerate()
-                .map(|(row, value)| problem.weight(row) * of(value))
-                .sum()
-        };
-        let mean = if constant {
-            first
-        } else {
-            sum(&|value| value) / total
-        };
-        let centred = sum(&|value| (value - mean).powi(2)) / total;
-        let unbiased = rows as f64 / (rows as f64 - 1.0);
-        let deviation = match problem.rules {
-            Rules::Correct if constant || centred == 0.0 => 1.0,
+    let mut standardised = in_units(problem);
+    let first = &standardised[..columns];
+    let mut constant = vec![true; columns];
+    for row in standardised.chunks_exact(columns) {
+        for ((constant, value), first) in constant.iter_mut().zip(row).zip(first) {
+            *constant &= value.total_cmp(first).is_eq();
+        }
+    }
+    let means: Vec<f64> = column_sums(problem, &standardised, first, |value, _| value)
+        .into_iter()
+        .zip(constant.iter().zip(first))
+        .map(|(sum, (&constant, &first))| if constant { first } else { sum / total })
+        .collect();
+    let squares = column_sums(problem, &standardised, &means, |value, mean| {
+        (value - mean).powi(2)
+    });
+    // R's guard is on the raw second moment, which only tiny columns meet.
+    let raw = match problem.rules {
+        Rules::Correct => vec![TOLERANCE_OF_R; columns],
+        Rules::AsInR => column_sums(problem, &standardised, &means, |value, _| value * value),
+    };
+    let unbiased = rows as f64 / (rows as f64 - 1.0);
+    let deviation = |column: usize| {
+        let centred = squares[column] / total;
+        match problem.rules {
+            Rules::Correct if constant[column] || centred == 0.0 => 1.0,
             Rules::Correct => (centred * unbiased).sqrt(),
             Rules::AsInR => {
-                // R's guard is on the raw second moment, which only tiny columns meet.
-                let raw = sum(&|value| value * value);
-                let guarded = (TOLERANCE_OF_R - raw).max(0.0) / total;
+                let guarded = (TOLERANCE_OF_R - raw[column]).max(0.0) / total;
                 ((centred + guarded) * unbiased).sqrt().max(TOLERANCE_OF_R)
             }
-        };
-        for row in 0..rows {
-            let cell = &mut standardised[row * columns + column];
+        }
+    };
+    let deviations: Vec<f64> = (0..columns).map(deviation).collect();
+    for row in standardised.chunks_exact_mut(columns) {
+        for ((cell, mean), deviation) in row.iter_mut().zip(&means).zip(&deviations) {
             *cell = (*cell - mean) / deviation;
         }
     }
     standardised
+}
+
+/// The columns in units in which their squares neither overflow nor vanish; in R's rules as given.
+fn in_units(problem: &Problem) -> Vec<f64> {
+    let columns = problem.columns;
+    let mut values = problem.x.clone();
+    if problem.rules == Rules::AsInR {
+        return values;
+    }
+    let mut largest = vec![0.0_f64; columns];
+    for row in values.chunks_exact(columns) {
+        for (largest, value) in largest.iter_mut().zip(row) {
+            *largest = largest.max(value.abs());
+        }
+    }
+    let units: Vec<f64> = largest.into_iter().map(power_of_two).collect();
+    for row in values.chunks_exact_mut(columns) {
+        for (value, unit) in row.iter_mut().zip(&units) {
+            *value /= unit;
+        }
+    }
+    values
+}
+
+/// At most the largest value and more than half of it; a division by it rounds nothing.
+fn power_of_two(largest: f64) -> f64 {
+    if largest == 0.0 {
+        return 1.0;
+    }
+    largest.log2().floor().clamp(-1000.0, 1000.0).exp2()
+}
+
+/// The weighted sum of each column's values, each after `part` with the column's centre.
+fn column_sums(
+    problem: &Problem,
+    values: &[f64],
+    centres: &[f64],
+    part: impl Fn(f64, f64) -> f64,
+) -> Vec<f64> {
+    let mut sums = vec![0.0; problem.columns];
+    for (row, values) in values.chunks_exact(problem.columns).enumerate() {
+        let weight = problem.weight(row);
+        for ((sum, &value), &centre) in sums.iter_mut().zip(values).zip(centres) {
+            *sum += weight * part(value, centre);
+        }
+    }
+    sums
+}
+
+/// The points of a diagonal W: columns times the roots of their weights.
+fn along_columns(matrix: &[f64], columns: usize, standardised: &[f64]) -> Points {
+    let axes: Vec<(usize, f64)> = (0..columns)
+        .map(|column| (column, matrix[column * columns + column]))
+        .filter(|&(_, weight)| weight > 0.0)
+        .map(|(column, weight)| (column, weight.sqrt()))
+        .collect();
+    let rows = standardised.chunks_exact(columns);
+    let coordinates = if axes.is_empty() {
+        vec![0.0; rows.len()]
+    } else {
+        rows.flat_map(|row| axes.iter().map(|&(column, root)| row[column] * root))
+            .collect()
+    };
+    Points {
+        dimensions: axes.len().max(1),
+        coordinates,
+    }
 }
 
 fn identity(size: usize) -> Vec<f64> {
@@ -156,22 +236,6 @@ fn inverse_covariance(problem: &Problem, standardised: &[f64]) -> Vec<f64> {
 
 /// F' of F F' = W, axis after axis, without those that measure nothing.
 fn factor(matrix: &[f64], columns: usize) -> Vec<f64> {
-    let diagonal = matrix
-        .iter()
-        .enumerate()
-        .all(|(cell, &value)| value == 0.0 || cell / columns == cell % columns);
-    if diagonal {
-        let mut factor = Vec::new();
-        for column in 0..columns {
-            let weight = matrix[column * columns + column];
-            if weight > 0.0 {
-                let mut axis = vec![0.0; columns];
-                axis[column] = weight.sqrt();
-                factor.extend(axis);
-            }
-        }
-        return factor;
-    }
     let found = eigen(matrix, columns);
     let largest = found.values.iter().copied().fold(0.0, f64::max);
     found

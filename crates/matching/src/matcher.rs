@@ -3,28 +3,35 @@
 use std::collections::HashMap;
 
 use crate::embed::{Points, embed};
+use crate::found::{Admitted, Found, Query};
+use crate::instructions::Instructions;
 use crate::parallel::{Progress, in_parallel};
 use crate::pool::Pool;
 use crate::problem::{Method, Pairs, Problem, Restriction};
-use crate::search::{Found, Query};
+use crate::search::Search;
 use crate::ties::kept_by_lot;
 
 /// Queries that a thread takes at once.
-const AT_ONCE: usize = 64;
+pub(crate) const AT_ONCE: usize = 64;
 /// So many queries are tried to see how much of the data a tree leaves out.
 const TRIED: usize = 24;
-/// A tree costs about this much more for each block that it does look into.
-const COST_OF_TREE: f64 = 2.0;
+/// What a block that the tree leads to costs, in blocks of brute force, and what a node costs.
+const COST_OF_BLOCK: f64 = 3.0;
+const COST_OF_NODE: f64 = 6.0;
+/// With fewer blocks to look into, for all queries together, neither a trial nor a second thread
+/// is worth its while.
+const FEW: usize = 1 << 14;
 
 /// A problem whose units are in place for searching.
 pub struct Matcher {
     pub(crate) problem: Problem,
     points: Points,
-    pools: [Pool; 2],
+    pub(crate) pools: [Pool; 2],
     /// Of each row: its point in the pool of its arm.
-    position: Vec<usize>,
+    pub(crate) position: Vec<u32>,
     given: HashMap<usize, Vec<(usize, f64)>>,
     by_tree: bool,
+    instructions: Instructions,
 }
 
 /// What was found for the points of a pool.
@@ -49,20 +56,28 @@ impl Matcher {
     /// Puts the units of the problem in place.
     #[must_use]
     pub fn new(problem: Problem) -> Self {
+        Self::with_instructions(problem, Instructions::best())
+    }
+
+    /// Puts the units in place, to be searched by these instructions of the processor.
+    #[must_use]
+    pub fn with_instructions(problem: Problem, instructions: Instructions) -> Self {
         let points = embed(&problem);
         let merged =
             problem.restrictions.is_empty() && problem.replace && problem.weights.is_none();
         let pools = [false, true].map(|arm| {
-            let rows: Vec<usize> = (0..problem.rows())
-                .filter(|&row| problem.treated[row] == arm)
+            let rows: Vec<u32> = (0..)
+                .zip(&problem.treated)
+                .filter(|&(_, &treated)| treated == arm)
+                .map(|(row, _)| row)
                 .collect();
             Pool::new(&problem, &points, &rows, merged)
         });
         let mut position = vec![0; problem.rows()];
         for pool in &pools {
-            for point in 0..pool.points {
+            for (place, point) in (0..).zip(0..pool.points) {
                 for &row in pool.members(point) {
-                    position[row as usize] = point;
+                    position[row as usize] = place;
                 }
             }
         }
@@ -74,6 +89,7 @@ impl Matcher {
             position,
             given,
             by_tree: true,
+            instructions,
         };
         matcher.by_tree = matcher.prefers_tree();
         matcher
@@ -95,92 +111,83 @@ impl Matcher {
             Method::BruteForce => return false,
             Method::Chosen => {}
         }
-        let (mut looked, mut all) = (0, 0);
-        let mut found = Found::default();
+        let (mut by_tree, mut by_force) = (0.0, 0.0);
         for arm in [false, true] {
-            let targets = self.pool(!arm);
-            if !self.problem.estimand.queries(arm) || targets.block_count() < 8 {
+            let (queries, targets) = (self.pool(arm), self.pool(!arm));
+            if !self.problem.estimand.queries(arm)
+                || targets.tree.is_flat()
+                || queries.points * targets.block_count() < FEW
+            {
                 continue;
             }
-            let queries = self.pool(arm);
-            for point in (0..queries.points).step_by(queries.points.div_ceil(TRIED)) {
-                self.look(&mut found, arm, point, &|_| true);
-                looked += found.blocks;
-                all += targets.block_count();
+            let tried = (0..queries.points).step_by(queries.points.div_ceil(TRIED));
+            let tried: Vec<usize> = tried.collect();
+            let mut found: Vec<Found> = tried.iter().map(|_| Found::default()).collect();
+            let tried: Vec<Query<'_>> = tried
+                .into_iter()
+                .map(|point| self.query(arm, point, !arm, self.matches()))
+                .collect();
+            self.search(targets, &|point, target| self.admitted(arm, point, target))
+                .run(&tried, &mut found);
+            for found in &found {
+                by_tree += found.blocks as f64 * COST_OF_BLOCK + found.nodes as f64 * COST_OF_NODE;
+                by_force += targets.block_count() as f64;
             }
         }
-        (looked as f64) * COST_OF_TREE < all as f64
+        by_tree < by_force
     }
 
-    /// Searches the other arm around a point of the arm; only rows that are `free` are admitted.
-    pub(crate) fn look(
-        &self,
-        found: &mut Found,
-        arm: bool,
-        point: usize,
-        free: &dyn Fn(usize) -> bool,
-    ) {
+    pub(crate) fn matches(&self) -> f64 {
+        self.problem.matches as f64
+    }
+
+    pub(crate) fn search<'a>(&self, pool: &'a Pool, admitted: &'a Admitted<'a>) -> Search<'a> {
+        Search {
+            pool,
+            admitted,
+            by_tree: self.by_tree && !pool.tree.is_flat(),
+            instructions: self.instructions,
+        }
+    }
+
+    /// What a point of the other arm weighs for the point of `arm`, if the caliper admits it.
+    pub(crate) fn admitted(&self, arm: bool, point: usize, target: usize) -> Option<f64> {
         let targets = self.pool(!arm);
         let row = self.pool(arm).members(point)[0] as usize;
-        let admitted = |target: usize| {
-            let other = targets.members(target)[0] as usize;
-            (free(other) && self.within_caliper(row, other)).then(|| targets.weight[target])
-        };
-        self.search(found, !arm, row, self.problem.matches as f64, &admitted);
+        let other = targets.members(target)[0] as usize;
+        self.within_caliper(row, other)
+            .then(|| targets.weight[target])
     }
 
-    /// Searches the pool of `arm` around the row.
-    pub(crate) fn search(
-        &self,
-        found: &mut Found,
-        arm: bool,
-        row: usize,
-        needed: f64,
-        admitted: &dyn Fn(usize) -> Option<f64>,
-    ) {
-        let pool = self.pool(arm);
-        let mut given = Vec::new();
-        if let Some(pairs) = self.given.get(&row) {
-            for &(other, squared) in pairs {
-                if self.problem.treated[other] == arm {
-                    given.push((self.position[other], squared));
-                }
-            }
+    /// Asks for what the point of `arm` needs from the pool of `target`.
+    pub(crate) fn query(&self, arm: bool, point: usize, target: bool, needed: f64) -> Query<'_> {
+        let row = self.pool(arm).members(point)[0] as usize;
+        let known = self.given.get(&row).map_or(&[][..], Vec::as_slice);
+        let known = || {
+            known
+                .iter()
+                .filter(|&&(other, _)| self.problem.treated[other] == target)
+                .map(|&(other, squared)| (self.position[other] as usize, squared))
+        };
+        let fence = |caliper: &Vec<f64>| {
+            self.pools[0]
+                .fenced
+                .iter()
+                .map(|&column| (self.x(row, column), caliper[column]))
+                .collect()
+        };
+        Query {
+            asking: point,
+            point: self.points.of(row),
+            fence: self.problem.caliper.as_ref().map_or_else(Vec::new, fence),
+            needed: needed - 1e-10,
+            slack: self.problem.reach(0.0),
+            given: known().filter(|&(_, squared)| squared >= 0.0).collect(),
+            forbidden: known()
+                .filter(|&(_, squared)| squared < 0.0)
+                .map(|(point, _)| point)
+                .collect(),
         }
-        let forbidden: Vec<usize> = given
-            .iter()
-            .filter(|(_, squared)| *squared < 0.0)
-            .map(|&(point, _)| point)
-            .collect();
-        given.retain(|&(_, squared)| squared >= 0.0);
-        let fence: Vec<(f64, f64)> =
-            self.problem
-                .caliper
-                .as_ref()
-                .map_or_else(Vec::new, |caliper| {
-                    pool.fenced
-                        .iter()
-                        .map(|&column| (self.x(row, column), caliper[column]))
-                        .collect()
-                });
-        found.search(
-            pool,
-            &Query {
-                point: self.points.of(row),
-                fence: &fence,
-                needed: needed - 1e-10,
-                slack: self.problem.reach(0.0),
-                admitted: &|point| {
-                    if forbidden.contains(&point) {
-                        None
-                    } else {
-                        admitted(point)
-                    }
-                },
-                given: &given,
-                by_tree: self.by_tree,
-            },
-        );
     }
 
     fn x(&self, row: usize, column: usize) -> f64 {
@@ -203,18 +210,23 @@ impl Matcher {
         self.problem.caliper.is_some() || !self.problem.restrictions.is_empty()
     }
 
-    /// The pairs. `progress` is told how many units are done, of how many.
-    pub fn pairs(&self, progress: &Progress<'_>) -> Pairs {
+    /// The pairs; `None` if `progress`, told how many units are done of how many, stops the search.
+    pub fn pairs(&self, progress: &Progress<'_>) -> Option<Pairs> {
         if !self.problem.replace {
             return self.pairs_without_replacement(progress);
         }
-        let arms = [false, true].map(|arm| {
-            self.problem.estimand.queries(arm).then(|| {
-                self.neighbourhoods(arm, progress, &|found, point| {
-                    self.look(found, arm, point, &|_| true);
-                })
-            })
-        });
+        let asking = [false, true].map(|arm| self.problem.estimand.queries(arm));
+        let points = |arm: bool| usize::from(asking[usize::from(arm)]) * self.pool(arm).points;
+        let mut arms = [None, None];
+        for arm in [false, true] {
+            if asking[usize::from(arm)] {
+                let before = usize::from(arm) * points(false);
+                let told = |done, _| progress(before + done, points(false) + points(true));
+                let admitted = |point, target| self.admitted(arm, point, target);
+                let found = self.neighbourhoods(arm, !arm, self.matches(), &told, &admitted)?;
+                arms[usize::from(arm)] = Some(found);
+            }
+        }
         let mut pairs = Pairs::default();
         let mut members = Vec::new();
         for row in 0..self.problem.rows() {
@@ -222,7 +234,7 @@ impl Matcher {
             let Some(found) = &arms[usize::from(arm)] else {
                 continue;
             };
-            let point = self.position[row];
+            let point = self.position[row] as usize;
             let targets = self.pool(!arm);
             if !found.enough[point] && self.filtered() {
                 pairs.dropped.push(row);
@@ -236,11 +248,17 @@ impl Matcher {
             }
             self.add(&mut pairs, row, &mut members, found.last[point]);
         }
-        pairs
+        Some(pairs)
     }
 
     /// Adds the pairs of one unit.
-    fn add(&self, pairs: &mut Pairs, row: usize, members: &mut Vec<(f64, usize)>, last: f64) {
+    pub(crate) fn add(
+        &self,
+        pairs: &mut Pairs,
+        row: usize,
+        members: &mut Vec<(f64, usize)>,
+        last: f64,
+    ) {
         if !self.problem.ties && members.len() > self.problem.matches {
             kept_by_lot(&self.problem, row, members, last);
         }
@@ -261,65 +279,35 @@ impl Matcher {
         }
     }
 
-    /// Unit after unit, each from what the earlier ones left.
-    fn pairs_without_replacement(&self, progress: &Progress<'_>) -> Pairs {
-        let mut pairs = Pairs::default();
-        let mut free = vec![true; self.problem.rows()];
-        let mut left = [false, true].map(|arm| self.pool(arm).points);
-        let mut found = Found::default();
-        let mut members = Vec::new();
-        for row in 0..self.problem.rows() {
-            let arm = self.problem.treated[row];
-            if !self.problem.estimand.queries(arm) {
-                continue;
-            }
-            let targets = &mut left[usize::from(!arm)];
-            if *targets > 0 {
-                self.look(&mut found, arm, self.position[row], &|other| free[other]);
-            }
-            if *targets == 0 || !found.enough {
-                pairs.dropped.push(row);
-                continue;
-            }
-            members.clear();
-            members.extend(found.neighbours.iter().map(|&(squared, target)| {
-                (
-                    squared,
-                    self.pool(!arm).members(target as usize)[0] as usize,
-                )
-            }));
-            let first = pairs.matched.len();
-            self.add(&mut pairs, row, &mut members, found.last);
-            for &member in &pairs.matched[first..] {
-                free[member] = false;
-                *targets -= 1;
-            }
-            if row % AT_ONCE == 0 {
-                progress(row, self.problem.rows());
-            }
-        }
-        pairs
-    }
-
-    /// What `look` finds for each point of the arm, by all threads.
+    /// What each point of the arm finds in the pool of `target`, by all threads.
     pub(crate) fn neighbourhoods(
         &self,
         arm: bool,
+        target: bool,
+        needed: f64,
         progress: &Progress<'_>,
-        look: &(dyn Fn(&mut Found, usize) + Sync),
-    ) -> Neighbourhoods {
+        admitted: &Admitted<'_>,
+    ) -> Option<Neighbourhoods> {
         let points = self.pool(arm).points;
-        let chunks = in_parallel(self.problem.threads, points, AT_ONCE, progress, |range| {
-            let mut found = Found::default();
-            let mut answers = Vec::with_capacity(range.len());
+        let search = self.search(self.pool(target), admitted);
+        let threads = match points * search.pool.block_count() {
+            0..FEW => 1,
+            _ => self.problem.threads,
+        };
+        let chunks = in_parallel(threads, points, AT_ONCE, progress, |range| {
+            let queries: Vec<Query<'_>> = range
+                .map(|point| self.query(arm, point, target, needed))
+                .collect();
+            let mut found: Vec<Found> = queries.iter().map(|_| Found::default()).collect();
+            search.run(&queries, &mut found);
             let mut all = Vec::new();
-            for point in range {
-                look(&mut found, point);
+            let mut answers = Vec::with_capacity(queries.len());
+            for found in &found {
                 all.extend_from_slice(&found.neighbours);
                 answers.push((all.len(), found.last, found.enough));
             }
             (answers, all)
-        });
+        })?;
         let mut together = Neighbourhoods {
             starts: vec![0],
             found: Vec::with_capacity(chunks.iter().map(|(_, all)| all.len()).sum()),
@@ -335,7 +323,7 @@ impl Matcher {
                 together.enough.push(enough);
             }
         }
-        together
+        Some(together)
     }
 }
 

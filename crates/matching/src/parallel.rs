@@ -2,30 +2,36 @@
 
 use std::ops::Range;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Told how much is done, of how much; may be called by any thread.
-pub type Progress<'a> = dyn Fn(usize, usize) + Sync + 'a;
+/// Told how much is done, of how much, and answers whether to go on; may be called by any thread.
+pub type Progress<'a> = dyn Fn(usize, usize) -> bool + Sync + 'a;
+
+/// As many threads as given, or one for each core if that is 0.
+pub fn how_many(threads: usize) -> usize {
+    match threads {
+        0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+        given => given,
+    }
+}
 
 /// The answers of `work` for 0, …, `total` − 1 in pieces of `at_once`, by as many threads as
-/// given, or one for each core if that is 0.
+/// given, or one for each core if that is 0. `None` if `progress` would not go on.
 pub fn in_parallel<T: Send>(
     threads: usize,
     total: usize,
     at_once: usize,
     progress: &Progress<'_>,
     work: impl Fn(Range<usize>) -> T + Sync,
-) -> Vec<T> {
-    let threads = match threads {
-        0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-        given => given,
-    };
+) -> Option<Vec<T>> {
+    let threads = how_many(threads);
     let next = AtomicUsize::new(0);
+    let stopped = AtomicBool::new(false);
     let answers = Mutex::new(Vec::with_capacity(total.div_ceil(at_once)));
     let run = || {
         loop {
             let first = next.fetch_add(at_once, Ordering::Relaxed);
-            if first >= total {
+            if first >= total || stopped.load(Ordering::Relaxed) {
                 break;
             }
             let end = (first + at_once).min(total);
@@ -34,7 +40,9 @@ pub fn in_parallel<T: Send>(
                 .lock()
                 .expect("no thread panics while it holds the lock")
                 .push((first, answer));
-            progress(end, total);
+            if !progress(end, total) {
+                stopped.store(true, Ordering::Relaxed);
+            }
         }
     };
     std::thread::scope(|scope| {
@@ -43,9 +51,12 @@ pub fn in_parallel<T: Send>(
         }
         run();
     });
+    if stopped.into_inner() {
+        return None;
+    }
     let mut answers = answers
         .into_inner()
         .expect("no thread panics while it holds the lock");
     answers.sort_unstable_by_key(|&(first, _)| first);
-    answers.into_iter().map(|(_, answer)| answer).collect()
+    Some(answers.into_iter().map(|(_, answer)| answer).collect())
 }

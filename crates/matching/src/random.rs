@@ -42,3 +42,10 @@ pub fn mix(value: u64) -> u64 {
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     mixed ^ (mixed >> 31)
 }
+
+/// A quicker one, for keys of rows: both halves of a wide product.
+#[allow(clippy::cast_possible_truncation)] // Both halves are wanted.
+pub fn folded(value: u64) -> u64 {
+    let product = u128::from(value ^ GOLDEN) * 0x94d0_49bb_1331_11eb;
+    (product as u64) ^ ((product >> 64) as u64)
+}

@@ -1,238 +1,332 @@
-//! The nearest neighbours of one point, with all that tie: every distance, or a tree of boxes.
+//! The nearest neighbours of points, with all that tie: every distance, or a tree of boxes.
 //!
 //! Both ways compute a distance by the same instructions, so they find the same.
 
-use std::collections::BinaryHeap;
+use crate::found::{Admitted, Found, Query};
+#[cfg(target_arch = "x86_64")]
+use crate::instructions::{ByAvx2, ByAvx512};
+use crate::instructions::{Instructions, LANES, Portable, Wide};
+use crate::pool::Pool;
+use crate::tree::Child;
 
-use crate::pool::{LANES, Pool};
+/// Bounds are compared with a reach that is longer by this factor: their rounding must not hide a
+/// neighbour.
+const CAUTION: f64 = 1.0 + 1e-12;
+/// So many bytes of blocks stay in a core's cache while many queries pass over them.
+const CACHED: usize = 1 << 18;
 
-/// Bounds are lowered by this factor: their rounding must not hide a neighbour.
-const CAUTION: f64 = 1.0 - 1e-12;
-
-/// Whose neighbours are wanted, and how many.
-pub struct Query<'a> {
-    /// The coordinates.
-    pub point: &'a [f64],
-    /// The values in the fenced columns, and how far a neighbour's may lie from them.
-    pub fence: &'a [(f64, f64)],
-    /// The nearest of this weight in all are wanted (how many, if all weigh 1).
-    pub needed: f64,
-    /// What is added to the squared distance of the last of them, for ties.
-    pub slack: f64,
-    /// What the point of the pool weighs; `None` if it is not admitted.
-    pub admitted: &'a dyn Fn(usize) -> Option<f64>,
-    /// Admitted points with a squared distance of their own.
-    pub given: &'a [(usize, f64)],
-    /// Whether the tree is used.
+/// Where neighbours are sought, and how.
+pub struct Search<'a> {
+    /// The points.
+    pub pool: &'a Pool,
+    /// Which of them a query may have.
+    pub admitted: &'a Admitted<'a>,
+    /// Whether the tree is used; else every distance is computed.
     pub by_tree: bool,
+    /// What the processor has.
+    pub instructions: Instructions,
 }
 
-/// What is found, and the room for finding it.
-#[derive(Default)]
-pub struct Found {
-    /// Neighbours: squared distance and point.
-    pub neighbours: Vec<(f64, u32)>,
-    /// The squared distance of the last that was needed.
-    pub last: f64,
-    /// Whether there were as many as needed.
-    pub enough: bool,
-    /// How many blocks were looked into.
-    pub blocks: usize,
-    nearest: BinaryHeap<Near>,
-    weight: f64,
-    needed: f64,
-    slack: f64,
-    waiting: Vec<(f64, usize)>,
-}
-
-#[derive(PartialEq)]
-struct Near {
-    squared: f64,
-    weight: f64,
-}
-
-impl Eq for Near {}
-
-impl PartialOrd for Near {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Near {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.squared
-            .total_cmp(&other.squared)
-            .then(self.weight.total_cmp(&other.weight))
-    }
-}
-
-impl Found {
-    /// Finds the neighbours; what was found before is forgotten.
-    pub fn search(&mut self, pool: &Pool, query: &Query<'_>) {
-        self.neighbours.clear();
-        self.nearest.clear();
-        self.waiting.clear();
-        self.weight = 0.0;
-        self.blocks = 0;
-        self.needed = query.needed;
-        self.slack = query.slack;
-        self.last = f64::INFINITY;
-        for &(point, squared) in query.given {
-            if let Some(weight) = (query.admitted)(point) {
-                self.take(squared, point, weight);
-            }
+impl Search<'_> {
+    /// Finds the neighbours of each query; what was found before is forgotten.
+    ///
+    /// # Panics
+    /// If there are fewer places in `found` than queries, or the processor lacks the instructions.
+    pub fn run(&self, queries: &[Query<'_>], found: &mut [Found]) {
+        assert!(found.len() >= queries.len(), "a place for each query");
+        assert!(
+            self.instructions.available(),
+            "instructions of this processor"
+        );
+        match self.instructions {
+            // SAFETY: the processor has just said that it has these instructions.
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx512 => unsafe { self.by_avx512(queries, found) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx2 => unsafe { self.by_avx2(queries, found) },
+            // SAFETY: nothing is needed.
+            _ => unsafe { self.by::<Portable, 1>(queries, found) },
         }
-        self.look(pool, query);
-        self.enough = self.weight >= self.needed;
-        if !self.enough {
-            self.last = self
-                .nearest
-                .peek()
-                .map_or(f64::INFINITY, |near| near.squared);
-        }
-        let reach = self.last + self.slack;
-        self.neighbours.retain(|&(squared, _)| squared <= reach);
-        // Sums over them must not depend on the way in which they were found.
-        self.neighbours.sort_unstable_by_key(|&(_, point)| point);
-    }
-
-    fn take(&mut self, squared: f64, point: usize, weight: f64) {
-        let point = u32::try_from(point).expect("fewer points than 2^32");
-        self.neighbours.push((squared, point));
-        if squared >= self.last {
-            return;
-        }
-        self.nearest.push(Near { squared, weight });
-        self.weight += weight;
-        while let Some(furthest) = self.nearest.peek() {
-            if self.weight - furthest.weight < self.needed {
-                break;
-            }
-            self.weight -= furthest.weight;
-            self.nearest.pop();
-        }
-        if self.weight >= self.needed {
-            self.last = self
-                .nearest
-                .peek()
-                .map_or(f64::INFINITY, |near| near.squared);
-        }
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    fn look(&mut self, pool: &Pool, query: &Query<'_>) {
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-            // SAFETY: the processor has just said that it knows AVX2 and FMA.
-            unsafe { self.look_with_avx2(pool, query) }
-        } else {
-            self.look_everywhere::<false>(pool, query);
-        }
-    }
-
-    #[cfg(not(target_arch = "x86_64"))]
-    fn look(&mut self, pool: &Pool, query: &Query<'_>) {
-        self.look_everywhere::<false>(pool, query);
     }
 
     /// # Safety
-    /// The processor must know AVX2 and FMA.
+    /// The processor must have AVX-512F, AVX2 and FMA.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f,avx2,fma")]
+    unsafe fn by_avx512(&self, queries: &[Query<'_>], found: &mut [Found]) {
+        // SAFETY: by the caller. Sixteen sums, two parts of a block: 18 of 32 registers.
+        unsafe { self.by::<ByAvx512, 8>(queries, found) }
+    }
+
+    /// # Safety
+    /// The processor must have AVX2 and FMA.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,fma")]
-    unsafe fn look_with_avx2(&mut self, pool: &Pool, query: &Query<'_>) {
-        self.look_everywhere::<true>(pool, query);
+    unsafe fn by_avx2(&self, queries: &[Query<'_>], found: &mut [Found]) {
+        // SAFETY: by the caller. Eight sums, four parts of a block: 12 of 16 registers.
+        unsafe { self.by::<ByAvx2, 2>(queries, found) }
     }
 
     #[inline(always)]
     #[allow(clippy::inline_always)] // Or it would be compiled without the caller's instructions.
-    fn look_everywhere<const FUSED: bool>(&mut self, pool: &Pool, query: &Query<'_>) {
-        if !query.by_tree {
-            for block in 0..pool.block_count() {
-                self.look_into::<FUSED>(pool, query, block);
-            }
-            return;
+    unsafe fn by<W: Wide, const TOGETHER: usize>(
+        &self,
+        queries: &[Query<'_>],
+        found: &mut [Found],
+    ) {
+        for (query, found) in queries.iter().zip(found.iter_mut()) {
+            found.begin(query, self.admitted);
         }
-        self.waiting.push((0.0, 0));
-        while let Some((bound, index)) = self.waiting.pop() {
-            if bound > self.last + self.slack {
-                continue;
+        if self.by_tree {
+            let mut waiting = Vec::new();
+            for (query, found) in queries.iter().zip(found.iter_mut()) {
+                // SAFETY: by the caller.
+                unsafe { self.through_tree::<W>(query, found, &mut waiting) };
             }
-            let node = pool.nodes[index];
-            let Some(second) = node.second_child() else {
-                for block in node.blocks() {
-                    self.look_into::<FUSED>(pool, query, block);
-                }
-                continue;
-            };
-            let left = (bound_of(pool, query, index + 1), index + 1);
-            let right = (bound_of(pool, query, second), second);
-            let (near, far) = if left.0 <= right.0 {
-                (left, right)
-            } else {
-                (right, left)
-            };
-            for child in [far, near] {
-                if child.0 <= self.last + self.slack && child.0 < f64::INFINITY {
-                    self.waiting.push(child);
-                }
-            }
+        } else {
+            // SAFETY: by the caller.
+            unsafe { self.everywhere::<W, TOGETHER>(queries, found) };
+        }
+        for (_, found) in queries.iter().zip(found) {
+            found.end();
         }
     }
 
     #[inline(always)]
     #[allow(clippy::inline_always)] // Or it would be compiled without the caller's instructions.
-    fn look_into<const FUSED: bool>(&mut self, pool: &Pool, query: &Query<'_>, block: usize) {
-        self.blocks += 1;
-        let mut squared = [0.0; LANES];
-        for (axis, &centre) in pool.block(block).chunks_exact(LANES).zip(query.point) {
-            for lane in 0..LANES {
-                let difference = axis[lane] - centre;
-                squared[lane] = if FUSED {
-                    difference.mul_add(difference, squared[lane])
-                } else {
-                    squared[lane] + difference * difference
-                };
-            }
-        }
-        let reach = self.last + self.slack;
-        let mut any = false;
-        for &distance in &squared {
-            any |= distance <= reach;
-        }
-        if !any {
-            return;
-        }
-        for (lane, &distance) in squared.iter().enumerate() {
-            let point = block * LANES + lane;
-            if point >= pool.points || distance > self.last + self.slack {
+    unsafe fn through_tree<W: Wide>(
+        &self,
+        query: &Query<'_>,
+        found: &mut Found,
+        waiting: &mut Vec<(f64, Child)>,
+    ) {
+        waiting.push((0.0, Child::Node(0)));
+        while let Some((bound, child)) = waiting.pop() {
+            if bound > CAUTION * found.reach() {
                 continue;
             }
-            if query.given.iter().any(|&(other, _)| other == point) {
-                continue;
+            let node = match child {
+                Child::Block(block) => {
+                    // SAFETY: by the caller.
+                    unsafe { self.look_into::<W>(query, found, block) };
+                    continue;
+                }
+                Child::Node(node) => node,
+            };
+            found.nodes += 1;
+            let mut bounds = [0.0; LANES];
+            // SAFETY: by the caller.
+            let mut near = unsafe { self.bounds::<W>(query, node, found.reach(), &mut bounds) };
+            let first = waiting.len();
+            while near != 0 {
+                let lane = near.trailing_zeros() as usize;
+                near &= near - 1;
+                // The nearest last, so that it is taken next.
+                let bound = bounds[lane];
+                let mut place = waiting.len();
+                waiting.push((bound, self.pool.tree.child(node, lane)));
+                while place > first && waiting[place - 1].0 < bound {
+                    waiting.swap(place - 1, place);
+                    place -= 1;
+                }
             }
-            if let Some(weight) = (query.admitted)(point) {
-                self.take(distance, point, weight);
+        }
+    }
+
+    /// How far away the boxes of the node's children are at least; the bits of those that are
+    /// within reach and not shut out by the fence.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // Or it would be compiled without the caller's instructions.
+    unsafe fn bounds<W: Wide>(
+        &self,
+        query: &Query<'_>,
+        node: usize,
+        reach: f64,
+        bounds: &mut [f64; LANES],
+    ) -> u32 {
+        let boxes = self.pool.tree.boxes(node);
+        let (near, fenced) = boxes.split_at(2 * LANES * self.pool.dimensions);
+        // SAFETY: by the caller.
+        unsafe {
+            let zero = W::splat(0.0);
+            let outside = |ends: &[f64], value: f64| {
+                let value = W::splat(value);
+                let below = W::load(ends).minus(value);
+                below.or_more(value.minus(W::load(&ends[LANES..])))
+            };
+            let mut squared = zero;
+            for (ends, &value) in near.chunks_exact(2 * LANES).zip(query.point) {
+                squared = outside(ends, value).or_more(zero).squared_plus(squared);
+            }
+            squared.store(bounds);
+            // A lane without a child is infinitely far.
+            let mut open = squared.at_most(W::splat((CAUTION * reach).min(f64::MAX)));
+            for (ends, &(value, distance)) in fenced.chunks_exact(2 * LANES).zip(&query.fence) {
+                open &= outside(ends, value).at_most(W::splat(distance));
+            }
+            open
+        }
+    }
+
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // Or it would be compiled without the caller's instructions.
+    unsafe fn look_into<W: Wide>(&self, query: &Query<'_>, found: &mut Found, block: usize) {
+        found.blocks += 1;
+        // SAFETY: by the caller.
+        let (squared, near) = unsafe {
+            let mut squared = W::splat(0.0);
+            let axes = self.pool.block(block).chunks_exact(LANES);
+            for (axis, &centre) in axes.zip(query.point) {
+                squared = W::load(axis).minus(W::splat(centre)).squared_plus(squared);
+            }
+            (squared, squared.at_most(W::splat(found.reach())))
+        };
+        if near != 0 {
+            let mut distances = [0.0; LANES];
+            // SAFETY: by the caller.
+            unsafe { squared.store(&mut distances) };
+            let near = (&distances, near);
+            found.consider(self.pool, query, self.admitted, block, near);
+        }
+    }
+
+    /// Every distance, of some queries and one block at a time.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // Or it would be compiled without the caller's instructions.
+    unsafe fn everywhere<W: Wide, const TOGETHER: usize>(
+        &self,
+        queries: &[Query<'_>],
+        found: &mut [Found],
+    ) {
+        let mut tiles: Vec<Tile<TOGETHER>> = Vec::new();
+        for (queries, found) in queries.chunks(TOGETHER).zip(found.chunks_mut(TOGETHER)) {
+            let mut tile = Tile::new(queries, self.pool.dimensions);
+            for (lane, (query, found)) in queries.iter().zip(found).enumerate() {
+                tile.reach[lane] = found.reach();
+                if self.pool.tree.is_flat() {
+                    continue;
+                }
+                // Whoever starts near its neighbours meets few that it must forget again.
+                // SAFETY: by the caller.
+                let block = unsafe { self.nearest_block::<W>(query) };
+                // SAFETY: by the caller.
+                unsafe { self.look_into::<W>(query, found, block) };
+                tile.first[lane] = block;
+                tile.reach[lane] = found.reach();
+            }
+            tiles.push(tile);
+        }
+        let size = LANES * self.pool.dimensions * size_of::<f64>();
+        let at_once = (CACHED / size).max(1);
+        for start in (0..self.pool.block_count()).step_by(at_once) {
+            let end = (start + at_once).min(self.pool.block_count());
+            let found = found.chunks_mut(TOGETHER);
+            for ((tile, queries), found) in
+                tiles.iter_mut().zip(queries.chunks(TOGETHER)).zip(found)
+            {
+                for block in start..end {
+                    // SAFETY: by the caller.
+                    unsafe { self.tile_with::<W, TOGETHER>(tile, queries, found, block) };
+                }
+            }
+        }
+        for found in found {
+            found.blocks = self.pool.block_count();
+        }
+    }
+
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // Or it would be compiled without the caller's instructions.
+    unsafe fn tile_with<W: Wide, const TOGETHER: usize>(
+        &self,
+        tile: &mut Tile<TOGETHER>,
+        queries: &[Query<'_>],
+        found: &mut [Found],
+        block: usize,
+    ) {
+        // SAFETY: by the caller.
+        unsafe {
+            let mut squared = [W::splat(0.0); TOGETHER];
+            let axes = self.pool.block(block).chunks_exact(LANES);
+            for (axis, centres) in axes.zip(&tile.points) {
+                let lanes = W::load(axis);
+                for (sum, &centre) in squared.iter_mut().zip(centres) {
+                    *sum = lanes.minus(W::splat(centre)).squared_plus(*sum);
+                }
+            }
+            let mut near = [0; TOGETHER];
+            let mut any = 0;
+            for ((near, sum), &reach) in near.iter_mut().zip(squared).zip(&tile.reach) {
+                *near = sum.at_most(W::splat(reach));
+                any |= *near;
+            }
+            if any == 0 {
+                return;
+            }
+            for (lane, sum) in squared.into_iter().enumerate() {
+                if near[lane] != 0 && tile.first[lane] != block {
+                    let mut distances = [0.0; LANES];
+                    sum.store(&mut distances);
+                    let found = &mut found[lane];
+                    let near = (&distances, near[lane]);
+                    found.consider(self.pool, &queries[lane], self.admitted, block, near);
+                    tile.reach[lane] = found.reach();
+                }
+            }
+        }
+    }
+
+    /// The block that always following the nearest box leads to; the first one if the fence shuts
+    /// all out.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // Or it would be compiled without the caller's instructions.
+    unsafe fn nearest_block<W: Wide>(&self, query: &Query<'_>) -> usize {
+        let mut node = 0;
+        loop {
+            let mut bounds = [0.0; LANES];
+            // SAFETY: by the caller.
+            let open = unsafe { self.bounds::<W>(query, node, f64::INFINITY, &mut bounds) };
+            let nearest = (0..LANES)
+                .filter(|lane| open >> lane & 1 == 1)
+                .min_by(|&left, &right| bounds[left].total_cmp(&bounds[right]));
+            let Some(lane) = nearest else {
+                return 0;
+            };
+            match self.pool.tree.child(node, lane) {
+                Child::Block(block) => return block,
+                Child::Node(below) => node = below,
             }
         }
     }
 }
 
-/// No point of the node is nearer; infinite if the fence shuts all of them out.
-#[inline(always)]
-#[allow(clippy::inline_always)] // Or it would be compiled without the caller's instructions.
-fn bound_of(pool: &Pool, query: &Query<'_>, node: usize) -> f64 {
-    let (low, high) = pool.bounds(node);
-    let (near_low, fenced_low) = low.split_at(query.point.len());
-    let (near_high, fenced_high) = high.split_at(query.point.len());
-    for ((low, high), (value, distance)) in fenced_low.iter().zip(fenced_high).zip(query.fence) {
-        if low - value > *distance || value - high > *distance {
-            return f64::INFINITY;
+/// Some queries whose distances to a block are computed together.
+struct Tile<const TOGETHER: usize> {
+    /// Axis after axis: the coordinate of each query.
+    points: Vec<[f64; TOGETHER]>,
+    /// Nothing is near if the query is missing.
+    reach: [f64; TOGETHER],
+    /// The block that each query has looked into already.
+    first: [usize; TOGETHER],
+}
+
+impl<const TOGETHER: usize> Tile<TOGETHER> {
+    fn new(queries: &[Query<'_>], dimensions: usize) -> Self {
+        let mut points = vec![[0.0; TOGETHER]; dimensions];
+        for (lane, query) in queries.iter().enumerate() {
+            for (axis, &value) in points.iter_mut().zip(query.point) {
+                axis[lane] = value;
+            }
+        }
+        Self {
+            points,
+            reach: [-1.0; TOGETHER],
+            first: [usize::MAX; TOGETHER],
         }
     }
-    let mut squared = 0.0;
-    for ((low, high), value) in near_low.iter().zip(near_high).zip(query.point) {
-        let outside = (low - value).max(value - high).max(0.0);
-        squared += outside * outside;
-    }
-    squared * CAUTION
 }
+
+#[cfg(test)]
+#[path = "search_tests.rs"]
+mod tests;

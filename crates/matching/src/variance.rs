@@ -46,31 +46,31 @@ impl Matcher {
     /// The variance of each row's outcome among its nearest `neighbours` of the same arm and
     /// itself (Abadie and Imbens 2006, eq. 14); `None` where there is no neighbour.
     ///
-    /// R takes 0 where a caliper leaves fewer neighbours than asked for; correct is to use those
-    /// there are.
+    /// `None` if `progress` stops the search.
+    ///
+    /// R takes 0 where a caliper leaves fewer neighbours than asked for, and an outcome of 0 for
+    /// the one that an arm lacks; correct is to use those there are.
     pub fn variances(
         &self,
         outcome: &[f64],
         neighbours: f64,
         progress: &Progress<'_>,
-    ) -> Vec<Option<f64>> {
+    ) -> Option<Vec<Option<f64>>> {
         let problem = &self.problem;
         let mut variances = vec![None; problem.rows()];
         for arm in [false, true] {
             let pool = self.pool(arm);
-            let around = self.neighbourhoods(arm, progress, &|found, point| {
+            let admitted = |point: usize, other: usize| {
                 let row = pool.members(point)[0] as usize;
-                let admitted = |other: usize| {
-                    if other == point {
-                        let rest = pool.weight[point] - problem.weight(row);
-                        (pool.members(point).len() > 1).then_some(rest)
-                    } else {
-                        let member = pool.members(other)[0] as usize;
-                        self.within_caliper(row, member).then(|| pool.weight[other])
-                    }
-                };
-                self.search(found, arm, row, neighbours, &admitted);
-            });
+                if other == point {
+                    let rest = pool.weight[point] - problem.weight(row);
+                    (pool.members(point).len() > 1).then_some(rest)
+                } else {
+                    let member = pool.members(other)[0] as usize;
+                    self.within_caliper(row, member).then(|| pool.weight[other])
+                }
+            };
+            let around = self.neighbourhoods(arm, arm, neighbours, progress, &admitted)?;
             let moments: Vec<Moments> = (0..pool.points)
                 .map(|point| {
                     Moments::of(pool.members(point).iter().map(|&row| {
@@ -81,15 +81,24 @@ impl Matcher {
                 .collect();
             for point in 0..pool.points {
                 let others = around.of(point).iter().map(|&(_, other)| other as usize);
+                let mut others: Vec<usize> = others.filter(|&other| other != point).collect();
+                // Sums must not depend on the order of the pool, which depends on the method.
+                others.sort_unstable_by_key(|&other| pool.members(other)[0]);
                 let together = others
-                    .filter(|&other| other != point)
+                    .into_iter()
                     .fold(moments[point], |sum, other| sum.and(moments[other]));
                 let alone = around.of(point).is_empty();
                 let variance = match problem.rules {
                     Rules::AsInR if self.filtered() && !around.enough(point) => Some(0.0),
                     Rules::AsInR => {
-                        let divisor = together.weight - 1.0;
-                        (!alone).then(|| together.spread / divisor)
+                        // A unit that needs all of its arm finds itself too, with outcome 0.
+                        let itself = !around.enough(point) && problem.weights.is_none();
+                        let together = together.and(Moments {
+                            weight: f64::from(u8::from(itself)),
+                            ..Moments::default()
+                        });
+                        let alone = alone && !itself;
+                        (!alone).then(|| together.spread / (together.weight - 1.0))
                     }
                     Rules::Correct => {
                         let divisor = together.weight - together.squared_weights / together.weight;
@@ -101,6 +110,6 @@ impl Matcher {
                 }
             }
         }
-        variances
+        Some(variances)
     }
 }

@@ -5,6 +5,9 @@ use std::cell::UnsafeCell;
 use dlmalloc::Dlmalloc;
 
 use crate::lock::Lock;
+use crate::mapped;
+
+const WORD: usize = size_of::<usize>();
 
 /// The heap that every exported function uses.
 pub static HEAP: Heap = Heap::new();
@@ -28,12 +31,18 @@ impl Heap {
 
     /// `size` bytes, or null.
     pub fn allocate(&self, size: usize) -> *mut u8 {
+        if size >= mapped::THRESHOLD {
+            return mapped::allocate(size);
+        }
         // SAFETY: any size may be asked for.
         self.locked(|allocator| unsafe { allocator.c_malloc(size) })
     }
 
     /// `size` zero bytes, or null.
     pub fn allocate_zeroed(&self, size: usize) -> *mut u8 {
+        if size >= mapped::THRESHOLD {
+            return mapped::allocate(size);
+        }
         // SAFETY: any size may be asked for, at the alignment that every block has.
         self.locked(|allocator| unsafe { allocator.calloc(size, 2 * size_of::<usize>()) })
     }
@@ -50,8 +59,36 @@ impl Heap {
     /// # Safety
     /// `block` is null or a live block of this heap.
     pub unsafe fn reallocate(&self, block: *mut u8, size: usize) -> *mut u8 {
+        if block.is_null() {
+            return self.allocate(size);
+        }
         // SAFETY: the caller vouches for the block.
-        self.locked(|allocator| unsafe { allocator.c_realloc(block, size) })
+        let head = self.locked(|_| unsafe { head(block) });
+        match (mapped::is_mapped(head), size >= mapped::THRESHOLD) {
+            // SAFETY: the caller vouches for the block.
+            (false, false) => self.locked(|allocator| unsafe { allocator.c_realloc(block, size) }),
+            // SAFETY: the caller vouches for the block, which is mapped.
+            (true, true) => unsafe { mapped::resize(block, head, size) },
+            // SAFETY: the caller vouches for the block.
+            _ => unsafe { self.moved(block, size) },
+        }
+    }
+
+    /// The block's bytes, as many as fit, in a new one; null with the block as it was.
+    ///
+    /// # Safety
+    /// `block` is a live block of this heap.
+    unsafe fn moved(&self, block: *mut u8, size: usize) -> *mut u8 {
+        let new = self.allocate(size);
+        if !new.is_null() {
+            // SAFETY: two live blocks, each as long as the shorter one at least.
+            unsafe {
+                let bytes = self.usable_size(block).min(size);
+                new.copy_from_nonoverlapping(block, bytes);
+                self.release(block);
+            }
+        }
+        new
     }
 
     /// Frees the block.
@@ -60,24 +97,35 @@ impl Heap {
     /// `block` is a live block of this heap.
     pub unsafe fn release(&self, block: *mut u8) {
         // SAFETY: the caller vouches for the block.
-        self.locked(|allocator| unsafe { allocator.c_free(block) });
+        let head = self.locked(|allocator| unsafe {
+            let head = head(block);
+            if !mapped::is_mapped(head) {
+                allocator.c_free(block);
+            }
+            head
+        });
+        if mapped::is_mapped(head) {
+            // SAFETY: the caller vouches for the block, which is mapped.
+            unsafe { mapped::release(block, head) };
+        }
     }
 
     /// How many bytes of the block its owner may use, by the header before it.
     ///
-    /// Doug Lea's boundary tag: the word before a block holds the size of its chunk, with three
-    /// flags in the lowest bits, and of a chunk in use all but that word is the owner's. The
-    /// port never maps a chunk on its own, for which two words would have to be taken off.
+    /// Of a chunk in use all but the word before the block is the owner's; of a mapped one, all
+    /// but two.
     ///
     /// # Safety
     /// `block` is a live block of this heap.
     pub unsafe fn usable_size(&self, block: *mut u8) -> usize {
         const FLAGS: usize = 0b111;
-        const WORD: usize = size_of::<usize>();
-        // Under the lock, because a neighbour's owner may be changing the flags.
-        // SAFETY: every live block has its header before it.
-        let head = self.locked(|_| unsafe { block.sub(WORD).cast::<[u8; WORD]>().read() });
-        (usize::from_ne_bytes(head) & !FLAGS) - WORD
+        // SAFETY: the caller vouches for the block.
+        let head = self.locked(|_| unsafe { head(block) });
+        if mapped::is_mapped(head) {
+            mapped::usable_size(head)
+        } else {
+            (head & !FLAGS) - WORD
+        }
     }
 
     fn locked<Answer>(&self, work: impl FnOnce(&mut Dlmalloc) -> Answer) -> Answer {
@@ -87,6 +135,17 @@ impl Heap {
         self.lock.release();
         answer
     }
+}
+
+/// Doug Lea's boundary tag: the word before a block holds the size of its chunk, with three
+/// flags in the lowest bits. Read under the lock, because a neighbour's owner may be changing
+/// the flags.
+///
+/// # Safety
+/// `block` is a live block of the heap.
+unsafe fn head(block: *mut u8) -> usize {
+    // SAFETY: every live block has its header before it.
+    usize::from_ne_bytes(unsafe { block.sub(WORD).cast::<[u8; WORD]>().read() })
 }
 
 /// Holds the lock across a fork, so that the child finds a heap that nobody was changing.

@@ -11,6 +11,7 @@
 mod failure;
 mod heap;
 mod lock;
+mod mapped;
 
 use std::ffi::{c_int, c_void};
 
@@ -159,8 +160,8 @@ fn set_errno(value: c_int) {
 
 #[cfg(test)]
 mod tests {
+    use super::{PAGE, mapped, pvalloc, realloc, set_errno};
     use super::{calloc, errno, free, malloc, malloc_usable_size, memalign, posix_memalign};
-    use super::{pvalloc, realloc, set_errno};
     use std::ptr::null_mut;
 
     #[test]
@@ -171,7 +172,12 @@ mod tests {
             // SAFETY: the block is live, and its usable size is what the library promises.
             unsafe {
                 let usable = malloc_usable_size(block);
-                assert!(size <= usable && usable <= size + 64, "{size}: {usable}");
+                let slack = if size < mapped::THRESHOLD {
+                    64
+                } else {
+                    2 * PAGE
+                };
+                assert!(size <= usable && usable <= size + slack, "{size}: {usable}");
                 block.cast::<u8>().write_bytes(0xA5, usable);
                 free(block);
             }
@@ -186,7 +192,9 @@ mod tests {
             for index in 0..10_u8 {
                 block.add(usize::from(index)).write(index);
             }
-            for size in [100, 40_000, 1_000_000, 10] {
+            for size in [
+                100, 40_000, 1_000_000, 5_000_000, 300_000, 300_001, 30_000, 10,
+            ] {
                 block = realloc(block.cast(), size).cast();
                 for index in 0..10_u8 {
                     assert_eq!(block.add(usize::from(index)).read(), index);
@@ -246,6 +254,34 @@ mod tests {
         }
         assert!(block.is_null());
         assert_eq!(errno(), 0);
+    }
+
+    #[test]
+    fn large_blocks_are_mappings_of_their_own() {
+        let large = |size: usize| {
+            let block = malloc(size).cast::<u8>();
+            // SAFETY: the block is live, and the word before it is its header.
+            unsafe {
+                let head = block.sub(8).cast::<[u8; 8]>().read();
+                free(block.cast());
+                mapped::is_mapped(usize::from_ne_bytes(head))
+            }
+        };
+        assert!(!large(35_840));
+        assert!(!large(mapped::THRESHOLD - 1));
+        assert!(large(mapped::THRESHOLD));
+    }
+
+    #[test]
+    fn large_memory_from_calloc_is_zero_and_what_cannot_be_had_is_null() {
+        // SAFETY: each block is used only while it is live, within its size.
+        unsafe {
+            let block = calloc(1000, 1000).cast::<u8>();
+            assert!((0..1_000_000).all(|index| block.add(index).read() == 0));
+            assert!(realloc(block.cast(), usize::MAX - PAGE).is_null());
+            assert_eq!(block.read(), 0, "the block is as it was");
+            free(block.cast());
+        }
     }
 
     #[test]

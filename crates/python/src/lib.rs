@@ -1,7 +1,10 @@
 //! `equipoise._native`: the Python face of the crates. Converts arrays and errors, nothing else.
 
 mod betting;
+mod fitness;
+mod genoud;
 mod matching;
+mod strata;
 
 use pyo3::prelude::*;
 
@@ -11,5 +14,13 @@ mod _native {
     #[pymodule_export]
     use crate::betting::BettingSequence;
     #[pymodule_export]
+    use crate::fitness::{
+        FitnessEngine, exact_smirnov_p_value, kolmogorov_p_value, student_p_value,
+    };
+    #[pymodule_export]
+    use crate::genoud::GenoudSearch;
+    #[pymodule_export]
     use crate::matching::{MatchingEngine, matching_estimate};
+    #[pymodule_export]
+    use crate::strata::matching_strata;
 }

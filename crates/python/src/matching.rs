@@ -1,8 +1,12 @@
 //! The matching engine's face.
 
+use std::sync::Mutex;
+use std::thread::ThreadId;
+use std::time::{Duration, Instant};
+
 use equipoise_matching as matching;
 use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -13,7 +17,7 @@ pub struct MatchingEngine {
 }
 
 /// Rows of queries and matches, weights, and rows that were dropped.
-type PairBytes<'py> = (
+pub(crate) type PairBytes<'py> = (
     Bound<'py, PyBytes>,
     Bound<'py, PyBytes>,
     Bound<'py, PyBytes>,
@@ -25,8 +29,9 @@ impl MatchingEngine {
     #[new]
     fn new(py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Self> {
         let problem = problem(options)?;
+        let instructions = instructions(options)?;
         Ok(Self {
-            inner: py.detach(|| matching::Matcher::new(problem)),
+            inner: py.detach(|| matching::Matcher::with_instructions(problem, instructions)),
         })
     }
 
@@ -38,12 +43,12 @@ impl MatchingEngine {
     fn pairs<'py>(&self, py: Python<'py>, progress: Option<Py<PyAny>>) -> PyResult<PairBytes<'py>> {
         let teller = Teller::new(progress);
         let pairs = py.detach(|| self.inner.pairs(&|done, of| teller.tell(done, of)));
-        teller.outcome()?;
+        let pairs = teller.outcome(pairs)?;
         Ok((
-            index_bytes(py, &pairs.query),
-            index_bytes(py, &pairs.matched),
-            float_bytes(py, &pairs.weight),
-            index_bytes(py, &pairs.dropped),
+            index_bytes(py, &pairs.query)?,
+            index_bytes(py, &pairs.matched)?,
+            float_bytes(py, &pairs.weight)?,
+            index_bytes(py, &pairs.dropped)?,
         ))
     }
 
@@ -54,12 +59,10 @@ impl MatchingEngine {
         neighbours: f64,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let outcome = floats(outcome)?;
-        let variances = py.detach(|| self.inner.variances(&outcome, neighbours, &|_, _| ()));
-        let variances: Vec<f64> = variances
-            .into_iter()
-            .map(|variance| variance.unwrap_or(f64::NAN))
-            .collect();
-        Ok(float_bytes(py, &variances))
+        let teller = Teller::new(None);
+        let tell = |done, of| teller.tell(done, of);
+        let variances = py.detach(|| self.inner.variances(&outcome, neighbours, &tell));
+        variance_bytes(py, &teller.outcome(variances)?)
     }
 }
 
@@ -129,39 +132,70 @@ pub fn matching_estimate(
     ))
 }
 
-/// Passes progress on to Python, and remembers the error that this met.
-struct Teller {
+/// How long an interrupt may wait until it is looked for.
+const BETWEEN_SIGNALS: Duration = Duration::from_millis(20);
+
+/// Passes progress on to Python; what Python raises meanwhile, Ctrl-C included, stops the work.
+pub(crate) struct Teller {
     callback: Option<Py<PyAny>>,
-    failed: std::sync::Mutex<Option<PyErr>>,
+    failed: Mutex<Option<PyErr>>,
+    caller: ThreadId,
+    looked: Mutex<Instant>,
 }
 
 impl Teller {
-    fn new(callback: Option<Py<PyAny>>) -> Self {
+    pub(crate) fn new(callback: Option<Py<PyAny>>) -> Self {
         Self {
             callback,
-            failed: std::sync::Mutex::new(None),
+            failed: Mutex::new(None),
+            caller: std::thread::current().id(),
+            looked: Mutex::new(Instant::now()),
         }
     }
 
-    fn tell(&self, done: usize, of: usize) {
-        let Some(callback) = &self.callback else {
-            return;
+    /// Whether to go on.
+    pub(crate) fn tell(&self, done: usize, of: usize) -> bool {
+        let told = match &self.callback {
+            Some(callback) => Python::attach(|py| callback.call1(py, (done, of)).map(drop)),
+            None => Ok(()),
         };
-        let told = Python::attach(|py| callback.call1(py, (done, of)).map(drop));
-        if let (Err(error), Ok(mut failed)) = (told, self.failed.lock()) {
+        let Err(error) = told.and_then(|()| self.signals()) else {
+            return true;
+        };
+        if let Ok(mut failed) = self.failed.lock() {
             failed.get_or_insert(error);
         }
+        false
     }
 
-    fn outcome(self) -> PyResult<()> {
-        match self.failed.into_inner() {
-            Ok(Some(error)) => Err(error),
-            _ => Ok(()),
+    /// Python handles signals in the thread that called us only.
+    fn signals(&self) -> PyResult<()> {
+        if std::thread::current().id() != self.caller {
+            return Ok(());
+        }
+        let Ok(mut looked) = self.looked.lock() else {
+            return Ok(());
+        };
+        if looked.elapsed() < BETWEEN_SIGNALS {
+            return Ok(());
+        }
+        *looked = Instant::now();
+        // The method itself would not hold for every lifetime.
+        #[allow(clippy::redundant_closure_for_method_calls)]
+        Python::attach(|py| py.check_signals())
+    }
+
+    /// What was found, or the error that stopped the work.
+    pub(crate) fn outcome<T>(self, found: Option<T>) -> PyResult<T> {
+        match (self.failed.into_inner(), found) {
+            (Ok(Some(error)), _) => Err(error),
+            (_, Some(found)) => Ok(found),
+            _ => Err(PyRuntimeError::new_err("stopped for no reason")),
         }
     }
 }
 
-fn problem(options: &Bound<'_, PyDict>) -> PyResult<matching::Problem> {
+pub(crate) fn problem(options: &Bound<'_, PyDict>) -> PyResult<matching::Problem> {
     let treated = flags(&item(options, "treated")?)?;
     let columns: usize = item(options, "columns")?.extract()?;
     let x = floats(&item(options, "x")?)?;
@@ -234,6 +268,18 @@ fn problem(options: &Bound<'_, PyDict>) -> PyResult<matching::Problem> {
     })
 }
 
+/// The widest that the processor has, unless others are named.
+pub(crate) fn instructions(options: &Bound<'_, PyDict>) -> PyResult<matching::Instructions> {
+    let Some(named) = optional(options, "instructions")? else {
+        return Ok(matching::Instructions::best());
+    };
+    let named: String = named.extract()?;
+    matching::Instructions::ALL
+        .into_iter()
+        .find(|kind| kind.name() == named && kind.available())
+        .ok_or_else(|| PyValueError::new_err(format!("no instructions here: {named}")))
+}
+
 fn estimand(options: &Bound<'_, PyDict>) -> PyResult<matching::Estimand> {
     match item(options, "estimand")?.extract::<String>()?.as_str() {
         "ATT" => Ok(matching::Estimand::Treated),
@@ -252,19 +298,22 @@ fn rules(options: &Bound<'_, PyDict>) -> PyResult<matching::Rules> {
     })
 }
 
-fn optional<'py>(options: &Bound<'py, PyDict>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+pub(crate) fn optional<'py>(
+    options: &Bound<'py, PyDict>,
+    name: &str,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
     Ok(options.get_item(name)?.filter(|given| !given.is_none()))
 }
 
-fn item<'py>(options: &Bound<'py, PyDict>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn item<'py>(options: &Bound<'py, PyDict>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     optional(options, name)?.ok_or_else(|| PyValueError::new_err(format!("without {name}")))
 }
 
-fn floats(array: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
+pub(crate) fn floats(array: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
     PyBuffer::<f64>::get(array)?.to_vec(array.py())
 }
 
-fn indices(array: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
+pub(crate) fn indices(array: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
     let given = PyBuffer::<i64>::get(array)?.to_vec(array.py())?;
     given
         .into_iter()
@@ -277,18 +326,44 @@ fn flags(array: &Bound<'_, PyAny>) -> PyResult<Vec<bool>> {
     Ok(given.into_iter().map(|flag| flag != 0).collect())
 }
 
-fn index_bytes<'py>(py: Python<'py>, rows: &[usize]) -> Bound<'py, PyBytes> {
-    let bytes: Vec<u8> = rows
-        .iter()
-        .flat_map(|&row| (row as u64).to_ne_bytes())
-        .collect();
-    PyBytes::new(py, &bytes)
+pub(crate) fn index_bytes<'py>(py: Python<'py>, rows: &[usize]) -> PyResult<Bound<'py, PyBytes>> {
+    words(
+        py,
+        rows.len(),
+        rows.iter().map(|&row| (row as u64).to_ne_bytes()),
+    )
 }
 
-fn float_bytes<'py>(py: Python<'py>, values: &[f64]) -> Bound<'py, PyBytes> {
-    let bytes: Vec<u8> = values
+/// Unknown variances are not numbers.
+pub(crate) fn variance_bytes<'py>(
+    py: Python<'py>,
+    variances: &[Option<f64>],
+) -> PyResult<Bound<'py, PyBytes>> {
+    let values: Vec<f64> = variances
         .iter()
-        .flat_map(|value| value.to_ne_bytes())
+        .map(|variance| variance.unwrap_or(f64::NAN))
         .collect();
-    PyBytes::new(py, &bytes)
+    float_bytes(py, &values)
+}
+
+pub(crate) fn float_bytes<'py>(py: Python<'py>, values: &[f64]) -> PyResult<Bound<'py, PyBytes>> {
+    words(
+        py,
+        values.len(),
+        values.iter().map(|value| value.to_ne_bytes()),
+    )
+}
+
+/// So many words of eight bytes, written in place.
+fn words(
+    py: Python<'_>,
+    count: usize,
+    values: impl Iterator<Item = [u8; 8]>,
+) -> PyResult<Bound<'_, PyBytes>> {
+    PyBytes::new_with(py, 8 * count, |bytes| {
+        for (place, value) in bytes.as_chunks_mut().0.iter_mut().zip(values) {
+            *place = value;
+        }
+        Ok(())
+    })
 }

@@ -29,6 +29,11 @@ pub fn number(
     parse_number(&value, range).map_err(|words| Problem::usage(format!("--{option}: {words}")))
 }
 
+/// A number from an option as a size.
+pub fn to_usize(number: u64) -> usize {
+    usize::try_from(number).expect("every range given here fits a 64-bit address space")
+}
+
 /// A whole number within `range`, or words that say what is wrong with it.
 ///
 /// # Errors

@@ -1,10 +1,23 @@
 //! `equipoise-workload NAME [options]`: the built-in workloads of Equipoise.
 
 mod arguments;
+mod blas;
+mod block;
+#[cfg(test)]
+mod counting;
+mod dgemm;
+mod fragment;
+mod genmatch2006;
+mod invert;
+mod library;
 mod malloc;
+mod memory;
 mod metrics;
 mod problem;
+mod random;
 mod registry;
+mod residual;
+mod sort;
 mod spin;
 
 use std::ffi::OsString;
@@ -67,7 +80,7 @@ fn listing() -> String {
     WORKLOADS
         .map(|workload| {
             format!(
-                "{:<10}{}
+                "{:<14}{}
 ",
                 workload.name, workload.summary
             )

@@ -3,17 +3,18 @@
 //! The benchmark of Sekhon's "The Art of Benchmarking" (2006) spends its time here: buffers of
 //! 35 KB, which one allocator takes from its own lists and another from the kernel each time.
 
-use std::ffi::c_void;
-use std::hint::black_box;
 use std::ops::RangeInclusive;
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 use lexopt::{Arg, Parser};
 
-use crate::arguments::{number, parse_number, text};
-use crate::metrics::{Cost, Outcome};
+use crate::arguments::{number, parse_number, text, to_usize};
+use crate::block::{Block, OutOfMemory, Touch, page_size};
+use crate::memory::{Held, minor_faults};
+use crate::metrics::{Outcome, Report};
 use crate::problem::Problem;
+use crate::random::Coin;
 
 /// One line for `--list`.
 pub const SUMMARY: &str = "allocate, touch and free blocks (--size --count --touch --pattern)";
@@ -28,22 +29,15 @@ const HELP: &str = "usage: equipoise-workload malloc [options]
   --threads N      threads that do so at the same time (default 1: the main thread alone)
 
 Calls malloc and free of the C library, so a preloaded allocator is what it measures. Reports
-ns_per_pair: the wall time of the slowest thread over --count.
+ns_per_pair: the wall time of the slowest thread over --count; faults_per_pair: minor faults of
+the process over the pairs of all threads; peak_bytes and retained_bytes: what was resident at
+most, and after everything was freed, beyond what was resident before.
 ";
 
 const SIZES: RangeInclusive<u64> = 1..=1 << 40;
 const COUNTS: RangeInclusive<u64> = 1..=1 << 40;
 const LIVE_BLOCKS: RangeInclusive<u64> = 1..=1 << 24;
 const THREADS: RangeInclusive<u64> = 1..=1024;
-
-/// What is written to a block before it is freed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Touch {
-    None,
-    /// One byte of each page, so that the kernel must provide it.
-    Page,
-    All,
-}
 
 /// Which block is freed when a new one has been allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,9 +57,11 @@ struct Job {
     page: usize,
 }
 
-/// The C library returned no memory.
-#[derive(Debug)]
-struct OutOfMemory;
+impl Job {
+    fn block(&self) -> Result<Block, OutOfMemory> {
+        Block::new(self.size, self.touch, self.page)
+    }
+}
 
 /// Reads the options and does the work.
 pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
@@ -88,19 +84,27 @@ pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
             other => return Err(other.unexpected().into()),
         }
     }
+    let held = Held::now();
+    let faults = minor_faults();
     let elapsed = if threads == 1 {
         // glibc gives other threads other arenas: the main thread alone is a case of its own.
         timed(&job)
     } else {
         on_threads(&job, threads)
-    };
-    let elapsed = elapsed
-        .map_err(|OutOfMemory| Problem::failure(format!("no memory for {} bytes", job.size)))?;
-    Ok(Outcome::Measured(Cost {
-        metric: "ns_per_pair",
-        value: elapsed.as_secs_f64() * 1e9 / job.count as f64,
-        unit: "ns",
-    }))
+    }?;
+    let faults = minor_faults() - faults;
+    let pairs = job.count as f64;
+    Ok(Outcome::Measured(
+        held.add_to(
+            Report::default()
+                .cost("ns_per_pair", elapsed.as_secs_f64() * 1e9 / pairs, "ns")
+                .cost(
+                    "faults_per_pair",
+                    faults as f64 / (pairs * threads as f64),
+                    "1",
+                ),
+        ),
+    ))
 }
 
 fn parse_touch(word: &str) -> Result<Touch, Problem> {
@@ -130,16 +134,6 @@ fn parse_pattern(word: &str) -> Result<Pattern, Problem> {
     }
 }
 
-fn to_usize(number: u64) -> usize {
-    usize::try_from(number).expect("every range given here fits a 64-bit address space")
-}
-
-fn page_size() -> usize {
-    // SAFETY: sysconf reads a constant of the system and touches no memory of ours.
-    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    usize::try_from(bytes).unwrap_or(4096)
-}
-
 /// The wall time of the slowest of several threads that start together.
 fn on_threads(job: &Job, threads: usize) -> Result<Duration, OutOfMemory> {
     let start = Barrier::new(threads);
@@ -164,7 +158,7 @@ fn timed(job: &Job) -> Result<Duration, OutOfMemory> {
         Pattern::Immediate => {
             let started = Instant::now();
             for _ in 0..job.count {
-                drop(Block::new(job)?);
+                drop(job.block()?);
             }
             Ok(started.elapsed())
         }
@@ -176,7 +170,7 @@ fn timed(job: &Job) -> Result<Duration, OutOfMemory> {
             })
         }
         Pattern::Random(live) => {
-            let mut coin = Coin(0x2545_F491_4F6C_DD1D);
+            let mut coin = Coin::new();
             with_live_blocks(job, live, || coin.below(live))
         }
     }
@@ -193,66 +187,15 @@ fn with_live_blocks(
     let mut slots: Vec<Option<Block>> = std::iter::repeat_with(|| None).take(live).collect();
     let started = Instant::now();
     for _ in 0..job.count {
-        slots[choose()] = Some(Block::new(job)?);
+        slots[choose()] = Some(job.block()?);
     }
     slots.fill_with(|| None);
     Ok(started.elapsed())
 }
 
-/// A block from the C library, freed when dropped.
-struct Block(*mut c_void);
-
-impl Block {
-    /// Allocates and touches. `black_box` and the volatile writes keep the compiler, which
-    /// knows malloc and free, from removing the pair.
-    fn new(job: &Job) -> Result<Self, OutOfMemory> {
-        // SAFETY: malloc may be called with any size.
-        let start = black_box(unsafe { libc::malloc(job.size) });
-        if start.is_null() {
-            return Err(OutOfMemory);
-        }
-        match job.touch {
-            Touch::None => {}
-            Touch::Page => {
-                for offset in (0..job.size).step_by(job.page) {
-                    // SAFETY: `offset` is below `size`, so the byte is within the block.
-                    unsafe { start.cast::<u8>().add(offset).write_volatile(1) };
-                }
-            }
-            Touch::All => {
-                // SAFETY: the block is `size` bytes long.
-                unsafe { start.cast::<u8>().write_bytes(1, job.size) };
-                black_box(start);
-            }
-        }
-        Ok(Self(start))
-    }
-}
-
-impl Drop for Block {
-    fn drop(&mut self) {
-        // SAFETY: the pointer came from malloc and is freed once, here.
-        unsafe { libc::free(black_box(self.0)) };
-    }
-}
-
-/// Marsaglia's xorshift (2003): the same choices in every run.
-struct Coin(u64);
-
-impl Coin {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        // The high bits of a product spread evenly over the limit, without a division.
-        let wide = u128::from(self.0) * limit as u128;
-        usize::try_from(wide >> 64).expect("below the limit, which is a usize")
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Coin, Pattern, Touch, parse_pattern, parse_touch};
+    use super::{Pattern, Touch, parse_pattern, parse_touch};
 
     #[test]
     fn patterns_are_read_with_their_number_of_live_blocks() {
@@ -283,15 +226,5 @@ mod tests {
         assert_eq!(parse_touch("all").unwrap(), Touch::All);
         let problem = parse_touch("some").expect_err("some");
         assert!(problem.to_string().contains("page, all, none"), "{problem}");
-    }
-
-    #[test]
-    fn the_coin_reaches_every_slot_and_no_other() {
-        let mut coin = Coin(0x2545_F491_4F6C_DD1D);
-        let mut reached = [false; 7];
-        for _ in 0..1000 {
-            reached[coin.below(7)] = true;
-        }
-        assert_eq!(reached, [true; 7]);
     }
 }

@@ -1,11 +1,14 @@
 //! A workload's own metrics, through the same door as every other program's.
 //!
-//! `EQUIPOISE_METRICS` names a file to which JSON lines are appended; without it the line goes
-//! to standard output, for whoever runs a workload by hand.
+//! `EQUIPOISE_METRICS` names a file to which JSON lines are appended; without it the lines go
+//! to standard output, for whoever runs a workload by hand. Facts that are no numbers (which
+//! library was opened) always go to standard output, as one JSON object.
 
 use std::ffi::OsString;
+use std::fmt::Write as _;
 use std::fs::OpenOptions;
-use std::io::Write;
+use std::io::Write as _;
+use std::time::Duration;
 
 use crate::problem::Problem;
 
@@ -16,56 +19,210 @@ const DOOR: &str = "EQUIPOISE_METRICS";
 pub enum Outcome {
     /// Help was asked for: no work was done.
     Help(&'static str),
-    /// The work was done, at this cost.
-    Measured(Cost),
+    /// The work was done.
+    Measured(Report),
 }
 
-/// One metric of the trial, of which less is better.
+/// What the work cost, and what was found out on the way.
+#[derive(Debug, Default)]
+pub struct Report {
+    metrics: Vec<Metric>,
+    facts: Vec<(&'static str, String)>,
+}
+
+/// Which values of a metric are good.
+#[derive(Clone, Copy, Debug)]
+enum Better {
+    Lower,
+    Higher,
+}
+
 #[derive(Debug)]
-pub struct Cost {
-    /// Its name.
-    pub metric: &'static str,
-    /// Its value, finite.
-    pub value: f64,
-    /// Its unit.
-    pub unit: &'static str,
+struct Metric {
+    name: &'static str,
+    value: f64,
+    unit: &'static str,
+    better: Better,
+    /// Counted from 1; none for the trial as a whole.
+    iteration: Option<usize>,
 }
 
-impl Cost {
+impl Metric {
     /// The JSON line; names and units are plain words, so nothing needs escaping.
     fn line(&self) -> String {
+        let iteration = self
+            .iteration
+            .map_or(String::new(), |number| format!("\"iteration\": {number}, "));
+        let better = match self.better {
+            Better::Lower => "lower",
+            Better::Higher => "higher",
+        };
         format!(
-            "{{\"metric\": \"{}\", \"value\": {}, \"unit\": \"{}\", \"better\": \"lower\"}}\n",
-            self.metric, self.value, self.unit
+            "{{\"metric\": \"{}\", \"value\": {:?}, {iteration}\"unit\": \"{}\", \"better\": \"{better}\"}}\n",
+            self.name, self.value, self.unit
         )
     }
 }
 
+impl Report {
+    /// Adds a metric of the trial of which less is better.
+    #[must_use]
+    pub fn cost(self, name: &'static str, value: f64, unit: &'static str) -> Self {
+        self.with(name, value, unit, Better::Lower, None)
+    }
+
+    /// Adds a metric of the trial of which more is better.
+    #[must_use]
+    pub fn gain(self, name: &'static str, value: f64, unit: &'static str) -> Self {
+        self.with(name, value, unit, Better::Higher, None)
+    }
+
+    /// Adds the times of repetitions: each as an iteration, their mean as the trial's metric.
+    #[must_use]
+    pub fn times(self, name: &'static str, times: &[Duration]) -> Self {
+        let total: Duration = times.iter().sum();
+        let mean = total.as_secs_f64() / times.len() as f64;
+        times
+            .iter()
+            .enumerate()
+            .fold(self.cost(name, mean, "s"), |report, (index, time)| {
+                let seconds = time.as_secs_f64();
+                report.with(name, seconds, "s", Better::Lower, Some(index + 1))
+            })
+    }
+
+    /// Adds a number of bytes, if it could be found out (an unknown number is never a zero).
+    #[must_use]
+    pub fn bytes(self, name: &'static str, bytes: Option<u64>) -> Self {
+        match bytes {
+            Some(bytes) => self.cost(name, bytes as f64, "B"),
+            None => self,
+        }
+    }
+
+    /// Adds a fact that is no metric.
+    #[must_use]
+    pub fn fact(mut self, name: &'static str, value: String) -> Self {
+        self.facts.push((name, value));
+        self
+    }
+
+    fn with(
+        mut self,
+        name: &'static str,
+        value: f64,
+        unit: &'static str,
+        better: Better,
+        iteration: Option<usize>,
+    ) -> Self {
+        self.metrics.push(Metric {
+            name,
+            value,
+            unit,
+            better,
+            iteration,
+        });
+        self
+    }
+
+    fn metric_lines(&self) -> String {
+        self.metrics.iter().map(Metric::line).collect()
+    }
+
+    fn fact_line(&self) -> String {
+        if self.facts.is_empty() {
+            return String::new();
+        }
+        let pairs: Vec<String> = self
+            .facts
+            .iter()
+            .map(|(name, value)| format!("\"{name}\": \"{}\"", escaped(value)))
+            .collect();
+        format!("{{{}}}\n", pairs.join(", "))
+    }
+}
+
+/// The text as the inside of a JSON string (RFC 8259, section 7).
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => escaped.extend(['\\', character]),
+            control if control < ' ' => {
+                write!(escaped, "\\u{:04x}", u32::from(control)).expect("a string can be written");
+            }
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
 impl Outcome {
-    /// Reports the metric and gives back what belongs on standard output.
+    /// Reports the metrics and gives back what belongs on standard output.
     ///
     /// # Errors
     /// If the file that `EQUIPOISE_METRICS` names cannot be appended to.
     pub fn report(&self) -> Result<String, Problem> {
-        match (self, std::env::var_os(DOOR)) {
-            (Self::Help(text), _) => Ok((*text).to_owned()),
-            (Self::Measured(cost), None) => Ok(cost.line()),
-            (Self::Measured(cost), Some(file)) => append(&file, &cost.line()),
+        let report = match self {
+            Self::Help(text) => return Ok((*text).to_owned()),
+            Self::Measured(report) => report,
+        };
+        let facts = report.fact_line();
+        match std::env::var_os(DOOR) {
+            None => Ok(facts + &report.metric_lines()),
+            Some(file) => append(&file, &report.metric_lines()).map(|()| facts),
         }
     }
 }
 
-fn append(file: &OsString, line: &str) -> Result<String, Problem> {
+fn append(file: &OsString, lines: &str) -> Result<(), Problem> {
     OpenOptions::new()
         .append(true)
         .create(true)
         .open(file)
-        .and_then(|mut opened| opened.write_all(line.as_bytes()))
-        .map(|()| String::new())
+        .and_then(|mut opened| opened.write_all(lines.as_bytes()))
         .map_err(|error| {
             Problem::failure(format!(
                 "cannot append to {}, which {DOOR} names: {error}",
                 file.to_string_lossy()
             ))
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Report;
+    use std::time::Duration;
+
+    #[test]
+    fn repetitions_are_iterations_and_their_mean_is_the_metric_of_the_trial() {
+        let report =
+            Report::default().times("call_s", &[Duration::from_secs(1), Duration::from_secs(3)]);
+        let lines = report.metric_lines();
+        let (mean, iterations) = lines.split_once('\n').unwrap();
+        assert!(mean.contains("\"value\": 2.0,") && !mean.contains("iteration"));
+        for (line, part) in iterations
+            .lines()
+            .zip(["1.0, \"iteration\": 1", "3.0, \"iteration\": 2"])
+        {
+            assert!(line.contains(part), "{line}");
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_unknown_are_left_out() {
+        let report = Report::default()
+            .bytes("peak_bytes", None)
+            .bytes("live_bytes", Some(7));
+        assert_eq!(report.metric_lines().lines().count(), 1);
+    }
+
+    #[test]
+    fn a_fact_is_escaped() {
+        let report = Report::default().fact("library", "/a \"b\"\\\n".to_owned());
+        assert_eq!(
+            report.fact_line(),
+            "{\"library\": \"/a \\\"b\\\"\\\\\\u000a\"}\n"
+        );
+    }
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use lexopt::{Arg, Parser};
 
 use crate::arguments::number;
-use crate::metrics::{Cost, Outcome};
+use crate::metrics::{Outcome, Report};
 use crate::problem::Problem;
 
 /// One line for `--list`.
@@ -35,11 +35,12 @@ pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
     let started = Instant::now();
     black_box(steps(black_box(SEED), work));
     let elapsed = started.elapsed();
-    Ok(Outcome::Measured(Cost {
-        metric: "ns_per_step",
-        value: elapsed.as_secs_f64() * 1e9 / work as f64,
-        unit: "ns",
-    }))
+    let nanoseconds = elapsed.as_secs_f64() * 1e9 / work as f64;
+    Ok(Outcome::Measured(Report::default().cost(
+        "ns_per_step",
+        nanoseconds,
+        "ns",
+    )))
 }
 
 /// The state after `work` steps. A shift, an exclusive or and a product in turn have no closed

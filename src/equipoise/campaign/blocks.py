@@ -15,9 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import Plan
+from equipoise.model.plan import Contrast, Plan
 from equipoise.model.record import RunRecord
-from equipoise.model.trial import CUT_BLOCK, WARMUP_RUN, WASHOUT_RUN, Accounting, Sample, Trial
+from equipoise.model.trial import (
+    CUT_BLOCK,
+    WARMUP_RUN,
+    WASHOUT_RUN,
+    Accounting,
+    Draw,
+    Sample,
+    Trial,
+)
 from equipoise.stats.sequence import BASELINE_FIRST, CANDIDATE_FIRST, PairedBlocks
 
 TIMED_OUT = math.inf
@@ -25,8 +33,6 @@ TIMED_OUT = math.inf
 
 
 _ACCOUNTED = frozenset(field.name for field in fields(Accounting)) - {"counters", "unknown"}
-
-BASELINE = 0
 
 QUANTA = {
     "wall_s": 1e-9,
@@ -42,8 +48,8 @@ QUANTA = {
 splits CPU time between user and system by its ticks (systems.md §1)."""
 
 
-def complete_blocks(plan: Plan, trials: Iterable[Trial]) -> dict[int, tuple[Trial, ...]]:
-    """The measured blocks in which every condition finished, by number.
+def complete_blocks(draws: Iterable[Draw], trials: Iterable[Trial]) -> dict[int, tuple[Trial, ...]]:
+    """The measured blocks in which every condition that was drawn finished, by number.
 
     Blocks and their trials stand in the order in which they ran, as in the record.
 
@@ -54,8 +60,12 @@ def complete_blocks(plan: Plan, trials: Iterable[Trial]) -> dict[int, tuple[Tria
     for trial in trials:
         if trial.phase == "measured" and not trial.washout:
             by_block[trial.block].append(trial)
-    size = len(plan.conditions)
-    return {number: tuple(block) for number, block in by_block.items() if len(block) == size}
+    sizes = {draw.block: len(draw.order) for draw in draws if draw.phase == "measured"}
+    return {
+        number: tuple(block)
+        for number, block in by_block.items()
+        if len(block) == sizes.get(number)
+    }
 
 
 def left_out_because(trial: Trial, complete: dict[int, tuple[Trial, ...]]) -> str | None:
@@ -107,13 +117,26 @@ def _as_cost(sample: Sample) -> float:
     return 1.0 / sample.value if sample.value else TIMED_OUT
 
 
-def add_block(pairs: PairedBlocks, block: tuple[Trial, ...], candidate: int, plan: Plan) -> None:
-    """Add one complete block to the pairs of a candidate on the primary metric.
+@dataclass(frozen=True, slots=True)
+class BlockRead:
+    """What each condition of one block cost on the primary metric, and at which place it ran."""
+
+    costs: dict[int, float]
+    places: dict[int, int]
+
+    def order(self, first: int, second: int) -> int:
+        """1 if the one ran before the other, else -1."""
+        before = self.places[first] < self.places[second]
+        return BASELINE_FIRST if before else CANDIDATE_FIRST
+
+
+def read_block(block: tuple[Trial, ...], plan: Plan) -> BlockRead:
+    """Read one complete block.
 
     Raises
     ------
     UnusableInput
-        A trial does not know the metric.
+        A trial does not know the primary metric.
     """
     metric = plan.judgement.primary_metric
     read = cost_in(metric)
@@ -123,64 +146,79 @@ def add_block(pairs: PairedBlocks, block: tuple[Trial, ...], candidate: int, pla
         if found is None:
             raise _unknown(trial, metric)
         costs[trial.condition] = found
-    places = {trial.condition: place for place, trial in enumerate(block)}
+    return BlockRead(costs, {trial.condition: place for place, trial in enumerate(block)})
 
-    def order(first: int) -> int:
-        return BASELINE_FIRST if places[first] < places[candidate] else CANDIDATE_FIRST
 
+def add_block(pairs: PairedBlocks, block: BlockRead, contrast: Contrast, plan: Plan) -> None:
+    """Add one complete block to the pairs of a contrast, if both of its conditions ran in it."""
+    baseline, candidate = contrast.baseline, contrast.candidate
+    if baseline not in block.costs or candidate not in block.costs:
+        return
+    costs = block.costs
     if plan.control is None:
-        pairs.append(costs[BASELINE], costs[candidate], order(BASELINE))
+        pairs.append(costs[baseline], costs[candidate], block.order(baseline, candidate))
     else:
         pairs.append_pooled(
-            costs[BASELINE],
+            costs[baseline],
             costs[plan.control],
             costs[candidate],
-            order(BASELINE),
-            order(plan.control),
+            block.order(baseline, candidate),
+            block.order(plan.control, candidate),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class BlockCosts:
-    """Which condition ran at each place of each complete block, and what it cost there.
+    """At which place each condition ran in each complete block, and what it cost there.
 
-    Shapes: ``numbers`` (n,), ``orders`` and ``costs`` (n, k) for n blocks of k conditions.
+    Shapes: ``numbers`` (n,), ``places`` and ``costs`` (n, k), ``ends`` (n, 2), for n blocks of up
+    to k conditions.
     """
 
     numbers: NDArray[np.int64]
-    orders: NDArray[np.int64]
+    places: NDArray[np.int64]
+    """-1 for a condition that was left out of the block."""
     costs: NDArray[np.float64]
+    """NaN for a condition that was left out of the block."""
+    ends: NDArray[np.int64]
+    """The conditions that ran first and last."""
 
-    def paired(self, candidate: int, quantum: float) -> PairedBlocks:
-        """Pair a candidate with the baseline, block by block."""
+    def paired(self, contrast: Contrast, quantum: float) -> PairedBlocks:
+        """Pair a candidate with its baseline, in the blocks in which both ran."""
+        both = self.both(contrast)
         return PairedBlocks(
-            self.of(BASELINE),
-            self.of(candidate),
-            self._orders(BASELINE, candidate),
+            self.costs[both, contrast.baseline],
+            self.costs[both, contrast.candidate],
+            self._orders(both, contrast.baseline, contrast.candidate),
             quantum=quantum,
         )
 
-    def pooled(self, candidate: int, control: int, quantum: float) -> PairedBlocks:
-        """Pair a candidate with the baseline and with its second run, block by block."""
+    def pooled(self, contrast: Contrast, control: int, quantum: float) -> PairedBlocks:
+        """Pair a candidate with its baseline and with the baseline's second run."""
+        both = self.both(contrast)
         return PairedBlocks.pooled(
-            self.of(BASELINE),
-            self.of(control),
-            self.of(candidate),
-            self._orders(BASELINE, candidate),
-            self._orders(control, candidate),
+            self.costs[both, contrast.baseline],
+            self.costs[both, control],
+            self.costs[both, contrast.candidate],
+            self._orders(both, contrast.baseline, contrast.candidate),
+            self._orders(both, control, contrast.candidate),
             quantum=quantum,
         )
 
-    def of(self, condition: int) -> NDArray[np.float64]:
-        """Shape (n,): what one condition cost in each block."""
-        chosen: NDArray[np.float64] = self.costs[self.orders == condition]
-        return chosen
+    def both(self, contrast: Contrast) -> NDArray[np.bool_]:
+        """Shape (n,): whether both conditions of a contrast ran in a block."""
+        ran = (self.places[:, contrast.baseline] >= 0) & (self.places[:, contrast.candidate] >= 0)
+        return np.asarray(ran)
 
-    def _orders(self, first: int, second: int) -> NDArray[np.int8]:
-        """Shape (n,): 1 where the one ran before the other, else -1."""
-        places = [(self.orders == one).argmax(axis=1) for one in (first, second)]
-        before = np.where(places[0] < places[1], BASELINE_FIRST, CANDIDATE_FIRST)
-        return before.astype(np.int8)
+    def _orders(self, blocks: NDArray[np.bool_], first: int, second: int) -> NDArray[np.int8]:
+        """1 where the one ran before the other, else -1."""
+        before = self.places[blocks, first] < self.places[blocks, second]
+        return np.where(before, BASELINE_FIRST, CANDIDATE_FIRST).astype(np.int8)
+
+    @property
+    def end_costs(self) -> NDArray[np.float64]:
+        """Shape (n, 2): what the first and the last trial of each block cost."""
+        return np.take_along_axis(self.costs, self.ends, axis=1)
 
     @property
     def follows(self) -> NDArray[np.bool_]:
@@ -188,7 +226,7 @@ class BlockCosts:
         return np.concatenate([[False], np.diff(self.numbers) == 1])
 
 
-def block_costs(blocks: Mapping[int, tuple[Trial, ...]], metric: str) -> BlockCosts:
+def block_costs(plan: Plan, blocks: Mapping[int, tuple[Trial, ...]], metric: str) -> BlockCosts:
     """Gather what every trial of the complete blocks cost in one metric.
 
     Raises
@@ -198,14 +236,22 @@ def block_costs(blocks: Mapping[int, tuple[Trial, ...]], metric: str) -> BlockCo
     """
     read = cost_in(metric)
     trials = [trial for block in blocks.values() for trial in block]
-    costs = [read(trial) for trial in trials]
-    if None in costs:
-        raise _unknown(trials[costs.index(None)], metric)
-    shape = (len(blocks), -1)
+    found = [read(trial) for trial in trials]
+    if None in found:
+        raise _unknown(trials[found.index(None)], metric)
+    sizes = [len(block) for block in blocks.values()]
+    rows = np.repeat(np.arange(len(blocks)), sizes)
+    columns = np.array([trial.condition for trial in trials], dtype=np.int64)
+    shape = (len(blocks), len(plan.conditions))
+    places, costs = np.full(shape, -1, dtype=np.int64), np.full(shape, np.nan)
+    places[rows, columns] = [place for size in sizes for place in range(size)]
+    costs[rows, columns] = np.array(found, dtype=np.float64)
+    ends = [(block[0].condition, block[-1].condition) for block in blocks.values()]
     return BlockCosts(
         numbers=np.array(list(blocks), dtype=np.int64),
-        orders=np.array([trial.condition for trial in trials], dtype=np.int64).reshape(shape),
-        costs=np.array(costs, dtype=np.float64).reshape(shape),
+        places=places,
+        costs=costs,
+        ends=np.array(ends, dtype=np.int64).reshape(-1, 2),
     )
 
 

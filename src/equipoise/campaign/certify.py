@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from equipoise.campaign import conduct
-from equipoise.campaign.blocks import BASELINE, block_costs, complete_blocks
+from equipoise.campaign.blocks import block_costs, complete_blocks
 from equipoise.campaign.comparisons import primary_comparisons
 from equipoise.campaign.watch import Unwatched
 from equipoise.design.coin import fresh_seed
@@ -143,17 +143,18 @@ def _certificate(
 
 
 def _verdict(record: RunRecord) -> str:
-    blocks = complete_blocks(record.plan, record.trials)
+    blocks = complete_blocks(record.draws, record.trials)
     return primary_comparisons(record.plan, blocks)[0].verdict
 
 
 def _blocks(record: RunRecord) -> int:
-    return len(complete_blocks(record.plan, record.trials))
+    return len(complete_blocks(record.draws, record.trials))
 
 
 def _differences(record: RunRecord) -> FloatArray:
-    costs = block_costs(complete_blocks(record.plan, record.trials), "wall_s")
-    differences: FloatArray = np.log(costs.of(1)) - np.log(costs.of(BASELINE))
+    blocks = complete_blocks(record.draws, record.trials)
+    logs = np.log(block_costs(record.plan, blocks, "wall_s").costs)
+    differences: FloatArray = logs[:, 1] - logs[:, 0]
     return differences
 
 

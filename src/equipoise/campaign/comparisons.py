@@ -1,4 +1,4 @@
-"""Each candidate against the baseline, on the primary metric and on the others."""
+"""Each candidate against its baseline, on the primary metric and on the others."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equipoise.campaign.blocks import BASELINE, QUANTA, BlockCosts, block_costs
+from equipoise.campaign.blocks import QUANTA, BlockCosts, block_costs
 from equipoise.campaign.words import disagreement_words, verdict_words
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import Plan
+from equipoise.model.plan import Contrast, Plan
 from equipoise.model.record import Notice
 from equipoise.model.result import CarryOver, Comparison
 from equipoise.model.trial import Trial
@@ -24,15 +24,18 @@ from equipoise.stats.verdict import Judged, blocks_to_go, judge
 ESTIMAND = "typical within-block ratio"
 SCOPE = "across processes, in this campaign on this host"
 
+CONTROLLED = 0
+"""The condition that a control runs a second time."""
+
 Blocks = dict[int, tuple[Trial, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """One candidate and the baseline on one metric."""
+    """One candidate and its baseline on one metric."""
 
     metric: str
-    candidate: int
+    contrast: Contrast
     costs: BlockCosts
     pairs: PairedBlocks
 
@@ -42,8 +45,8 @@ def primary_comparisons(plan: Plan, blocks: Blocks) -> tuple[Comparison, ...]:
     if not blocks:
         return ()
     metric = plan.judgement.primary_metric
-    costs = block_costs(blocks, metric)
-    return _judged(plan, [_pairing(plan, metric, costs, one) for one in plan.candidates])
+    costs = block_costs(plan, blocks, metric)
+    return _judged(plan, [_pairing(plan, metric, costs, one) for one in plan.contrasts])
 
 
 def other_comparisons(
@@ -57,11 +60,11 @@ def other_comparisons(
     unknown: list[Notice] = []
     for metric in plan.judgement.other_metrics if blocks else ():
         try:
-            costs = block_costs(blocks, metric)
+            costs = block_costs(plan, blocks, metric)
         except UnusableInput as error:
             unknown.append(Notice("metric_unknown", error.what, error.mend or ""))
             continue
-        pairings.extend(_pairing(plan, metric, costs, one) for one in plan.candidates)
+        pairings.extend(_pairing(plan, metric, costs, one) for one in plan.contrasts)
     return _judged(plan, pairings), tuple(unknown)
 
 
@@ -70,16 +73,17 @@ def control_comparison(plan: Plan, blocks: Blocks) -> Comparison | None:
     if plan.control is None or not blocks:
         return None
     metric = plan.judgement.primary_metric
-    costs = block_costs(blocks, metric)
-    pairs = costs.paired(plan.control, QUANTA.get(metric, 0.0))
-    return _judged(plan, [Pairing(metric, plan.control, costs, pairs)])[0]
+    costs = block_costs(plan, blocks, metric)
+    contrast = Contrast(CONTROLLED, plan.control)
+    pairs = costs.paired(contrast, QUANTA.get(metric, 0.0))
+    return _judged(plan, [Pairing(metric, contrast, costs, pairs)])[0]
 
 
-def _pairing(plan: Plan, metric: str, costs: BlockCosts, candidate: int) -> Pairing:
+def _pairing(plan: Plan, metric: str, costs: BlockCosts, contrast: Contrast) -> Pairing:
     quantum = QUANTA.get(metric, 0.0)
     if plan.control is None:
-        return Pairing(metric, candidate, costs, costs.paired(candidate, quantum))
-    return Pairing(metric, candidate, costs, costs.pooled(candidate, plan.control, quantum))
+        return Pairing(metric, contrast, costs, costs.paired(contrast, quantum))
+    return Pairing(metric, contrast, costs, costs.pooled(contrast, plan.control, quantum))
 
 
 def _judged(plan: Plan, pairings: Sequence[Pairing]) -> tuple[Comparison, ...]:
@@ -98,16 +102,16 @@ def _judged(plan: Plan, pairings: Sequence[Pairing]) -> tuple[Comparison, ...]:
 
 
 def _comparison(plan: Plan, pairing: Pairing, judged: Judged, to_go: int | None) -> Comparison:
-    judgement, pairs = plan.judgement, pairing.pairs
-    baseline_name = plan.conditions[BASELINE].name
-    candidate_name = plan.conditions[pairing.candidate].name
+    judgement, pairs, costs = plan.judgement, pairing.pairs, pairing.costs
+    contrast = pairing.contrast
+    baseline, candidate = (plan.conditions[i] for i in (contrast.baseline, contrast.candidate))
     means = ratio_of_means(pairs.baseline, pairs.candidate, seed=plan.seed)
     slower = probability_slower(pairs, level=judgement.alpha)
-    baseline_costs = pairing.costs.of(BASELINE)
+    baseline_costs = costs.costs[costs.both(contrast), contrast.baseline]
     said = answers(baseline_costs, pairs.candidate, min_effect=judgement.min_effect)
     return Comparison(
-        baseline=baseline_name,
-        candidate=candidate_name,
+        baseline=baseline.name,
+        candidate=candidate.name,
         metric=pairing.metric,
         estimand=ESTIMAND,
         ratio=judged.ratio,
@@ -132,21 +136,23 @@ def _comparison(plan: Plan, pairing: Pairing, judged: Judged, to_go: int | None)
         words=verdict_words(
             judged.verdict,
             pairing.metric,
-            baseline_name,
-            candidate_name,
+            baseline.levels.get(contrast.factor or "", baseline.name),
+            candidate.levels.get(contrast.factor or "", candidate.name),
             judged.ratio,
             min_effect=judgement.min_effect,
             mean_ratio=means.ratio,
             blocks=judged.blocks,
             blocks_to_go=to_go,
+            stratum=contrast.stratum,
         ),
         level=judged.level,
         blocks_to_go=to_go,
         carry_over=_carry_over(plan, pairing),
         answers=said,
         disagreement=disagreement_words(
-            said, baseline_name, candidate_name, verdict=judged.verdict
+            said, baseline.name, candidate.name, verdict=judged.verdict
         ),
+        stratum=contrast.stratum,
     )
 
 
@@ -155,4 +161,10 @@ def _carry_over(plan: Plan, pairing: Pairing) -> CarryOver | None:
     if plan.measure.washout:
         return None
     costs = pairing.costs
-    return carry_over(costs.orders, costs.costs, candidate=pairing.candidate, follows=costs.follows)
+    return carry_over(
+        costs.ends,
+        costs.end_costs,
+        candidate=pairing.contrast.candidate,
+        baseline=pairing.contrast.baseline,
+        follows=costs.follows,
+    )

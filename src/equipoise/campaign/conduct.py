@@ -7,7 +7,7 @@ import itertools
 import math
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,17 +16,19 @@ from typing import Any, Protocol
 from equipoise.campaign.blocks import complete_blocks
 from equipoise.campaign.look import Look
 from equipoise.campaign.sitting import Runner, SittingInProgress, Store, failed, fails
+from equipoise.campaign.verification import check_that_each_took_effect, mapped_by_condition
 from equipoise.campaign.watch import Watcher
 from equipoise.ledger import FIRST_SITTING
 from equipoise.measure.launcher import Launcher
 from equipoise.measure.native import launcher_program
 from equipoise.measure.one_campaign import Holder, wait_for_turn
-from equipoise.measure.surroundings import CovariateReader, mapped_libraries, snapshot
+from equipoise.measure.servers import Servers
+from equipoise.measure.surroundings import CovariateReader, snapshot
 from equipoise.measure.trials import TrialRunner, own_environment
 from equipoise.model.certificate import Certificate
 from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInput
 from equipoise.model.plan import Plan, Stopping
-from equipoise.model.record import RunRecord
+from equipoise.model.record import Notice, RunRecord
 from equipoise.model.trial import Phase, Trial
 
 __all__ = [
@@ -101,23 +103,22 @@ RunnerFactory = Callable[[Plan, Callable[[], None]], AbstractContextManager[Runn
 
 
 def surroundings_of(plan: Plan, ledger: Keeper) -> dict[str, Any]:
-    """What a sitting runs on, what certifies it, and what each condition maps."""
+    """What a sitting runs on, what certifies it, and what each condition maps.
+
+    Raises
+    ------
+    UnusableInput
+        A condition did not take effect.
+    """
     environment = own_environment()
+    mapped = mapped_by_condition(plan, environment)
+    check_that_each_took_effect(plan, mapped, environment)
     host = snapshot(environment=environment)
     certificate = ledger.latest_certificate(host.get("kernel"), host.get("cpu_model"))
     return {
         **host,
         "certificate": None if certificate is None else certificate.words(),
-        "mapped": {
-            condition.name: dataclasses.asdict(
-                mapped_libraries(
-                    condition.command,
-                    {**environment, **condition.environment},
-                    plan.measure.working_folder,
-                )
-            )
-            for condition in plan.conditions
-        },
+        "mapped": {name: dataclasses.asdict(one) for name, one in mapped.items()},
     }
 
 
@@ -130,9 +131,16 @@ def native_runner(plan: Plan, on_wait: Callable[[], None]) -> Iterator[Runner]:
             launcher_program(), counters=plan.measure.counters, scratch=Path(scratch)
         ) as launcher,
         CovariateReader() as beside,
+        Servers(lambda: Launcher(launcher_program()), Path(scratch)) as servers,
     ):
         runner = TrialRunner(
-            plan, launcher, Path(scratch), own_environment(), beside, on_wait=on_wait
+            plan,
+            launcher,
+            Path(scratch),
+            own_environment(),
+            beside,
+            servers=servers,
+            on_wait=on_wait,
         )
         try:
             yield runner
@@ -145,20 +153,30 @@ def begin(
     ledger: Keeper,
     watcher: Watcher,
     *,
+    notices: Sequence[Notice] = (),
     runner_factory: RunnerFactory = native_runner,
     clock: Callable[[], float] = time.monotonic,
     now: Callable[[], float] = time.time,
 ) -> str:
     """Run a new campaign to its stop and return its run id.
 
+    Parameters
+    ----------
+    notices
+        What is to be said of it already, such as a level that cannot be run here.
+
     Raises
     ------
+    UnusableInput
+        A condition did not take effect.
     ConditionFailed
         A trial or a hook failed; what was measured before is in the ledger.
     Interrupted
         The user interrupted it.
     """
     run_id = ledger.begin_run(plan, surroundings_of(plan, ledger), now())
+    for notice in notices:
+        ledger.record_notice(run_id, notice)
     state = _State(Look(plan, plan.stopping), plan.stopping)
     _sit(run_id, FIRST_SITTING, plan, state, ledger, watcher, runner_factory, clock, now)
     return run_id
@@ -262,7 +280,7 @@ def _sit(
 
 def _state_of(record: RunRecord, stopping: Stopping, spent_s: float) -> _State:
     look = Look(record.plan, stopping)
-    blocks = complete_blocks(record.plan, record.trials)
+    blocks = complete_blocks(record.draws, record.trials)
     for block in blocks.values():
         look.add(block)
 

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from equipoise.campaign.blocks import (
-    BASELINE,
     complete_blocks,
     cost_in,
     cut_blocks,
@@ -55,7 +54,7 @@ def document_of(record: RunRecord) -> ResultDocument:
 
 def _document_of(record: RunRecord) -> ResultDocument:
     plan = record.plan
-    blocks = complete_blocks(plan, record.trials)
+    blocks = complete_blocks(record.draws, record.trials)
     primary = primary_comparisons(plan, blocks)
     others, unknown = other_comparisons(plan, blocks)
     control = _control(record, blocks)
@@ -63,9 +62,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
         schema=SCHEMA,
         run=_run_info(record, len(blocks)),
         environment=record.sittings[0].environment if record.sittings else {},
-        conditions=tuple(
-            _condition_result(record, index, blocks) for index in (BASELINE, *plan.candidates)
-        ),
+        conditions=tuple(_condition_result(record, index, blocks) for index in plan.described),
         comparisons=primary + others,
         control=control,
         why=(),

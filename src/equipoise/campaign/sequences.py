@@ -17,7 +17,7 @@ def sequences_of(record: RunRecord) -> dict[str, tuple[SequencePoint, ...]]:
     All blocks are looked at, or about ``MOST_LOOKS`` of them, the last one always.
     """
     look = Look(record.plan, record.plan.stopping)
-    blocks = list(complete_blocks(record.plan, record.trials).values())
+    blocks = list(complete_blocks(record.draws, record.trials).values())
     step = -(-len(blocks) // MOST_LOOKS) or 1
     points: dict[str, list[SequencePoint]] = {}
     for number, block in enumerate(blocks, start=1):

@@ -50,6 +50,9 @@ class Judge(Protocol):
     def settled(self) -> Literal["verdict", "precision"] | None:
         """Why no further block is needed, as of the last look; ``None`` while one is."""
 
+    def wanted(self) -> tuple[int, ...]:
+        """The conditions that the next block needs, as of the last look."""
+
 
 @dataclass(slots=True)
 class SittingInProgress:
@@ -86,10 +89,13 @@ class SittingInProgress:
         """
         began = self.clock()
         every_trial: list[Trial] = []
+        block_s: float | None = None
         for block in range(next_warmup, next_warmup + self.plan.measure.warmup):
+            block_began = self.clock()
             every_trial.extend(self._run_block("warmup", block))
+            block_s = self.clock() - block_began
         self._fail_if_nothing_finishes(every_trial)
-        self.watcher.warmed_up()
+        self.watcher.warmed_up(block_s)
         complete = self.blocks_before
         block = next_block
         while True:
@@ -105,7 +111,7 @@ class SittingInProgress:
                 return reason
 
     def _run_block(self, phase: Phase, block: int) -> tuple[Trial, ...]:
-        draw = draw_block(self.plan, phase, block)
+        draw = draw_block(self.plan, phase, block, self.judge.wanted())
         self.store.record_draw(self.run_id, draw)
         counted: list[Trial] = []
         for place in range(len(draw.order)):

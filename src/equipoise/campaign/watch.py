@@ -17,6 +17,9 @@ class Standing:
     verdict: Verdict
     ratio: float | None
     ratio_ci: Interval
+    baseline: str = ""
+    blocks: int = 0
+    """In which both ran."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +39,8 @@ class Watcher(Protocol):
     def begins(self, run_id: str, plan: Plan, earliest_block: int) -> None:
         """The campaign begins; no verdict is possible before ``earliest_block``."""
 
-    def warmed_up(self) -> None:
-        """The warm-up trials are over."""
+    def warmed_up(self, block_s: float | None) -> None:
+        """The warm-up trials are over; a block will take about ``block_s`` seconds."""
 
     def block_ended(self, moment: Moment) -> None:
         """A block is complete and has been judged."""
@@ -55,7 +58,7 @@ class Unwatched:
     def begins(self, run_id: str, plan: Plan, earliest_block: int) -> None:
         """Say nothing."""
 
-    def warmed_up(self) -> None:
+    def warmed_up(self, block_s: float | None) -> None:
         """Say nothing."""
 
     def block_ended(self, moment: Moment) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.result import Answer, Verdict
@@ -23,6 +23,7 @@ def verdict_words(
     mean_ratio: float | None,
     blocks: int,
     blocks_to_go: int | None,
+    stratum: Mapping[str, str] | None = None,
 ) -> str:
     """One sentence for one comparison.
 
@@ -32,7 +33,36 @@ def verdict_words(
         Candidate over baseline of a cost; ``None`` if it is not finite.
     min_effect
         The smallest effect that matters, in percent.
+    stratum
+        Of a study: where the comparison was made, the levels of the other factors.
     """
+    sentence = _sentence(
+        verdict,
+        metric,
+        baseline,
+        candidate,
+        ratio,
+        min_effect=min_effect,
+        mean_ratio=mean_ratio,
+        blocks=blocks,
+        blocks_to_go=blocks_to_go,
+    )
+    where = ", ".join(f"{factor} {level}" for factor, level in (stratum or {}).items())
+    return f"At {where}: {sentence}" if where else sentence
+
+
+def _sentence(
+    verdict: Verdict,
+    metric: str,
+    baseline: str,
+    candidate: str,
+    ratio: float | None,
+    *,
+    min_effect: float,
+    mean_ratio: float | None,
+    blocks: int,
+    blocks_to_go: int | None,
+) -> str:
     match verdict:
         case "slower" if metric == PRIMARY_METRIC:
             return f"{candidate} is slower than {baseline}: it takes {_more(ratio)}."

@@ -13,6 +13,7 @@ from equipoise.cli.matching_options import (
     run_match,
     table_options,
 )
+from equipoise.cli.work_bar import work_bar
 
 
 @click.command(
@@ -51,16 +52,26 @@ def command(**given: Any) -> int:
     asked = read_asked(given)
     matched = None if given["unmatched"] else run_match(asked, given)
     covariates = asked.covariates
-    balance = match_balance(
-        dict(zip(covariates.names, covariates.matrix.T, strict=True)),
-        covariates.treated,
-        matched,
-        boot=given["boot"],
-        ks=not given["no_ks"],
-        weights=asked.weights,
-        seed=given["seed"],
-        estimand=given["estimand"],
-        r_compatible=given["r_compatible"],
+    with work_bar("testing", quiet=given["quiet"], color=not given["no_color"]) as progress:
+        balance = match_balance(
+            dict(zip(covariates.names, covariates.matrix.T, strict=True)),
+            covariates.treated,
+            matched,
+            boot=given["boot"],
+            ks=not given["no_ks"],
+            weights=asked.weights,
+            seed=given["seed"],
+            estimand=given["estimand"],
+            r_compatible=given["r_compatible"],
+            progress=progress,
+        )
+    put_out(
+        "equipoise.balance/1",
+        {},
+        [],
+        balance,
+        given["plot_file"],
+        given["json_file"],
+        quiet=given["quiet"],
     )
-    put_out("equipoise.balance/1", {}, [], balance, given["plot_file"], given["json_file"])
     return 0

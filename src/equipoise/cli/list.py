@@ -1,27 +1,55 @@
-"""``equipoise list``: what the ledger holds."""
+"""``equipoise list``: what the ledger holds, and what has a name."""
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import click
 
 from equipoise.cli import options
 from equipoise.ledger import open_for_reading
+from equipoise.measure.installed import installed_library
+from equipoise.measure.native import native_programs
 from equipoise.model.certificate import CERTIFICATE_STUDY
+from equipoise.model.study import Level
 from equipoise.report import terminal
+from equipoise.report.listing import Listed, print_listing
+from equipoise.studies.builtin import built_in_studies
+from equipoise.studies.registry import KINDS
 
 
 @click.command("list")
-@click.argument("what", type=click.Choice(["runs"]), default="runs")
+@click.argument("what", type=click.Choice(["runs", "studies", "allocators"]), default="runs")
 @click.option("--all", "every", is_flag=True, help="Also the campaigns of certificates.")
 @options.ledger_option
 @click.option("--no-color", is_flag=True, help="Print without colour.")
 def command(**given: Any) -> int:
-    """List the campaigns in the ledger, the latest last."""
-    with open_for_reading(given["ledger_path"]) as ledger:
-        runs = ledger.runs()
-    if not given["every"]:
-        runs = [run for run in runs if run.study != CERTIFICATE_STUDY]
-    terminal.print_runs(runs, color=not given["no_color"])
+    """List the campaigns in the ledger, the latest last; the built-in studies; the allocators."""
+    color = not given["no_color"]
+    match given["what"]:
+        case "studies":
+            found = [Listed(study.name, study.summary) for study in built_in_studies()]
+            print_listing(("study", "what it asks"), found, color=color)
+        case "allocators":
+            print_listing(
+                ("allocator", "what it is", "here"),
+                [_listed(level) for level in KINDS["allocator"]],
+                color=color,
+            )
+        case _:
+            with open_for_reading(given["ledger_path"]) as ledger:
+                runs = ledger.runs()
+            if not given["every"]:
+                runs = [run for run in runs if run.study != CERTIFICATE_STUDY]
+            terminal.print_runs(runs, color=color)
     return 0
+
+
+def _listed(level: Level) -> Listed:
+    libraries = [
+        installed_library(library, native_programs(), os.environ) for library in level.preload
+    ]
+    if all(libraries):
+        return Listed(level.name, level.summary, "yes")
+    return Listed(level.name, level.summary, f"no: apt install {level.package}")

@@ -17,9 +17,11 @@ from equipoise.model.errors import EXIT_INTERRUPTED, EXIT_UNUSABLE_INPUT, Equipo
 # The one-line helps stand here so that --help imports no command (design.md §6).
 COMMANDS = {
     "compare": "Is one command faster than another? The first is the baseline.",
+    "run": "Run a study: your file or a built-in one.",
     "resume": "Go on with a campaign that was stopped, killed or is undecided.",
     "show": "Compute a campaign's result again from the ledger.",
     "match": "Match comparable units in a table: the effect of a treatment.",
+    "genmatch": "Search for the weights whose matches are balanced best.",
     "balance": "How alike treated and untreated units are, before and after matching.",
     "list": "List the campaigns in the ledger.",
     "report": "Write a campaign as one page that can be sent.",

@@ -15,6 +15,7 @@ from equipoise.cli.matching_options import (
     table_options,
 )
 from equipoise.model.errors import UnusableInput
+from equipoise.report.safe_text import visible
 
 _NUMBERS = (
     "estimate",
@@ -74,11 +75,16 @@ def command(**given: Any) -> int:
     check_outputs(given["plot_file"], given["json_file"])
     if given["bias_adjust"] and not given["outcome"]:
         raise UnusableInput("--bias-adjust has no outcome to adjust", mend="give --outcome COLUMN")
+    if given["bias_adjust"] and given["by"]:
+        raise UnusableInput(
+            "--bias-adjust and --by do not go together", mend="leave one of them out"
+        )
     asked = read_asked(given)
+    adjusted = {"bias_adjust": True} if given["bias_adjust"] else {}
     result = run_match(
         asked,
         given,
-        bias_adjust=given["bias_adjust"],
+        **adjusted,
         variance_neighbors=given["variance_neighbors"],
         variance=given["variance"],
     )
@@ -106,9 +112,40 @@ def command(**given: Any) -> int:
         ],
         "dropped": [int(row) for row in result.dropped_index],
     }
-    lines = [*result.summary().splitlines(), ""]
-    put_out("equipoise.match/1", document, lines, balance, given["plot_file"], given["json_file"])
+    if given["by"]:
+        document |= strata_document(result)
+    put_out(
+        "equipoise.match/1",
+        document,
+        [*(visible(line) for line in result.summary().splitlines()), ""],
+        balance,
+        given["plot_file"],
+        given["json_file"],
+        quiet=given["quiet"],
+    )
     return 0
+
+
+def strata_document(result: Any) -> dict[str, Any]:
+    """The strata and their factors, as JSON has them."""
+    return {
+        "by": list(result.by),
+        "strata": [
+            {
+                "values": [
+                    value if isinstance(value, str | int | float) else str(value)
+                    for value in one.values
+                ],
+                "n": one.n,
+                "n_treated": one.n_treated,
+                "n_weighted": one.n_weighted,
+                "n_dropped": one.n_dropped,
+                "estimate": one.estimate,
+                "skipped": one.skipped,
+            }
+            for one in result.strata
+        ],
+    }
 
 
 def _number(value: Any) -> float | int | None:

@@ -1,8 +1,8 @@
-"""The options that ``match`` and ``balance`` share, and the call of ``match`` they make."""
+"""The options of ``match``, ``genmatch`` and ``balance``, and the call of ``match`` they make."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from equipoise.cli.options import FiniteRange
+from equipoise.cli.work_bar import work_bar
 from equipoise.model.errors import UnusableInput
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from equipoise.matching.empirical import Values
     from equipoise.matching.frames import Covariates
 
@@ -58,13 +61,21 @@ def table_options(function: Decorated) -> Decorated:
     return function
 
 
-def matching_options(function: Decorated) -> Decorated:
-    """How to match."""
+def pairing_options(function: Decorated) -> Decorated:
+    """Who may be matched with whom."""
     for option in (
-        click.option("--r-compatible", is_flag=True, help="R's quirks (docs/balance.md)."),
+        click.option("--no-color", is_flag=True, help="Draw without colour."),
+        click.option("--quiet", is_flag=True, help="Print no progress and no table."),
+        click.option("--r-compatible", is_flag=True, help="R's quirks (docs/matching.md)."),
         click.option("--seed", type=click.IntRange(min=0), metavar="N", help="For every draw."),
         click.option(
             "--threads", type=click.IntRange(min=1), metavar="N", show_default="all cores"
+        ),
+        click.option(
+            "--by",
+            metavar="A,B",
+            callback=_names,
+            help="Match only among rows that agree in these columns.",
         ),
         click.option("--common-support", is_flag=True, help="Drop rows outside the overlap."),
         click.option("--no-ties", is_flag=True, help="Break ties at random."),
@@ -77,12 +88,6 @@ def matching_options(function: Decorated) -> Decorated:
         ),
         click.option(
             "--exact", metavar="A,B", callback=_names, help="Covariates that must be equal."
-        ),
-        click.option(
-            "--metric",
-            type=click.Choice(["inverse_variance", "mahalanobis"]),
-            default="inverse_variance",
-            show_default=True,
         ),
         click.option(
             "--m",
@@ -98,6 +103,20 @@ def matching_options(function: Decorated) -> Decorated:
             default="ATT",
             show_default=True,
         ),
+    ):
+        function = option(function)
+    return function
+
+
+def matching_options(function: Decorated) -> Decorated:
+    """How to match by given weights."""
+    for option in (
+        click.option(
+            "--metric",
+            type=click.Choice(["inverse_variance", "mahalanobis"]),
+            default="inverse_variance",
+            show_default=True,
+        ),
         click.option(
             "--propensity",
             is_flag=True,
@@ -105,7 +124,7 @@ def matching_options(function: Decorated) -> Decorated:
         ),
     ):
         function = option(function)
-    return function
+    return pairing_options(function)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +134,9 @@ class Asked:
     covariates: Covariates
     outcome: Values | None
     weights: Values | None
+    by: dict[str, NDArray[Any]] | None
+    balance: Covariates
+    """What is to be balanced: ``--balance``, else the covariates."""
 
 
 def read_asked(given: dict[str, Any]) -> Asked:
@@ -159,25 +181,22 @@ def read_asked(given: dict[str, Any]) -> Asked:
         numbers_of(column(given[option]), given[option]) if given.get(option) else None
         for option in ("outcome", "weights")
     )
-    return Asked(covariates, outcome, weights)
+    by = {name: column(name) for name in given["by"]} if given.get("by") else None
+    balance = covariates
+    if given.get("balance"):
+        treated = formula.partition("~")[0] if formula else treatment
+        balance = covariates_of(f"{treated} ~ {given['balance']}", table)
+    return Asked(covariates, outcome, weights, by, balance)
 
 
-def run_match(asked: Asked, given: dict[str, Any], **more: Any) -> Any:
-    """Match as the options say; ``more`` goes to ``match`` as it is.
+def pairing(given: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """What ``match`` and ``gen_match`` are given of the options, for columns of these names.
 
     Raises
     ------
     UnusableInput
-        The input cannot be matched.
+        An option names another column, or has not one number for each.
     """
-    from equipoise.matching.match import match
-
-    covariates = asked.covariates
-    matrix, names = covariates.matrix, covariates.names
-    if given["propensity"]:
-        from equipoise.matching.propensity import score_of
-
-        matrix, names = score_of(covariates).score[:, None], ("propensity",)
     exact = None
     if given["exact"]:
         unknown = [name for name in given["exact"] if name not in names]
@@ -195,21 +214,50 @@ def run_match(asked: Asked, given: dict[str, Any], **more: Any) -> Any:
         )
     if caliper is not None:
         caliper = caliper[0] if len(caliper) == 1 else list(caliper)
-    return match(
-        asked.outcome,
-        covariates.treated.astype(float),
-        matrix,
-        estimand=given["estimand"],
-        m=given["m"],
-        metric=given["metric"],
-        exact=exact,
-        caliper=caliper,
-        replace=not given["no_replace"],
-        ties=not given["no_ties"] and not given["no_replace"],
-        common_support=given["common_support"],
-        weights=asked.weights,
-        r_compatible=given["r_compatible"],
-        threads=given["threads"],
-        seed=given["seed"],
+    return {
+        "estimand": given["estimand"],
+        "m": given["m"],
+        "exact": exact,
+        "caliper": caliper,
+        "replace": not given["no_replace"],
+        "ties": not given["no_ties"] and not given["no_replace"],
+        "r_compatible": given["r_compatible"],
+        "threads": given["threads"],
+        "seed": given["seed"],
+    }
+
+
+def run_match(asked: Asked, given: dict[str, Any], **more: Any) -> Any:
+    """Match as the options say; ``more`` goes to ``match`` as it is.
+
+    Raises
+    ------
+    UnusableInput
+        The input cannot be matched.
+    """
+    if given["by"] and given["common_support"]:
+        raise UnusableInput(
+            "--by and --common-support do not go together",
+            mend="leave one of them out; a caliper keeps strata apart from what is too far, too",
+        )
+    covariates = asked.covariates
+    matrix, names = covariates.matrix, covariates.names
+    if given["propensity"]:
+        from equipoise.matching.propensity import score_of
+
+        matrix, names = score_of(covariates).score[:, None], ("propensity",)
+    options = {
+        **pairing(given, names),
+        "metric": given["metric"],
+        "weights": asked.weights,
         **more,
-    )
+    }
+    units = (asked.outcome, covariates.treated.astype(float), matrix)
+    with work_bar("matching", quiet=given["quiet"], color=not given["no_color"]) as progress:
+        if asked.by is not None:
+            from equipoise.matching.stratified import match_by
+
+            return match_by(*units, asked.by, progress=progress, **options)
+        from equipoise.matching.match import match
+
+        return match(*units, progress=progress, common_support=given["common_support"], **options)

@@ -40,6 +40,8 @@ def put_out(
     balance: Balance,
     plot: Path | None,
     json_file: str | None,
+    *,
+    quiet: bool,
 ) -> None:
     """Write the files that were asked for; print the tables unless stdout is the document's."""
     if plot is not None:
@@ -53,5 +55,7 @@ def put_out(
             click.echo(text, nl=False)
             return
         write_file(Path(json_file), text.encode())
+    if quiet:
+        return
     for line in [*lines, *balance_lines(balance)]:
         click.echo(line)

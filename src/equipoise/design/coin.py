@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from equipoise.model.plan import Plan
 from equipoise.model.trial import Draw, Phase
@@ -25,11 +25,17 @@ def fresh_seed() -> int:
     return secrets.randbelow(LARGEST_SEED + 1)
 
 
-def draw_block(plan: Plan, phase: Phase, block: int) -> Draw:
+def draw_block(plan: Plan, phase: Phase, block: int, among: Collection[int] | None = None) -> Draw:
     """Draw the order and the environment size of one block.
 
     Every order of the conditions is equally likely, so any two conditions of a block stand
     in either order with probability one half, whatever happened before (rule 1).
+
+    Parameters
+    ----------
+    among
+        The conditions that run in it, chosen by what happened before; by default all. They
+        stand in the order that they have among all.
     """
     bits = _random_bits(plan.seed, phase, block)
     order = list(range(len(plan.conditions)))
@@ -38,7 +44,8 @@ def draw_block(plan: Plan, phase: Phase, block: int) -> Draw:
         other = _below(last + 1, bits)
         order[last], order[other] = order[other], order[last]
     padding = _below(LARGEST_PADDING_BYTES + 1, bits) if plan.measure.vary_environment_size else 0
-    return Draw(phase=phase, block=block, order=tuple(order), padding_bytes=padding)
+    kept = order if among is None else [condition for condition in order if condition in among]
+    return Draw(phase=phase, block=block, order=tuple(kept), padding_bytes=padding)
 
 
 def _random_bits(seed: int, phase: Phase, block: int) -> Iterator[int]:

@@ -228,7 +228,7 @@ def _argument_vector(
         front = _split(shell)
         if not front:
             raise _empty_command()
-        return (_program(front[0], native_programs, environment), *front[1:], "-c", line)
+        return (find_program(front[0], native_programs, environment), *front[1:], "-c", line)
     split = _split(words) if isinstance(words, str) else list(words)
     if not split or not split[0]:
         raise _empty_command()
@@ -238,7 +238,7 @@ def _argument_vector(
                 f"the command {words!r} holds a null byte",
                 mend="no program can be given one: leave it out",
             )
-    return (_program(split[0], native_programs, environment), *split[1:])
+    return (find_program(split[0], native_programs, environment), *split[1:])
 
 
 def _empty_command() -> UnusableInput:
@@ -255,8 +255,14 @@ def _split(text: str) -> list[str]:
         ) from error
 
 
-def _program(name: str, native_programs: Path, environment: Mapping[str, str]) -> str:
-    """Find a program now: a missing one is bad input, not a failed trial."""
+def find_program(name: str, native_programs: Path, environment: Mapping[str, str]) -> str:
+    """Find a program now: a missing one is bad input, not a failed trial.
+
+    Raises
+    ------
+    UnusableInput
+        There is none of that name, or it cannot be executed.
+    """
     own = native_programs / name
     if "/" not in name and name.startswith("equipoise-") and own.is_file():
         return str(own)

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from equipoise.model.plan import Condition, Plan
+from equipoise.model.plan import Condition, Plan, Process
 
 _strict_json = msgspec.json.Decoder()
 
@@ -62,4 +62,8 @@ def digest_of_commands(plan: Plan) -> bytes:
 
 
 def _what_runs(condition: Condition) -> Sequence[Any]:
-    return (condition.command, sorted(condition.environment.items()))
+    usual = (condition.command, sorted(condition.environment.items()))
+    if condition.process == Process() and condition.server is None:
+        return usual
+    # Left out above, so that the digests of older ledgers stay what they are.
+    return (*usual, condition.process, condition.server)

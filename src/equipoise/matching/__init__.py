@@ -8,30 +8,44 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from equipoise.matching.fitness import match_fitness
 from equipoise.matching.match import match
 from equipoise.matching.result import MatchResult
 
 if TYPE_CHECKING:
     from equipoise.matching.balance import match_balance
     from equipoise.matching.balance_univariate import balance_uv
+    from equipoise.matching.gen_match import gen_match
+    from equipoise.matching.gen_match_result import GenMatchResult
     from equipoise.matching.ks import ks_boot
     from equipoise.matching.propensity import propensity_score
     from equipoise.matching.qq import qq_stats
+    from equipoise.matching.stratified import match_by
+    from equipoise.matching.stratified_result import MatchByResult
 
 __all__ = [
+    "GenMatchResult",
+    "MatchByResult",
     "MatchResult",
     "balance_uv",
+    "gen_match",
     "ks_boot",
     "match",
     "match_balance",
+    "match_by",
+    "match_fitness",
     "propensity_score",
     "qq_stats",
 ]
 
 _HOMES = {
+    "GenMatchResult": "equipoise.matching.gen_match_result",
+    "MatchByResult": "equipoise.matching.stratified_result",
     "balance_uv": "equipoise.matching.balance_univariate",
+    "gen_match": "equipoise.matching.gen_match",
     "ks_boot": "equipoise.matching.ks",
     "match_balance": "equipoise.matching.balance",
+    "match_by": "equipoise.matching.stratified",
     "propensity_score": "equipoise.matching.propensity",
     "qq_stats": "equipoise.matching.qq",
 }

@@ -18,7 +18,7 @@ from equipoise.matching.ks import (
     ks_statistic,
     naive_p_value,
 )
-from equipoise.matching.moments import Moments, paired_t, welch_t
+from equipoise.matching.moments import Moments, paired_t, power_of_two, welch_t
 from equipoise.matching.qq import QQ, qq_of
 from equipoise.model.errors import UnusableInput
 
@@ -32,7 +32,8 @@ class UnivariateBalance:
     Attributes
     ----------
     mean_treated, mean_control, variance_treated, variance_control
-        In the unit of the covariate and its square; weighted.
+        In the unit of the covariate and its square; weighted. A variance beyond what a double
+        holds is infinite or 0; all else is right even then.
     variance_ratio
         Treated over control; not a number if both are constant.
     sdiff, sdiff_pooled
@@ -144,6 +145,8 @@ def balance_of(
     r_compatible: bool,
 ) -> UnivariateBalance:
     """As ``balance_uv`` without KS, of what has been checked."""
+    unit = power_of_two(treated, control)
+    treated, control = treated / unit, control / unit
     first = Moments.of(treated, weights_treated)
     second = Moments.of(control, weights_control)
     difference = first.mean - second.mean
@@ -163,17 +166,19 @@ def balance_of(
         if matched
         else (first.sample_variance, second.sample_variance)
     )
+    raw = qq_of(treated, control, w_first, w_second, standardize=False, r_compatible=r_compatible)
     return UnivariateBalance(
-        first.mean,
-        second.mean,
-        *variances,
+        first.mean * unit,
+        second.mean * unit,
+        variances[0] * unit * unit,
+        variances[1] * unit * unit,
         _ratio(*variances),
         sdiff,
         pooled,
         t_p_value,
         None,
         qq_of(treated, control, w_first, w_second, standardize=True),
-        qq_of(treated, control, w_first, w_second, standardize=False, r_compatible=r_compatible),
+        QQ(raw.mean * unit, raw.median * unit, raw.max * unit),
     )
 
 

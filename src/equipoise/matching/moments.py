@@ -10,6 +10,12 @@ import numpy as np
 from equipoise.matching.empirical import Values
 
 
+def power_of_two(*samples: Values) -> float:
+    """Near the largest value: divided by it, which rounds nothing, squares do not overflow."""
+    _, exponent = math.frexp(max(float(np.abs(values).max()) for values in samples))
+    return math.ldexp(1.0, max(-1000, min(1000, exponent)))
+
+
 @dataclass(frozen=True, slots=True)
 class Moments:
     """The mean and the variance of a sample.

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.matching.frames import require
+
 if TYPE_CHECKING:
     from pandas import DataFrame
 
@@ -95,12 +97,18 @@ class MatchResult:
         return "\n".join(f"{name:<{width}}  {value}" for name, value in lines)
 
     def to_frame(self) -> DataFrame:
-        """A row for each pair: ``treated_index``, ``control_index``, ``weight`` (pandas)."""
-        import pandas
+        """A row for each pair: ``treated_index``, ``control_index``, ``weight`` (pandas).
 
+        Raises
+        ------
+        UnusableInput
+            pandas is not installed.
+        """
+        pandas = require("pandas", "frames")
         columns: dict[str, Any] = {
             "treated_index": self.treated_index,
             "control_index": self.control_index,
             "weight": self.weights,
         }
-        return pandas.DataFrame(columns)
+        frame: DataFrame = pandas.DataFrame(columns)
+        return frame

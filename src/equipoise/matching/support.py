@@ -36,22 +36,43 @@ def effective_caliper(
     A standard deviation has divisor n; R leaves the weights out of its numerator. Exact values may
     differ by rounding; R lets them differ by the distance tolerance.
     """
-    count = len(given.names)
-    limit = np.full(count, np.inf)
+    one = np.zeros(len(given.x), dtype=np.int64)
+    limit, is_exact = stratum_calipers(given, one, 1, caliper, exact, tolerance, r_compatible)
+    return limit[0], is_exact
+
+
+def stratum_calipers(
+    given: Units,
+    stratum: Indices,
+    count: int,
+    caliper: Any,
+    exact: Any,
+    tolerance: float,
+    r_compatible: bool,
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """The same inside each of ``count`` strata, given that of each row: shape (count, columns)."""
+    columns = len(given.names)
+    limit = np.full((count, columns), np.inf)
     if caliper is not None:
         weights = np.ones(len(given.x)) if given.weights is None else given.weights
-        mean = weights @ given.x / weights.sum()
-        squares = (given.x - mean) ** 2
-        spread = squares.sum(axis=0) if r_compatible else weights @ squares
+        # A stratum that weighs nothing is not matched.
+        total = np.maximum(np.bincount(stratum, weights, count), np.finfo(np.float64).tiny)
         widths = validate.calipers(caliper, given.names)
-        finite = np.isfinite(widths)
-        limit[finite] = widths[finite] * np.sqrt(spread[finite] / weights.sum())
-    is_exact = np.zeros(count, dtype=np.bool_)
+        for place in np.flatnonzero(np.isfinite(widths)):
+            unit = validate.power_of_two(given.x[:, place])
+            values = given.x[:, place] / unit
+            mean = np.bincount(stratum, weights * values, count) / total
+            squares = (values - mean[stratum]) ** 2
+            spread = np.bincount(stratum, squares if r_compatible else weights * squares, count)
+            limit[:, place] = widths[place] * np.sqrt(spread / total) * unit
+    is_exact = np.zeros(columns, dtype=np.bool_)
     if exact is not None:
         is_exact = validate.exact_columns(exact, given.names)
-        rounding = 4 * np.finfo(np.float64).eps * np.abs(given.x).max(axis=0)
-        equal = np.full(count, tolerance) if r_compatible else rounding
-        limit[is_exact] = equal[is_exact]
+        largest = np.zeros((count, columns))
+        np.maximum.at(largest, stratum, np.abs(given.x))
+        rounding = 4 * np.finfo(np.float64).eps * largest
+        equal = np.full_like(limit, tolerance) if r_compatible else rounding
+        limit[:, is_exact] = equal[:, is_exact]
     return limit, is_exact
 
 

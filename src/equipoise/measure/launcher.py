@@ -21,7 +21,7 @@ import msgspec
 
 from equipoise.measure.counters import check_names
 from equipoise.model.errors import EquipoiseError
-from equipoise.model.plan import Output
+from equipoise.model.plan import Output, Process
 from equipoise.model.trial import Accounting
 
 Containment = Literal["auto", "cgroup", "process-group"]
@@ -58,6 +58,8 @@ class Request:
     """After so many seconds every descendant is killed; positive and finite."""
     error_cap_bytes: int = 4096
     """How much of the end of standard error is reported."""
+    process: Process = Process()
+    """Its working folder is the one above."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +204,26 @@ class Launcher:
         EquipoiseError
             If the launcher refuses the request or has died.
         """
+        self.begin(request)
+        return self.finish(on_wait)
+
+    def begin(self, request: Request) -> None:
+        """Start one trial and do not wait for its end."""
         try:
             self._send(_encode(request))
+        except BaseException:
+            self.close()
+            raise
+
+    def has_ended(self) -> bool:
+        """Whether the trial that was begun has ended, or the launcher."""
+        waiting = select.poll()
+        waiting.register(_pipe(self._process.stdout).fileno(), select.POLLIN)
+        return bool(waiting.poll(0))
+
+    def finish(self, on_wait: OnWait | None = None) -> Report:
+        """Wait for the end of the trial that was begun, and report it; as `run`."""
+        try:
             answer = self._receive(on_wait)
         except BaseException:
             self.close()
@@ -332,6 +352,9 @@ def _encode(request: Request) -> bytes:
         "output": output,
         "timeout_s": request.timeout_s,
         "error_cap_bytes": request.error_cap_bytes,
+        "cpus": request.process.cpus,
+        "random_addresses": request.process.random_addresses,
+        "huge_pages": request.process.huge_pages,
     }
     return msgspec.json.encode(wire) + b"\n"
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 from equipoise.measure import hooks, own_metrics
 from equipoise.measure.launcher import Report, Request, Starter, accounting
+from equipoise.measure.servers import Servers, Service
 from equipoise.measure.surroundings import CovariateReader
 from equipoise.model.plan import Condition, Plan
 from equipoise.model.trial import Draw, Trial
@@ -38,6 +40,8 @@ class TrialRunner:
         What each trial's environment starts from: the caller's own.
     beside
         Reads the covariates of each trial.
+    servers
+        Starts the servers that conditions have.
     on_wait
         Called about once a second while a trial takes longer than that.
     now
@@ -52,6 +56,7 @@ class TrialRunner:
         environment: Mapping[str, str],
         beside: CovariateReader,
         *,
+        servers: Servers | None = None,
         on_wait: Callable[[], None] = lambda: None,
         now: Callable[[], float] = time.time,
     ) -> None:
@@ -64,6 +69,7 @@ class TrialRunner:
             if key not in (PADDING_VARIABLE, own_metrics.VARIABLE)
         }
         self._beside = beside
+        self._servers = servers
         self._on_wait = on_wait
         self._now = now
         self._was_set_up: set[int] = set()
@@ -96,13 +102,17 @@ class TrialRunner:
             self._run_hook("setup", condition, condition.hooks.setup)
         self._run_hook("prepare", condition, condition.hooks.prepare)
         self._metrics_file.unlink(missing_ok=True)
-        started_at = self._now()
-        self._beside.before()
-        report = self._starter.run(self._request(condition, draw.padding_bytes), self._on_wait)
-        covariates = self._beside.after(cpu=report.cpu, run_delay_s=report.run_delay_s)
+        with self._serving(condition, draw.padding_bytes) as service:
+            request = self._request(condition, draw.padding_bytes, service)
+            started_at = self._now()
+            self._beside.before()
+            report = self._starter.run(request, self._on_wait)
+            covariates = self._beside.after(cpu=report.cpu, run_delay_s=report.run_delay_s)
         own = own_metrics.read(self._metrics_file)
         self._run_hook("conclude", condition, condition.hooks.conclude)
         failure = failure_of(report, self._plan.measure.timeout_s)
+        if failure is None and service is not None and service.failure is not None:
+            failure = f"its server ended: {service.failure}"
         trial = Trial(
             phase=draw.phase,
             block=draw.block,
@@ -116,25 +126,48 @@ class TrialRunner:
             washout=washout,
             error_tail=report.error_tail if failure is not None else "",
             covariates=covariates,
-            samples=own.samples,
+            samples=own.samples + (service.samples if service is not None else ()),
         )
         return Ran(trial, report.left_behind, own.problem)
 
-    def _request(self, condition: Condition, padding_bytes: int) -> Request:
+    def _serving(
+        self, condition: Condition, padding_bytes: int
+    ) -> AbstractContextManager[Service | None]:
+        if condition.server is None:
+            return nullcontext()
+        assert self._servers is not None, "whoever plans servers hires somebody to start them"
+        return self._servers.serving(
+            condition.name,
+            condition.server,
+            self._around({}, padding_bytes),
+            self._plan.measure.timeout_s,
+        )
+
+    def _request(
+        self, condition: Condition, padding_bytes: int, service: Service | None
+    ) -> Request:
         measure = self._plan.measure
+        command, own = condition.command, condition.environment
+        if service is not None:
+            command, own = service.place.words(command), service.place.variables(own)
         return Request(
-            argv=condition.command,
-            environment={
-                **self._environment,
-                own_metrics.VARIABLE: str(self._metrics_file),
-                **condition.environment,
-                PADDING_VARIABLE: "x" * padding_bytes,
-            },
-            working_folder=measure.working_folder,
+            argv=command,
+            environment=self._around(own, padding_bytes),
+            working_folder=condition.process.working_folder or measure.working_folder,
             input=measure.input,
             output=measure.output,
             timeout_s=measure.timeout_s,
+            process=condition.process,
         )
+
+    def _around(self, own: Mapping[str, str], padding_bytes: int) -> dict[str, str]:
+        """The environment of a process of a trial."""
+        return {
+            **self._environment,
+            own_metrics.VARIABLE: str(self._metrics_file),
+            **own,
+            PADDING_VARIABLE: "x" * padding_bytes,
+        }
 
     def _run_hook(self, option: str, condition: Condition, line: str | None) -> None:
         if line is not None:

@@ -29,6 +29,45 @@ class Hooks:
 
 
 @dataclass(frozen=True, slots=True)
+class Process:
+    """What is set for a process beside its command; what is ``None`` stays as usual."""
+
+    working_folder: str | None = None
+    """Absolute; by default that of the plan."""
+    cpus: tuple[int, ...] | None = None
+    """The CPUs that it may use."""
+    random_addresses: bool | None = None
+    """Whether its addresses are drawn at random (ASLR)."""
+    huge_pages: bool | None = None
+    """Whether it may have transparent huge pages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server that lives for one trial; the condition's command is its client.
+
+    In every command, and in the environment, ``{folder}`` is the server's own folder, new and
+    empty in each trial, and ``{port}`` a port of the loopback interface that nobody listens on.
+    """
+
+    start: tuple[str, ...]
+    """Runs in the foreground until it is stopped; the program comes first."""
+    environment: dict[str, str] = field(default_factory=dict)
+    """Set for the server and what prepares it, over the environment of the caller."""
+    process: Process = Process()
+    """Its working folder is ``{folder}`` by default."""
+    prepare: tuple[str, ...] | None = None
+    """Run to its end before the server starts."""
+    ready: tuple[str, ...] | None = None
+    """Asked again and again until it succeeds; without one, until the port accepts."""
+    stop: tuple[str, ...] | None = None
+    """Ends the server; without one, ``stop_signal`` does."""
+    stop_signal: str = "TERM"
+    ready_s: float = 30.0
+    """Seconds that it may take to be ready, and to stop."""
+
+
+@dataclass(frozen=True, slots=True)
 class Condition:
     """One level of each factor: one thing that can be run."""
 
@@ -39,6 +78,26 @@ class Condition:
     environment: dict[str, str] = field(default_factory=dict)
     """Set for this condition, over the environment of the caller."""
     hooks: Hooks = Hooks()
+    process: Process = Process()
+    server: Server | None = None
+    """With a server, ``command`` is its client."""
+    mapped_from: tuple[str, ...] = ()
+    """Folders and files: what it runs must map a library from each, or the campaign does not
+    begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """Two conditions that are compared."""
+
+    baseline: int
+    candidate: int
+    """Indices into the plan's conditions. A condition is the candidate of one contrast at most,
+    and the baseline of none that it is a candidate in."""
+    factor: str | None = None
+    """In whose levels they differ."""
+    stratum: dict[str, str] = field(default_factory=dict)
+    """The levels of the other factors, equal in both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +141,8 @@ class Stopping:
     budget_s: float = 60.0
     precision: float | None = None
     """Go on until the interval is at most this wide, in percent."""
+    leave_out_decided: bool = False
+    """Run only the conditions whose comparisons are open, so that these get the budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +161,8 @@ class Judgement:
 class Plan:
     """Everything that was decided before the first trial.
 
-    The first condition is the baseline; each other one but the control is a candidate.
+    Unless the contrasts are given, the first condition is the baseline and each other one but
+    the control is a candidate.
     """
 
     study: str
@@ -111,8 +173,19 @@ class Plan:
     seed: int
     control: int | None = None
     """The condition that runs the baseline a second time, to check the tool."""
+    chosen_contrasts: tuple[Contrast, ...] | None = None
+    """What is compared with what, if not everything with the first condition."""
+    sizes: tuple[str, ...] = ()
+    """The factors of a study that are sizes: their levels are read as a scaling law."""
 
     @property
-    def candidates(self) -> tuple[int, ...]:
-        """The conditions that are compared with the baseline."""
-        return tuple(i for i in range(1, len(self.conditions)) if i != self.control)
+    def contrasts(self) -> tuple[Contrast, ...]:
+        """What is compared with what."""
+        if self.chosen_contrasts is not None:
+            return self.chosen_contrasts
+        return tuple(Contrast(0, i) for i in range(1, len(self.conditions)) if i != self.control)
+
+    @property
+    def described(self) -> tuple[int, ...]:
+        """The conditions that a result shows: all but the control."""
+        return tuple(i for i in range(len(self.conditions)) if i != self.control)

@@ -126,7 +126,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One candidate against the baseline on one metric; ratios of a cost."""
+    """One candidate against its baseline on one metric; ratios of a cost."""
 
     baseline: str
     candidate: str
@@ -152,6 +152,8 @@ class Comparison:
     blocks_to_go: int | None = None
     """For ``undecided``: about so many more blocks would decide it; null if unforeseeable."""
     carry_over: CarryOver | None = None
+    stratum: dict[str, str] = field(default_factory=dict)
+    """Of a study: the levels of the other factors, equal in both conditions."""
     answers: tuple[Answer, ...] = ()
     """What each statistic alone would have said; the verdict rests on none of them."""
     disagreement: str | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,27 +12,35 @@ from rich.table import Table
 from rich.text import Text
 
 from equipoise.model.plan import PRIMARY_METRIC
-from equipoise.model.record import RunSummary
+from equipoise.model.record import Notice, RunSummary
 from equipoise.model.result import (
     Comparison,
     ConditionResult,
     ControlResult,
-    MetricSummary,
     ResultDocument,
 )
 from equipoise.report.histogram import text_histogram
 from equipoise.report.safe_text import visible
 from equipoise.report.shape import modes_words, states_words
-from equipoise.report.units import byte_count, duration, interval_words, percent_change, significant
+from equipoise.report.study_table import (
+    VERDICT_STYLE,
+    belongs_in_a_table,
+    study_table,
+    verdict_counts,
+)
+from equipoise.report.units import (
+    byte_count,
+    duration,
+    interval_words,
+    percent_change,
+    significant,
+    spread_words,
+)
 
-VERDICT_STYLE = {
-    "faster": "bold green",
-    "slower": "bold red",
-    "equivalent": "bold blue",
-    "mixed": "bold yellow",
-    "undecided": "bold",
-}
 EARLIER_SHOWN = 5
+OTHERS_SHOWN = 60
+ALIKE_SHOWN = 3
+"""Of warnings of one code, and of drifts."""
 
 
 def print_result(
@@ -41,11 +48,16 @@ def print_result(
 ) -> None:
     """Print one campaign's result to stdout."""
     console = _console(color)
-    console.print(_conditions_table(document, console))
     primary = [one for one in document.comparisons if one.metric == _primary_metric(document)]
-    for comparison in primary:
+    if belongs_in_a_table(primary):
+        console.print(study_table(document, primary))
         console.print()
-        console.print(_verdict(comparison))
+        console.print(verdict_counts(primary))
+    else:
+        console.print(_conditions_table(document, console))
+        for comparison in primary:
+            console.print()
+            console.print(_verdict(comparison))
     others = [one for one in document.comparisons if one not in primary]
     if others:
         console.print()
@@ -55,12 +67,30 @@ def print_result(
         console.print(_control(document.control))
     console.print()
     console.print(_how_it_ran(document, ledger), style="dim", highlight=False)
-    for line in (*_shapes(document), *_drifts(document)):
+    shapes = list(_shapes(document))
+    for line in shapes[:ALIKE_SHOWN]:
         console.print(Text(line, style="dim"))
-    for warning in document.warnings:
-        console.print(Text.assemble(("warning: ", "yellow"), visible(warning.words)))
-        console.print(Text(f"  mend: {visible(warning.mend)}"))
+    _say_how_many_more(console, len(shapes))
+    drifts = list(_drifts(document))
+    for line in drifts[:ALIKE_SHOWN]:
+        console.print(Text(line, style="dim"))
+    _say_how_many_more(console, len(drifts))
+    _print_warnings(console, document.warnings)
     _print_earlier(console, earlier, document.run.id)
+
+
+def _print_warnings(console: Console, warnings: Sequence[Notice]) -> None:
+    for code in dict.fromkeys(warning.code for warning in warnings):
+        alike = [warning for warning in warnings if warning.code == code]
+        for warning in alike[:ALIKE_SHOWN]:
+            console.print(Text.assemble(("warning: ", "yellow"), visible(warning.words)))
+            console.print(Text(f"  mend: {visible(warning.mend)}"))
+        _say_how_many_more(console, len(alike))
+
+
+def _say_how_many_more(console: Console, alike: int) -> None:
+    if alike > ALIKE_SHOWN:
+        console.print(f"  and {alike - ALIKE_SHOWN} more like these; --json has all", style="dim")
 
 
 def print_runs(runs: Sequence[RunSummary], *, color: bool) -> None:
@@ -160,18 +190,10 @@ def _condition_row(
         Text(name),
         Text(duration(wall.median), style="bold"),
         Text(interval),
-        Text(_spread(wall)),
+        Text(spread_words(wall)),
         Text("unknown" if memory is None else byte_count(memory.median)),
         Text(picture),
     ]
-
-
-def _spread(summary: MetricSummary) -> str:
-    """Half the distance from the 5th to the 95th percentile, in percent of the median."""
-    if not math.isfinite(summary.p95) or summary.median <= 0:
-        return "–"
-    half = 50.0 * (summary.p95 - summary.p05) / summary.median
-    return f"±{significant(half, 2)} %"
 
 
 def _primary_metric(document: ResultDocument) -> str:
@@ -182,14 +204,16 @@ def _others_table(others: Sequence[Comparison]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for heading in ("other metrics", "candidate", "ratio", "interval", "costs"):
         table.add_column(heading, justify="right" if heading == "ratio" else "left")
-    for one in others:
+    for one in others[:OTHERS_SHOWN]:
         table.add_row(
             Text(visible(one.metric)),
             Text(visible(one.candidate)),
             Text("–" if one.ratio is None else percent_change(one.ratio)),
-            Text(interval_words(*one.ratio_ci)),
+            Text("open" if one.ratio_ci == (None, None) else interval_words(*one.ratio_ci)),
             Text({"slower": "more", "faster": "less"}.get(one.verdict, one.verdict)),
         )
+    if len(others) > OTHERS_SHOWN:
+        table.add_row(Text(f"and {len(others) - OTHERS_SHOWN} more; --json has all", style="dim"))
     return table
 
 
@@ -231,7 +255,8 @@ def _how_sure(comparison: Comparison) -> str:
 def _how_it_ran(document: ResultDocument, ledger: Path) -> str:
     run = document.run
     compared = document.comparisons
-    scope = compared[0].scope if compared else "nothing: no block is complete"
+    nothing = "nothing was compared" if run.blocks else "nothing: no block is complete"
+    scope = compared[0].scope if compared else nothing
     certificate = document.environment.get("certificate")
     return (
         f"{run.blocks} blocks; stopped by: {run.stopped_because or 'it did not end'}; "

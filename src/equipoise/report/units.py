@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from equipoise.model.result import MetricSummary
+
 _TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _BYTE_UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 _BIG_FACTOR = 2.0
@@ -71,3 +73,11 @@ def _with_unit(value: float, units: tuple[tuple[float, str], ...]) -> str:
             return f"{significant(value / scale)} {name}"
     scale, name = units[-1]
     return f"{significant(value / scale)} {name}"
+
+
+def spread_words(summary: MetricSummary) -> str:
+    """Half the distance from the 5th to the 95th percentile, in percent of the median."""
+    if not math.isfinite(summary.p95) or summary.median <= 0:
+        return "–"
+    half = 50.0 * (summary.p95 - summary.p05) / summary.median
+    return f"±{significant(half, 2)} %"

@@ -20,6 +20,9 @@ from equipoise.stats.sequence import PairedBlocks
 STAKES = (0.1, 0.3, 0.6, 0.9)
 
 CONTINUATIONS = 40
+MOST_CONTINUATIONS = 800
+"""Of all undecided comparisons together, down to `FEWEST_CONTINUATIONS` for each."""
+FEWEST_CONTINUATIONS = 8
 FORECAST_GROWTH = 20
 FORECAST_CAP = 4000
 FORECAST_LEAST_CAP = 200
@@ -75,8 +78,16 @@ class Judged:
         return 100.0 * math.expm1(width) if math.isfinite(width) else None
 
 
+Known = dict[tuple[int, float], Judged]
+"""What was judged before of each comparison, by its place and the level."""
+
+
 def judge(
-    comparisons: Sequence[PairedBlocks], *, min_effect: float, alpha: float
+    comparisons: Sequence[PairedBlocks],
+    *,
+    min_effect: float,
+    alpha: float,
+    known: Known | None = None,
 ) -> tuple[Judged, ...]:
     """Judges each candidate against the baseline.
 
@@ -95,6 +106,9 @@ def judge(
         The smallest effect that matters, in percent; 0 for none, and then nothing is equivalent.
     alpha
         Between 0 and 1.
+    known
+        Kept by whoever judges the same comparisons again and again, at the same smallest effect:
+        one that got no further block is not judged anew.
 
     Returns
     -------
@@ -110,17 +124,28 @@ def judge(
     if len(comparisons) == 1:
         return (_judge_one(comparisons[0], margin, alpha),)
     tested = len(comparisons)
-    for selected in range(tested, 0, -1):
+    known = {} if known is None else known
+    selected = tested
+    while selected:
         level = alpha * selected / tested
-        judged = [_judge_at_stop(blocks, margin, level) for blocks in comparisons]
-        if sum(one.verdict != "undecided" for one in judged) >= selected:
+        judged = [
+            _judge_again(place, blocks, margin, level, known)
+            for place, blocks in enumerate(comparisons)
+        ]
+        found = sum(one.verdict != "undecided" for one in judged)
+        if found >= selected:
             return tuple(
-                _left_undecided(blocks, margin, alpha / tested)
+                _left_undecided(place, comparisons[place], margin, alpha / tested, known)
                 if one.verdict == "undecided"
                 else one
-                for blocks, one in zip(comparisons, judged, strict=True)
+                for place, one in enumerate(judged)
             )
-    return tuple(_left_undecided(blocks, margin, alpha / tested) for blocks in comparisons)
+        # A lower level decides no more: none between the two can have as many as it needs.
+        selected = found
+    return tuple(
+        _left_undecided(place, blocks, margin, alpha / tested, known)
+        for place, blocks in enumerate(comparisons)
+    )
 
 
 def earliest_block(alpha: float, comparisons: int = 1) -> int:
@@ -144,7 +169,8 @@ def blocks_to_go(
 ) -> tuple[int | None, ...]:
     """About how many more blocks would decide each undecided comparison.
 
-    The median over 40 continuations of the campaign, each drawn from its own blocks with fresh
+    The median over 40 continuations of the campaign (fewer for more than 20 undecided comparisons,
+    at least 8), each drawn from its own blocks with fresh
     coins; ``None`` for a comparison that is decided, and where half of them decide nothing within
     20 times the blocks so far (at least 200, at most 4000 more). It takes today's estimate for the
     truth.
@@ -161,6 +187,8 @@ def blocks_to_go(
     margin = margin_of(min_effect)
     decided = sum(one.verdict != "undecided" for one in judged)
     level = alpha * min(decided + 1, len(judged)) / len(judged) if judged else alpha
+    share = MOST_CONTINUATIONS // max(1, len(judged) - decided)
+    continuations = max(FEWEST_CONTINUATIONS, min(CONTINUATIONS, share))
     forecasts: list[int | None] = []
     for blocks, one in zip(comparisons, judged, strict=True):
         if one.verdict != "undecided" or len(blocks) == 0:
@@ -169,7 +197,7 @@ def blocks_to_go(
         cap = min(max(FORECAST_GROWTH * len(blocks), FORECAST_LEAST_CAP), FORECAST_CAP)
         engine = blocks.engine
         forecast = engine.blocks_to_go_running if len(judged) == 1 else engine.blocks_to_go_at_stop
-        forecasts.append(forecast(level, margin, cap, CONTINUATIONS, seed))
+        forecasts.append(forecast(level, margin, cap, continuations, seed))
     return tuple(forecasts)
 
 
@@ -215,8 +243,19 @@ def _judge_at_stop(blocks: PairedBlocks, margin: float, level: float) -> Judged:
     return _judge_by(blocks, margin, level, blocks.engine.interval_at_stop(level))
 
 
-def _left_undecided(blocks: PairedBlocks, margin: float, level: float) -> Judged:
-    return replace(_judge_at_stop(blocks, margin, level), verdict="undecided")
+def _judge_again(
+    place: int, blocks: PairedBlocks, margin: float, level: float, known: Known
+) -> Judged:
+    before = known.get((place, level))
+    if before is None or before.blocks != len(blocks):
+        before = known[place, level] = _judge_at_stop(blocks, margin, level)
+    return before
+
+
+def _left_undecided(
+    place: int, blocks: PairedBlocks, margin: float, level: float, known: Known
+) -> Judged:
+    return replace(_judge_again(place, blocks, margin, level, known), verdict="undecided")
 
 
 def _judge_by(

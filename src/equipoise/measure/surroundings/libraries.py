@@ -84,6 +84,21 @@ def mapped_libraries(
         return Mapped(None, None, unknown_because=f"it cannot be started: {error}")
 
 
+def loader_of(
+    command: Sequence[str], environment: Mapping[str, str], working_folder: str
+) -> str | None:
+    """The dynamic loader of the program that a command runs in the end.
+
+    ``None`` if it is linked statically.
+
+    Raises
+    ------
+    Unknown
+        It cannot be told.
+    """
+    return _loader_of(_in_the_end(_Start(tuple(command), environment), working_folder)[1])
+
+
 def _in_the_end(start: _Start, working_folder: str) -> tuple[_Start, str]:
     """The program that runs after every "#!" and every ``env``, and its file."""
     for _ in range(_MOST_SCRIPTS):

@@ -1,0 +1,1 @@
+"""genoud beside its published means and beside R's package."""

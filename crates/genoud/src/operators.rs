@@ -1,0 +1,221 @@
+//! The operators 2 to 8 of Mebane & Sekhon (2011), table 1: parents in, children out.
+//!
+//! Where the table and R's package differ the table holds; docs/genoud.md lists where.
+
+use crate::domain::{Boundary, Domain};
+use crate::individual::Individual;
+use crate::random::Source;
+
+/// So often a child that is no new point is made anew.
+const TRIES: usize = 1000;
+/// The share of the first parent that stays behind the cut of a simple crossover.
+const KEPT: f64 = 0.1;
+
+/// The parents of a generation and what the operators need to know of it.
+pub struct Parents<'a> {
+    /// The best first.
+    pub population: &'a [Individual],
+    pub domain: &'a Domain,
+    pub boundary: Boundary,
+    /// How far non-uniform mutation reaches: (1 - t / T)^6, at least 1e-5.
+    pub reach: f64,
+    pub source: &'a mut Source,
+}
+
+impl Parents<'_> {
+    /// A parent's rank: the r-th best with probability 2^-r.
+    pub fn select(&mut self) -> usize {
+        self.source.geometric(self.population.len())
+    }
+
+    fn point(&self, rank: usize) -> &[f64] {
+        &self.population[rank].point
+    }
+
+    /// Two ranks, the better first, whose points differ if that can be had.
+    fn pair(&mut self) -> (usize, usize) {
+        let first = self.select();
+        let mut second = first;
+        for _ in 0..TRIES {
+            second = self.select();
+            if self.point(first) != self.point(second) {
+                break;
+            }
+        }
+        (first.min(second), first.max(second))
+    }
+
+    /// The child of one parent, made anew as long as it equals the parent.
+    fn mutant(&mut self, mutate: impl Fn(&mut Self, &mut [f64])) -> Vec<f64> {
+        let parent = self.select();
+        let mut child = self.point(parent).to_vec();
+        for _ in 0..TRIES {
+            mutate(self, &mut child);
+            if child != self.point(parent) {
+                break;
+            }
+        }
+        child
+    }
+
+    /// Operator 2: one parameter becomes uniform between its bounds.
+    pub fn uniform_mutation(&mut self) -> Vec<f64> {
+        self.mutant(|parents, child| {
+            let place = parents.source.place(child.len());
+            child[place] = parents.domain.draw(place, parents.source);
+        })
+    }
+
+    /// Operator 3: one parameter becomes one of its bounds.
+    pub fn boundary_mutation(&mut self) -> Vec<f64> {
+        self.mutant(|parents, child| {
+            let place = parents.source.place(child.len());
+            child[place] = parents.either_bound(place);
+        })
+    }
+
+    /// Operator 4: one parameter moves towards one of its bounds, ever less far.
+    pub fn non_uniform_mutation(&mut self) -> Vec<f64> {
+        self.mutant(|parents, child| {
+            let place = parents.source.place(child.len());
+            child[place] = parents.moved(child[place], place);
+        })
+    }
+
+    /// Operator 7: every parameter moves as in operator 4.
+    pub fn whole_non_uniform_mutation(&mut self) -> Vec<f64> {
+        self.mutant(|parents, child| {
+            for (place, value) in child.iter_mut().enumerate() {
+                *value = parents.moved(*value, place);
+            }
+        })
+    }
+
+    /// Operator 5: a convex combination of as many parents as there are parameters, at least two.
+    pub fn polytope_crossover(&mut self) -> Vec<f64> {
+        let parents = self.domain.parameters().max(2);
+        let (first, second) = self.pair();
+        let mut ranks = vec![first, second];
+        while ranks.len() < parents {
+            ranks.push(self.select());
+        }
+        let shares: Vec<f64> = ranks.iter().map(|_| self.source.uniform()).collect();
+        let total: f64 = shares.iter().sum();
+        let mut child = vec![0.0; self.domain.parameters()];
+        for (rank, share) in ranks.into_iter().zip(shares) {
+            for (value, &parent) in child.iter_mut().zip(self.point(rank)) {
+                *value += share / total * parent;
+            }
+        }
+        self.admitted(child, first)
+    }
+
+    /// Operator 6: two parents swap what stands behind a cut, but for a tenth of each.
+    pub fn simple_crossover(&mut self) -> [Vec<f64>; 2] {
+        let (first, second) = self.pair();
+        let parameters = self.domain.parameters();
+        // A cut before the first parameter would only exchange the parents.
+        let cut = match parameters {
+            1 => 0,
+            _ => 1 + self.source.place(parameters - 1),
+        };
+        let mixed = |kept: &[f64], given: &[f64]| -> Vec<f64> {
+            kept.iter()
+                .zip(given)
+                .enumerate()
+                .map(|(place, (&own, &other))| {
+                    if place < cut {
+                        own
+                    } else {
+                        KEPT * own + (1.0 - KEPT) * other
+                    }
+                })
+                .collect()
+        };
+        let (one, other) = (self.point(first), self.point(second));
+        let children = [mixed(one, other), mixed(other, one)];
+        let [one, other] = children;
+        [self.admitted(one, first), self.admitted(other, second)]
+    }
+
+    /// Operator 8: beyond the better of two parents, on the line from the worse; if nothing
+    /// admissible is found, the better one.
+    pub fn heuristic_crossover(&mut self) -> Vec<f64> {
+        let (better, worse) = self.pair();
+        for _ in 0..TRIES {
+            let share = self.source.uniform();
+            let child: Vec<f64> = self
+                .point(better)
+                .iter()
+                .zip(self.point(worse))
+                .map(|(&good, &bad)| self.domain.whole(share * (good - bad) + good))
+                .collect();
+            if self.admits(&child) {
+                return child;
+            }
+        }
+        self.point(better).to_vec()
+    }
+
+    /// Operator 9, after polishing: between the parent and what became of it.
+    pub fn local_minimum_crossover(
+        &mut self,
+        start: &[f64],
+        polished: &[f64],
+        mix: Option<f64>,
+    ) -> Vec<f64> {
+        const HALVINGS: usize = 20;
+        let mut share = mix.unwrap_or_else(|| self.source.uniform());
+        for _ in 0..HALVINGS {
+            let child: Vec<f64> = start
+                .iter()
+                .zip(polished)
+                .map(|(&from, &to)| share * to + (1.0 - share) * from)
+                .collect();
+            if self.admits(&child) {
+                return child;
+            }
+            share /= 2.0;
+        }
+        start.to_vec()
+    }
+
+    fn either_bound(&mut self, place: usize) -> f64 {
+        let (low, high) = self.domain.bounds(place);
+        if self.source.coin() { low } else { high }
+    }
+
+    /// A parameter moved towards a bound; a whole number by at least one.
+    fn moved(&mut self, value: f64, place: usize) -> f64 {
+        let share = self.reach * self.source.uniform();
+        let bound = self.either_bound(place);
+        let moved = self.domain.whole((1.0 - share) * value + share * bound);
+        let still = self.domain.integer() && moved.to_bits() == value.to_bits();
+        if still && (bound - value).abs() >= 1.0 {
+            value + (bound - value).signum()
+        } else {
+            moved
+        }
+    }
+
+    fn admits(&self, child: &[f64]) -> bool {
+        child.iter().all(|value| value.is_finite())
+            && (self.boundary == Boundary::Anything || self.domain.contains(child))
+    }
+
+    /// The child in the domain's numbers; the parent instead, if rounding has left the bounds.
+    fn admitted(&self, mut child: Vec<f64>, parent: usize) -> Vec<f64> {
+        for value in &mut child {
+            *value = self.domain.whole(*value);
+        }
+        if self.admits(&child) {
+            child
+        } else {
+            self.point(parent).to_vec()
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "operators_tests.rs"]
+mod tests;

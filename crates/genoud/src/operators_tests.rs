@@ -1,0 +1,222 @@
+//! What each operator may do to its parents.
+
+#![allow(clippy::float_cmp)] // These values are exact.
+
+use super::*;
+use crate::random::Generator;
+
+const DRAWS: usize = 2000;
+
+fn individuals(points: &[&[f64]]) -> Vec<Individual> {
+    points
+        .iter()
+        .map(|point| Individual {
+            point: point.to_vec(),
+            values: vec![0.0],
+        })
+        .collect()
+}
+
+/// Runs the operator many times on the same parents, at a reach of 0.1.
+fn children(
+    population: &[Individual],
+    domain: &Domain,
+    boundary: Boundary,
+    mut operator: impl FnMut(&mut Parents<'_>) -> Vec<f64>,
+) -> Vec<Vec<f64>> {
+    let mut source = Source::new(Generator::Philox, 11);
+    let mut parents = Parents {
+        population,
+        domain,
+        boundary,
+        reach: 0.1,
+        source: &mut source,
+    };
+    (0..DRAWS).map(|_| operator(&mut parents)).collect()
+}
+
+fn unit(parameters: usize) -> Domain {
+    Domain::new(vec![0.0; parameters], vec![1.0; parameters], false).unwrap()
+}
+
+fn changed(child: &[f64], parent: &[f64]) -> Vec<usize> {
+    (0..child.len())
+        .filter(|&place| child[place].to_bits() != parent[place].to_bits())
+        .collect()
+}
+
+const MIDDLE: [f64; 3] = [0.5, 0.25, 0.75];
+
+#[test]
+fn a_mutation_of_one_parameter_leaves_the_others() {
+    let population = individuals(&[&MIDDLE]);
+    let operators: [fn(&mut Parents<'_>) -> Vec<f64>; 3] = [
+        |parents| parents.uniform_mutation(),
+        |parents| parents.boundary_mutation(),
+        |parents| parents.non_uniform_mutation(),
+    ];
+    for operator in operators {
+        let all = children(&population, &unit(3), Boundary::Partial, operator);
+        let mut seen = [0; 3];
+        for child in &all {
+            let places = changed(child, &MIDDLE);
+            assert_eq!(places.len(), 1);
+            seen[places[0]] += 1;
+        }
+        assert!(seen.iter().all(|&count| count > DRAWS / 4));
+    }
+}
+
+#[test]
+fn uniform_mutation_reaches_every_part_of_the_domain() {
+    let population = individuals(&[&[0.5]]);
+    let all = children(&population, &unit(1), Boundary::Partial, |parents| {
+        parents.uniform_mutation()
+    });
+    let mut quarters = [0; 4];
+    for child in &all {
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let quarter = (child[0] * 4.0) as usize;
+        quarters[quarter] += 1;
+    }
+    assert!(quarters.iter().all(|&count| count > DRAWS / 5));
+}
+
+#[test]
+fn boundary_mutation_takes_either_bound() {
+    let population = individuals(&[&[0.5]]);
+    let all = children(&population, &unit(1), Boundary::Partial, |parents| {
+        parents.boundary_mutation()
+    });
+    let low = all.iter().filter(|child| child[0] == 0.0).count();
+    let high = all.iter().filter(|child| child[0] == 1.0).count();
+    assert_eq!(low + high, DRAWS);
+    assert!(low > DRAWS / 3 && high > DRAWS / 3);
+}
+
+#[test]
+fn non_uniform_mutation_goes_no_further_than_its_reach() {
+    let population = individuals(&[&MIDDLE]);
+    let all = children(&population, &unit(3), Boundary::Partial, |parents| {
+        parents.whole_non_uniform_mutation()
+    });
+    for child in &all {
+        assert_eq!(changed(child, &MIDDLE).len(), 3);
+        for (value, from) in child.iter().zip(MIDDLE) {
+            assert!(*value >= from - 0.1 * from);
+            assert!(*value <= from + 0.1 * (1.0 - from));
+        }
+    }
+}
+
+#[test]
+fn polytope_crossover_stays_in_the_hull_of_its_parents() {
+    let corners: [&[f64]; 3] = [&[0.0, 0.0], &[1.0, 0.0], &[0.0, 1.0]];
+    let population = individuals(&corners);
+    let all = children(&population, &unit(2), Boundary::Partial, |parents| {
+        parents.polytope_crossover()
+    });
+    for child in &all {
+        assert!(child[0] >= 0.0 && child[1] >= 0.0);
+        assert!(child[0] + child[1] <= 1.0 + 1e-12);
+    }
+}
+
+#[test]
+fn simple_crossover_swaps_all_but_a_tenth_behind_one_cut() {
+    let (one, other) = ([0.0; 4], [1.0; 4]);
+    let population = individuals(&[&one, &other]);
+    let mut pairs = Vec::new();
+    children(&population, &unit(4), Boundary::Partial, |parents| {
+        let pair = parents.simple_crossover();
+        pairs.push(pair);
+        Vec::new()
+    });
+    let mut cuts = [0; 4];
+    for [first, second] in &pairs {
+        let cut = first.iter().filter(|&&value| value == 0.0).count();
+        cuts[cut] += 1;
+        assert!(first[cut..].iter().all(|&value| value == 0.9));
+        assert!(second[..cut].iter().all(|&value| value == 1.0));
+        assert!(second[cut..].iter().all(|&value| value == 0.1));
+    }
+    assert_eq!(cuts[0], 0);
+    assert!(cuts[1..].iter().all(|&count| count > DRAWS / 5));
+}
+
+#[test]
+fn heuristic_crossover_lies_beyond_the_better_parent() {
+    let population = individuals(&[&[0.5], &[0.4]]);
+    let all = children(&population, &unit(1), Boundary::Partial, |parents| {
+        parents.heuristic_crossover()
+    });
+    assert!(all.iter().all(|child| child[0] > 0.5 && child[0] < 0.6));
+}
+
+#[test]
+fn heuristic_crossover_keeps_the_better_parent_where_nothing_is_inside() {
+    let population = individuals(&[&[1.0], &[0.4]]);
+    let all = children(&population, &unit(1), Boundary::Partial, |parents| {
+        parents.heuristic_crossover()
+    });
+    assert!(all.iter().all(|child| child[0] == 1.0));
+    let anywhere = children(&population, &unit(1), Boundary::Anything, |parents| {
+        parents.heuristic_crossover()
+    });
+    assert!(anywhere.iter().all(|child| child[0] > 1.0));
+}
+
+#[test]
+fn local_minimum_crossover_halves_its_step_until_it_is_inside() {
+    let population = individuals(&[&[0.5]]);
+    let all = children(&population, &unit(1), Boundary::Partial, |parents| {
+        parents.local_minimum_crossover(&[0.5], &[2.5], Some(1.0))
+    });
+    assert!(all.iter().all(|child| child[0] == 1.0));
+    let drawn = children(&population, &unit(1), Boundary::Partial, |parents| {
+        parents.local_minimum_crossover(&[0.5], &[0.7], None)
+    });
+    assert!(drawn.iter().all(|child| child[0] > 0.5 && child[0] < 0.7));
+}
+
+#[test]
+fn whole_numbers_move_by_at_least_one_and_stay_whole() {
+    let domain = Domain::new(vec![0.0, 0.0], vec![5.0, 5.0], true).unwrap();
+    let population = individuals(&[&[2.0, 3.0], &[1.0, 0.0], &[5.0, 5.0]]);
+    let operators: [fn(&mut Parents<'_>) -> Vec<f64>; 6] = [
+        |parents| parents.uniform_mutation(),
+        |parents| parents.boundary_mutation(),
+        |parents| parents.non_uniform_mutation(),
+        |parents| parents.whole_non_uniform_mutation(),
+        |parents| parents.polytope_crossover(),
+        |parents| parents.heuristic_crossover(),
+    ];
+    for operator in operators {
+        for child in children(&population, &domain, Boundary::Partial, operator) {
+            assert!(domain.contains(&child));
+            assert!(child.iter().all(|value| value.fract() == 0.0));
+        }
+    }
+    let alone = individuals(&[&[2.0, 3.0]]);
+    let moved = children(&alone, &domain, Boundary::Partial, |parents| {
+        parents.non_uniform_mutation()
+    });
+    assert!(moved.iter().all(|child| child != &alone[0].point));
+}
+
+#[test]
+fn operators_end_where_there_is_nothing_else_to_be() {
+    let domain = Domain::new(vec![1.0], vec![1.0], false).unwrap();
+    let population = individuals(&[&[1.0], &[1.0]]);
+    let mut source = Source::new(Generator::Philox, 1);
+    let mut parents = Parents {
+        population: &population,
+        domain: &domain,
+        boundary: Boundary::Partial,
+        reach: 0.1,
+        source: &mut source,
+    };
+    assert_eq!(parents.uniform_mutation(), [1.0]);
+    assert_eq!(parents.heuristic_crossover(), [1.0]);
+    assert_eq!(parents.simple_crossover(), [[1.0], [1.0]]);
+}

@@ -1,0 +1,127 @@
+//! What a search is asked to do.
+
+use std::fmt;
+
+use crate::counts::OperatorCounts;
+use crate::domain::{Boundary, Domain};
+use crate::random::Generator;
+
+/// Which way is better.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Direction {
+    /// Less is better.
+    Minimize,
+    /// More is better.
+    Maximize,
+}
+
+/// The settings of a search; the names are those of Mebane & Sekhon (2011), section 3.
+#[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent settings, each a truth in the paper's interface too"
+)]
+pub struct Options {
+    /// The box, real or whole numbers.
+    pub domain: Domain,
+    /// How far its bounds bind.
+    pub boundary: Boundary,
+    /// Which way is better.
+    pub direction: Direction,
+    /// How many individuals a generation has, at least; it may grow ([`OperatorCounts`]).
+    pub population: usize,
+    /// How many generations, counted from the first that was bred.
+    pub generations: usize,
+    /// Whether `generations` binds even if the search still improves.
+    pub hard_generation_limit: bool,
+    /// After more generations than this without improvement the search ends.
+    pub wait_generations: usize,
+    /// What improves a criterion by no more than this is no improvement.
+    pub solution_tolerance: f64,
+    /// Points that the first generation has, inside the box.
+    pub starting_values: Vec<Vec<f64>>,
+    /// Weights of the operators 1 to 9.
+    pub operators: [f64; 9],
+    /// The share of the polished point in a local-minimum crossover; drawn if None.
+    pub mix: Option<f64>,
+    /// Whether the best is polished each generation.
+    pub polish: bool,
+    /// So many generations are bred before the first polish.
+    pub burn_in: usize,
+    /// Whether waiting counts only where the gradient is small.
+    pub gradient_check: bool,
+    /// Whether no point is evaluated twice.
+    pub memory: bool,
+    /// The random source.
+    pub generator: Generator,
+    /// Its seed.
+    pub seed: u64,
+}
+
+/// Options or answers that cannot be used, in words.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Unusable(pub String);
+
+impl fmt::Display for Unusable {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unusable {}
+
+const LOCAL_MINIMUM: usize = 8;
+
+impl Options {
+    /// The operators' counts, if everything fits together.
+    pub(crate) fn counts(&self) -> Result<OperatorCounts, Unusable> {
+        let Some(counts) = OperatorCounts::new(&self.operators, self.population) else {
+            return Err(Unusable(format!(
+                "a population of {} and operators {:?}: at least two individuals and weights \
+                 of 0 or more, not all 0, are needed",
+                self.population, self.operators
+            )));
+        };
+        if self.generations == 0 {
+            return Err(Unusable("0 generations: at least one is needed".into()));
+        }
+        if self.solution_tolerance.is_nan() || self.solution_tolerance < 0.0 {
+            return Err(Unusable(format!(
+                "a solution tolerance of {}: 0 or more is needed",
+                self.solution_tolerance
+            )));
+        }
+        if self.mix.is_some_and(|share| !(0.0..=1.0).contains(&share)) {
+            return Err(Unusable(
+                "the mix of operator 9 is a share between 0 and 1".into(),
+            ));
+        }
+        if self.domain.integer() && counts.each[LOCAL_MINIMUM] > 0 {
+            return Err(Unusable(
+                "operator 9 needs derivatives, and whole numbers have none".into(),
+            ));
+        }
+        if self.starting_values.len() > counts.population {
+            return Err(Unusable(format!(
+                "{} starting values for a population of {}",
+                self.starting_values.len(),
+                counts.population
+            )));
+        }
+        for (row, point) in self.starting_values.iter().enumerate() {
+            if point.len() != self.domain.parameters() {
+                return Err(Unusable(format!(
+                    "starting value {row} has {} parameters, not {}",
+                    point.len(),
+                    self.domain.parameters()
+                )));
+            }
+            if !self.domain.contains(point) {
+                return Err(Unusable(format!(
+                    "starting value {row}, {point:?}, lies outside the bounds"
+                )));
+            }
+        }
+        Ok(counts)
+    }
+}

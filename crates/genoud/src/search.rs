@@ -1,0 +1,395 @@
+//! The state of a search between two questions.
+
+use std::collections::HashSet;
+
+use crate::breeding;
+use crate::counts::OperatorCounts;
+use crate::dialogue::{Record, Step};
+use crate::domain::Boundary;
+use crate::ending::{Ending, Stop};
+use crate::individual::{Individual, compare};
+use crate::memory::{Memory, key};
+use crate::operators::Parents;
+use crate::options::{Options, Unusable};
+use crate::random::Source;
+
+enum Phase {
+    /// The values of `children[asked]` are missing.
+    Evaluating {
+        children: Vec<Vec<f64>>,
+        asked: Vec<usize>,
+    },
+    /// The population is sorted.
+    Sorted,
+    PolishingBest,
+    Judging,
+    CheckingGradient,
+    /// The generation is over; whether the gradient is small.
+    Concluding(bool),
+    Breeding,
+    /// Operator 9 waits for its parents to be polished.
+    Crossing {
+        children: Vec<Vec<f64>>,
+        starts: Vec<Vec<f64>>,
+    },
+    Ended(Stop),
+}
+
+/// A genetic search that asks for values and is told them.
+pub struct Search {
+    options: Options,
+    counts: OperatorCounts,
+    source: Source,
+    memory: Memory,
+    ending: Ending,
+    population: Vec<Individual>,
+    generation: usize,
+    criteria: Option<usize>,
+    evaluations: usize,
+    polished: Option<Vec<f64>>,
+    gradient: Option<(Vec<f64>, bool)>,
+    history: Vec<Record>,
+    phase: Phase,
+    pending: Step,
+}
+
+impl Search {
+    /// A search that asks for its first generation.
+    ///
+    /// # Errors
+    /// If the options do not fit together.
+    pub fn new(options: Options) -> Result<Self, Unusable> {
+        let counts = options.counts()?;
+        let mut source = Source::new(options.generator, options.seed);
+        let mut first = options.starting_values.clone();
+        for value in first.iter_mut().flatten() {
+            *value = options.domain.whole(*value);
+        }
+        while first.len() < counts.population {
+            first.push(options.domain.point(&mut source));
+        }
+        let mut search = Self {
+            ending: Ending::new(&options),
+            counts,
+            source,
+            memory: Memory::default(),
+            population: Vec::new(),
+            generation: 0,
+            criteria: None,
+            evaluations: 0,
+            polished: None,
+            gradient: None,
+            history: Vec::new(),
+            phase: Phase::Breeding,
+            pending: Step::Polish(Vec::new()),
+            options,
+        };
+        search.phase = search.wanting(first);
+        search.advance();
+        Ok(search)
+    }
+
+    /// What is needed next; the same until it is told.
+    #[must_use]
+    pub fn ask(&self) -> &Step {
+        &self.pending
+    }
+
+    /// The values of the points that were asked for, `criteria` of them for each.
+    ///
+    /// # Errors
+    /// If no values were asked for, or there are not as many as before of each point.
+    pub fn tell(&mut self, values: &[f64], criteria: usize) -> Result<(), Unusable> {
+        let Phase::Evaluating { asked, .. } = &self.phase else {
+            return Err(Unusable("no values were asked for".into()));
+        };
+        if criteria == 0 || values.len() != asked.len() * criteria {
+            return Err(Unusable(format!(
+                "{} values of {} points with {criteria} criteria each",
+                values.len(),
+                asked.len()
+            )));
+        }
+        if let Some(before) = self.criteria.filter(|&before| before != criteria) {
+            return Err(Unusable(format!(
+                "{criteria} criteria for each point, after {before}: there must be as many always"
+            )));
+        }
+        self.criteria = Some(criteria);
+        self.evaluations += asked.len();
+        let phase = std::mem::replace(&mut self.phase, Phase::Sorted);
+        if let Phase::Evaluating { children, asked } = phase {
+            self.settle(children, &asked, values, criteria);
+        }
+        self.advance();
+        Ok(())
+    }
+
+    /// What the local optimiser made of the points it was asked to polish, and the values there.
+    ///
+    /// # Errors
+    /// If nothing was to be polished, or the numbers of points do not agree.
+    pub fn tell_polished(&mut self, polished: Vec<Individual>) -> Result<(), Unusable> {
+        let Step::Polish(starts) = &self.pending else {
+            return Err(Unusable("nothing was to be polished".into()));
+        };
+        let fits = polished.len() == starts.len()
+            && polished.iter().all(|one| {
+                one.point.len() == self.options.domain.parameters()
+                    && Some(one.values.len()) == self.criteria
+            });
+        if !fits {
+            return Err(Unusable(format!(
+                "{} polished points for {} starts, or points or values of another length",
+                polished.len(),
+                starts.len()
+            )));
+        }
+        match std::mem::replace(&mut self.phase, Phase::Judging) {
+            Phase::Crossing { children, starts } => self.cross(children, &starts, &polished),
+            _ => polished.into_iter().for_each(|one| self.take(one)),
+        }
+        self.advance();
+        Ok(())
+    }
+
+    /// Whether every component of the gradient that was asked for is small.
+    ///
+    /// # Errors
+    /// If no gradient was asked for.
+    pub fn tell_gradient(&mut self, small: bool) -> Result<(), Unusable> {
+        let Step::Gradient(point) = &self.pending else {
+            return Err(Unusable("no gradient was asked for".into()));
+        };
+        self.gradient = Some((point.clone(), small));
+        self.phase = Phase::Concluding(small);
+        self.advance();
+        Ok(())
+    }
+
+    /// The individuals, the best first; none before the first values are told.
+    #[must_use]
+    pub fn population(&self) -> &[Individual] {
+        &self.population
+    }
+
+    /// How often each operator is used.
+    #[must_use]
+    pub fn counts(&self) -> &OperatorCounts {
+        &self.counts
+    }
+
+    /// When the best last improved by more than the tolerance.
+    #[must_use]
+    pub fn peak_generation(&self) -> usize {
+        self.ending.peak
+    }
+
+    /// What each finished generation has come to.
+    #[must_use]
+    pub fn history(&self) -> &[Record] {
+        &self.history
+    }
+
+    /// The generation that is in work, from 0; at the end the last one.
+    #[must_use]
+    pub fn generation(&self) -> usize {
+        self.generation
+    }
+
+    /// How many generations there are at most, as it stands.
+    #[must_use]
+    pub fn generation_limit(&self) -> usize {
+        self.ending.generations
+    }
+
+    /// Goes on until something is needed from outside.
+    fn advance(&mut self) {
+        self.pending = loop {
+            if let Some(step) = self.turn() {
+                break step;
+            }
+        };
+    }
+
+    /// One turn: what is needed, or nothing and the next phase.
+    fn turn(&mut self) -> Option<Step> {
+        match std::mem::replace(&mut self.phase, Phase::Sorted) {
+            Phase::Evaluating { children, asked } if asked.is_empty() => {
+                self.settle(children, &[], &[], 0);
+                None
+            }
+            Phase::Evaluating { children, asked } => {
+                let points = asked.iter().map(|&row| children[row].clone()).collect();
+                self.phase = Phase::Evaluating { children, asked };
+                Some(Step::Evaluate(points))
+            }
+            Phase::Sorted => {
+                self.phase = Phase::PolishingBest;
+                if !self.polish_is_due() {
+                    self.phase = Phase::Judging;
+                }
+                None
+            }
+            Phase::PolishingBest => {
+                self.phase = Phase::PolishingBest;
+                Some(Step::Polish(vec![self.population[0].point.clone()]))
+            }
+            Phase::Judging => {
+                let best = &self.population[0].values;
+                let improved = self.ending.note(self.generation, best);
+                let looks = self.options.gradient_check && !improved;
+                self.phase = match &self.gradient {
+                    _ if !looks => Phase::Concluding(true),
+                    Some((point, small)) if *point == self.population[0].point => {
+                        Phase::Concluding(*small)
+                    }
+                    _ => Phase::CheckingGradient,
+                };
+                None
+            }
+            Phase::CheckingGradient => {
+                self.phase = Phase::CheckingGradient;
+                Some(Step::Gradient(self.population[0].point.clone()))
+            }
+            Phase::Concluding(flat) => {
+                self.record();
+                let over = match self.generation {
+                    0 => None,
+                    generation => self.ending.verdict(generation, flat),
+                };
+                self.phase = over.map_or(Phase::Breeding, Phase::Ended);
+                None
+            }
+            Phase::Breeding => {
+                self.generation += 1;
+                self.breed();
+                None
+            }
+            Phase::Crossing { children, starts } => {
+                let points = starts.clone();
+                self.phase = Phase::Crossing { children, starts };
+                Some(Step::Polish(points))
+            }
+            Phase::Ended(stop) => {
+                self.phase = Phase::Ended(stop);
+                Some(Step::Done(stop))
+            }
+        }
+    }
+
+    /// The phase in which the values of new points are wanted, each once if there is a memory.
+    fn wanting(&self, children: Vec<Vec<f64>>) -> Phase {
+        let mut seen = HashSet::new();
+        let asked = (0..children.len())
+            .filter(|&row| {
+                !self.options.memory
+                    || (self.memory.recall(&children[row]).is_none()
+                        && seen.insert(key(&children[row])))
+            })
+            .collect();
+        Phase::Evaluating { children, asked }
+    }
+
+    /// The children take the places of the worst, and all are sorted.
+    fn settle(&mut self, children: Vec<Vec<f64>>, asked: &[usize], told: &[f64], criteria: usize) {
+        let mut rows = told.chunks_exact(criteria.max(1));
+        if self.options.memory {
+            for (&row, values) in asked.iter().zip(&mut rows) {
+                self.memory.learn(&children[row], values);
+            }
+        }
+        let staying = self.population.len().saturating_sub(children.len());
+        self.population.truncate(staying);
+        for point in children {
+            let values = if self.options.memory {
+                self.memory.recall(&point)
+            } else {
+                rows.next()
+            };
+            // Every child was asked for or is remembered.
+            let values = values.unwrap_or(&[]).to_vec();
+            self.population.push(Individual { point, values });
+        }
+        let direction = self.options.direction;
+        self.population
+            .sort_by(|left, right| compare(&left.values, &right.values, direction));
+        self.phase = Phase::Sorted;
+    }
+
+    /// The best is polished each generation after the burn-in, unless that has changed nothing.
+    fn polish_is_due(&self) -> bool {
+        self.options.polish
+            && self.generation > self.options.burn_in
+            && self.polished.as_ref() != Some(&self.population[0].point)
+    }
+
+    /// The polished best replaces the best if it is better and admissible.
+    fn take(&mut self, one: Individual) {
+        let inside =
+            self.options.boundary == Boundary::Anything || self.options.domain.contains(&one.point);
+        let finite = one.point.iter().all(|value| value.is_finite());
+        let order = compare(
+            &one.values,
+            &self.population[0].values,
+            self.options.direction,
+        );
+        if inside && finite && order.is_lt() {
+            if self.options.memory {
+                self.memory.learn(&one.point, &one.values);
+            }
+            self.population[0] = one;
+        } else {
+            self.polished = Some(self.population[0].point.clone());
+        }
+    }
+
+    fn parents(&mut self) -> Parents<'_> {
+        Parents {
+            population: &self.population,
+            domain: &self.options.domain,
+            boundary: self.options.boundary,
+            reach: breeding::reach(self.generation, self.ending.generations),
+            source: &mut self.source,
+        }
+    }
+
+    fn breed(&mut self) {
+        let counts = self.counts;
+        let mut parents = self.parents();
+        let children = breeding::children(&mut parents, &counts);
+        let starts: Vec<Vec<f64>> = (0..counts.each[8])
+            .map(|_| {
+                let rank = parents.select();
+                parents.population[rank].point.clone()
+            })
+            .collect();
+        self.phase = if starts.is_empty() {
+            self.wanting(children)
+        } else {
+            Phase::Crossing { children, starts }
+        };
+    }
+
+    fn cross(&mut self, mut children: Vec<Vec<f64>>, starts: &[Vec<f64>], polished: &[Individual]) {
+        let mix = self.options.mix;
+        let mut parents = self.parents();
+        for (start, one) in starts.iter().zip(polished) {
+            children.push(parents.local_minimum_crossover(start, &one.point, mix));
+        }
+        self.phase = self.wanting(children);
+    }
+
+    fn record(&mut self) {
+        self.history.push(Record {
+            generation: self.generation,
+            best: self.population[0].clone(),
+            median: self.population[self.population.len() / 2].values[0],
+            evaluations: self.evaluations,
+        });
+    }
+}
+
+#[cfg(test)]
+#[path = "search_tests.rs"]
+mod tests;

@@ -1,0 +1,182 @@
+//! The dialogue, from Rust.
+
+use super::*;
+use crate::domain::Domain;
+use crate::options::Direction;
+use crate::random::Generator;
+
+fn options() -> Options {
+    Options {
+        domain: Domain::new(vec![-1.0; 2], vec![1.0; 2], false).unwrap(),
+        boundary: Boundary::Partial,
+        direction: Direction::Minimize,
+        population: 20,
+        generations: 4,
+        hard_generation_limit: true,
+        wait_generations: 10,
+        solution_tolerance: 1e-3,
+        starting_values: vec![vec![0.5, 0.5]],
+        operators: [50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 0.0],
+        mix: None,
+        polish: false,
+        burn_in: 0,
+        gradient_check: false,
+        memory: true,
+        generator: Generator::Philox,
+        seed: 1,
+    }
+}
+
+fn bowl(point: &[f64]) -> f64 {
+    point.iter().map(|value| value * value).sum()
+}
+
+/// Answers until the search is done.
+fn run(mut search: Search, value: impl Fn(&[f64]) -> f64) -> Search {
+    loop {
+        match search.ask().clone() {
+            Step::Evaluate(points) => {
+                let values: Vec<f64> = points.iter().map(|point| value(point)).collect();
+                search.tell(&values, 1).unwrap();
+            }
+            Step::Polish(starts) => {
+                let halved = starts.into_iter().map(|start| {
+                    let point: Vec<f64> = start.iter().map(|value| value / 2.0).collect();
+                    let values = vec![value(&point)];
+                    Individual { point, values }
+                });
+                search.tell_polished(halved.collect()).unwrap();
+            }
+            Step::Gradient(point) => search.tell_gradient(bowl(&point) < 1e-6).unwrap(),
+            Step::Done(_) => return search,
+        }
+    }
+}
+
+/// Recorded once: the same on every architecture, and as long as a seed keeps its meaning.
+#[test]
+fn a_search_is_golden() {
+    let best = |generator| {
+        let options = Options {
+            generator,
+            ..options()
+        };
+        let search = run(Search::new(options).unwrap(), bowl);
+        let best = &search.population()[0];
+        [best.point[0].to_bits(), best.point[1].to_bits()]
+    };
+    assert_eq!(
+        best(Generator::Philox),
+        [4_562_272_820_388_751_127, 13_804_110_158_450_771_781]
+    );
+    assert_eq!(
+        best(Generator::Tausworthe),
+        [13_790_090_658_889_920_295, 4_584_882_287_002_580_118]
+    );
+}
+
+#[test]
+fn asking_twice_is_asking_once() {
+    let search = Search::new(options()).unwrap();
+    assert_eq!(search.ask(), search.ask());
+    let Step::Evaluate(points) = search.ask() else {
+        panic!("the first generation has no values yet");
+    };
+    assert_eq!(points.len(), search.counts().population);
+    assert_eq!(points[0], [0.5, 0.5]);
+}
+
+#[test]
+fn what_was_not_asked_for_is_refused() {
+    let mut search = Search::new(options()).unwrap();
+    assert!(search.tell(&[1.0], 1).is_err());
+    assert!(search.tell_gradient(true).is_err());
+    assert!(search.tell_polished(Vec::new()).is_err());
+    let values = vec![1.0; search.counts().population];
+    search.tell(&values, 1).unwrap();
+    let Step::Evaluate(points) = search.ask() else {
+        panic!("children are evaluated next");
+    };
+    let twice = vec![1.0; 2 * points.len()];
+    assert!(search.tell(&twice, 2).is_err());
+}
+
+#[test]
+fn the_polished_best_is_asked_for_after_the_burn_in_and_taken_if_better() {
+    let options = Options {
+        polish: true,
+        burn_in: 2,
+        operators: [1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+        ..options()
+    };
+    let search = run(Search::new(options).unwrap(), bowl);
+    let best: Vec<f64> = search
+        .history()
+        .iter()
+        .map(|record| bowl(&record.best.point))
+        .collect();
+    // Halving a point quarters its value; mutants of one parameter may be better still.
+    assert!(best[3] <= best[2] / 4.0);
+    assert!(best[4] <= best[3] / 4.0);
+}
+
+#[test]
+fn a_polished_point_outside_is_not_taken_where_the_bounds_bind() {
+    for (boundary, taken) in [(Boundary::Anything, true), (Boundary::Partial, false)] {
+        let options = Options {
+            polish: true,
+            boundary,
+            ..options()
+        };
+        let mut search = Search::new(options).unwrap();
+        while let Step::Evaluate(points) = search.ask() {
+            let values = vec![1.0; points.len()];
+            search.tell(&values, 1).unwrap();
+        }
+        let outside = Individual {
+            point: vec![3.0, 0.0],
+            values: vec![0.0],
+        };
+        search.tell_polished(vec![outside.clone()]).unwrap();
+        assert_eq!(search.population()[0] == outside, taken);
+    }
+}
+
+#[test]
+fn waiting_does_not_begin_before_the_gradient_is_small() {
+    let waiting = |gradient_check| {
+        let options = Options {
+            gradient_check,
+            wait_generations: 2,
+            generations: 40,
+            starting_values: vec![vec![1.0, 1.0]],
+            ..options()
+        };
+        run(Search::new(options).unwrap(), |_| 1.0).generation()
+    };
+    assert_eq!(waiting(false), 3);
+    assert_eq!(waiting(true), 40);
+}
+
+#[test]
+fn values_that_are_no_numbers_lose() {
+    let search = run(Search::new(options()).unwrap(), |point| {
+        if point[0] < 0.25 { f64::NAN } else { point[0] }
+    });
+    assert!(search.population()[0].point[0] >= 0.25);
+}
+
+#[test]
+fn the_local_minimum_crossover_polishes_its_parents() {
+    let mut weights = [0.0; 9];
+    weights[8] = 1.0;
+    let options = Options {
+        operators: weights,
+        mix: Some(1.0),
+        generations: 1,
+        ..options()
+    };
+    let search = run(Search::new(options).unwrap(), bowl);
+    let [before, after] = [0, 1].map(|at| bowl(&search.history()[at].best.point));
+    assert!((after - before / 4.0).abs() < 1e-15);
+}

@@ -1,0 +1,140 @@
+//! What a trial may ask of its own process before its program begins.
+
+use std::io;
+
+use crate::affinity::Cpus;
+
+/// What is set for one process. What was not asked for stays as the launcher has it.
+#[derive(Clone, Copy, Default)]
+pub struct Settings {
+    /// The CPUs that it may use.
+    pub cpus: Option<Cpus>,
+    /// Whether its addresses are drawn at random.
+    pub random_addresses: Option<bool>,
+}
+
+/// What could not be set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Setting {
+    /// The CPUs.
+    Cpus,
+    /// The randomisation of addresses.
+    Addresses,
+}
+
+impl Settings {
+    /// Sets it all for this thread, which is about to execute a program.
+    ///
+    /// Safe to call between vfork and exec: it changes nothing that a parent shares.
+    ///
+    /// # Errors
+    /// What could not be set; the system's reason is its last error.
+    pub fn apply(&self) -> Result<(), Setting> {
+        if self
+            .random_addresses
+            .is_some_and(|wanted| !randomise(wanted))
+        {
+            return Err(Setting::Addresses);
+        }
+        match self.cpus.map(|cpus| cpus.apply()) {
+            Some(Err(_)) => Err(Setting::Cpus),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn randomise(wanted: bool) -> bool {
+    const ASK: libc::c_ulong = 0xffff_ffff;
+    const FIXED: libc::c_ulong = libc::ADDR_NO_RANDOMIZE as libc::c_ulong;
+    // SAFETY: takes a number and touches no memory.
+    let Ok(present) = libc::c_ulong::try_from(unsafe { libc::personality(ASK) }) else {
+        return false;
+    };
+    let changed = if wanted {
+        present & !FIXED
+    } else {
+        present | FIXED
+    };
+    // SAFETY: as above.
+    unsafe { libc::personality(changed) >= 0 }
+}
+
+/// Huge pages as a child shall find them, until this is dropped.
+///
+/// The kernel keeps the setting with the memory of a process, and a child that shares ours
+/// until it executes takes it from there: so we set it for ourselves, and set it back.
+pub struct HugePages {
+    before: Option<bool>,
+}
+
+impl HugePages {
+    /// Lets this process, and what it starts, have transparent huge pages or not.
+    ///
+    /// # Errors
+    /// What `prctl` says.
+    pub fn set(wanted: Option<bool>) -> io::Result<Self> {
+        let Some(wanted) = wanted else {
+            return Ok(Self { before: None });
+        };
+        let before = huge_pages_allowed()?;
+        allow_huge_pages(wanted)?;
+        Ok(Self {
+            before: Some(before),
+        })
+    }
+}
+
+impl Drop for HugePages {
+    fn drop(&mut self) {
+        if let Some(before) = self.before {
+            // It could be set a moment ago, so it can be set back.
+            drop(allow_huge_pages(before));
+        }
+    }
+}
+
+fn huge_pages_allowed() -> io::Result<bool> {
+    // SAFETY: takes numbers and touches no memory.
+    match unsafe { libc::prctl(libc::PR_GET_THP_DISABLE, 0, 0, 0, 0) } {
+        disabled if disabled >= 0 => Ok(disabled == 0),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn allow_huge_pages(wanted: bool) -> io::Result<()> {
+    let disable = libc::c_ulong::from(!wanted);
+    let nothing: libc::c_ulong = 0;
+    // SAFETY: as above.
+    let status =
+        unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, disable, nothing, nothing, nothing) };
+    if status == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn huge_pages_are_as_before_when_it_is_over() {
+        let before = huge_pages_allowed().expect("readable");
+        let set = HugePages::set(Some(!before)).expect("permitted");
+        assert_eq!(huge_pages_allowed().expect("readable"), !before);
+        drop(set);
+        assert_eq!(huge_pages_allowed().expect("readable"), before);
+    }
+
+    #[test]
+    fn nothing_is_set_that_was_not_asked_for() {
+        assert_eq!(Settings::default().apply(), Ok(()));
+        assert!(
+            HugePages::set(None)
+                .expect("nothing to do")
+                .before
+                .is_none()
+        );
+    }
+}

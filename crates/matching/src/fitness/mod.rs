@@ -1,0 +1,172 @@
+//! How well each candidate of a genetic search balances the covariates that it matches by.
+//!
+//! A candidate is a weight for each covariate. Formulae, and where R's `GenMatch` differs:
+//! `docs/genmatch.md`.
+
+mod blocks;
+mod bootstrap;
+mod covariates;
+mod distributions;
+mod fences;
+mod judge;
+pub mod kolmogorov;
+mod links;
+mod moments;
+mod nearest;
+pub mod options;
+mod order;
+mod scan;
+mod several;
+pub mod student;
+mod units;
+
+use crate::matcher::Matcher;
+use crate::parallel::{Progress, how_many, in_parallel};
+use crate::problem::{Metric, Pairs, Problem, Rules};
+use covariates::Covariates;
+use judge::Bench;
+use links::{Link, Linker, Room};
+use options::Options;
+use units::Units;
+
+/// R's `sqrt(.Machine$double.eps)`: added to all weights if one of them is smaller.
+const TOLERANCE_OF_R: f64 = 1.490_116_119_384_765_6e-8;
+/// So many pieces of work for each thread, so that none waits long for another.
+const PIECES: usize = 4;
+
+/// Judges candidates; what does not depend on their weights is computed once.
+pub struct Fitness {
+    options: Options,
+    units: Units,
+    covariates: Covariates,
+    linker: Linker,
+}
+
+impl Fitness {
+    /// Finds equal rows, ranks and first neighbours.
+    #[must_use]
+    pub fn new(options: Options) -> Self {
+        let units = Units::new(&options);
+        let covariates = Covariates::new(&options, &units);
+        let linker = Linker::new(&options.problem, &units, options.instructions);
+        Self {
+            options,
+            units,
+            covariates,
+            linker,
+        }
+    }
+
+    /// What is judged, and by what.
+    #[must_use]
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// The criteria of each candidate, one after another.
+    ///
+    /// `candidates` are weights of 0 or more, one for each covariate, one candidate after another.
+    /// `None` if `progress`, told how many are done of how many, stops.
+    #[must_use]
+    pub fn evaluate(&self, candidates: &[f64], progress: &Progress<'_>) -> Option<Vec<f64>> {
+        let columns = self.units.columns;
+        let total = candidates.len() / columns;
+        let threads = how_many(self.options.problem.threads);
+        let at_once = total.div_ceil(threads * PIECES).max(1);
+        let pieces = in_parallel(threads, total, at_once, progress, |range| {
+            let mut room = Room::default();
+            let mut bench = Bench::default();
+            let mut criteria = Vec::with_capacity(range.len() * self.options.criteria());
+            for weights in
+                candidates[range.start * columns..range.end * columns].chunks_exact(columns)
+            {
+                self.judge(weights, &mut room, &mut bench, &mut criteria);
+            }
+            criteria
+        })?;
+        Some(pieces.concat())
+    }
+
+    /// The pairs that a candidate matches; `None` if `progress` stops.
+    #[must_use]
+    pub fn pairs(&self, weights: &[f64], progress: &Progress<'_>) -> Option<Pairs> {
+        let problem = self.problem(weights, self.options.problem.threads);
+        Matcher::with_instructions(problem, self.options.instructions).pairs(progress)
+    }
+
+    fn judge(&self, weights: &[f64], room: &mut Room, bench: &mut Bench, into: &mut Vec<f64>) {
+        let (options, covariates) = (&self.options, &self.covariates);
+        bench.start(covariates, self.units.points());
+        if self.rows_are_alike() {
+            let weights = self.effective(weights);
+            self.linker.search(
+                &options.problem,
+                &self.units,
+                &weights,
+                room,
+                &mut |links| {
+                    bench.add(options, covariates, links);
+                },
+            );
+        } else {
+            let matcher =
+                Matcher::with_instructions(self.problem(weights, 1), options.instructions);
+            let pairs = matcher.pairs(&|_, _| true).unwrap_or_default();
+            bench.add(options, covariates, &self.links(&pairs));
+        }
+        bench.judge(options, covariates, self.units.controls, into);
+    }
+
+    /// Whether equal rows get equal matches: nothing names single rows or draws lots.
+    fn rows_are_alike(&self) -> bool {
+        let problem = &self.options.problem;
+        problem.replace && problem.ties && problem.restrictions.is_empty()
+    }
+
+    /// The weights that are measured by.
+    fn effective(&self, weights: &[f64]) -> Vec<f64> {
+        let smallest = weights.iter().copied().fold(f64::INFINITY, f64::min);
+        let as_in_r = self.options.problem.rules == Rules::AsInR;
+        let added = if as_in_r && smallest < TOLERANCE_OF_R {
+            TOLERANCE_OF_R
+        } else {
+            0.0
+        };
+        weights.iter().map(|weight| weight + added).collect()
+    }
+
+    /// The problem of matching by one candidate.
+    fn problem(&self, weights: &[f64], threads: usize) -> Problem {
+        let columns = self.units.columns;
+        let mut matrix = vec![0.0; columns * columns];
+        for (column, weight) in weights.iter().enumerate() {
+            matrix[column * columns + column] = *weight;
+        }
+        Problem {
+            metric: Metric::Matrix(matrix),
+            threads,
+            ..self.options.problem.clone()
+        }
+    }
+
+    /// Pairs of rows as links of points.
+    fn links(&self, pairs: &Pairs) -> Vec<Link> {
+        let point = |row: usize| self.units.point_of[row];
+        let rows = pairs.query.iter().zip(&pairs.matched);
+        rows.zip(&pairs.weight)
+            .map(|((&query, &matched), &weight)| {
+                let (treated, control) = if self.options.problem.treated[query] {
+                    (query, matched)
+                } else {
+                    (matched, query)
+                };
+                Link {
+                    treated: point(treated),
+                    control: point(control),
+                    weight,
+                    count: 1,
+                }
+            })
+            .collect()
+    }
+}

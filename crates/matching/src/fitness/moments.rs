@@ -1,0 +1,235 @@
+//! Means of matched covariates and the p-values of their t-tests.
+
+use crate::fitness::covariates::{Covariates, PAD};
+use crate::fitness::links::Link;
+use crate::fitness::student::Student;
+use crate::instructions::Instructions;
+use crate::problem::Rules;
+
+/// The weighted differences of the pairs: their mean and the sum of squares around it.
+#[derive(Default)]
+pub struct Differences {
+    weight: f64,
+    mean: Vec<f64>,
+    squares: Vec<f64>,
+    batch_mean: Vec<f64>,
+    batch_squares: Vec<f64>,
+}
+
+impl Differences {
+    /// Forgets everything.
+    pub fn start(&mut self, stride: usize) {
+        self.weight = 0.0;
+        for sums in [&mut self.mean, &mut self.squares] {
+            sums.clear();
+            sums.resize(stride, 0.0);
+        }
+    }
+
+    /// Adds links, in two passes over them; batches are put together after Chan, Golub and
+    /// `LeVeque` (1983, American Statistician 37).
+    pub fn add(&mut self, covariates: &Covariates, links: &[Link], instructions: Instructions) {
+        let weight: f64 = links.iter().map(|link| link.weight).sum();
+        if weight <= 0.0 {
+            return;
+        }
+        let stride = covariates.stride;
+        for sums in [&mut self.batch_mean, &mut self.batch_squares] {
+            sums.clear();
+            sums.resize(stride, 0.0);
+        }
+        // Of zeros: sums of the differences as they are.
+        let zeros = &self.batch_squares;
+        sums(
+            instructions,
+            covariates,
+            links,
+            zeros,
+            Power::First,
+            &mut self.batch_mean,
+        );
+        for sum in &mut self.batch_mean {
+            *sum /= weight;
+        }
+        let mean = &self.batch_mean;
+        sums(
+            instructions,
+            covariates,
+            links,
+            mean,
+            Power::Second,
+            &mut self.batch_squares,
+        );
+        let before = self.weight;
+        self.weight += weight;
+        for column in 0..stride {
+            let apart = self.batch_mean[column] - self.mean[column];
+            self.squares[column] +=
+                self.batch_squares[column] + apart * apart * (before * weight / self.weight);
+            self.mean[column] += if before > 0.0 {
+                apart * (weight / self.weight)
+            } else {
+                apart
+            };
+        }
+    }
+
+    /// The p-values of the paired tests: the variance is divided by the weight, of which the
+    /// degrees of freedom are one less.
+    pub fn p_values(&self, columns: usize, matched: f64, into: &mut Vec<f64>) {
+        let student = Student::new(matched - 1.0);
+        for column in 0..columns {
+            let (mean, squares) = (self.mean[column], self.squares[column]);
+            into.push(if mean == 0.0 && squares == 0.0 {
+                1.0
+            } else {
+                student.two_sided(mean * self.weight / squares.sqrt())
+            });
+        }
+    }
+}
+
+/// Sums over the links of the weighted differences less `shift`, and of their squares.
+fn sums(
+    instructions: Instructions,
+    covariates: &Covariates,
+    links: &[Link],
+    shift: &[f64],
+    power: Power,
+    into: &mut [f64],
+) {
+    assert!(instructions.available());
+    match instructions {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the processor has just said that it knows AVX-512.
+        Instructions::Avx512 => unsafe {
+            sums_with_avx512(covariates, links, shift, power, into);
+        },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the processor has just said that it knows AVX2.
+        Instructions::Avx2 => unsafe { sums_with_avx2(covariates, links, shift, power, into) },
+        _ => sums_of_parts(covariates, links, shift, power, into),
+    }
+}
+
+/// # Safety
+/// The processor must know AVX-512.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+unsafe fn sums_with_avx512(
+    covariates: &Covariates,
+    links: &[Link],
+    shift: &[f64],
+    power: Power,
+    into: &mut [f64],
+) {
+    sums_of_parts(covariates, links, shift, power, into);
+}
+
+/// # Safety
+/// The processor must know AVX2.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn sums_with_avx2(
+    covariates: &Covariates,
+    links: &[Link],
+    shift: &[f64],
+    power: Power,
+    into: &mut [f64],
+) {
+    sums_of_parts(covariates, links, shift, power, into);
+}
+
+/// The same for every width: each column is a sum of its own, in the order of the links.
+#[inline(always)]
+#[allow(clippy::inline_always)] // Or it would be compiled without the caller's instructions.
+fn sums_of_parts(
+    covariates: &Covariates,
+    links: &[Link],
+    shift: &[f64],
+    power: Power,
+    into: &mut [f64],
+) {
+    for (part, into) in into.chunks_exact_mut(PAD).enumerate() {
+        let first = part * PAD;
+        let mut sums = [0.0; PAD];
+        let mut shifts = [0.0; PAD];
+        shifts.copy_from_slice(&shift[first..first + PAD]);
+        for link in links {
+            let treated = &covariates.of(link.treated as usize)[first..first + PAD];
+            let control = &covariates.of(link.control as usize)[first..first + PAD];
+            for column in 0..PAD {
+                let apart = treated[column] - control[column] - shifts[column];
+                sums[column] += link.weight
+                    * match power {
+                        Power::First => apart,
+                        Power::Second => apart * apart,
+                    };
+            }
+        }
+        into.copy_from_slice(&sums);
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Power {
+    First,
+    Second,
+}
+
+/// The p-values of Welch's tests of the matched treated against the matched controls.
+///
+/// `weight` is what each point's pairs weigh together, `matched` what all do; a variance is divided
+/// by one less. Where neither arm varies, means that differ have a p-value of 0; R's is not a
+/// number.
+pub fn welch(
+    covariates: &Covariates,
+    controls: usize,
+    weight: &[f64],
+    matched: f64,
+    rules: Rules,
+    into: &mut Vec<f64>,
+) {
+    let points = weight.len();
+    for column in 0..covariates.columns {
+        let (mean_control, control) = arm(covariates, column, 0..controls, weight);
+        let (mean_treated, treated) = arm(covariates, column, controls..points, weight);
+        let [control, treated] =
+            [control, treated].map(|squares| squares / (matched - 1.0) / matched);
+        let variance = treated + control;
+        let apart = mean_treated - mean_control;
+        let freedom =
+            variance * variance * (matched - 1.0) / (treated * treated + control * control);
+        into.push(match (variance == 0.0, apart == 0.0) {
+            (true, true) => 1.0,
+            (true, false) if rules == Rules::Correct => 0.0,
+            _ => Student::new(freedom).two_sided(apart / variance.sqrt()),
+        });
+    }
+}
+
+/// The weighted mean of a column over some points, and the sum of squares around it.
+fn arm(
+    covariates: &Covariates,
+    column: usize,
+    points: std::ops::Range<usize>,
+    weight: &[f64],
+) -> (f64, f64) {
+    let values = || {
+        points
+            .clone()
+            .filter(|&point| weight[point] > 0.0)
+            .map(|point| (weight[point], covariates.of(point)[column]))
+    };
+    // Around one of the values, so that a constant has no rounding.
+    let origin = values().next().map_or(0.0, |(_, value)| value);
+    let total: f64 = values().map(|(weight, _)| weight).sum();
+    let shift: f64 = values()
+        .map(|(weight, value)| weight * (value - origin))
+        .sum();
+    let mean = origin + shift / total;
+    let squares = values()
+        .map(|(weight, value)| weight * (value - mean).powi(2))
+        .sum();
+    (mean, squares)
+}

@@ -1,0 +1,161 @@
+//! The neighbours of one query after another, where several points may be needed.
+
+use crate::fitness::blocks::{Blocks, LANES};
+use crate::fitness::nearest::Search;
+use crate::fitness::scan::{Hits, TOGETHER, scan};
+use crate::fitness::units::small;
+
+/// A little less than the weight that is needed: weights add up with rounding.
+const ROUNDING: f64 = 1e-10;
+
+/// The room for the search.
+#[derive(Default)]
+pub struct Several {
+    neighbours: [Neighbours; TOGETHER],
+    queries: Vec<f32>,
+    found: Vec<u32>,
+}
+
+impl Several {
+    /// Tells of each point of the arm who its neighbours are: the nearest that weigh `needed`
+    /// together, and all that tie with the last. With `drops`, nobody if they weigh less.
+    pub fn search(
+        &mut self,
+        search: &Search<'_>,
+        arm: bool,
+        needed: usize,
+        drops: bool,
+        tell: &mut dyn FnMut(usize, &[u32]),
+    ) {
+        let (rows, columns) = (search.units.arm(arm), search.units.arm(!arm));
+        let own = &search.arms[usize::from(arm)];
+        let others = &search.arms[usize::from(!arm)];
+        let targets = &search.stretched[usize::from(!arm)];
+        for first in rows.clone().step_by(TOGETHER) {
+            let asked = TOGETHER.min(rows.end - first);
+            let place = first - rows.start;
+            own.queries(place..place + asked, search.axes, &mut self.queries);
+            for neighbours in &mut self.neighbours {
+                neighbours.start(needed as f64 - ROUNDING, search.tolerance);
+            }
+            let mut heard = Heard {
+                search,
+                own,
+                others,
+                first,
+                rows: rows.start,
+                columns: columns.start,
+                reach: [f32::INFINITY; TOGETHER],
+                neighbours: &mut self.neighbours,
+            };
+            scan::<_, false>(search.instructions, targets, &self.queries, &mut heard);
+            for (query, neighbours) in self.neighbours[..asked].iter_mut().enumerate() {
+                if neighbours.end() || !drops {
+                    self.found.clear();
+                    self.found
+                        .extend(neighbours.found.iter().map(|&(_, other)| other));
+                    tell(first + query, &self.found);
+                }
+            }
+        }
+    }
+}
+
+struct Heard<'a> {
+    search: &'a Search<'a>,
+    own: &'a Blocks,
+    others: &'a Blocks,
+    first: usize,
+    rows: usize,
+    columns: usize,
+    reach: [f32; TOGETHER],
+    neighbours: &'a mut [Neighbours; TOGETHER],
+}
+
+impl Hits for Heard<'_> {
+    fn reach(&self) -> &[f32; TOGETHER] {
+        &self.reach
+    }
+
+    fn reach_of_block(&self, _block: usize) -> &[f32; LANES] {
+        &[-1.0; LANES]
+    }
+
+    fn reach_of_batch(&self, _batch: usize) -> &[f32; LANES] {
+        &[-1.0; LANES]
+    }
+
+    fn hit(&mut self, query: usize, point: usize) {
+        let own = self.first + query;
+        let other = self.columns + point;
+        let squared = self
+            .search
+            .axes
+            .squared(self.own.of(own - self.rows), self.others.of(point));
+        let neighbours = &mut self.neighbours[query];
+        if squared > neighbours.reach() || !self.search.fences.admit(own, other) {
+            return;
+        }
+        neighbours.take(squared, other, self.search.units.weight[other]);
+        self.reach[query] = self.search.axes.reach(neighbours.reach());
+    }
+}
+
+/// The neighbours of one query as they are found.
+#[derive(Default)]
+struct Neighbours {
+    /// Squared distance and point.
+    found: Vec<(f64, u32)>,
+    /// The nearest of the needed weight: squared distance and weight, ascending.
+    nearest: Vec<(f64, f64)>,
+    weight: f64,
+    needed: f64,
+    tolerance: f64,
+    /// The squared distance of the last that is needed, as far as known.
+    last: f64,
+}
+
+impl Neighbours {
+    /// Forgets everything.
+    fn start(&mut self, needed: f64, tolerance: f64) {
+        self.found.clear();
+        self.nearest.clear();
+        self.weight = 0.0;
+        self.needed = needed;
+        self.tolerance = tolerance;
+        self.last = f64::INFINITY;
+    }
+
+    /// How far a neighbour may lie.
+    fn reach(&self) -> f64 {
+        self.last + self.tolerance
+    }
+
+    /// Takes a neighbour within reach.
+    fn take(&mut self, squared: f64, point: usize, weight: f64) {
+        self.found.push((squared, small(point)));
+        if squared >= self.last {
+            return;
+        }
+        let place = self.nearest.partition_point(|&(near, _)| near <= squared);
+        self.nearest.insert(place, (squared, weight));
+        self.weight += weight;
+        while let Some(&(_, furthest)) = self.nearest.last() {
+            if self.weight - furthest < self.needed {
+                break;
+            }
+            self.weight -= furthest;
+            self.nearest.pop();
+        }
+        if self.weight >= self.needed {
+            self.last = self.nearest.last().map_or(self.last, |&(last, _)| last);
+        }
+    }
+
+    /// Leaves those that are needed and those that tie; answers whether there were enough.
+    fn end(&mut self) -> bool {
+        let reach = self.reach();
+        self.found.retain(|&(squared, _)| squared <= reach);
+        self.weight >= self.needed
+    }
+}

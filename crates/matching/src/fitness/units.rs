@@ -1,0 +1,121 @@
+//! The units as points: equal rows once, with how many they are.
+
+use crate::embed::{Points, embed};
+use crate::fitness::options::Options;
+use crate::fitness::order::by_nearness;
+use crate::problem::{Metric, Problem};
+use crate::random::mix;
+
+/// The points: those of the controls first, then those of the treated.
+pub struct Units {
+    /// How many points are controls.
+    pub controls: usize,
+    /// Rows of each point.
+    pub count: Vec<u32>,
+    /// What these rows weigh together.
+    pub weight: Vec<f64>,
+    /// One row of each point.
+    pub row: Vec<u32>,
+    /// The point of each row.
+    pub point_of: Vec<u32>,
+    /// Standardised covariates, point after point.
+    pub standard: Vec<f64>,
+    /// How many covariates.
+    pub columns: usize,
+}
+
+impl Units {
+    /// The rows of the problem; those that agree in arm, covariates and balance are one point.
+    pub fn new(options: &Options) -> Self {
+        let problem = &options.problem;
+        let points = standardised(problem);
+        let mut row = Vec::new();
+        let mut count = Vec::new();
+        let mut weight = Vec::new();
+        let mut point_of = vec![0; problem.rows()];
+        let mut controls = 0;
+        for arm in [false, true] {
+            let mut groups = equal_rows(options, arm);
+            by_nearness(&mut groups, &|row| points.of(row as usize));
+            for group in groups {
+                for &member in &group {
+                    point_of[member as usize] = small(row.len());
+                }
+                row.push(group[0]);
+                count.push(small(group.len()));
+                weight.push(
+                    group
+                        .iter()
+                        .map(|&member| problem.weight(member as usize))
+                        .sum(),
+                );
+            }
+            if !arm {
+                controls = row.len();
+            }
+        }
+        let values = row.iter().map(|&row| points.of(row as usize));
+        let standard = values.flatten().copied().collect();
+        Self {
+            controls,
+            count,
+            weight,
+            row,
+            point_of,
+            standard,
+            columns: problem.columns,
+        }
+    }
+
+    /// How many points there are.
+    pub fn points(&self) -> usize {
+        self.row.len()
+    }
+
+    /// The points of one arm.
+    pub fn arm(&self, treated: bool) -> std::ops::Range<usize> {
+        if treated {
+            self.controls..self.points()
+        } else {
+            0..self.controls
+        }
+    }
+}
+
+/// A row or point as 32 bits: the caller has checked that there are fewer than 2^32 rows.
+pub fn small(index: usize) -> u32 {
+    u32::try_from(index).expect("the caller has checked that there are fewer than 2^32 rows")
+}
+
+/// The standardised covariates of all rows.
+fn standardised(problem: &Problem) -> Points {
+    embed(&Problem {
+        metric: Metric::InverseVariance,
+        ..problem.clone()
+    })
+}
+
+/// The rows of the arm, each group of equal ones ascending.
+fn equal_rows(options: &Options, arm: bool) -> Vec<Vec<u32>> {
+    let problem = &options.problem;
+    let values = |row: u32| {
+        let row = row as usize;
+        let covariates = &problem.x[row * problem.columns..(row + 1) * problem.columns];
+        let balance = &options.balance[row * options.columns..(row + 1) * options.columns];
+        covariates.iter().chain(balance)
+    };
+    let mut keyed: Vec<(u64, u32)> = (0..problem.rows())
+        .filter(|&row| problem.treated[row] == arm)
+        .map(|row| {
+            let row = small(row);
+            // Adding 0 makes a negative zero positive.
+            let key = values(row).fold(0, |key: u64, value| mix(key ^ (value + 0.0).to_bits()));
+            (key, row)
+        })
+        .collect();
+    keyed.sort_unstable();
+    keyed
+        .chunk_by(|left, right| left.0 == right.0 && values(left.1).eq(values(right.1)))
+        .map(|group| group.iter().map(|&(_, row)| row).collect())
+        .collect()
+}

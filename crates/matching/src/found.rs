@@ -1,0 +1,184 @@
+//! What a search has found so far: the neighbours of one point, with all that tie.
+
+use std::collections::BinaryHeap;
+
+use crate::instructions::LANES;
+use crate::pool::Pool;
+
+/// Whose neighbours are wanted, and how many.
+pub struct Query<'a> {
+    /// The point that asks, as `Admitted` knows it.
+    pub asking: usize,
+    /// The coordinates.
+    pub point: &'a [f64],
+    /// The values in the fenced columns, and how far a neighbour's may lie from them.
+    pub fence: Vec<(f64, f64)>,
+    /// The nearest of this weight in all are wanted (how many, if all weigh 1).
+    pub needed: f64,
+    /// What is added to the squared distance of the last of them, for ties.
+    pub slack: f64,
+    /// Points with a squared distance of their own.
+    pub given: Vec<(usize, f64)>,
+    /// Points that are not admitted.
+    pub forbidden: Vec<usize>,
+}
+
+/// What a point of the pool weighs for the point that asks; `None` if it is not admitted.
+pub type Admitted<'a> = dyn Fn(usize, usize) -> Option<f64> + Sync + 'a;
+
+/// What is found, and the room for finding it.
+#[derive(Default)]
+pub struct Found {
+    /// Neighbours: squared distance and point.
+    pub neighbours: Vec<(f64, u32)>,
+    /// The squared distance of the last that was needed.
+    pub last: f64,
+    /// Whether there were as many as needed.
+    pub enough: bool,
+    /// How many blocks were looked into.
+    pub blocks: usize,
+    /// How many nodes of the tree were looked into.
+    pub nodes: usize,
+    /// The one that is enough by itself; else those of `nearest` are needed.
+    alone: Option<Near>,
+    nearest: BinaryHeap<Near>,
+    weight: f64,
+    needed: f64,
+    slack: f64,
+}
+
+#[derive(PartialEq)]
+struct Near {
+    squared: f64,
+    weight: f64,
+}
+
+impl Eq for Near {}
+
+impl PartialOrd for Near {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Near {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.squared
+            .total_cmp(&other.squared)
+            .then(self.weight.total_cmp(&other.weight))
+    }
+}
+
+impl Found {
+    /// Forgets what was found before.
+    pub fn begin(&mut self, query: &Query<'_>, admitted: &Admitted<'_>) {
+        self.neighbours.clear();
+        self.alone = None;
+        self.nearest.clear();
+        self.weight = 0.0;
+        self.blocks = 0;
+        self.nodes = 0;
+        self.needed = query.needed;
+        self.slack = query.slack;
+        self.last = f64::INFINITY;
+        for &(point, squared) in &query.given {
+            if let Some(weight) = admitted(query.asking, point) {
+                self.take(squared, point, weight);
+            }
+        }
+    }
+
+    /// No neighbour is further, as far as is known.
+    pub fn reach(&self) -> f64 {
+        self.last + self.slack
+    }
+
+    /// Takes those points of a block that are marked in `near` and admitted.
+    #[inline(never)] // Rare, and the caller needs its registers.
+    pub fn consider(
+        &mut self,
+        pool: &Pool,
+        query: &Query<'_>,
+        admitted: &Admitted<'_>,
+        block: usize,
+        (squared, mut near): (&[f64; LANES], u32),
+    ) {
+        // The nearest first: most of the others are then out of reach.
+        let mut lane = nearest_of(squared, near);
+        while near != 0 {
+            near &= !(1 << lane);
+            let point = block * LANES + lane;
+            let here = lane;
+            lane = near.trailing_zeros() as usize;
+            let distance = squared[here];
+            if point >= pool.points
+                || distance > self.reach()
+                || distance == f64::INFINITY
+                || query.forbidden.contains(&point)
+                || query.given.iter().any(|&(other, _)| other == point)
+            {
+                continue;
+            }
+            if let Some(weight) = admitted(query.asking, point) {
+                self.take(distance, point, weight);
+            }
+        }
+    }
+
+    /// Leaves the neighbours within reach, in the order of the pool.
+    pub fn end(&mut self) {
+        self.enough = self.weight >= self.needed;
+        if !self.enough {
+            self.last = self.furthest();
+        }
+        let reach = self.reach();
+        self.neighbours.retain(|&(squared, _)| squared <= reach);
+        // What is made of them must not depend on the way in which they were found.
+        self.neighbours.sort_unstable_by_key(|&(_, point)| point);
+    }
+
+    fn furthest(&self) -> f64 {
+        let furthest = self.alone.as_ref().or_else(|| self.nearest.peek());
+        furthest.map_or(f64::INFINITY, |near| near.squared)
+    }
+
+    fn take(&mut self, squared: f64, point: usize, weight: f64) {
+        let point = u32::try_from(point).expect("fewer points than 2^32");
+        self.neighbours.push((squared, point));
+        if squared >= self.last {
+            return;
+        }
+        if weight >= self.needed && self.nearest.is_empty() {
+            self.alone = Some(Near { squared, weight });
+            self.weight = weight;
+            self.last = squared;
+            return;
+        }
+        self.nearest.extend(self.alone.take());
+        self.nearest.push(Near { squared, weight });
+        self.weight += weight;
+        while let Some(furthest) = self.nearest.peek() {
+            if self.weight - furthest.weight < self.needed {
+                break;
+            }
+            self.weight -= furthest.weight;
+            self.nearest.pop();
+        }
+        if self.weight >= self.needed {
+            self.last = self.furthest();
+        }
+    }
+}
+
+fn nearest_of(squared: &[f64; LANES], near: u32) -> usize {
+    let mut nearest = near.trailing_zeros() as usize;
+    let mut rest = near & (near - 1);
+    while rest != 0 {
+        let lane = rest.trailing_zeros() as usize;
+        rest &= rest - 1;
+        if squared[lane] < squared[nearest] {
+            nearest = lane;
+        }
+    }
+    nearest
+}

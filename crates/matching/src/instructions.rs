@@ -1,0 +1,285 @@
+//! Sixteen numbers at once, by the widest instructions that the processor has.
+//!
+//! Each kind computes the same: one subtraction and one fused multiplication and addition for each
+//! pair and coordinate, in the order of the coordinates. Only a processor without fused
+//! instructions rounds once more.
+
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::{
+    __m256d, __m512d, _CMP_LE_OQ, _mm256_cmp_pd, _mm256_fmadd_pd, _mm256_loadu_pd, _mm256_max_pd,
+    _mm256_movemask_pd, _mm256_set1_pd, _mm256_storeu_pd, _mm256_sub_pd, _mm512_cmp_pd_mask,
+    _mm512_fmadd_pd, _mm512_loadu_pd, _mm512_max_pd, _mm512_set1_pd, _mm512_storeu_pd,
+    _mm512_sub_pd,
+};
+
+/// Numbers that are computed together.
+pub const LANES: usize = 16;
+
+/// Instructions of a processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instructions {
+    /// AVX-512F: eight numbers in a register, 32 registers.
+    Avx512,
+    /// AVX2 and FMA: four numbers in a register, 16 registers.
+    Avx2,
+    /// What every processor has.
+    Portable,
+}
+
+impl Instructions {
+    /// All of them, the widest first.
+    pub const ALL: [Self; 3] = [Self::Avx512, Self::Avx2, Self::Portable];
+
+    /// The widest that this processor has.
+    #[must_use]
+    pub fn best() -> Self {
+        Self::ALL
+            .into_iter()
+            .find(|kind| kind.available())
+            .unwrap_or(Self::Portable)
+    }
+
+    /// What they are called.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Avx512 => "avx512",
+            Self::Avx2 => "avx2",
+            Self::Portable => "portable",
+        }
+    }
+
+    /// Whether this processor has them.
+    #[must_use]
+    pub fn available(self) -> bool {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => is_x86_feature_detected!("avx512f") && Self::Avx2.available(),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
+            #[cfg(not(target_arch = "x86_64"))]
+            Self::Avx512 | Self::Avx2 => false,
+            Self::Portable => true,
+        }
+    }
+}
+
+/// Sixteen numbers.
+///
+/// # Safety
+/// The processor must have the instructions of the implementation, for each method.
+pub trait Wide: Copy {
+    /// The same number sixteen times.
+    unsafe fn splat(value: f64) -> Self;
+    /// The first sixteen numbers of at least as many.
+    unsafe fn load(values: &[f64]) -> Self;
+    /// As an array.
+    unsafe fn store(self, values: &mut [f64; LANES]);
+    /// Lane by lane.
+    unsafe fn minus(self, other: Self) -> Self;
+    /// The larger one, lane by lane.
+    unsafe fn or_more(self, other: Self) -> Self;
+    /// `self * self + sum`.
+    unsafe fn squared_plus(self, sum: Self) -> Self;
+    /// A bit for each lane: whether it is no more than that of the other.
+    unsafe fn at_most(self, other: Self) -> u32;
+}
+
+macro_rules! lane_by_lane {
+    ($left:expr, $right:expr, $operation:expr) => {{
+        let (mut answer, right) = ($left, $right);
+        for (one, other) in answer.iter_mut().zip(right) {
+            *one = $operation(*one, other);
+        }
+        answer
+    }};
+}
+
+/// By AVX-512F.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy)]
+pub struct ByAvx512([__m512d; 2]);
+
+#[cfg(target_arch = "x86_64")]
+#[allow(clippy::inline_always)] // Or it would be compiled without the caller's instructions.
+impl Wide for ByAvx512 {
+    #[inline(always)]
+    unsafe fn splat(value: f64) -> Self {
+        // SAFETY: by the trait's condition.
+        Self([unsafe { _mm512_set1_pd(value) }; 2])
+    }
+
+    #[inline(always)]
+    unsafe fn load(values: &[f64]) -> Self {
+        let values: &[f64; LANES] = values.first_chunk().expect("sixteen numbers");
+        let start = values.as_ptr();
+        // SAFETY: by the trait's condition; there are sixteen numbers.
+        Self(unsafe { [_mm512_loadu_pd(start), _mm512_loadu_pd(start.add(8))] })
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, values: &mut [f64; LANES]) {
+        let start = values.as_mut_ptr();
+        // SAFETY: by the trait's condition; there is room for sixteen numbers.
+        unsafe {
+            _mm512_storeu_pd(start, self.0[0]);
+            _mm512_storeu_pd(start.add(8), self.0[1]);
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn minus(self, other: Self) -> Self {
+        // SAFETY: by the trait's condition.
+        Self(lane_by_lane!(self.0, other.0, |left, right| unsafe {
+            _mm512_sub_pd(left, right)
+        }))
+    }
+
+    #[inline(always)]
+    unsafe fn or_more(self, other: Self) -> Self {
+        // SAFETY: by the trait's condition.
+        Self(lane_by_lane!(self.0, other.0, |left, right| unsafe {
+            _mm512_max_pd(left, right)
+        }))
+    }
+
+    #[inline(always)]
+    unsafe fn squared_plus(self, sum: Self) -> Self {
+        // SAFETY: by the trait's condition.
+        Self(lane_by_lane!(self.0, sum.0, |left, right| unsafe {
+            _mm512_fmadd_pd(left, left, right)
+        }))
+    }
+
+    #[inline(always)]
+    unsafe fn at_most(self, other: Self) -> u32 {
+        // SAFETY: by the trait's condition.
+        let [low, high] = unsafe {
+            [
+                _mm512_cmp_pd_mask::<_CMP_LE_OQ>(self.0[0], other.0[0]),
+                _mm512_cmp_pd_mask::<_CMP_LE_OQ>(self.0[1], other.0[1]),
+            ]
+        };
+        u32::from(low) | u32::from(high) << 8
+    }
+}
+
+/// By AVX2 and FMA.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy)]
+pub struct ByAvx2([__m256d; 4]);
+
+#[cfg(target_arch = "x86_64")]
+#[allow(clippy::inline_always)] // Or it would be compiled without the caller's instructions.
+impl Wide for ByAvx2 {
+    #[inline(always)]
+    unsafe fn splat(value: f64) -> Self {
+        // SAFETY: by the trait's condition.
+        Self([unsafe { _mm256_set1_pd(value) }; 4])
+    }
+
+    #[inline(always)]
+    unsafe fn load(values: &[f64]) -> Self {
+        let values: &[f64; LANES] = values.first_chunk().expect("sixteen numbers");
+        let start = values.as_ptr();
+        // SAFETY: by the trait's condition; there are sixteen numbers.
+        Self(unsafe {
+            [
+                _mm256_loadu_pd(start),
+                _mm256_loadu_pd(start.add(4)),
+                _mm256_loadu_pd(start.add(8)),
+                _mm256_loadu_pd(start.add(12)),
+            ]
+        })
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, values: &mut [f64; LANES]) {
+        let start = values.as_mut_ptr();
+        for (place, part) in self.0.into_iter().enumerate() {
+            // SAFETY: by the trait's condition; there is room for sixteen numbers.
+            unsafe { _mm256_storeu_pd(start.add(4 * place), part) };
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn minus(self, other: Self) -> Self {
+        // SAFETY: by the trait's condition.
+        Self(lane_by_lane!(self.0, other.0, |left, right| unsafe {
+            _mm256_sub_pd(left, right)
+        }))
+    }
+
+    #[inline(always)]
+    unsafe fn or_more(self, other: Self) -> Self {
+        // SAFETY: by the trait's condition.
+        Self(lane_by_lane!(self.0, other.0, |left, right| unsafe {
+            _mm256_max_pd(left, right)
+        }))
+    }
+
+    #[inline(always)]
+    unsafe fn squared_plus(self, sum: Self) -> Self {
+        // SAFETY: by the trait's condition.
+        Self(lane_by_lane!(self.0, sum.0, |left, right| unsafe {
+            _mm256_fmadd_pd(left, left, right)
+        }))
+    }
+
+    #[inline(always)]
+    unsafe fn at_most(self, other: Self) -> u32 {
+        let mut bits = 0;
+        for (place, (left, right)) in self.0.into_iter().zip(other.0).enumerate() {
+            // SAFETY: by the trait's condition.
+            let part = unsafe { _mm256_movemask_pd(_mm256_cmp_pd::<_CMP_LE_OQ>(left, right)) };
+            bits |= part.cast_unsigned() << (4 * place);
+        }
+        bits
+    }
+}
+
+/// Without instructions that a processor may lack.
+#[derive(Clone, Copy)]
+pub struct Portable([f64; LANES]);
+
+#[allow(clippy::inline_always)] // As the others.
+impl Wide for Portable {
+    #[inline(always)]
+    unsafe fn splat(value: f64) -> Self {
+        Self([value; LANES])
+    }
+
+    #[inline(always)]
+    unsafe fn load(values: &[f64]) -> Self {
+        Self(*values.first_chunk().expect("sixteen numbers"))
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, values: &mut [f64; LANES]) {
+        *values = self.0;
+    }
+
+    #[inline(always)]
+    unsafe fn minus(self, other: Self) -> Self {
+        Self(lane_by_lane!(self.0, other.0, |left, right| left - right))
+    }
+
+    #[inline(always)]
+    unsafe fn or_more(self, other: Self) -> Self {
+        Self(lane_by_lane!(self.0, other.0, f64::max))
+    }
+
+    #[inline(always)]
+    unsafe fn squared_plus(self, sum: Self) -> Self {
+        Self(lane_by_lane!(self.0, sum.0, |left: f64, right| left * left + right))
+    }
+
+    #[inline(always)]
+    unsafe fn at_most(self, other: Self) -> u32 {
+        let mut bits = 0;
+        for (lane, (left, right)) in self.0.into_iter().zip(other.0).enumerate() {
+            bits |= u32::from(left <= right) << lane;
+        }
+        bits
+    }
+}

@@ -1,0 +1,94 @@
+//! Pairs in which no unit serves twice: unit after unit, each from what the earlier ones left.
+
+use crate::found::Found;
+use crate::matcher::{AT_ONCE, Matcher};
+use crate::parallel::{Progress, in_parallel};
+use crate::pool::Pool;
+use crate::problem::Pairs;
+
+/// So many units are searched ahead, among those that are free then.
+const AHEAD: usize = 8 * AT_ONCE;
+
+impl Matcher {
+    /// Unit after unit, each from what the earlier ones left.
+    ///
+    /// Some units at a time are searched by all threads; one whose neighbours were taken in the
+    /// meantime is searched again.
+    pub(crate) fn pairs_without_replacement(&self, progress: &Progress<'_>) -> Option<Pairs> {
+        let mut pairs = Pairs::default();
+        let mut free = vec![true; self.problem.rows()];
+        let mut pools = self.pools.clone();
+        let mut left = [false, true].map(|arm| self.pool(arm).points);
+        let mut members = Vec::new();
+        let queried = |row: &usize| self.problem.estimand.queries(self.problem.treated[*row]);
+        let rows: Vec<usize> = (0..self.problem.rows()).filter(queried).collect();
+        let total = rows.len();
+        for (turn, rows) in rows.chunks(AHEAD).enumerate() {
+            let ahead = in_parallel(
+                self.problem.threads,
+                rows.len(),
+                AT_ONCE,
+                &|_, _| true,
+                |part| self.looked_ahead(&rows[part], &pools, &free),
+            )?;
+            for (&row, mut found) in rows.iter().zip(ahead.into_iter().flatten()) {
+                let arm = self.problem.treated[row];
+                let targets = usize::from(!arm);
+                let member = |target: u32| self.pools[targets].members(target as usize)[0] as usize;
+                let taken = |found: &Found| {
+                    let mut neighbours = found.neighbours.iter();
+                    neighbours.any(|&(_, target)| !free[member(target)])
+                };
+                if left[targets] > 0 && taken(&found) {
+                    let again = self.looked_ahead(&[row], &pools, &free).pop();
+                    found = again.unwrap_or_default();
+                }
+                if left[targets] == 0 || !found.enough {
+                    pairs.dropped.push(row);
+                    continue;
+                }
+                members.clear();
+                let neighbours = found.neighbours.iter();
+                members.extend(neighbours.map(|&(squared, target)| (squared, member(target))));
+                let first = pairs.matched.len();
+                self.add(&mut pairs, row, &mut members, found.last);
+                for &member in &pairs.matched[first..] {
+                    free[member] = false;
+                    pools[targets].remove(self.position[member] as usize);
+                    left[targets] -= 1;
+                }
+            }
+            if !progress(turn * AHEAD + rows.len(), total) {
+                return None;
+            }
+        }
+        Some(pairs)
+    }
+
+    /// What each of the rows finds among those that are free.
+    fn looked_ahead(&self, rows: &[usize], pools: &[Pool; 2], free: &[bool]) -> Vec<Found> {
+        let mut found: Vec<Found> = rows.iter().map(|_| Found::default()).collect();
+        for arm in [false, true] {
+            let admitted = |point: usize, target: usize| {
+                let other = self.pool(!arm).members(target)[0] as usize;
+                let weight = self.admitted(arm, point, target);
+                weight.filter(|_| free[other])
+            };
+            let search = self.search(&pools[usize::from(!arm)], &admitted);
+            let (mut queries, mut places) = (Vec::new(), Vec::new());
+            for (&row, found) in rows.iter().zip(&mut found) {
+                if self.problem.treated[row] == arm {
+                    let point = self.position[row] as usize;
+                    queries.push(self.query(arm, point, !arm, self.matches()));
+                    places.push(found);
+                }
+            }
+            let mut answers: Vec<Found> = queries.iter().map(|_| Found::default()).collect();
+            search.run(&queries, &mut answers);
+            for (place, answer) in places.into_iter().zip(answers) {
+                *place = answer;
+            }
+        }
+        found
+    }
+}

@@ -1,0 +1,98 @@
+//! Large blocks, each a mapping of its own that goes back to the kernel when it is freed.
+//!
+//! Doug Lea's `M_MMAP_THRESHOLD`, which the port lacks: 256 KiB in malloc 2.8.3, of the time of
+//! the texts. As there, the word before the block holds the size of its chunk without the flag
+//! that every other chunk in use carries, and the word before that is left alone.
+
+use std::ptr::null_mut;
+
+/// Blocks from this size on are mapped.
+pub const THRESHOLD: usize = 256 * 1024;
+
+const WORD: usize = size_of::<usize>();
+/// What lies before the block; keeps its alignment.
+const HEADER: usize = 2 * WORD;
+/// Of the boundary tag: the chunk or the one before it is in use. Neither is set here.
+const IN_USE: usize = 0b11;
+const PAGE: usize = 4096;
+
+/// A new block of zeros, or null.
+pub fn allocate(size: usize) -> *mut u8 {
+    let Some(length) = length_for(size) else {
+        return null_mut();
+    };
+    // SAFETY: a new mapping, at an address that the kernel chooses.
+    let start = unsafe {
+        libc::mmap(
+            null_mut(),
+            length,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+            -1,
+            0,
+        )
+    };
+    // SAFETY: the mapping is `length` bytes long.
+    unsafe { with_header(start, length) }
+}
+
+/// Whether a live block is a mapping of its own, by the word before it.
+pub fn is_mapped(head: usize) -> bool {
+    head & IN_USE == 0
+}
+
+/// How many bytes of a mapped block its owner may use, by the word before it.
+pub fn usable_size(head: usize) -> usize {
+    head - HEADER
+}
+
+/// Gives the block back.
+///
+/// # Safety
+/// The block is live and mapped, and `head` is the word before it.
+pub unsafe fn release(block: *mut u8, head: usize) {
+    // SAFETY: the mapping begins a header before the block and has the length of its head.
+    unsafe { libc::munmap(block.sub(HEADER).cast(), head) };
+}
+
+/// The block with at least `size` bytes, perhaps elsewhere, or null with the block as it was.
+///
+/// # Safety
+/// The block is live and mapped, and `head` is the word before it.
+pub unsafe fn resize(block: *mut u8, head: usize, size: usize) -> *mut u8 {
+    let Some(length) = length_for(size) else {
+        return null_mut();
+    };
+    if length == head {
+        return block;
+    }
+    // SAFETY: the mapping begins a header before the block and has the length of its head.
+    unsafe {
+        let start = libc::mremap(block.sub(HEADER).cast(), head, length, libc::MREMAP_MAYMOVE);
+        with_header(start, length)
+    }
+}
+
+/// Whole pages for the header and so many bytes.
+fn length_for(size: usize) -> Option<usize> {
+    size.checked_add(HEADER)?.checked_next_multiple_of(PAGE)
+}
+
+/// The block behind the header, which is written; null if there is no mapping.
+///
+/// # Safety
+/// `start` is `MAP_FAILED` or a mapping of `length` bytes.
+unsafe fn with_header(start: *mut libc::c_void, length: usize) -> *mut u8 {
+    if start == libc::MAP_FAILED {
+        return null_mut();
+    }
+    // SAFETY: a mapping is at least a page long and aligned to one.
+    unsafe {
+        let block = start.cast::<u8>().add(HEADER);
+        block
+            .sub(WORD)
+            .cast::<[u8; WORD]>()
+            .write(length.to_ne_bytes());
+        block
+    }
+}

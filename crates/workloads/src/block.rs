@@ -1,0 +1,76 @@
+//! Memory of the C library's `malloc` and `free`, whichever allocator provides them.
+
+use std::ffi::c_void;
+use std::hint::black_box;
+
+use crate::problem::Problem;
+
+/// What is written to a block before it is freed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Touch {
+    /// Nothing.
+    None,
+    /// One byte of each page, so that the kernel must provide it.
+    Page,
+    /// Every byte.
+    All,
+}
+
+/// The C library returned no memory for so many bytes.
+#[derive(Debug)]
+pub struct OutOfMemory(pub usize);
+
+impl From<OutOfMemory> for Problem {
+    fn from(OutOfMemory(size): OutOfMemory) -> Self {
+        Self::failure(format!("no memory for {size} bytes"))
+    }
+}
+
+/// A block from the C library, freed when dropped.
+pub struct Block {
+    start: *mut c_void,
+}
+
+impl Block {
+    /// Allocates and touches. `black_box` and the volatile writes keep the compiler, which
+    /// knows malloc and free, from removing the pair.
+    ///
+    /// # Errors
+    /// If there is no memory.
+    pub fn new(size: usize, touch: Touch, page: usize) -> Result<Self, OutOfMemory> {
+        // SAFETY: malloc may be called with any size.
+        let start = black_box(unsafe { libc::malloc(size) });
+        if start.is_null() {
+            return Err(OutOfMemory(size));
+        }
+        match touch {
+            Touch::None => {}
+            Touch::Page => {
+                for offset in (0..size).step_by(page) {
+                    // SAFETY: `offset` is below `size`, so the byte is within the block.
+                    unsafe { start.cast::<u8>().add(offset).write_volatile(1) };
+                }
+            }
+            Touch::All => {
+                // SAFETY: the block is `size` bytes long.
+                unsafe { start.cast::<u8>().write_bytes(1, size) };
+                black_box(start);
+            }
+        }
+        Ok(Self { start })
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        // SAFETY: the pointer came from malloc and is freed once, here.
+        unsafe { libc::free(black_box(self.start)) };
+    }
+}
+
+/// Bytes of a page of memory.
+pub fn page_size() -> usize {
+    // SAFETY: sysconf reads a constant of the system and touches no memory of ours.
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(bytes).unwrap_or(4096)
+}

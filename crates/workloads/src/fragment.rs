@@ -1,0 +1,187 @@
+//! Workload `fragment`: blocks with mixed lifetimes, which leave holes.
+//!
+//! What an allocator does with the holes is the other side of a threshold that sends blocks to
+//! the kernel: such blocks leave none. Robson (1974) shows how bad it can get for any allocator.
+
+use std::time::Instant;
+
+use lexopt::{Arg, Parser};
+
+use crate::arguments::{number, to_usize};
+use crate::block::{Block, OutOfMemory, Touch, page_size};
+use crate::memory::Held;
+use crate::metrics::{Outcome, Report};
+use crate::problem::Problem;
+use crate::random::Coin;
+
+/// One line for `--list`.
+pub const SUMMARY: &str = "mixed lifetimes that leave holes (--live --rounds --keep)";
+
+const HELP: &str = "usage: equipoise-workload fragment [options]
+
+  --live BYTES       allocate until so much is live (default 67108864)
+  --rounds N         do so N times (default 4)
+  --keep PERCENT     between two rounds keep so many of the blocks, drawn at random; free the
+                     rest (default 20)
+  --smallest BYTES   the smallest block of the first round (default 64)
+  --largest BYTES    the largest block of the first round (default 16384)
+
+Sizes are drawn evenly by their logarithm and double from round to round, so that new blocks do
+not fit into the holes of the old ones. One byte of each page is written. Reports ns_per_call (of
+malloc or free, writing included); live_bytes, what is live after the last round has freed its
+share; held_bytes, what is resident then; peak_bytes, the most; and retained_bytes, what is
+resident after everything was freed: each beyond what was resident before.
+";
+
+/// What is done.
+struct Plan {
+    live: usize,
+    rounds: u64,
+    keep: usize,
+    smallest: usize,
+    largest: usize,
+}
+
+/// Blocks, and what they hold.
+#[derive(Default)]
+struct Blocks {
+    list: Vec<(Block, usize)>,
+    live: usize,
+    calls: u64,
+}
+
+/// Reads the options and does the work.
+pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
+    let mut plan = Plan {
+        live: 64 << 20,
+        rounds: 4,
+        keep: 20,
+        smallest: 64,
+        largest: 16 << 10,
+    };
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Arg::Long("live") => plan.live = to_usize(number(parser, "live", 1..=1 << 40)?),
+            Arg::Long("rounds") => plan.rounds = number(parser, "rounds", 1..=20)?,
+            Arg::Long("keep") => plan.keep = to_usize(number(parser, "keep", 0..=100)?),
+            Arg::Long("smallest") => {
+                plan.smallest = to_usize(number(parser, "smallest", 1..=1 << 30)?);
+            }
+            Arg::Long("largest") => {
+                plan.largest = to_usize(number(parser, "largest", 1..=1 << 30)?);
+            }
+            Arg::Long("help") | Arg::Short('h') => return Ok(Outcome::Help(HELP)),
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    if plan.largest < plan.smallest {
+        return Err(Problem::usage(format!(
+            "--largest {} is below --smallest {}",
+            plan.largest, plan.smallest
+        )));
+    }
+    measure(&plan).map(Outcome::Measured)
+}
+
+fn measure(plan: &Plan) -> Result<Report, Problem> {
+    let page = page_size();
+    let mut coin = Coin::new();
+    let mut blocks = Blocks::default();
+    // The list of the blocks is no part of what is measured: room for all that may come.
+    blocks
+        .list
+        .reserve_exact(1 + plan.live.div_ceil(plan.smallest));
+    let held = Held::now();
+    let started = Instant::now();
+    for round in 0..plan.rounds {
+        let doublings = u32::try_from(round).expect("at most 20");
+        let sizes = (plan.smallest << doublings, plan.largest << doublings);
+        blocks.fill(plan.live, sizes, page, &mut coin)?;
+        blocks.thin(plan.keep, &mut coin);
+    }
+    let mut elapsed = started.elapsed();
+    let held_bytes = held.since();
+    let live_bytes = blocks.live;
+    let started = Instant::now();
+    blocks.thin(0, &mut coin);
+    elapsed += started.elapsed();
+    let report = Report::default()
+        .cost(
+            "ns_per_call",
+            elapsed.as_secs_f64() * 1e9 / blocks.calls as f64,
+            "ns",
+        )
+        .bytes("live_bytes", Some(live_bytes as u64))
+        .bytes("held_bytes", held_bytes);
+    Ok(held.add_to(report))
+}
+
+impl Blocks {
+    /// Allocates until so many bytes are live.
+    fn fill(
+        &mut self,
+        live: usize,
+        (smallest, largest): (usize, usize),
+        page: usize,
+        coin: &mut Coin,
+    ) -> Result<(), OutOfMemory> {
+        while self.live < live {
+            let size = drawn_size(smallest, largest, coin);
+            self.list.push((Block::new(size, Touch::Page, page)?, size));
+            self.live += size;
+            self.calls += 1;
+        }
+        Ok(())
+    }
+
+    /// Frees all but so many percent, each drawn at random.
+    fn thin(&mut self, keep: usize, coin: &mut Coin) {
+        let before = self.list.len();
+        self.list.retain(|_| coin.below(100) < keep);
+        self.live = self.list.iter().map(|(_, size)| size).sum();
+        self.calls += (before - self.list.len()) as u64;
+    }
+}
+
+/// A size whose logarithm is even between those of the two: first a doubling, then within it.
+fn drawn_size(smallest: usize, largest: usize, coin: &mut Coin) -> usize {
+    let doublings = (largest / smallest).ilog2();
+    let power = coin.below(doublings as usize + 1);
+    let low = smallest << power;
+    let high = (low * 2 - 1).min(largest);
+    low + coin.below(high + 1 - low)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Blocks, drawn_size};
+    use crate::random::Coin;
+
+    #[test]
+    fn sizes_stay_between_the_two_and_reach_both_ends() {
+        for (smallest, largest) in [(1, 1), (64, 100), (64, 128), (3, 1000), (16, 16_384)] {
+            let mut coin = Coin::new();
+            let sizes: Vec<usize> = (0..20_000)
+                .map(|_| drawn_size(smallest, largest, &mut coin))
+                .collect();
+            assert!(*sizes.iter().min().unwrap() >= smallest);
+            assert!(*sizes.iter().max().unwrap() <= largest);
+            assert!(sizes.iter().any(|&size| size * 10 >= largest * 9));
+        }
+    }
+
+    #[test]
+    fn what_is_kept_of_the_blocks_is_the_share_asked_for() {
+        let mut coin = Coin::new();
+        let mut blocks = Blocks::default();
+        blocks.fill(1_000_000, (10, 100), 4096, &mut coin).unwrap();
+        let before = blocks.list.len();
+        blocks.thin(20, &mut coin);
+        let share = blocks.list.len() as f64 / before as f64;
+        // Five standard errors.
+        assert!((share - 0.2).abs() < 5.0 * (0.2 * 0.8 / before as f64).sqrt());
+        blocks.thin(0, &mut coin);
+        assert_eq!((blocks.list.len(), blocks.live), (0, 0));
+        assert_eq!(blocks.calls, 2 * before as u64);
+    }
+}

@@ -1,0 +1,233 @@
+//! Workload `genmatch2006`: the search of Sekhon's "The Art of Benchmarking" (2006), by three
+//! algorithms that find the same matches.
+//!
+//! A search evaluates a list of candidate weights: matches every unit to the other arm under
+//! each, and tests the balance of what it matched. What each algorithm does: docs/workloads.md.
+
+mod candidates;
+mod data;
+mod fast;
+mod fitness;
+mod matrix;
+mod one_dgemm;
+mod scythe;
+mod selection;
+mod sorting;
+
+use std::time::{Duration, Instant};
+
+use equipoise_matching::Pairs;
+use lexopt::{Arg, Parser};
+
+use crate::arguments::{number, text, to_usize};
+use crate::blas::{BLAS, Blas};
+use crate::memory::{Held, minor_faults};
+use crate::metrics::{Outcome, Report};
+use crate::problem::Problem;
+
+use self::data::{COVARIATES, Data};
+use self::fitness::Balance;
+use self::matrix::Matrix;
+
+/// One line for `--list`.
+pub const SUMMARY: &str = "the genetic matching of 2006 (--algorithm scythe | blas | fast)";
+
+const HELP: &str = "usage: equipoise-workload genmatch2006 [options]
+
+  --algorithm NAME   scythe: the release of 2005, temporaries for every unit (default)
+                     blas: that of May 2006, one dgemm for every unit; fast: Equipoise's own
+  --rows N           rows: those of the data again and again (default 445)
+  --candidates N     candidates that a search evaluates, drawn alike in every run (default 4)
+  --weights W,W,...  one candidate with these ten weights instead
+  --repeat N         searches (default 3)
+  --data FILE        CSV with the columns treat, age, educ, black, hisp, married, nodegr, u74,
+                     u75, re75, re74; others are ignored (default: 445 made-up rows like them)
+  --library NAME     the BLAS of `blas`: a soname or a path (default libblas.so.3)
+
+Reports search_s, as the mean and for each search; best_search_s; faults_per_search; peak_bytes
+and retained_bytes: what was resident at most, and after all, beyond what was resident before;
+smallest_p, the smallest p-value of the best candidate. Standard output names the BLAS, the number
+of pairs and a fingerprint of the matches, the same for all three algorithms.
+";
+
+/// Squared distances that differ by no more are ties, as in 2006.
+const TOLERANCE: f64 = 1e-5;
+
+/// An algorithm, ready to match under any candidate weights.
+trait Matching {
+    /// The pairs under the weights of the columns: one match for every unit, and all that tie.
+    fn matches(&mut self, weights: &[f64]) -> Pairs;
+}
+
+/// What a search found.
+struct Found {
+    pairs: u64,
+    fingerprint: u64,
+    /// The p-values of the best candidate, the smallest first.
+    best: Vec<f64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Algorithm {
+    Scythe,
+    Blas,
+    Fast,
+}
+
+/// Reads the options and does the search.
+pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
+    let mut algorithm = Algorithm::Scythe;
+    let (mut rows, mut candidates, mut repeat) = (445, 4, 3);
+    let (mut file, mut given) = (None, None);
+    let mut library = BLAS.to_owned();
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Arg::Long("algorithm") => algorithm = parse_algorithm(&text(parser, "algorithm")?)?,
+            Arg::Long("rows") => rows = to_usize(number(parser, "rows", 2..=1 << 24)?),
+            Arg::Long("candidates") => candidates = number(parser, "candidates", 1..=1 << 20)?,
+            Arg::Long("weights") => given = Some(candidates::parse(&text(parser, "weights")?)?),
+            Arg::Long("repeat") => repeat = number(parser, "repeat", 1..=1 << 20)?,
+            Arg::Long("data") => file = Some(text(parser, "data")?),
+            Arg::Long("library") => library = text(parser, "library")?,
+            Arg::Long("help") | Arg::Short('h') => return Ok(Outcome::Help(HELP)),
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    let data = match file {
+        Some(name) => Data::read(&name)?,
+        None => Data::made_up(),
+    }
+    .stacked(rows)?;
+    let blas = match algorithm {
+        Algorithm::Blas => Some(Blas::open(&library)?),
+        Algorithm::Scythe | Algorithm::Fast => None,
+    };
+    let library = blas.as_ref().map(Blas::file);
+    let candidates = match given {
+        Some(weights) => vec![weights],
+        None => candidates::weights(candidates, COVARIATES.len()),
+    };
+    let held = Held::now();
+    let mut times = Vec::with_capacity(to_usize(repeat));
+    let faults = minor_faults();
+    let mut found = None;
+    for _ in 0..repeat {
+        let started = Instant::now();
+        found = Some(search(
+            prepared(algorithm, &data, blas.as_ref()).as_mut(),
+            &data,
+            &candidates,
+        ));
+        times.push(started.elapsed());
+    }
+    let faults = minor_faults() - faults;
+    let found = found.expect("at least one search was asked for");
+    let report = held
+        .add_to(Report::default())
+        .times("search_s", &times)
+        .cost("best_search_s", least(&times).as_secs_f64(), "s")
+        .cost("faults_per_search", faults as f64 / repeat as f64, "1")
+        .gain("smallest_p", found.best[0], "1")
+        .fact("pairs", found.pairs.to_string())
+        .fact("matches", format!("{:016x}", found.fingerprint));
+    Ok(Outcome::Measured(match library {
+        Some(file) => report.fact("blas", file),
+        None => report,
+    }))
+}
+
+fn parse_algorithm(word: &str) -> Result<Algorithm, Problem> {
+    match word {
+        "scythe" => Ok(Algorithm::Scythe),
+        "blas" => Ok(Algorithm::Blas),
+        "fast" => Ok(Algorithm::Fast),
+        _ => Err(Problem::usage(format!(
+            "--algorithm: `{word}` is none of: scythe, blas, fast"
+        ))),
+    }
+}
+
+/// The algorithm for the data. `blas` is there if the algorithm needs it.
+fn prepared<'a>(
+    algorithm: Algorithm,
+    data: &'a Data,
+    blas: Option<&'a Blas>,
+) -> Box<dyn Matching + 'a> {
+    match (algorithm, blas) {
+        (Algorithm::Fast, _) => Box::new(fast::Fast::new(data)),
+        (Algorithm::Blas, Some(blas)) => Box::new(one_dgemm::OneDgemm::new(data, blas)),
+        (Algorithm::Blas | Algorithm::Scythe, _) => Box::new(scythe::Scythe::new(data)),
+    }
+}
+
+/// Every candidate's matches and their balance; the best is the one whose smallest p-value is
+/// the largest, then the next smallest, and so on (Sekhon 2011, section 2.3).
+fn search(matching: &mut dyn Matching, data: &Data, candidates: &[Vec<f64>]) -> Found {
+    let balance = Balance::new(data);
+    let mut found = Found {
+        pairs: 0,
+        fingerprint: 0,
+        best: Vec::new(),
+    };
+    for weights in candidates {
+        let pairs = matching.matches(weights);
+        let p_values = balance.p_values(&pairs);
+        found.pairs += pairs.query.len() as u64;
+        found.fingerprint = fingerprint(found.fingerprint, &pairs);
+        if found.best.is_empty() || is_better(&p_values, &found.best) {
+            found.best = p_values;
+        }
+    }
+    found
+}
+
+fn is_better(candidate: &[f64], best: &[f64]) -> bool {
+    candidate
+        .iter()
+        .zip(best)
+        .map(|(ours, theirs)| ours.total_cmp(theirs))
+        .find(|order| order.is_ne())
+        .is_some_and(std::cmp::Ordering::is_gt)
+}
+
+/// FNV-1a over the pairs, in their order.
+fn fingerprint(before: u64, pairs: &Pairs) -> u64 {
+    let numbers = pairs.query.iter().zip(&pairs.matched);
+    numbers
+        .flat_map(|(&query, &matched)| [query, matched])
+        .fold(before ^ 0xCBF2_9CE4_8422_2325, |hash, number| {
+            (hash ^ number as u64).wrapping_mul(0x0100_0000_01B3)
+        })
+}
+
+fn least(times: &[Duration]) -> Duration {
+    times
+        .iter()
+        .copied()
+        .min()
+        .expect("at least one search was asked for")
+}
+
+/// The standardised covariates as a matrix: each column less its mean, over its standard
+/// deviation with N - 1 (matching.md 1.1).
+fn standardised(data: &Data) -> Matrix {
+    let rows = data.rows() as f64;
+    let mut elements = data.covariates.clone();
+    for column in 0..COVARIATES.len() {
+        let values = || elements.iter().skip(column).step_by(COVARIATES.len());
+        let mean = values().sum::<f64>() / rows;
+        let squares = values().map(|value| (value - mean).powi(2)).sum::<f64>();
+        let deviation = match (squares / (rows - 1.0)).sqrt() {
+            // A constant column measures nothing, in whatever unit.
+            0.0 => 1.0,
+            deviation => deviation,
+        };
+        for cell in elements.iter_mut().skip(column).step_by(COVARIATES.len()) {
+            *cell = (*cell - mean) / deviation;
+        }
+    }
+    Matrix::from_scratch(data.rows(), COVARIATES.len(), &elements)
+}
+
+#[cfg(test)]
+mod tests;

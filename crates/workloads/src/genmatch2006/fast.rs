@@ -1,0 +1,48 @@
+//! Equipoise's own matching, on one thread as the others are.
+
+use equipoise_matching::{Estimand, Matcher, Method, Metric, Pairs, Problem, Rules};
+
+use super::data::{COVARIATES, Data};
+use super::{Matching, TOLERANCE};
+
+/// The engine with its data.
+pub struct Fast<'a> {
+    data: &'a Data,
+}
+
+impl<'a> Fast<'a> {
+    /// For the data.
+    pub fn new(data: &'a Data) -> Self {
+        Self { data }
+    }
+}
+
+impl Matching for Fast<'_> {
+    fn matches(&mut self, weights: &[f64]) -> Pairs {
+        let columns = COVARIATES.len();
+        let mut matrix = vec![0.0; columns * columns];
+        for (place, weight) in weights.iter().enumerate() {
+            matrix[place * columns + place] = *weight;
+        }
+        Matcher::new(Problem {
+            x: self.data.covariates.clone(),
+            columns,
+            treated: self.data.treated.clone(),
+            weights: None,
+            estimand: Estimand::All,
+            matches: 1,
+            metric: Metric::Matrix(matrix),
+            caliper: None,
+            restrictions: Vec::new(),
+            replace: true,
+            ties: true,
+            tolerance: TOLERANCE,
+            rules: Rules::Correct,
+            threads: 1,
+            seed: 0,
+            method: Method::Chosen,
+        })
+        .pairs(&|_, _| true)
+        .expect("progress never asks to stop")
+    }
+}

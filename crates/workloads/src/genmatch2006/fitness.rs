@@ -1,0 +1,198 @@
+//! How balanced matched units are: a paired t test and a Kolmogorov-Smirnov test of each column.
+//!
+//! matching.md 2 (fit.func "pvals"): the columns are the covariates and the product of the two
+//! earnings, as in the example of the package Matching.
+
+use equipoise_matching::Pairs;
+use puruspe::betai;
+
+use super::data::{COVARIATES, Data};
+
+/// Beyond, the terms of the series are below the precision of a number.
+const TERMS: i32 = 100;
+
+/// The columns whose balance is tested.
+pub struct Balance<'a> {
+    data: &'a Data,
+    columns: Vec<Column>,
+}
+
+struct Column {
+    values: Vec<f64>,
+    /// With two values or fewer the two tests are one.
+    dichotomous: bool,
+}
+
+impl<'a> Balance<'a> {
+    /// Of the data.
+    pub fn new(data: &'a Data) -> Self {
+        let of = |column: usize| -> Vec<f64> {
+            (0..data.rows()).map(|row| data.row(row)[column]).collect()
+        };
+        let place = |name: &str| {
+            COVARIATES
+                .iter()
+                .position(|&other| other == name)
+                .expect("it is one of the covariates")
+        };
+        let (first, second) = (place("re74"), place("re75"));
+        let product = (0..data.rows())
+            .map(|row| data.row(row)[first] * data.row(row)[second])
+            .collect();
+        let columns = (0..COVARIATES.len())
+            .map(of)
+            .chain([product])
+            .map(|values: Vec<f64>| Column {
+                dichotomous: distinct(&values) < 3,
+                values,
+            })
+            .collect();
+        Self { data, columns }
+    }
+
+    /// The p-values of both tests of every column, ascending.
+    pub fn p_values(&self, pairs: &Pairs) -> Vec<f64> {
+        let mut all = Vec::with_capacity(2 * self.columns.len());
+        for column in &self.columns {
+            let (treated, controls): (Vec<f64>, Vec<f64>) = pairs
+                .query
+                .iter()
+                .zip(&pairs.matched)
+                .map(|(&query, &matched)| {
+                    let (treated, control) = if self.data.treated[query] {
+                        (query, matched)
+                    } else {
+                        (matched, query)
+                    };
+                    (column.values[treated], column.values[control])
+                })
+                .unzip();
+            let by_t = paired_t(&treated, &controls, &pairs.weight);
+            all.push(by_t);
+            all.push(if column.dichotomous {
+                by_t
+            } else {
+                kolmogorov_smirnov(treated, controls)
+            });
+        }
+        all.sort_unstable_by(f64::total_cmp);
+        all
+    }
+}
+
+fn distinct(values: &[f64]) -> usize {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    sorted.dedup();
+    sorted.len()
+}
+
+/// The two-sided p-value of the weighted mean difference of pairs, by Student's distribution
+/// with the sum of the weights less 1 degrees of freedom; 1 if there is no difference at all.
+fn paired_t(treated: &[f64], controls: &[f64], weights: &[f64]) -> f64 {
+    let total: f64 = weights.iter().sum();
+    let weighted = |of: &dyn Fn(f64) -> f64| -> f64 {
+        treated
+            .iter()
+            .zip(controls)
+            .zip(weights)
+            .map(|((treated, control), weight)| weight * of(treated - control))
+            .sum()
+    };
+    let mean = weighted(&|difference| difference) / total;
+    let squares = weighted(&|difference| (difference - mean).powi(2));
+    if mean == 0.0 && squares == 0.0 {
+        return 1.0;
+    }
+    let squared_t = (mean * total).powi(2) / squares;
+    let freedom = total - 1.0;
+    if squared_t.is_finite() {
+        // Abramowitz and Stegun 26.7.1.
+        betai(freedom / 2.0, 0.5, freedom / (freedom + squared_t))
+    } else {
+        0.0
+    }
+}
+
+/// The asymptotic two-sided p-value that two samples share a distribution.
+fn kolmogorov_smirnov(mut first: Vec<f64>, mut second: Vec<f64>) -> f64 {
+    first.sort_unstable_by(f64::total_cmp);
+    second.sort_unstable_by(f64::total_cmp);
+    let (n, m) = (first.len() as f64, second.len() as f64);
+    let (mut i, mut j) = (0, 0);
+    let mut largest: f64 = 0.0;
+    while i < first.len() && j < second.len() {
+        let value = first[i].min(second[j]);
+        while i < first.len() && first[i] <= value {
+            i += 1;
+        }
+        while j < second.len() && second[j] <= value {
+            j += 1;
+        }
+        largest = largest.max((i as f64 / n - j as f64 / m).abs());
+    }
+    beyond((n * m / (n + m)).sqrt() * largest)
+}
+
+/// The limiting distribution of Kolmogorov (1933), its upper tail: the series that converges
+/// fast for small arguments below 1, else the other one.
+fn beyond(x: f64) -> f64 {
+    if x <= 0.0 {
+        return 1.0;
+    }
+    if x < 1.0 {
+        let exponent = -std::f64::consts::PI.powi(2) / (8.0 * x * x);
+        let sum: f64 = (0..TERMS)
+            .map(|term| (f64::from(2 * term + 1).powi(2) * exponent).exp())
+            .sum();
+        return 1.0 - (2.0 * std::f64::consts::PI).sqrt() / x * sum;
+    }
+    let sum: f64 = (1..TERMS)
+        .map(|term| {
+            let sign = if term % 2 == 1 { 1.0 } else { -1.0 };
+            sign * (-2.0 * f64::from(term).powi(2) * x * x).exp()
+        })
+        .sum();
+    2.0 * sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{beyond, kolmogorov_smirnov, paired_t};
+
+    #[test]
+    fn the_t_test_agrees_with_the_tables() {
+        // Differences 1, 2, 3 and 4: mean 2.5, and the published 95 % point of 3 degrees of
+        // freedom is 3.182 for a t with the divisor n - 1; ours divides by n squared.
+        let differences = [1.0, 2.0, 3.0, 4.0];
+        let t = 2.5 / (5.0_f64 / 16.0).sqrt();
+        let found = paired_t(&differences, &[0.0; 4], &[1.0; 4]);
+        // Student's distribution with 3 degrees of freedom in closed form.
+        let angle = (t / 3.0_f64.sqrt()).atan();
+        let expected = 1.0 - 2.0 / std::f64::consts::PI * (angle + angle.sin() * angle.cos());
+        assert!((found - expected).abs() < 1e-8, "{found} {expected}");
+    }
+
+    #[test]
+    fn no_difference_at_all_is_no_evidence() {
+        assert!(paired_t(&[3.0; 5], &[3.0; 5], &[1.0; 5]) >= 1.0);
+        assert!(kolmogorov_smirnov(vec![3.0; 5], vec![3.0; 5]) >= 1.0);
+        assert!(paired_t(&[3.0; 5], &[2.0; 5], &[1.0; 5]) <= 0.0);
+    }
+
+    #[test]
+    fn both_series_of_the_limiting_distribution_meet() {
+        assert!((beyond(1.0 - 1e-12) - beyond(1.0)).abs() < 1e-10);
+        // Smirnov's table (1948).
+        for (x, p) in [(1.36, 0.049), (1.63, 0.010), (0.5, 0.9639)] {
+            assert!((beyond(x) - p).abs() < 1e-3, "{x}: {}", beyond(x));
+        }
+    }
+
+    #[test]
+    fn the_largest_distance_of_the_distributions_counts_ties_once() {
+        // Distances of the steps: 1/2 at 1, and 0 at 2; the size factor is 1.
+        let apart = kolmogorov_smirnov(vec![1.0, 2.0], vec![2.0, 2.0]);
+        assert!((apart - beyond(0.5)).abs() < 1e-12);
+    }
+}

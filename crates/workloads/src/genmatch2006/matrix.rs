@@ -1,0 +1,276 @@
+//! A matrix class as such classes were written in 2005, for the algorithm that used one.
+//!
+//! Written from the description in docs/workloads.md: every result is computed into a scratch
+//! array and then copied into the matrix, every argument is passed by value and so is a copy
+//! made the same way, and every element is read through a check of both bounds.
+
+#![allow(
+    clippy::needless_pass_by_value,
+    reason = "passing by value is what this class is here to do"
+)]
+
+use std::hint::black_box;
+
+/// Rows and columns of numbers, row after row.
+#[derive(Debug, PartialEq)]
+pub struct Matrix {
+    rows: usize,
+    columns: usize,
+    elements: Vec<f64>,
+}
+
+impl Matrix {
+    /// A matrix with a copy of the elements. The compiler cannot see that the scratch array and
+    /// the copy are alike, and so cannot do without either.
+    #[inline(never)]
+    pub fn from_scratch(rows: usize, columns: usize, scratch: &[f64]) -> Self {
+        assert_eq!(scratch.len(), rows * columns, "rows times columns");
+        Self {
+            rows,
+            columns,
+            elements: black_box(scratch).to_vec(),
+        }
+    }
+
+    /// A column of numbers.
+    pub fn column(elements: &[f64]) -> Self {
+        Self::from_scratch(elements.len(), 1, elements)
+    }
+
+    /// A square matrix with these numbers on its diagonal.
+    pub fn diagonal(numbers: &[f64]) -> Self {
+        Self::filled(numbers.len(), numbers.len(), |row, column| {
+            if row == column { numbers[row] } else { 0.0 }
+        })
+    }
+
+    fn filled(rows: usize, columns: usize, element: impl Fn(usize, usize) -> f64) -> Self {
+        let mut scratch = Vec::with_capacity(rows * columns);
+        for row in 0..rows {
+            for column in 0..columns {
+                scratch.push(element(row, column));
+            }
+        }
+        Self::from_scratch(rows, columns, &scratch)
+    }
+
+    /// The copy that passing by value makes.
+    #[inline(never)]
+    pub fn by_value(&self) -> Self {
+        Self::filled(self.rows, self.columns, |row, column| self.at(row, column))
+    }
+
+    /// The element, after a check of both bounds.
+    pub fn at(&self, row: usize, column: usize) -> f64 {
+        assert!(row < self.rows, "no such row");
+        assert!(column < self.columns, "no such column");
+        self.elements[row * self.columns + column]
+    }
+
+    /// How many rows there are.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// How many columns there are.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// All elements, row after row.
+    pub fn elements(&self) -> &[f64] {
+        &self.elements
+    }
+}
+
+/// A column of ones.
+pub fn ones(rows: usize) -> Matrix {
+    Matrix::filled(rows, 1, |_, _| 1.0)
+}
+
+/// One row as a matrix.
+pub fn row_of(matrix: Matrix, row: usize) -> Matrix {
+    Matrix::filled(1, matrix.columns, |_, column| matrix.at(row, column))
+}
+
+/// The matrix product, by three nested loops.
+pub fn product(left: Matrix, right: Matrix) -> Matrix {
+    assert_eq!(left.columns, right.rows, "inner sizes");
+    Matrix::filled(left.rows, right.columns, |row, column| {
+        let mut sum = 0.0;
+        for inner in 0..left.columns {
+            sum += left.at(row, inner) * right.at(inner, column);
+        }
+        sum
+    })
+}
+
+/// Element by element.
+pub fn difference(left: Matrix, right: Matrix) -> Matrix {
+    by_element(&left, &right, |left, right| left - right)
+}
+
+/// Element by element.
+pub fn sum(left: Matrix, right: Matrix) -> Matrix {
+    by_element(&left, &right, |left, right| left + right)
+}
+
+/// Element by element.
+pub fn multiplied(left: Matrix, right: Matrix) -> Matrix {
+    by_element(&left, &right, |left, right| left * right)
+}
+
+fn by_element(left: &Matrix, right: &Matrix, of: impl Fn(f64, f64) -> f64) -> Matrix {
+    assert_eq!(
+        (left.rows, left.columns),
+        (right.rows, right.columns),
+        "sizes"
+    );
+    Matrix::filled(left.rows, left.columns, |row, column| {
+        of(left.at(row, column), right.at(row, column))
+    })
+}
+
+/// Rows become columns.
+pub fn transposed(matrix: Matrix) -> Matrix {
+    Matrix::filled(matrix.columns, matrix.rows, |row, column| {
+        matrix.at(column, row)
+    })
+}
+
+/// The sum of each column, as a column.
+pub fn column_sums(matrix: Matrix) -> Matrix {
+    Matrix::filled(matrix.columns, 1, |column, _| {
+        let mut sum = 0.0;
+        for row in 0..matrix.rows {
+            sum += matrix.at(row, column);
+        }
+        sum
+    })
+}
+
+/// 1 where the column's element is `wanted`, else 0.
+pub fn equal_to(column: Matrix, wanted: f64) -> Matrix {
+    Matrix::filled(column.rows, 1, |row, _| {
+        f64::from(u8::from(column.at(row, 0).total_cmp(&wanted).is_eq()))
+    })
+}
+
+/// 1 where the column's element is at most `limit`, else 0.
+pub fn at_most(column: Matrix, limit: f64) -> Matrix {
+    Matrix::filled(column.rows, 1, |row, _| {
+        f64::from(u8::from(column.at(row, 0) <= limit))
+    })
+}
+
+/// The elements of the column where the mask is not 0.
+pub fn selected(column: Matrix, mask: Matrix) -> Matrix {
+    let mut scratch = Vec::with_capacity(column.rows);
+    for row in 0..column.rows {
+        if mask.at(row, 0) != 0.0 {
+            scratch.push(column.at(row, 0));
+        }
+    }
+    Matrix::column(&scratch)
+}
+
+/// The elements of the column in another order.
+pub fn reordered(column: Matrix, order: &[usize]) -> Matrix {
+    Matrix::filled(order.len(), 1, |row, _| column.at(order[row], 0))
+}
+
+/// The sum of each element and all before it.
+pub fn cumulated(column: Matrix) -> Matrix {
+    let mut scratch = Vec::with_capacity(column.rows);
+    let mut sum = 0.0;
+    for row in 0..column.rows {
+        sum += column.at(row, 0);
+        scratch.push(sum);
+    }
+    Matrix::column(&scratch)
+}
+
+/// The rows of one below those of the other.
+pub fn bound_rows(above: Matrix, below: Matrix) -> Matrix {
+    assert_eq!(above.columns, below.columns, "columns");
+    Matrix::filled(above.rows + below.rows, above.columns, |row, column| {
+        if row < above.rows {
+            above.at(row, column)
+        } else {
+            below.at(row - above.rows, column)
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        Matrix, at_most, bound_rows, column_sums, cumulated, difference, equal_to, multiplied,
+        ones, product, reordered, row_of, selected, sum, transposed,
+    };
+    use crate::counting::allocations_of;
+
+    fn left() -> Matrix {
+        Matrix::from_scratch(2, 3, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    }
+
+    #[test]
+    fn operations_give_what_matrix_algebra_says() {
+        let right = || transposed(left());
+        assert_eq!(right().elements(), [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+        assert_eq!(
+            product(left(), right()).elements(),
+            [14.0, 32.0, 32.0, 77.0]
+        );
+        assert_eq!(difference(left(), left()).elements(), [0.0; 6]);
+        assert_eq!(
+            sum(left(), left()).elements(),
+            [2.0, 4.0, 6.0, 8.0, 10.0, 12.0]
+        );
+        assert_eq!(
+            multiplied(left(), left()).elements(),
+            [1.0, 4.0, 9.0, 16.0, 25.0, 36.0]
+        );
+        assert_eq!(column_sums(left()).elements(), [5.0, 7.0, 9.0]);
+        assert_eq!(row_of(left(), 1).elements(), [4.0, 5.0, 6.0]);
+        assert_eq!(
+            product(ones(2), row_of(left(), 0)).elements(),
+            [1.0, 2.0, 3.0, 1.0, 2.0, 3.0]
+        );
+        assert_eq!(
+            Matrix::diagonal(&[2.0, 3.0]).elements(),
+            [2.0, 0.0, 0.0, 3.0]
+        );
+    }
+
+    #[test]
+    fn operations_on_columns_and_masks() {
+        let column = || Matrix::column(&[3.0, 1.0, 2.0]);
+        assert_eq!(equal_to(column(), 1.0).elements(), [0.0, 1.0, 0.0]);
+        assert_eq!(at_most(column(), 2.0).elements(), [0.0, 1.0, 1.0]);
+        let mask = at_most(column(), 2.0);
+        assert_eq!(selected(column(), mask).elements(), [1.0, 2.0]);
+        assert_eq!(reordered(column(), &[1, 2, 0]).elements(), [1.0, 2.0, 3.0]);
+        assert_eq!(cumulated(column()).elements(), [3.0, 4.0, 6.0]);
+        let bound = bound_rows(left(), row_of(left(), 0));
+        assert_eq!((bound.rows(), bound.columns()), (3, 3));
+        assert_eq!(bound.elements()[6..], [1.0, 2.0, 3.0]);
+    }
+
+    #[test]
+    #[should_panic(expected = "no such column")]
+    fn both_bounds_are_checked() {
+        // The element exists: it is the first one of the second row.
+        left().at(0, 3);
+    }
+
+    #[test]
+    fn a_result_is_allocated_twice_and_an_argument_by_value_too() {
+        let (left, right) = (left(), left());
+        let bytes = 6 * size_of::<f64>();
+        let (results, matrix) = allocations_of(bytes..=bytes, || sum(left, right));
+        assert_eq!(results, 2);
+        let (copies, _) = allocations_of(bytes..=bytes, || matrix.by_value());
+        assert_eq!(copies, 2);
+    }
+}

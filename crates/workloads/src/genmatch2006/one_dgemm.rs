@@ -1,0 +1,74 @@
+//! The algorithm of May 2006: the work space is allocated once and each unit costs one dgemm.
+
+use equipoise_matching::Pairs;
+
+use crate::blas::Blas;
+
+use super::data::Data;
+use super::matrix::Matrix;
+use super::selection::Selection;
+use super::{Matching, standardised};
+
+/// The algorithm with its data and its work space.
+pub struct OneDgemm<'a> {
+    data: &'a Data,
+    blas: &'a Blas,
+    covariates: Matrix,
+    apart: Vec<f64>,
+    scaled: Vec<f64>,
+}
+
+impl<'a> OneDgemm<'a> {
+    /// For the data, by this BLAS.
+    pub fn new(data: &'a Data, blas: &'a Blas) -> Self {
+        let covariates = standardised(data);
+        let length = covariates.elements().len();
+        Self {
+            data,
+            blas,
+            covariates,
+            apart: vec![0.0; length],
+            scaled: vec![0.0; length],
+        }
+    }
+
+    /// The squared distance of every unit to this one.
+    fn distances(&mut self, factor: &Matrix, unit: usize) -> Matrix {
+        let columns = self.covariates.columns();
+        self.apart.copy_from_slice(self.covariates.elements());
+        let here = &self.covariates.elements()[unit * columns..(unit + 1) * columns];
+        for row in self.apart.chunks_exact_mut(columns) {
+            for (cell, value) in row.iter_mut().zip(here) {
+                *cell -= value;
+            }
+        }
+        // Row after row is the transpose of what the BLAS reads, column after column: the product
+        // from the other side, with the factor as it is.
+        let sizes = (columns, columns, self.covariates.rows());
+        self.blas
+            .multiply(sizes, factor.elements(), &self.apart, &mut self.scaled);
+        for cell in &mut self.scaled {
+            *cell *= *cell;
+        }
+        let sums: Vec<f64> = self
+            .scaled
+            .chunks_exact(columns)
+            .map(|row| row.iter().sum())
+            .collect();
+        Matrix::column(&sums)
+    }
+}
+
+impl Matching for OneDgemm<'_> {
+    fn matches(&mut self, weights: &[f64]) -> Pairs {
+        // The Cholesky factor of a diagonal matrix.
+        let roots: Vec<f64> = weights.iter().map(|weight| weight.sqrt()).collect();
+        let factor = Matrix::diagonal(&roots);
+        let mut selection = Selection::new(self.data);
+        for unit in 0..self.data.rows() {
+            let distances = self.distances(&factor, unit);
+            selection.add(unit, &distances);
+        }
+        selection.pairs()
+    }
+}

@@ -1,0 +1,106 @@
+//! The algorithm of the release of November 2005.
+//!
+//! For every unit the distances to all others are one expression of matrix algebra, whose parts
+//! are 13 temporaries of rows times columns numbers, each allocated twice: the article's 35 KB.
+
+use equipoise_matching::Pairs;
+
+use super::data::Data;
+use super::matrix::{
+    Matrix, column_sums, difference, multiplied, ones, product, row_of, transposed,
+};
+use super::selection::Selection;
+use super::{Matching, standardised};
+
+/// The algorithm with its data.
+pub struct Scythe<'a> {
+    data: &'a Data,
+    covariates: Matrix,
+}
+
+impl<'a> Scythe<'a> {
+    /// For the data.
+    pub fn new(data: &'a Data) -> Self {
+        Self {
+            data,
+            covariates: standardised(data),
+        }
+    }
+}
+
+impl Matching for Scythe<'_> {
+    fn matches(&mut self, weights: &[f64]) -> Pairs {
+        // The Cholesky factor of a diagonal matrix.
+        let roots: Vec<f64> = weights.iter().map(|weight| weight.sqrt()).collect();
+        let factor = Matrix::diagonal(&roots);
+        let mut selection = Selection::new(self.data);
+        for unit in 0..self.data.rows() {
+            selection.add(unit, &distances(&self.covariates, &factor, unit));
+        }
+        selection.pairs()
+    }
+}
+
+/// The squared distance of every unit to this one: the row sums of ((X - 1 x) W')^2.
+pub fn distances(covariates: &Matrix, factor: &Matrix, unit: usize) -> Matrix {
+    let here = row_of(covariates.by_value(), unit);
+    let everywhere = product(ones(covariates.rows()).by_value(), here.by_value());
+    let apart = difference(covariates.by_value(), everywhere.by_value());
+    let scaled = product(apart.by_value(), transposed(factor.by_value()));
+    let squares = multiplied(scaled.by_value(), scaled.by_value());
+    column_sums(transposed(squares.by_value()).by_value())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::distances;
+    use crate::counting::allocations_of;
+    use crate::genmatch2006::data::{COVARIATES, Data};
+    use crate::genmatch2006::matrix::Matrix;
+    use crate::genmatch2006::selection::Selection;
+    use crate::genmatch2006::standardised;
+
+    #[test]
+    fn a_distance_is_the_weighted_sum_of_squares() {
+        let data = Data::made_up();
+        let covariates = standardised(&data);
+        let weights: Vec<f64> = (1_u8..=10).map(f64::from).collect();
+        let roots: Vec<f64> = weights.iter().map(|weight| weight.sqrt()).collect();
+        let found = distances(&covariates, &Matrix::diagonal(&roots), 7);
+        for other in 0..data.rows() {
+            let expected: f64 = (0..COVARIATES.len())
+                .map(|column| {
+                    let apart = covariates.at(other, column) - covariates.at(7, column);
+                    weights[column] * apart * apart
+                })
+                .sum();
+            assert!((found.at(other, 0) - expected).abs() <= 1e-9 * (1.0 + expected));
+        }
+    }
+
+    #[test]
+    fn a_unit_costs_13_temporaries_of_rows_times_columns_each_allocated_twice() {
+        for rows in [445, 890] {
+            let data = Data::made_up().stacked(rows).unwrap();
+            let covariates = standardised(&data);
+            let factor = Matrix::diagonal(&[1.0; COVARIATES.len()]);
+            let bytes = rows * COVARIATES.len() * size_of::<f64>();
+            let (counted, _) = allocations_of(bytes..=bytes, || distances(&covariates, &factor, 0));
+            assert_eq!(counted, 2 * 13);
+        }
+    }
+
+    #[test]
+    fn a_unit_costs_28_columns_besides() {
+        let data = Data::made_up();
+        let covariates = standardised(&data);
+        let factor = Matrix::diagonal(&[1.0; COVARIATES.len()]);
+        let mut selection = Selection::new(&data);
+        let smallest_arm = 185;
+        let bytes = smallest_arm * size_of::<f64>()..=data.rows() * size_of::<f64>();
+        let (counted, ()) = allocations_of(bytes, || {
+            selection.add(0, &distances(&covariates, &factor, 0));
+        });
+        assert_eq!(counted, 2 * 28);
+    }
+}

@@ -1,0 +1,114 @@
+//! What both old algorithms do with the distances of a unit: a full sort, masks, and results
+//! that grow by copying. May 2006 changed how distances are computed, and nothing here.
+//!
+//! Made in the loop, for every unit: 25 columns (and 3 by the distances of the first algorithm) of as many numbers as there are rows or as one
+//! arm has.
+
+use equipoise_matching::Pairs;
+
+use super::TOLERANCE;
+use super::data::Data;
+use super::matrix::{
+    Matrix, at_most, bound_rows, cumulated, equal_to, multiplied, reordered, selected, sum,
+};
+use super::sorting::shell_sort;
+
+/// So many matches for every unit, before ties.
+const MATCHES: f64 = 1.0;
+/// Against rounding (matching.md 1.4).
+const SLACK: f64 = 1e-10;
+
+/// What the loop over the units reads and what it collects.
+pub struct Selection {
+    treated: Matrix,
+    weights: Matrix,
+    /// How often each unit serves as a match, by its weight.
+    service: Matrix,
+    /// The same with squared weights.
+    squared_service: Matrix,
+    /// A row for each pair: unit, match, weight.
+    results: Option<Matrix>,
+}
+
+impl Selection {
+    /// For the data, before the first unit.
+    pub fn new(data: &Data) -> Self {
+        let treated: Vec<f64> = data
+            .treated
+            .iter()
+            .map(|&treated| f64::from(u8::from(treated)))
+            .collect();
+        let nothing = vec![0.0; data.rows()];
+        Self {
+            treated: Matrix::column(&treated),
+            weights: Matrix::column(&vec![1.0; data.rows()]),
+            service: Matrix::column(&nothing),
+            squared_service: Matrix::column(&nothing),
+            results: None,
+        }
+    }
+
+    /// Takes the matches of the unit: of the other arm, no further away than the nearest, or
+    /// tied with it. `distances` is squared and has all units.
+    pub fn add(&mut self, unit: usize, distances: &Matrix) {
+        let other_arm = 1.0 - self.treated.at(unit, 0);
+        let potential = equal_to(self.treated.by_value(), other_arm);
+        let of_potential = selected(distances.by_value(), potential.by_value());
+        let weights = selected(self.weights.by_value(), potential.by_value());
+        let limit = farthest_match(&of_potential, &weights) + TOLERANCE + SLACK;
+
+        let near = at_most(distances.by_value(), limit);
+        let active = multiplied(near, potential);
+        let shares = multiplied(self.weights.by_value(), active.by_value());
+        let total: f64 = shares.elements().iter().sum();
+        self.service = sum(self.service.by_value(), shares.by_value());
+        self.squared_service = sum(
+            self.squared_service.by_value(),
+            multiplied(shares.by_value(), shares),
+        );
+
+        let mut rows = Vec::new();
+        for other in 0..active.rows() {
+            if active.at(other, 0) != 0.0 {
+                let weight = self.weights.at(unit, 0) * self.weights.at(other, 0) / total;
+                rows.extend([unit as f64, other as f64, weight]);
+            }
+        }
+        let rows = Matrix::from_scratch(rows.len() / 3, 3, &rows);
+        self.results = Some(match self.results.take() {
+            None => rows,
+            Some(results) => bound_rows(results.by_value(), rows.by_value()),
+        });
+    }
+
+    /// The pairs of all units that were added.
+    pub fn pairs(self) -> Pairs {
+        let mut pairs = Pairs::default();
+        for row in self
+            .results
+            .iter()
+            .flat_map(|results| results.elements().chunks_exact(3))
+        {
+            pairs.query.push(index(row[0]));
+            pairs.matched.push(index(row[1]));
+            pairs.weight.push(row[2]);
+        }
+        pairs
+    }
+}
+
+/// The distance at which the cumulated weight of the nearest reaches the matches asked for.
+fn farthest_match(distances: &Matrix, weights: &Matrix) -> f64 {
+    let mut sorted = distances.elements().to_vec();
+    let mut order: Vec<usize> = (0..sorted.len()).collect();
+    shell_sort(&mut sorted, &mut order);
+    let cumulated = cumulated(reordered(weights.by_value(), &order));
+    let place = (0..sorted.len()).find(|&place| cumulated.at(place, 0) >= MATCHES - SLACK);
+    sorted[place.unwrap_or(sorted.len() - 1)]
+}
+
+/// A row number that went through a matrix of floating point numbers.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn index(number: f64) -> usize {
+    number as usize
+}

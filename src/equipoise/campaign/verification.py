@@ -1,0 +1,179 @@
+"""Whether each condition is what its name says, before anything is measured.
+
+A preload that did not load, a library path from which nothing comes and a tunable that the C
+library ignores make a condition that is the baseline under another name: an error, not a result.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+
+from equipoise.measure.surroundings import Mapped, Unknown, mapped_libraries
+from equipoise.measure.surroundings.libraries import loader_of
+from equipoise.measure.surroundings.opened import opened_libraries
+from equipoise.measure.surroundings.tunables import VARIABLE, ignored_tunables
+from equipoise.model.errors import UnusableInput
+from equipoise.model.plan import Condition, Plan
+
+HUGE_PAGES = "/sys/kernel/mm/transparent_hugepage/enabled"
+
+
+def mapped_by_condition(plan: Plan, environment: Mapping[str, str]) -> dict[str, Mapped]:
+    """What each condition maps when it starts, by its name; of a server, the server."""
+    known: dict[tuple[object, ...], Mapped] = {}
+    found: dict[str, Mapped] = {}
+    for condition in plan.conditions:
+        command, own, folder = _what_starts(condition, plan)
+        # Only `env` and its like look at the arguments to find what they start.
+        arguments = command if os.path.basename(command[0]) == "env" else command[:1]
+        key = (arguments, tuple(sorted(own.items())), folder)
+        if key not in known:
+            known[key] = mapped_libraries(command, {**environment, **own}, folder)
+        found[condition.name] = known[key]
+    return found
+
+
+def check_that_each_took_effect(
+    plan: Plan, mapped: Mapping[str, Mapped], environment: Mapping[str, str]
+) -> None:
+    """Refuse a plan in which a condition did not take effect.
+
+    Raises
+    ------
+    UnusableInput
+        It names the condition, what did not take effect, and the mend.
+    """
+    checked: set[tuple[object, ...]] = set()
+    for condition in plan.conditions:
+        command, own, folder = _what_starts(condition, plan)
+        what = _but_for_its_size(condition, plan)
+        if what in checked:
+            continue
+        checked.add(what)
+        _check_process(condition)
+        for missing in _not_preloaded(own, mapped[condition.name]):
+            raise _no_effect(
+                condition,
+                missing,
+                "give a library that its loader can load, and a program that is linked to the C "
+                "library dynamically",
+            )
+        if own.get(VARIABLE):
+            _check_tunables(condition, command, {**environment, **own}, folder)
+        _check_libraries(condition, mapped[condition.name], plan, {**environment, **own})
+
+
+def _but_for_its_size(condition: Condition, plan: Plan) -> tuple[object, ...]:
+    """What a condition is at every size: to verify it may take a run of its command."""
+    if not condition.levels:
+        return (condition.name,)
+    return tuple(one for one in condition.levels.items() if one[0] not in plan.sizes)
+
+
+def _what_starts(condition: Condition, plan: Plan) -> tuple[tuple[str, ...], dict[str, str], str]:
+    """The command, its own environment and its folder: those of the server, if there is one."""
+    usual = plan.measure.working_folder
+    if condition.server is not None:
+        server = condition.server
+        return server.start, server.environment, server.process.working_folder or usual
+    return (
+        condition.command,
+        condition.environment,
+        condition.process.working_folder or usual,
+    )
+
+
+def _not_preloaded(own: Mapping[str, str], mapped: Mapped) -> Iterator[str]:
+    for library in own.get("LD_PRELOAD", "").replace(":", " ").split():
+        if mapped.libraries is None:
+            # A program that cannot be looked into is told of by its first trial.
+            return
+        if os.path.realpath(library) in mapped.libraries.values():
+            continue
+        if "/" not in library and library in mapped.libraries:
+            continue
+        complaints = [problem for problem in mapped.problems if "LD_PRELOAD" in problem]
+        why = f" ({complaints[0]})" if complaints else ""
+        yield f"{library} is not mapped by {mapped.program}{why}"
+
+
+def _check_tunables(
+    condition: Condition, command: tuple[str, ...], environment: Mapping[str, str], folder: str
+) -> None:
+    try:
+        loader = loader_of(command, environment, folder)
+        ignored = () if loader is None else ignored_tunables(loader, environment)
+    except Unknown as reason:
+        raise _no_effect(
+            condition, f"{VARIABLE} cannot be verified: {reason}", "use a program of glibc"
+        ) from None
+    if ignored:
+        raise _no_effect(
+            condition,
+            f"{VARIABLE}: {ignored[0]}",
+            "see `ld.so --list-tunables` for the names and their ranges",
+        )
+
+
+def _check_libraries(
+    condition: Condition, mapped: Mapped, plan: Plan, environment: Mapping[str, str]
+) -> None:
+    if not condition.mapped_from:
+        return
+    found = frozenset((mapped.libraries or {}).values())
+    missing = [place for place in condition.mapped_from if not _comes_from(place, found)]
+    if missing and condition.server is None:
+        folder = condition.process.working_folder or plan.measure.working_folder
+        try:
+            found |= opened_libraries(
+                condition.command, environment, folder, plan.measure.timeout_s
+            )
+        except Unknown as reason:
+            raise _no_effect(
+                condition, f"it cannot be verified: {reason}", "try the command by hand"
+            ) from None
+        missing = [place for place in missing if not _comes_from(place, found)]
+    if missing:
+        raise _no_effect(
+            condition,
+            f"it maps no library from {missing[0]}",
+            "name the folder of a library that the program uses",
+        )
+
+
+def _comes_from(place: str, libraries: frozenset[str]) -> bool:
+    real = os.path.realpath(place)
+    return real in libraries or any(os.path.dirname(library) == real for library in libraries)
+
+
+def _check_process(condition: Condition) -> None:
+    server = condition.server
+    for process in (condition.process, *(() if server is None else (server.process,))):
+        allowed = os.sched_getaffinity(0)
+        absent = [cpu for cpu in process.cpus or () if cpu not in allowed]
+        if absent:
+            raise _no_effect(
+                condition,
+                f"CPU {absent[0]} is not there for us",
+                f"the CPUs are {', '.join(map(str, sorted(allowed)))}",
+            )
+        if process.huge_pages and _huge_pages_are_off():
+            raise _no_effect(
+                condition,
+                f"this host gives nobody huge pages ({HUGE_PAGES})",
+                f"echo madvise | sudo tee {HUGE_PAGES}",
+            )
+
+
+def _huge_pages_are_off() -> bool:
+    try:
+        with open(HUGE_PAGES, encoding="ascii") as file:
+            return "[never]" in file.read()
+    except OSError:
+        # A kernel without transparent huge pages has no such file.
+        return True
+
+
+def _no_effect(condition: Condition, what: str, mend: str) -> UnusableInput:
+    return UnusableInput(f"{condition.name} did not take effect: {what}", mend=mend)

@@ -1,0 +1,192 @@
+"""``equipoise run``: a study, from its file or a built-in one."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from equipoise.campaign import conduct
+from equipoise.cli import options
+from equipoise.cli.finish import Wanted, show_after
+from equipoise.design.choice import (
+    chosen_levels,
+    quick_form,
+    with_command,
+    with_levels,
+    without_idle_factors,
+)
+from equipoise.design.coin import fresh_seed
+from equipoise.design.grid import Grid, Site, build_lines, grid_of, without_missing
+from equipoise.measure.builds import build_levels
+from equipoise.measure.counters import COUNTERS, counters_among
+from equipoise.measure.installed import installed_library
+from equipoise.measure.native import native_programs
+from equipoise.measure.trials import own_environment
+from equipoise.model.errors import UnusableInput
+from equipoise.model.plan import Judgement, Measure, Plan, Stopping
+from equipoise.model.study import Study
+from equipoise.report.safe_text import visible
+from equipoise.studies.builtin import find_study
+from equipoise.studies.reading import read_study
+
+BUILDS = "builds"
+"""Beside the ledger."""
+
+
+@click.command(
+    "run",
+    epilog="Example: equipoise run allocators --quick --factor allocator=glibc,jemalloc",
+)
+@click.argument("study", metavar="STUDY.toml | NAME")
+@click.option("--quick", is_flag=True, help="Run the study's quick form.")
+@click.option(
+    "--factor",
+    "factors",
+    multiple=True,
+    metavar="NAME=LEVEL,…",
+    help="Run these levels of a factor only; of a factor of plain values, set them.",
+)
+@click.option("--command", "other_command", metavar="CMD", help="Ask it of this program instead.")
+@click.option(
+    "-w",
+    "--warmup",
+    type=click.IntRange(min=0, max=1000),
+    metavar="N",
+    show_default="the study's, or 1",
+    help="Trials of each condition before the first block, never analysed.",
+)
+@click.option(
+    "--timeout",
+    type=options.FiniteRange(min=0, min_open=True),
+    metavar="SECONDS",
+    show_default="the study's, or 600",
+    help="End a trial after so long; it counts as slowest.",
+)
+@options.study_stopping_options
+@options.judging_options
+@options.ledger_option
+@click.option("--durable", is_flag=True, help="Let each trial survive a loss of power, too.")
+@options.hyperfine_exports
+@options.report_option
+@options.turn_option
+@options.output_options
+@click.pass_context
+def command(context: click.Context, /, **given: Any) -> int:
+    """Run a study: a workload under every combination of its factors' levels.
+
+    Each block runs every condition once in random order. A comparison that is decided gets no
+    more trials, so that the open ones get the budget. `equipoise list studies` lists the
+    built-in ones; the form of a file is in docs/studies.md.
+    """
+    for name in ("alpha", "min_effect"):
+        if context.get_parameter_source(name) is ParameterSource.DEFAULT:
+            given[name] = None
+    path, shown = find_study(given["study"])
+    study = _chosen(read_study(path, shown, counters=COUNTERS), given)
+    wanted = Wanted.from_options(given)
+    site = Site(native_programs(), _find_library)
+    study, idle = without_idle_factors(study)
+    study, missing = without_missing(study, site)
+    notices = (*idle, *missing)
+    if sys.stderr.isatty() and not wanted.quiet:
+        # They stand among the result's warnings too, but that may be hours from now.
+        for notice in notices:
+            print(f"equipoise: {visible(notice.words)}", file=sys.stderr)
+            print(f"  mend: {visible(notice.mend)}", file=sys.stderr)
+    lines = build_lines(study)
+    # Without anything to build, what is wrong is told before waiting for another campaign.
+    early = None if lines else plan_of(study, grid_of(study, site, {}), given)
+
+    def campaign(ledger: conduct.Keeper, watcher: conduct.Watcher) -> str:
+        home = wanted.ledger.parent / BUILDS
+        plan = early
+        if plan is None:
+            builds = build_levels(lines, home, own_environment(), os.getcwd())
+            plan = plan_of(study, grid_of(study, site, builds), given)
+        return conduct.begin(plan, ledger, watcher, notices=notices)
+
+    return show_after(campaign, wanted)
+
+
+def plan_of(study: Study, grid: Grid, given: dict[str, Any]) -> Plan:
+    """The plan of a study; what an option gives comes before what the study says.
+
+    Raises
+    ------
+    UnusableInput
+        The limits contradict each other.
+    """
+    asked = study.measure
+
+    def first(option: str, of_study: Any, otherwise: Any) -> Any:
+        values = (given[option], of_study)
+        return next((value for value in values if value is not None), otherwise)
+
+    usual, judged = Stopping(), Judgement()
+    min_blocks = first("min_blocks", asked.min_blocks, None)
+    stopping = Stopping(
+        blocks=first("blocks", asked.blocks, options.STUDY_BLOCKS),
+        min_blocks=usual.min_blocks if min_blocks is None else min_blocks,
+        min_blocks_explicit=min_blocks is not None,
+        budget_s=first("budget", asked.budget_s, usual.budget_s),
+        precision=first("precision", asked.precision, None),
+        leave_out_decided=True,
+    )
+    if stopping.min_blocks_explicit and stopping.min_blocks > stopping.blocks:
+        raise UnusableInput(
+            f"at least {stopping.min_blocks} blocks are more than at most {stopping.blocks}",
+            mend="lower the one or raise the other",
+        )
+    primary, *others = asked.metrics
+    return Plan(
+        study=study.name,
+        conditions=grid.conditions,
+        measure=Measure(
+            working_folder=os.getcwd(),
+            timeout_s=first("timeout", asked.timeout_s, 600.0),
+            warmup=first("warmup", asked.warmup, 1),
+            washout=asked.washout,
+            counters=counters_among(asked.metrics),
+        ),
+        stopping=stopping,
+        judgement=Judgement(
+            alpha=first("alpha", asked.alpha, judged.alpha),
+            min_effect=first("min_effect", asked.min_effect, judged.min_effect),
+            primary_metric=primary,
+            other_metrics=tuple(others),
+        ),
+        seed=fresh_seed() if given["seed"] is None else given["seed"],
+        chosen_contrasts=grid.contrasts,
+        sizes=tuple(factor.name for factor in study.factors if factor.role == "size"),
+    )
+
+
+def _chosen(study: Study, given: dict[str, Any]) -> Study:
+    if given["quick"]:
+        study = quick_form(study)
+    if given["other_command"] is not None:
+        study = with_command(study, _words(given["other_command"]))
+    return with_levels(study, chosen_levels(study, given["factors"]))
+
+
+def _words(line: str) -> tuple[str, ...]:
+    try:
+        words = tuple(shlex.split(line))
+    except ValueError as error:
+        raise UnusableInput(
+            f"cannot split the command {line!r} into words: {str(error).lower()}",
+            mend="close the quote, or escape it with a backslash",
+        ) from error
+    if not words:
+        raise UnusableInput("--command is empty", mend="write the program that is to be run")
+    return words
+
+
+def _find_library(name: str) -> str | None:
+    return installed_library(name, Path(native_programs()), os.environ)

@@ -1,0 +1,97 @@
+"""BLAS libraries as levels of a factor (reference: Debian's alternatives of libblas.so.3).
+
+All provide the same soname, each in a folder of its own, so ``LD_LIBRARY_PATH`` chooses. Whether
+it did is seen in the process: it must map a library from that folder.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+
+from equipoise.model.errors import UnusableInput
+
+LIBRARY_FOLDERS = Path(f"/usr/lib/{platform.machine()}-linux-gnu")
+SONAME = "libblas.so.3"
+
+
+@dataclass(frozen=True, slots=True)
+class Blas:
+    """One library, and what sets its threads and the processor that it is tuned for."""
+
+    name: str
+    package: str
+    """The Debian package that has it."""
+    folder: Path
+    """Where its ``libblas.so.3`` is."""
+    summary: str
+    threads_variable: str | None = None
+    """``None`` if it has no threads, or as many as it was built for."""
+    core_variable: str | None = None
+    core_types: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """The value of ``core_variable`` by the name of a processor. A library told of a processor
+    with instructions that this one lacks ends with SIGILL."""
+
+    def is_installed(self) -> bool:
+        """Whether its folder has the library."""
+        return (self.folder / SONAME).exists()
+
+    def environment(
+        self, *, threads: int | None = None, core_type: str | None = None
+    ) -> dict[str, str]:
+        """What makes a program use it.
+
+        Parameters
+        ----------
+        threads
+            How many; as many as it likes by default. Ignored by a library without threads.
+        core_type
+            A name of ``core_types``; what the library finds out by default.
+
+        Raises
+        ------
+        UnusableInput
+            The library knows no such core type.
+        """
+        chosen = {"LD_LIBRARY_PATH": str(self.folder)}
+        if threads is not None and self.threads_variable is not None:
+            chosen[self.threads_variable] = str(threads)
+        if core_type is not None:
+            if self.core_variable is None or core_type not in self.core_types:
+                known = ", ".join(self.core_types) or "none at all"
+                raise UnusableInput(
+                    f"{self.name} knows no core type {core_type!r}", mend=f"it knows {known}"
+                )
+            chosen[self.core_variable] = self.core_types[core_type]
+        return chosen
+
+
+LIBRARIES = (
+    Blas("reference", "libblas3", LIBRARY_FOLDERS / "blas", "netlib's, in Fortran, untuned"),
+    Blas("atlas", "libatlas3-base", LIBRARY_FOLDERS / "atlas", "tuned when it was built, generic"),
+    Blas(
+        "openblas",
+        "libopenblas0-pthread",
+        LIBRARY_FOLDERS / "openblas-pthread",
+        "the heir of Goto's BLAS",
+        threads_variable="OPENBLAS_NUM_THREADS",
+        core_variable="OPENBLAS_CORETYPE",
+        core_types=MappingProxyType({"haswell": "Haswell", "zen": "Zen", "skylakex": "SkylakeX"}),
+    ),
+    Blas(
+        "blis",
+        "libblis4-pthread",
+        LIBRARY_FOLDERS / "blis-pthread",
+        "a framework of few kernels, from Texas",
+        threads_variable="BLIS_NUM_THREADS",
+        core_variable="BLIS_ARCH_TYPE",
+        # Numbers of BLIS 0.9, as BLIS_ARCH_DEBUG=1 names them.
+        core_types=MappingProxyType(
+            {"skylakex": "0", "haswell": "3", "zen3": "6", "zen2": "7", "zen": "8"}
+        ),
+    ),
+)
+"""Every library that is a level by name."""

@@ -1,0 +1,154 @@
+"""What of a study is run: its quick form, and the levels that were chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from equipoise.design.commands import parameter_list
+from equipoise.model.errors import UnusableInput
+from equipoise.model.record import Notice
+from equipoise.model.study import Compared, Factor, Level, Study, Words
+
+
+def quick_form(study: Study) -> Study:
+    """The study as ``--quick`` runs it.
+
+    Raises
+    ------
+    UnusableInput
+        It has no quick form.
+    """
+    quick = study.quick
+    if quick is None:
+        raise UnusableInput(
+            f"the study {study.name} has no quick form",
+            mend="give it a table [quick], or use --budget and --factor",
+        )
+    measure = replace(
+        study.measure,
+        budget_s=quick.budget_s or study.measure.budget_s,
+        blocks=quick.blocks or study.measure.blocks,
+    )
+    command = quick.command or study.workload.command
+    return with_levels(
+        replace(study, measure=measure, workload=replace(study.workload, command=command)),
+        quick.levels,
+    )
+
+
+def with_command(study: Study, command: Words) -> Study:
+    """The same question of another program."""
+    if study.workload.server is not None:
+        raise UnusableInput(
+            f"the workload of {study.name} is a server: --command cannot replace it",
+            mend="change [workload.server] in its file",
+        )
+    return replace(study, workload=replace(study.workload, command=command))
+
+
+def chosen_levels(study: Study, options: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """What ``--factor NAME=LEVEL,LEVEL`` chooses.
+
+    Raises
+    ------
+    UnusableInput
+        An option is not of that form, or names no factor.
+    """
+    chosen: dict[str, tuple[str, ...]] = {}
+    for option in options:
+        name, equals, text = option.partition("=")
+        known = ", ".join(factor.name for factor in study.factors)
+        if not equals or not text:
+            raise UnusableInput(
+                f"--factor {option!r} is not of the form NAME=LEVEL,LEVEL",
+                mend=f"the factors are {known}",
+            )
+        if study.factor(name) is None:
+            raise UnusableInput(
+                f"--factor {option!r}: the study {study.name} has no factor {name!r}",
+                mend=f"there are {known}",
+            )
+        if name in chosen:
+            raise UnusableInput(
+                f"--factor {name} is given twice", mend="separate its levels by commas"
+            )
+        chosen[name] = tuple(dict.fromkeys(parameter_list(text)))
+    return chosen
+
+
+def with_levels(study: Study, chosen: Mapping[str, tuple[str, ...]]) -> Study:
+    """The study with these levels of these factors.
+
+    If the baseline is not among them, the first that was chosen is the baseline.
+
+    Raises
+    ------
+    UnusableInput
+        A factor has no such level.
+    """
+    factors = tuple(
+        _with_levels(factor, chosen[factor.name]) if factor.name in chosen else factor
+        for factor in study.factors
+    )
+    compared = study.compared
+    if compared is not None:
+        levels = next(factor.levels for factor in factors if factor.name == compared.factor)
+        if compared.baseline not in [level.name for level in levels]:
+            compared = Compared(compared.factor, levels[0].name)
+    return replace(study, factors=factors, compared=compared)
+
+
+def without_idle_factors(study: Study) -> tuple[Study, tuple[Notice, ...]]:
+    """The study without the factors that change nothing: plain ones that no text names.
+
+    So another program can stand in a study whose sizes it does not have.
+
+    Raises
+    ------
+    UnusableInput
+        What is to be compared is one of them.
+    """
+    kept: list[Factor] = []
+    notices: list[Notice] = []
+    for factor in study.factors:
+        if not factor.plain or any(f"{{{factor.name}}}" in text for text in _texts(study)):
+            kept.append(factor)
+            continue
+        what = f"the factor {factor.name} changes nothing: {{{factor.name}}} stands nowhere"
+        mend = f"write {{{factor.name}}} where its level belongs, as in the command"
+        if study.compared is not None and study.compared.factor == factor.name:
+            raise UnusableInput(what, mend=mend)
+        notices.append(Notice("factor_idle", f"{what}; it is left out", mend))
+    names = {factor.name for factor in kept}
+    exclusions = tuple(one for one in study.exclusions if set(one) <= names)
+    return replace(study, factors=tuple(kept), exclusions=exclusions), tuple(notices)
+
+
+def _texts(study: Study) -> Iterator[str]:
+    workload = study.workload
+    yield from workload.command
+    if workload.server is not None:
+        server = workload.server
+        for words in (server.start, server.prepare, server.ready, server.stop):
+            yield from words or ()
+    for factor in study.factors:
+        for level in factor.levels:
+            yield from (*level.arguments, *(level.command or ()), level.build or "")
+            yield from level.environment.values()
+
+
+def _with_levels(factor: Factor, names: tuple[str, ...]) -> Factor:
+    known = {level.name: level for level in (*factor.levels, *factor.choices)}
+    levels: list[Level] = []
+    for name in names:
+        if name in known:
+            levels.append(known[name])
+        elif factor.plain:
+            levels.append(Level(name))
+        else:
+            raise UnusableInput(
+                f"the factor {factor.name} has no level {name!r}",
+                mend=f"there are {', '.join(known)}",
+            )
+    return replace(factor, levels=tuple(levels))

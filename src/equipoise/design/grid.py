@@ -1,0 +1,283 @@
+"""From a study to conditions and to what is compared with what."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from equipoise.design.commands import MOST_CONDITIONS, find_program
+from equipoise.model.errors import UnusableInput
+from equipoise.model.plan import Condition, Contrast, Process, Server
+from equipoise.model.record import Notice
+from equipoise.model.study import Factor, Level, ServerWorkload, Study, Words
+
+_BRACES = re.compile(r"\{\{([A-Za-z_][\w-]*)\}\}|\{([A-Za-z_][\w-]*)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What design has to know of the host."""
+
+    native_programs: Path
+    find_library: Callable[[str], str | None]
+    """The absolute path of a library by its file name or path; ``None`` if it is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """What a study runs."""
+
+    conditions: tuple[Condition, ...]
+    contrasts: tuple[Contrast, ...]
+
+
+Levels = dict[str, Level]
+"""One level of each factor, by factor."""
+
+
+def without_missing(study: Study, site: Site) -> tuple[Study, tuple[Notice, ...]]:
+    """The study without the levels whose libraries are not installed, and which those are.
+
+    Raises
+    ------
+    UnusableInput
+        The baseline is one of them, or no two levels of what is compared are left.
+    """
+    notices: list[Notice] = []
+    factors: list[Factor] = []
+    for factor in study.factors:
+        present: list[Level] = []
+        for level in factor.levels:
+            missing = next(_missing(level, site), None)
+            if missing is None:
+                present.append(level)
+                continue
+            what = f"{factor.name} {level.name} cannot run here: there is no {missing}"
+            mend = f"apt install {level.package}" if level.package else "install it"
+            compared = study.compared
+            if compared is not None and (compared.factor, compared.baseline) == (
+                factor.name,
+                level.name,
+            ):
+                raise UnusableInput(f"the baseline {what}", mend=mend)
+            notices.append(Notice("level_missing", f"{what}; it is left out", mend))
+        if not present:
+            raise UnusableInput(
+                f"no level of {factor.name} can run here: {notices[-1].words}",
+                mend=notices[-1].mend,
+            )
+        factors.append(replace(factor, levels=tuple(present)))
+    return replace(study, factors=tuple(factors)), tuple(notices)
+
+
+def grid_of(study: Study, site: Site, builds: Mapping[str, str]) -> Grid:
+    """Make the conditions of a study, and what is compared with what.
+
+    Parameters
+    ----------
+    builds
+        Where each level that is built was built, by the level's name.
+
+    Raises
+    ------
+    UnusableInput
+        Everything is excluded, nothing is left to compare, there are too many conditions, or
+        a program does not exist.
+    """
+    settings = list(kept_settings(study))
+    if not settings:
+        raise UnusableInput(
+            f"the study {study.name} excludes every condition",
+            mend="leave out an [[exclude]], or choose other levels",
+        )
+    if len(settings) > MOST_CONDITIONS:
+        raise UnusableInput(
+            f"{len(settings)} conditions are more than the {MOST_CONDITIONS} of one block",
+            mend="choose fewer levels with --factor, or write an [[exclude]]",
+        )
+    conditions = tuple(_condition(study, levels, site, builds) for levels in settings)
+    contrasts = tuple(_contrasts(study, settings))
+    if study.compared is not None and not contrasts:
+        raise UnusableInput(
+            f"nothing is left to compare {study.compared.baseline} with",
+            mend=f"give {study.compared.factor} another level that runs here",
+        )
+    return Grid(conditions, contrasts)
+
+
+def kept_settings(study: Study) -> Iterator[Levels]:
+    """Every combination of levels that is not excluded."""
+    return (levels for levels in _product(study.factors) if not _is_excluded(levels, study))
+
+
+def build_lines(study: Study) -> dict[str, str]:
+    """What has to be built, by the name of the level; ``{build}`` is still in it."""
+    return {
+        level.name: _fill(
+            level.build, {factor.name: level.name, "study": study.folder, "build": "{build}"}
+        )
+        for factor in study.factors
+        for level in factor.levels
+        if level.build is not None
+    }
+
+
+def _missing(level: Level, site: Site) -> Iterator[str]:
+    for library in level.preload:
+        if site.find_library(library) is None:
+            yield library
+    for folder in level.library_path:
+        if not os.path.isdir(folder):
+            yield f"folder {folder}"
+
+
+def _product(factors: tuple[Factor, ...]) -> Iterator[Levels]:
+    names = [factor.name for factor in factors]
+    for levels in itertools.product(*(factor.levels for factor in factors)):
+        yield dict(zip(names, levels, strict=True))
+
+
+def _is_excluded(levels: Levels, study: Study) -> bool:
+    return any(
+        all(levels[factor].name in excluded for factor, excluded in exclusion.items())
+        for exclusion in study.exclusions
+    )
+
+
+def _contrasts(study: Study, settings: list[Levels]) -> Iterator[Contrast]:
+    if study.compared is None:
+        return
+    factor, baseline = study.compared.factor, study.compared.baseline
+    varied = [one.name for one in study.factors if len(one.levels) > 1 and one.name != factor]
+    places = {_key(levels): index for index, levels in enumerate(settings)}
+    for index, levels in enumerate(settings):
+        if levels[factor].name == baseline:
+            continue
+        other = places.get(_key({**levels, factor: Level(baseline)}))
+        if other is not None:
+            stratum = {name: levels[name].name for name in varied}
+            yield Contrast(other, index, factor, stratum)
+
+
+def _key(levels: Levels) -> tuple[str, ...]:
+    return tuple(level.name for level in levels.values())
+
+
+def _condition(study: Study, levels: Levels, site: Site, builds: Mapping[str, str]) -> Condition:
+    names = {factor: level.name for factor, level in levels.items()}
+    meanings = {**names, "study": study.folder}
+    for level in levels.values():
+        if level.build is not None:
+            meanings["build"] = builds[level.name]
+    chosen = [level.command for level in levels.values() if level.command is not None]
+    command = chosen[-1] if chosen else study.workload.command
+    arguments = tuple(one for level in levels.values() for one in level.arguments)
+    environment = _environment(levels.values(), meanings, site)
+    process = _process(levels.values(), study)
+    mapped_from = tuple(folder for level in levels.values() for folder in level.library_path)
+    varied = {
+        factor.name: f"{factor.name}={names[factor.name]}" if factor.plain else names[factor.name]
+        for factor in study.factors
+        if len(factor.levels) > 1
+    }
+    name = " ".join(varied.values()) or study.name
+    asked = study.workload.server
+    if asked is None:
+        return Condition(
+            name,
+            _command((*command, *arguments), meanings, site, environment),
+            levels=names,
+            environment=environment,
+            process=process,
+            mapped_from=mapped_from,
+        )
+    return Condition(
+        name,
+        _command(command, meanings, site, {}),
+        levels=names,
+        server=_server(asked, arguments, meanings, site, environment, process),
+        mapped_from=mapped_from,
+    )
+
+
+def _server(
+    asked: ServerWorkload,
+    arguments: Words,
+    meanings: Mapping[str, str],
+    site: Site,
+    environment: dict[str, str],
+    process: Process,
+) -> Server:
+    def own(words: Words | None) -> Words | None:
+        return None if words is None else _command(words, meanings, site, {})
+
+    return Server(
+        start=_command((*asked.start, *arguments), meanings, site, environment),
+        environment=environment,
+        process=process,
+        prepare=own(asked.prepare),
+        ready=own(asked.ready),
+        stop=own(asked.stop),
+        stop_signal=asked.stop_signal,
+        ready_s=asked.ready_s,
+    )
+
+
+def _environment(
+    levels: Iterable[Level], meanings: Mapping[str, str], site: Site
+) -> dict[str, str]:
+    environment: dict[str, str] = {}
+    preload: list[str] = []
+    library_path: list[str] = []
+    for level in levels:
+        for key, value in level.environment.items():
+            environment[key] = _fill(value, meanings)
+        for library in level.preload:
+            found = site.find_library(library)
+            assert found is not None, "levels whose libraries are missing are left out before"
+            preload.append(found)
+        library_path.extend(level.library_path)
+    if preload:
+        environment["LD_PRELOAD"] = " ".join(preload)
+    if library_path:
+        environment["LD_LIBRARY_PATH"] = ":".join(library_path)
+    return environment
+
+
+def _process(levels: Iterable[Level], study: Study) -> Process:
+    process = Process(working_folder=study.workload.working_folder)
+    for level in levels:
+        # What a later factor sets counts.
+        process = Process(
+            working_folder=level.working_folder or process.working_folder,
+            cpus=level.cpus or process.cpus,
+            random_addresses=_given(level.random_addresses, process.random_addresses),
+            huge_pages=_given(level.huge_pages, process.huge_pages),
+        )
+    return process
+
+
+def _given(asked: bool | None, otherwise: bool | None) -> bool | None:
+    return otherwise if asked is None else asked
+
+
+def _command(
+    words: Words, meanings: Mapping[str, str], site: Site, environment: Mapping[str, str]
+) -> Words:
+    front, *rest = (_fill(word, meanings) for word in words)
+    return (find_program(front, site.native_programs, environment), *rest)
+
+
+def _fill(text: str, meanings: Mapping[str, str]) -> str:
+    """Put what names in braces stand for; ``{{name}}`` is ``{name}``, other braces stay."""
+
+    def meaning(found: re.Match[str]) -> str:
+        if found[1] is not None:
+            return "{" + found[1] + "}"
+        return meanings.get(found[2], found[0])
+
+    return _BRACES.sub(meaning, text)

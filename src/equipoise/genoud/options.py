@@ -1,0 +1,228 @@
+"""What a search is asked to do, checked."""
+
+from __future__ import annotations
+
+import operator
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from equipoise.model.errors import UnusableInput
+
+Floats = NDArray[np.float64]
+Choice = TypeVar("Choice")
+
+DEFAULT_BOUND = 10.0
+"""Without bounds each parameter is sought between minus this and this."""
+EVEN_OPERATORS = (50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 0.0)
+GENERATORS = ("philox", "tlp")
+BOUNDARIES = (0, 1, 2)
+LARGEST_SEED = 2**64 - 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SearchOptions:
+    """The settings of a search; :func:`search_options` checks them.
+
+    Parameters
+    ----------
+    lower, upper
+        Shape (nvars,): the bounds.
+    starting_values
+        Shape (rows, nvars), inside the bounds.
+    polish, gradient_check
+        Whether the search asks for a polished best, and for the gradient before it waits.
+    seed
+        0 to 2^64 - 1.
+
+    The others are those of :func:`equipoise.genoud.genoud`.
+    """
+
+    lower: Floats
+    upper: Floats
+    starting_values: Floats
+    maximize: bool
+    population: int
+    generations: int
+    wait_generations: int
+    hard_generation_limit: bool
+    boundary: int
+    integer: bool
+    polish: bool
+    gradient_check: bool
+    burn_in: int
+    operators: tuple[float, ...]
+    mix: float | None
+    solution_tolerance: float
+    memory: bool
+    generator: str
+    seed: int
+
+    @property
+    def nvars(self) -> int:
+        """How many parameters there are."""
+        return len(self.lower)
+
+    def native(self) -> dict[str, Any]:
+        """What ``_native.GenoudSearch`` takes."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__} | {
+            "operators": list(self.operators)
+        }
+
+
+def search_options(
+    nvars: int,
+    *,
+    maximize: bool = False,
+    population: int = 1000,
+    generations: int = 100,
+    wait_generations: int = 10,
+    hard_generation_limit: bool = True,
+    bounds: ArrayLike | None = None,
+    boundary_enforcement: int = 0,
+    starting_values: ArrayLike | None = None,
+    integer: bool = False,
+    polish: bool = False,
+    gradient_check: bool = False,
+    burn_in: int = 0,
+    operators: Sequence[float] | None = None,
+    p9mix: float | None = None,
+    solution_tolerance: float = 1e-3,
+    memory: bool = True,
+    generator: str = "philox",
+    seed: int | None = None,
+) -> SearchOptions:
+    """Checks what :func:`equipoise.genoud.genoud` is given.
+
+    Raises
+    ------
+    UnusableInput
+        Naming the argument that cannot be used, and the parameter (from 1) that it is wrong for.
+    """
+    nvars = whole("nvars", nvars, 1)
+    lower, upper = checked_bounds(bounds, nvars, integer=integer)
+    chosen = one_of("generator", generator, GENERATORS)
+    boundary = one_of("boundary_enforcement", boundary_enforcement, BOUNDARIES)
+    if seed is None:
+        seed = secrets.randbits(64)
+    if p9mix is not None and not 0 <= p9mix <= 1:
+        raise UnusableInput(f"p9mix is {p9mix}: a share between 0 and 1 is needed")
+    if not solution_tolerance >= 0:
+        raise UnusableInput(f"solution_tolerance is {solution_tolerance}: 0 or more is needed")
+    return SearchOptions(
+        lower=lower,
+        upper=upper,
+        starting_values=checked_starts(starting_values, lower, upper, integer=integer),
+        maximize=bool(maximize),
+        population=whole("population", population, 2),
+        generations=whole("generations", generations, 1),
+        wait_generations=whole("wait_generations", wait_generations, 0),
+        hard_generation_limit=bool(hard_generation_limit),
+        boundary=boundary,
+        integer=bool(integer),
+        polish=bool(polish),
+        gradient_check=bool(gradient_check),
+        burn_in=whole("burn_in", burn_in, 0),
+        operators=checked_operators(operators),
+        mix=None if p9mix is None else float(p9mix),
+        solution_tolerance=float(solution_tolerance),
+        memory=bool(memory),
+        generator=chosen,
+        seed=whole("seed", seed, 0, LARGEST_SEED),
+    )
+
+
+def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
+    """A whole number in its range."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise UnusableInput(f"{name} is {value!r}: a whole number is needed") from None
+    if number < least or (most is not None and number > most):
+        reach = f"{least} or more" if most is None else f"{least} to {most}"
+        raise UnusableInput(f"{name} is {number}: {reach} is needed")
+    return number
+
+
+def one_of(name: str, value: Choice, choices: Sequence[Choice]) -> Choice:
+    """One of the choices."""
+    if value not in choices:
+        raise UnusableInput(
+            f"{name} is {value!r}", mend=f"Give one of {', '.join(map(str, choices))}."
+        )
+    return value
+
+
+def checked_bounds(bounds: ArrayLike | None, nvars: int, *, integer: bool) -> tuple[Floats, Floats]:
+    """Lower and upper bounds, shape (nvars,) each."""
+    if bounds is None:
+        return np.full(nvars, -DEFAULT_BOUND), np.full(nvars, DEFAULT_BOUND)
+    table = numbers("bounds", bounds)
+    if table.shape != (nvars, 2):
+        raise UnusableInput(
+            f"bounds have shape {table.shape}",
+            mend=f"Give a lower and an upper bound for each parameter: shape ({nvars}, 2).",
+        )
+    for place, (low, high) in enumerate(table, 1):
+        if not np.isfinite(high - low):
+            raise UnusableInput(f"bounds of parameter {place}: {low:g} and {high:g} are not finite")
+        if low > high:
+            raise UnusableInput(
+                f"bounds of parameter {place} cross: {low:g} > {high:g}",
+                mend="Give the lower bound first.",
+            )
+        if integer and not (low.is_integer() and high.is_integer()):
+            raise UnusableInput(
+                f"bounds of parameter {place}: {low:g} and {high:g} are no whole numbers"
+            )
+    return np.ascontiguousarray(table[:, 0]), np.ascontiguousarray(table[:, 1])
+
+
+def checked_starts(
+    starting_values: ArrayLike | None, lower: Floats, upper: Floats, *, integer: bool
+) -> Floats:
+    """Shape (rows, nvars), all inside the bounds."""
+    nvars = len(lower)
+    if starting_values is None:
+        return np.empty((0, nvars))
+    starts = np.atleast_2d(numbers("starting_values", starting_values))
+    if starts.ndim != 2 or starts.shape[1] != nvars:
+        raise UnusableInput(
+            f"starting_values have shape {starts.shape}",
+            mend=f"Give one row of {nvars} parameters for each starting value.",
+        )
+    for row, start in enumerate(starts, 1):
+        outside = ~((start >= lower) & (start <= upper))
+        if outside.any():
+            place = int(np.argmax(outside))
+            raise UnusableInput(
+                f"starting value {row}: parameter {place + 1} is {start[place]:g}, outside "
+                f"{lower[place]:g} to {upper[place]:g}",
+                mend="Move it inside or widen the bounds.",
+            )
+        if integer and not np.all(start == np.round(start)):
+            raise UnusableInput(f"starting value {row} has a parameter that is no whole number")
+    return np.ascontiguousarray(starts)
+
+
+def checked_operators(operators: Sequence[float] | None) -> tuple[float, ...]:
+    """Nine weights."""
+    weights = EVEN_OPERATORS if operators is None else tuple(float(one) for one in operators)
+    usable = len(weights) == len(EVEN_OPERATORS) and all(0 <= one < np.inf for one in weights)
+    if not usable or sum(weights) == 0:
+        raise UnusableInput(
+            f"operators are {weights}", mend="Give nine weights of 0 or more, not all 0: P1 to P9."
+        )
+    return weights
+
+
+def numbers(name: str, values: ArrayLike) -> Floats:
+    """The values as an array of floats."""
+    try:
+        return np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise UnusableInput(f"{name} cannot be read as numbers: {error}") from error

@@ -1,0 +1,60 @@
+"""Building the programs of levels, once, before a campaign."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from equipoise.measure.hooks import SHELL, last_words
+from equipoise.model.errors import ConditionFailed
+
+VARIABLE = "EQUIPOISE_BUILD"
+
+
+def build_levels(
+    lines: Mapping[str, str], home: Path, environment: Mapping[str, str], working_folder: str
+) -> dict[str, str]:
+    """Build each level in a new folder; gives the folders by level.
+
+    They are kept: a campaign that is resumed runs what it began with.
+
+    Parameters
+    ----------
+    lines
+        A line for the shell for each level; ``{build}`` stands for its folder, which
+        ``$EQUIPOISE_BUILD`` names as well.
+    home
+        In which the new folders are made.
+
+    Raises
+    ------
+    ConditionFailed
+        A line failed.
+    """
+    if not lines:
+        return {}
+    home.mkdir(parents=True, exist_ok=True)
+    builds: dict[str, str] = {}
+    for level, line in lines.items():
+        prefix = re.sub(r"[^\w.-]", "_", level) + "-"
+        folder = builds[level] = tempfile.mkdtemp(prefix=prefix, dir=os.path.abspath(home))
+        done = subprocess.run(
+            [SHELL, "-c", line.replace("{build}", folder)],
+            env={**environment, VARIABLE: folder},
+            cwd=working_folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise ConditionFailed(
+                f"{level} cannot be built: exit status {done.returncode}: {line}"
+                + last_words(done.stdout.decode("utf-8", "replace")).replace("stderr: ", ""),
+                mend="try the line by hand; it runs through sh in the working folder",
+            )
+    return builds

@@ -1,0 +1,139 @@
+"""A study: a workload, its factors, its metrics and its budget, as frozen data (design.md §4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Role = Literal["treatment", "size"]
+"""A ``treatment`` can be what is compared; a ``size`` is where it is compared."""
+
+Words = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One value of a factor, and what it changes.
+
+    In every text ``{factor}`` stands for the name of that factor's level.
+    """
+
+    name: str
+    environment: dict[str, str] = field(default_factory=dict)
+    preload: Words = ()
+    """Libraries for ``LD_PRELOAD``: a file name that the loader would find, or a path."""
+    library_path: Words = ()
+    """Folders for ``LD_LIBRARY_PATH``; the program must map a library from each."""
+    arguments: Words = ()
+    """Put behind the command."""
+    command: Words | None = None
+    """Instead of the workload's own."""
+    working_folder: str | None = None
+    cpus: tuple[int, ...] | None = None
+    random_addresses: bool | None = None
+    huge_pages: bool | None = None
+    build: str | None = None
+    """A line for the shell that makes the program of this level in the folder ``{build}``."""
+    package: str | None = None
+    """The Debian package that has what it needs."""
+    summary: str = ""
+    """One line for ``equipoise list``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """What is varied on purpose."""
+
+    name: str
+    levels: tuple[Level, ...]
+    role: Role = "treatment"
+    plain: bool = False
+    """Whether its levels are values and nothing else; they may be set freely."""
+    choices: tuple[Level, ...] = ()
+    """Levels that can be chosen beside those above."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerWorkload:
+    """A server and how it is dealt with; see `equipoise.model.plan.Server`."""
+
+    start: Words
+    prepare: Words | None = None
+    ready: Words | None = None
+    stop: Words | None = None
+    stop_signal: str = "TERM"
+    ready_s: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """What is run."""
+
+    command: Words
+    """With a server, its client."""
+    server: ServerWorkload | None = None
+    """With a server, the levels change the server, not the client."""
+    working_folder: str | None = None
+    """Absolute; that of the caller by default."""
+    reports: tuple[str, ...] = ()
+    """The metrics that it reports itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class StudyMeasure:
+    """What is measured, and for how long; what is ``None`` is as the command line has it."""
+
+    metrics: tuple[str, ...] = ("wall_s",)
+    """The first decides."""
+    min_effect: float | None = None
+    alpha: float | None = None
+    budget_s: float | None = None
+    blocks: int | None = None
+    min_blocks: int | None = None
+    precision: float | None = None
+    warmup: int | None = None
+    timeout_s: float | None = None
+    washout: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Which factor is compared, and with which of its levels."""
+
+    factor: str
+    baseline: str
+
+
+@dataclass(frozen=True, slots=True)
+class Quick:
+    """What ``--quick`` changes."""
+
+    levels: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    command: Words | None = None
+    budget_s: float | None = None
+    blocks: int | None = None
+
+
+Exclusion = dict[str, tuple[str, ...]]
+"""Levels by factor: a condition that has one of each is not run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """The whole of a study."""
+
+    name: str
+    folder: str
+    """Where its file is, absolute; ``{study}`` in its texts."""
+    workload: Workload
+    factors: tuple[Factor, ...]
+    exclusions: tuple[Exclusion, ...] = ()
+    measure: StudyMeasure = StudyMeasure()
+    compared: Compared | None = None
+    """``None`` if nothing is compared: sizes alone are described."""
+    quick: Quick | None = None
+    summary: str = ""
+
+    def factor(self, name: str) -> Factor | None:
+        """The factor of that name."""
+        return next((factor for factor in self.factors if factor.name == name), None)

@@ -1,0 +1,132 @@
+"""The factors of a study's file."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from equipoise.model.study import Factor, Level, Role
+from equipoise.studies.registry import KINDS, PACKAGES
+from equipoise.studies.table import Table, one_of
+
+_CPUS = re.compile(r"\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*")
+_FACTOR = re.compile(r"[A-Za-z_][\w-]*")
+_TAKEN = ("study", "build", "folder", "port")
+
+
+def read_factors(table: Table, folder: str) -> tuple[Factor, ...]:
+    """Read ``[factors]``.
+
+    Parameters
+    ----------
+    folder
+        What relative paths start from.
+
+    Raises
+    ------
+    UnusableInput
+        A factor without levels, an unknown role, kind or key, a wrong type.
+    """
+    factors = tuple(_factor(table, name, folder) for name in table.keys())
+    if not factors:
+        raise table.fail(None, "there are no factors", "as in [factors.size] levels = [1, 2]")
+    building = [factor for factor in factors if any(level.build for level in factor.levels)]
+    if len(building) > 1:
+        raise table.fail(
+            building[1].name,
+            f"{building[0].name} has levels that are built already",
+            "build in one factor, and use the other's name in its lines",
+        )
+    return factors
+
+
+def _factor(factors: Table, name: str, folder: str) -> Factor:
+    if not _FACTOR.fullmatch(name) or name in _TAKEN:
+        raise factors.fail(name, f"a factor cannot be called {name!r}", "give it another name")
+    table = factors.table(name)
+    role = _role(table)
+    kind = table.text("kind")
+    if kind is not None and kind not in KINDS:
+        raise table.fail("kind", f"there is no kind {kind!r}", one_of(kind, sorted(KINDS)))
+    choices = KINDS[kind] if kind is not None else ()
+    listed = table.values_of("levels")
+    own = tuple(_level(table, level, folder) for level in table.keys())
+    if listed is not None and own and kind is None:
+        raise table.fail(
+            own[0].name,
+            "a factor has levels = [...] or a table for each level, not both",
+            "write each level as a table",
+        )
+    if listed is None:
+        levels = own or choices
+    elif kind is None:
+        levels = tuple(Level(level) for level in listed)
+    else:
+        levels = (*(_chosen(table, level, choices) for level in listed), *own)
+    if not levels:
+        raise table.fail(None, "it has no levels", "as in levels = [1, 2]")
+    return Factor(name, levels, role, plain=listed is not None and kind is None, choices=choices)
+
+
+def _role(table: Table) -> Role:
+    role = table.text("role") or "treatment"
+    if role != "treatment" and role != "size":
+        raise table.fail("role", f"there is no role {role!r}", one_of(role, ["treatment", "size"]))
+    return "size" if role == "size" else "treatment"
+
+
+def _chosen(table: Table, name: str, choices: tuple[Level, ...]) -> Level:
+    for level in choices:
+        if level.name == name:
+            return level
+    raise table.fail(
+        "levels", f"there is no level {name!r}", one_of(name, [level.name for level in choices])
+    )
+
+
+def _level(factor: Table, name: str, folder: str) -> Level:
+    table = factor.table(name)
+    preload = table.texts("preload") or ()
+    working_folder = table.text("folder")
+    package = table.text("package")
+    if package is None:
+        package = next((PACKAGES[library] for library in preload if library in PACKAGES), None)
+    level = Level(
+        name,
+        environment=table.mapping("env") or {},
+        preload=tuple(_path(folder, library) for library in preload),
+        library_path=tuple(os.path.join(folder, one) for one in table.texts("library_path") or ()),
+        arguments=table.texts("args") or (),
+        command=table.words("command"),
+        working_folder=None if working_folder is None else os.path.join(folder, working_folder),
+        cpus=_cpus(table),
+        random_addresses=table.truth("aslr"),
+        huge_pages=table.truth("huge_pages"),
+        build=table.text("build"),
+        package=package,
+        summary=table.text("summary") or "",
+    )
+    table.finish()
+    return level
+
+
+def _path(folder: str, library: str) -> str:
+    """A file name is looked for where the loader looks; a path starts from the study."""
+    return os.path.join(folder, library) if "/" in library else library
+
+
+def _cpus(table: Table) -> tuple[int, ...] | None:
+    if not table.has("cpu"):
+        return None
+    value = table.values["cpu"]
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return (value,)
+    if not isinstance(value, str) or not _CPUS.fullmatch(value):
+        raise table.fail("cpu", f"{value!r} names no CPUs", 'as in cpu = 0 or cpu = "0-1,4"')
+    cpus: set[int] = set()
+    for part in value.split(","):
+        first, _, last = part.partition("-")
+        cpus.update(range(int(first), int(last or first) + 1))
+    if not cpus:
+        raise table.fail("cpu", f"{value!r} names no CPUs", 'as in cpu = "0-1"')
+    return tuple(sorted(cpus))

@@ -1,0 +1,240 @@
+"""A table of a study's file, read key by key, with errors that name file, line and key."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, TypeVar
+
+from equipoise.model.errors import UnusableInput
+from equipoise.studies.key_lines import key_lines
+
+Read = TypeVar("Read")
+_POSITION = " (at "
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table of a file."""
+
+    file: str
+    """As the user named it."""
+    values: Mapping[str, Any]
+    lines: Mapping[tuple[str | int, ...], int]
+    path: tuple[str | int, ...] = ()
+    """Where the table stands in the file."""
+    asked: set[str] = field(default_factory=set)
+    """The keys that were asked for so far: every other one is unknown."""
+
+    @classmethod
+    def of_file(cls, path: Path, shown: str) -> Table:
+        """Read a whole file.
+
+        Raises
+        ------
+        UnusableInput
+            It cannot be read, or is no TOML.
+        """
+        try:
+            text = path.read_text(encoding="utf-8")
+        except OSError as error:
+            raise UnusableInput(
+                f"{shown}: {error.strerror}", mend="name the file of a study"
+            ) from None
+        except UnicodeDecodeError as error:
+            line = 1 + error.object.count(b"\n", 0, error.start)
+            raise UnusableInput(
+                f"{shown}:{line}: it is no UTF-8", mend="save it as UTF-8, as TOML asks for"
+            ) from None
+        try:
+            values = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise _no_toml(shown, text, str(error)) from None
+        return cls(shown, values, key_lines(text))
+
+    def has(self, key: str) -> bool:
+        """Whether the key is there."""
+        self.asked.add(key)
+        return key in self.values
+
+    def keys(self) -> tuple[str, ...]:
+        """The keys that nobody has asked for yet, in the order of the file."""
+        return tuple(key for key in self.values if key not in self.asked)
+
+    def fail(self, key: str | None, what: str, mend: str) -> UnusableInput:
+        """The error for a key of this table, or for the table itself."""
+        path = self.path if key is None else (*self.path, key)
+        ends = range(len(path), 0, -1)
+        known = next((path[:end] for end in ends if path[:end] in self.lines), ())
+        line = f":{self.lines[known]}" if known else ""
+        # The same spelling as in the file: [factors.rows] role.
+        names = [str(part) for part in path if isinstance(part, str)]
+        table = names if key is None else names[:-1]
+        where = f"[{'.'.join(table)}] " if table else ""
+        where += "" if key is None else f"{key} "
+        return UnusableInput(f"{self.file}{line}: {where.strip()}: {what}", mend=mend)
+
+    def text(self, key: str) -> str | None:
+        """A string."""
+        value: str | None = self._of_type(key, str, "a string")
+        return value
+
+    def truth(self, key: str) -> bool | None:
+        """True or false."""
+        value: bool | None = self._of_type(key, bool, "true or false")
+        return value
+
+    def number(
+        self, key: str, *, above: float = -math.inf, least: float = -math.inf
+    ) -> float | None:
+        """A finite number, above the one bound and at least the other."""
+        value = self._of_type(key, (int, float), "a number")
+        if value is None:
+            return None
+        if not math.isfinite(value) or value <= above or value < least:
+            bound = f"above {above:g}" if above > -math.inf else f"from {least:g} up"
+            raise self.fail(key, f"it is {value:g}", f"give a number {bound}")
+        return float(value)
+
+    def whole(self, key: str, *, least: int) -> int | None:
+        """A whole number from ``least`` up."""
+        value: int | None = self._of_type(key, int, "a whole number")
+        if value is not None and value < least:
+            raise self.fail(key, f"it is {value}", f"give a whole number from {least} up")
+        return value
+
+    def texts(self, key: str) -> tuple[str, ...] | None:
+        """A string, or an array of strings."""
+        value = self._of_type(key, (str, list), "a string or an array of strings")
+        if isinstance(value, str):
+            return (value,)
+        return None if value is None else self._all_text(key, value)
+
+    def words(self, key: str) -> tuple[str, ...] | None:
+        """A command: an array of words, or a string that is split as a POSIX shell splits words."""
+        value = self._of_type(key, (str, list), "a command: a string or an array of strings")
+        if value is None:
+            return None
+        if isinstance(value, list):
+            words = self._all_text(key, value)
+        else:
+            try:
+                words = tuple(shlex.split(value))
+            except ValueError as error:
+                raise self.fail(
+                    key, f"it cannot be split into words: {str(error).lower()}", "close the quote"
+                ) from None
+        if not words or not words[0]:
+            raise self.fail(key, "it is empty", "write the program that is to be run")
+        return words
+
+    def values_of(self, key: str) -> tuple[str, ...] | None:
+        """An array of strings and numbers, as text; each stands there once."""
+        value = self._of_type(key, list, "an array of strings or numbers")
+        if value is None:
+            return None
+        found: list[str] = []
+        for one in value:
+            if isinstance(one, bool) or not isinstance(one, str | int | float):
+                raise self.fail(key, f"{one!r} is neither a string nor a number", "write a value")
+            if (text := str(one)) in found:
+                raise self.fail(key, f"{text} stands there twice", "leave one of them out")
+            found.append(text)
+        return tuple(found)
+
+    def mapping(self, key: str) -> dict[str, str] | None:
+        """A table of strings and numbers, as text."""
+        value = self._of_type(key, dict, "a table")
+        if value is None:
+            return None
+        for name, one in value.items():
+            if isinstance(one, bool) or not isinstance(one, str | int | float):
+                raise self.table(key).fail(
+                    name, "it is neither a string nor a number", f'as in {name} = "1"'
+                )
+        return {name: str(one) for name, one in value.items()}
+
+    def table(self, key: str) -> Table:
+        """A table within this one; empty if it is not there."""
+        value = self._of_type(key, dict, "a table")
+        return self._within((key,), value or {})
+
+    def tables(self, key: str) -> tuple[Table, ...]:
+        """An array of tables."""
+        value = self._of_type(key, list, f"an array of tables: [[{key}]]")
+        if value is None:
+            return ()
+        if not all(isinstance(one, dict) for one in value):
+            raise self.fail(key, "it is no array of tables", f"write [[{key}]]")
+        return tuple(self._within((key, number), one) for number, one in enumerate(value))
+
+    def required(self, key: str, read: Callable[[str], Read | None], example: str) -> Read:
+        """What ``read`` finds under a key that has to be there."""
+        found = read(key)
+        if found is None:
+            raise self.fail(None, f"{key} is missing", f"as in {example}")
+        return found
+
+    def finish(self) -> None:
+        """Refuse what nobody asked for.
+
+        Raises
+        ------
+        UnusableInput
+            It says what there is, and what was probably meant.
+        """
+        for key in self.keys():
+            mend = one_of(key, sorted(self.asked))
+            if isinstance(self.values[key], dict):
+                raise self._within((key,), {}).fail(None, "there is no such table", mend)
+            raise self.fail(key, "there is no such key", mend)
+
+    def _within(self, keys: tuple[str | int, ...], values: Mapping[str, Any]) -> Table:
+        return Table(self.file, values, self.lines, (*self.path, *keys))
+
+    def _of_type(self, key: str, kinds: Any, words: str) -> Any:
+        if not self.has(key):
+            return None
+        value = self.values[key]
+        allowed = kinds if isinstance(kinds, tuple) else (kinds,)
+        # To Python, true is a whole number; to a reader of TOML it is none.
+        if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
+            raise self.fail(key, f"it is {_kind(value)}, not {words}", f"give {words}")
+        return value
+
+    def _all_text(self, key: str, values: Sequence[Any]) -> tuple[str, ...]:
+        for value in values:
+            if not isinstance(value, str):
+                raise self.fail(key, f"it holds {_kind(value)}", f'write "{value}"')
+            if "\0" in value:
+                raise self.fail(key, "it holds a null byte", "no program can be given one")
+        return tuple(values)
+
+
+def one_of(wrong: str, right: Sequence[str]) -> str:
+    """What was probably meant, and what there is."""
+    close = get_close_matches(wrong, right, 1)
+    meant = f"is it {close[0]}? " if close else ""
+    return f"{meant}there are {', '.join(right)}" if right else f"leave {wrong} out"
+
+
+def _kind(value: Any) -> str:
+    names = {str: "a string", bool: "true or false", int: "a whole number", float: "a number"}
+    return names.get(type(value), "an array" if isinstance(value, list) else "a table")
+
+
+def _no_toml(shown: str, text: str, said: str) -> UnusableInput:
+    what, _, place = said.rpartition(_POSITION)
+    if place.startswith("line "):
+        line = int(place.removeprefix("line ").split(",")[0])
+    else:
+        line = 1 + text.rstrip("\n").count("\n")
+    twice = what.startswith(("Cannot overwrite", "Cannot declare"))
+    words = "this name stands there twice" if twice else f"it is no TOML: {what or said}"
+    mend = "leave one of them out" if twice else "see https://toml.io for the form"
+    return UnusableInput(f"{shown}:{line}: {words}", mend=mend)

@@ -1,0 +1,32 @@
+"""The live table fits the terminal and has the open comparisons first."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from equipoise.campaign.watch import Standing
+from equipoise.cli.board import board
+from equipoise.model.result import Verdict
+
+
+def standing(name: str, verdict: Verdict) -> Standing:
+    return Standing(name, verdict, 1.5, (1.2, None), baseline="a", blocks=9)
+
+
+def lines(rows: int, *standings: Standing) -> list[str]:
+    console = Console(width=100)
+    with console.capture() as capture:
+        console.print(board(standings, rows))
+    return capture.get().splitlines()
+
+
+def test_open_comparisons_come_first() -> None:
+    shown = lines(9, standing("b", "slower"), standing("c", "undecided"), standing("d", "faster"))
+    assert [line.split()[0] for line in shown] == ["candidate", "c", "b", "d"]
+
+
+def test_what_does_not_fit_is_counted() -> None:
+    many = [standing(f"c{number}", "undecided") for number in range(200)]
+    shown = lines(10, *many, standing("b", "slower"))
+    assert len(shown) == 11
+    assert shown[-1].strip() == "and 192 more, 191 of them open"

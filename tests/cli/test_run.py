@@ -1,0 +1,307 @@
+"""`equipoise run` from a study's file to the result document."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import psutil
+import pytest
+
+from equipoise.ledger import open_for_reading
+from equipoise.model.errors import UnusableInput
+from equipoise.report.json_document import schema
+from equipoise.studies.blas_levels import BLAS
+from tests.cli.conftest import ENTRY, Equipoise, Said
+
+SLEEPS = """
+[study]
+name = "sleeps"
+[workload]
+command = ["sh", "-c", "sleep $1", "{size}"]
+[factors.seconds]
+short = { args = "0.01" }
+long = { args = "0.03" }
+[factors.size]
+levels = [1, 2]
+role = "size"
+"""
+
+
+def written(folder: Path, text: str) -> str:
+    path = folder / "study.toml"
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def document(said: Said) -> Any:
+    assert said.status == 0, said.err
+    found = json.loads(said.out)
+    jsonschema.validate(found, schema())
+    return found
+
+
+def test_a_study_compares_its_factor_at_each_level_of_the_others(
+    equipoise: Equipoise, tmp_path: Path
+) -> None:
+    said = equipoise("run", written(tmp_path, SLEEPS), "--json", "-")
+    found = document(said)
+    assert [one["levels"] for one in found["conditions"]] == [
+        {"seconds": seconds, "size": size} for seconds in ("short", "long") for size in ("1", "2")
+    ]
+    assert [(one["baseline"], one["candidate"]) for one in found["comparisons"]] == [
+        ("short size=1", "long size=1"),
+        ("short size=2", "long size=2"),
+    ]
+    assert found["comparisons"][1]["stratum"] == {"size": "2"}
+    assert [one["verdict"] for one in found["comparisons"]] == ["slower", "slower"]
+    words = found["comparisons"][1]["words"]
+    assert words.startswith("At size 2: long is slower than short: it takes")
+    assert found["run"]["study"] == "sleeps"
+    screen = equipoise("show", "last").out
+    assert "against baseline" in screen
+    assert "2 comparisons: 2 slower" in screen
+
+
+def readme_lines() -> list[str]:
+    """The lines of README that ask the allocator study of another program."""
+    readme = Path(__file__).parents[2] / "README.md"
+    found = [
+        one for one in readme.read_text().splitlines() if "allocators --quick --command" in one
+    ]
+    assert len(found) == 2
+    return found
+
+
+@pytest.mark.parametrize("line", readme_lines())
+def test_another_program_is_asked_in_the_one_line_that_readme_shows(
+    line: str, equipoise: Equipoise, tmp_path: Path
+) -> None:
+    source = tmp_path / "program.c"
+    source.write_text(
+        "#include <stdlib.h>\n"
+        "int main(void) { for (int i = 0; i < 999; i++) *(volatile char *)malloc(99) = 1; }\n"
+    )
+    subprocess.run(["cc", "-O0", "-o", tmp_path / "program", source], check=True)
+    words = shlex.split(line, comments=True)
+    found = document(equipoise(*words[1:], "--blocks", "2", "--json", "-"))
+    assert_that_every_allocator_ran(found)
+
+
+def test_another_program_is_asked_by_changing_one_line_of_the_file(
+    equipoise: Equipoise, tmp_path: Path
+) -> None:
+    package = Path(sys.modules["equipoise"].__file__ or "").parent
+    text = (package / "studies" / "allocators" / "study.toml").read_text()
+    (line,) = [line for line in text.splitlines() if line.startswith("command = ")]
+    path = written(tmp_path, text.replace(line, 'command = ["python3", "-c", "[0] * 10**5"]'))
+    found = document(equipoise("run", path, "--quick", "--blocks", "2", "--json", "-"))
+    assert_that_every_allocator_ran(found)
+    (idle,) = [one for one in found["warnings"] if one["code"] == "factor_idle"]
+    assert "the factor size changes nothing: {size} stands nowhere" in idle["words"]
+
+
+def assert_that_every_allocator_ran(found: Any) -> None:
+    mapped = found["environment"]["mapped"]
+    assert [one["levels"]["allocator"] for one in found["conditions"]] == list(mapped)
+    assert "libequipoise_dlmalloc.so" in mapped["dlmalloc"]["libraries"]
+    assert all(one["trials"] == 2 for one in found["conditions"])
+
+
+def test_every_allocator_that_is_here_runs_and_the_others_are_named(
+    equipoise: Equipoise, tmp_path: Path
+) -> None:
+    listed = equipoise("list", "allocators").out
+    said = equipoise("run", "allocators", "--factor", "size=1024", "--blocks", "1", "--json", "-")
+    found = document(said)
+    ran = {one["levels"]["allocator"] for one in found["conditions"]}
+    missing = [one for one in found["warnings"] if one["code"] == "level_missing"]
+    lines = {line.split()[0]: line for line in listed.splitlines()[1:]}
+    assert ran == {name for name, line in lines.items() if line.rstrip().endswith("yes")}
+    assert len(missing) == len(lines) - len(ran)
+    assert {"glibc", "glibc_15k", "glibc_never", "dlmalloc"} <= ran
+
+
+def test_a_level_that_is_not_installed_is_named_with_its_package(
+    equipoise: Equipoise, tmp_path: Path
+) -> None:
+    text = """
+[study]
+name = "missing"
+[workload]
+command = ["true"]
+[factors.allocator]
+usual = {}
+other = { env = { A = "1" } }
+absent = { preload = "libabsent.so.9", package = "libabsent9" }
+"""
+    said = equipoise("run", written(tmp_path, text), "--blocks", "1", "--json", "-")
+    (warning,) = [one for one in document(said)["warnings"] if one["code"] == "level_missing"]
+    assert warning["words"] == (
+        "allocator absent cannot run here: there is no libabsent.so.9; it is left out"
+    )
+    assert warning["mend"] == "apt install libabsent9"
+
+
+def test_every_blas_that_is_here_runs_verified_and_the_others_are_named(
+    equipoise: Equipoise, tmp_path: Path
+) -> None:
+    text = """
+[study]
+name = "products"
+[workload]
+command = ["equipoise-workload", "dgemm", "--size", "64"]
+[factors.library]
+kind = "blas"
+"""
+    here = {level.name for level in BLAS if Path(level.library_path[0]).is_dir()}
+    said = equipoise("run", written(tmp_path, text), "--blocks", "1", "--json", "-")
+    if "reference" not in here or len(here) < 2:
+        assert said.status == 2
+        assert "apt install lib" in said.err or "nothing is left to compare" in said.err
+        return
+    found = document(said)
+    assert {one["levels"]["library"] for one in found["conditions"]} == here
+    missing = [one["mend"] for one in found["warnings"] if one["code"] == "level_missing"]
+    packages = [level.package for level in BLAS if level.name not in here]
+    assert missing == [f"apt install {package}" for package in packages]
+
+
+def test_a_condition_that_did_not_take_effect_is_an_error_before_the_first_block(
+    equipoise: Equipoise, tmp_path: Path
+) -> None:
+    text = """
+[study]
+name = "ignored"
+[workload]
+command = ["true"]
+[factors.allocator]
+usual = {}
+tuned = { env = { GLIBC_TUNABLES = "glibc.malloc.mmap_treshold=15360" } }
+"""
+    said = equipoise("run", written(tmp_path, text))
+    assert said.status == 2
+    assert "tuned did not take effect" in said.err
+    assert "knows no tunable 'glibc.malloc.mmap_treshold'" in said.err
+    assert not (tmp_path / ".equipoise" / "ledger.db").exists() or "no campaigns yet" in (
+        equipoise("list").out
+    )
+
+
+def test_levels_are_built_once_before_the_campaign(equipoise: Equipoise, tmp_path: Path) -> None:
+    (tmp_path / "work.c").write_text(
+        "int main(void) { for (volatile int i = 0; i < WORK; i++) ; return 0; }\n"
+    )
+    text = """
+[study]
+name = "built"
+[workload]
+command = ["{build}/work"]
+[factors.work]
+little = { build = "cc -DWORK=1000 -o {build}/work work.c && echo x >> built" }
+much = { build = "cc -DWORK=90000000 -o {build}/work work.c && echo x >> built" }
+"""
+    path = written(tmp_path, text)
+    found = document(equipoise("run", path, "--json", "-"))
+    assert found["comparisons"][0]["verdict"] == "slower"
+    assert (tmp_path / "built").read_text() == "x\nx\n"
+    broken = equipoise("run", written(tmp_path, text.replace("90000000", "'('")))
+    assert broken.status == 3
+    assert "much cannot be built: exit status 1" in broken.err
+
+
+FETCH = "import urllib.request as u; u.urlopen('http://127.0.0.1:{port}').read()"
+SERVED = f"""
+[study]
+name = "served"
+[workload.server]
+start = ["{sys.executable}", "-m", "http.server", "{{port}}", "--bind", "127.0.0.1"]
+client = ["{sys.executable}", "-c", "{FETCH}"]
+[factors.allocator]
+kind = "allocator"
+levels = ["glibc", "dlmalloc"]
+[measure]
+metrics = ["wall_s", "server_max_rss_bytes"]
+"""
+
+
+def test_a_server_is_a_workload_like_another(equipoise: Equipoise, tmp_path: Path) -> None:
+    path = written(tmp_path, SERVED)
+    found = document(equipoise("run", path, "--blocks", "2", "--json", "-"))
+    assert [one["failures"] for one in found["conditions"]] == [0, 0]
+    for one in found["conditions"]:
+        assert one["metrics"]["server_max_rss_bytes"]["min"] > 1e6
+    assert [one["metric"] for one in found["comparisons"]] == ["wall_s", "server_max_rss_bytes"]
+    mapped = found["environment"]["mapped"]["dlmalloc"]["libraries"]
+    assert "libequipoise_dlmalloc.so" in mapped
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_study_that_is_ended_leaves_no_server_and_is_gone_on_with(
+    number: int, equipoise: Equipoise, tmp_path: Path
+) -> None:
+    path = written(tmp_path, SERVED)
+    ledger = tmp_path / ".equipoise" / "ledger.db"
+    running = subprocess.Popen(
+        [*ENTRY, "run", path, "--quiet"],
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while trials_in(ledger) < 3 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        family = psutil.Process(running.pid).children(recursive=True)
+        running.send_signal(number)
+        running.wait(60)
+    finally:
+        running.kill()
+        running.wait()
+    psutil.wait_procs(family, timeout=30)
+    assert not [one for one in family if one.is_running()]
+    before = trials_in(ledger)
+    said = equipoise("resume", "last", "--blocks", "3", "--json", "-")
+    found = document(said)
+    assert len(found["trials"]) > before >= 3
+    assert found["run"]["blocks"] == 3
+
+
+def trials_in(ledger: Path) -> int:
+    if not ledger.exists():
+        return 0
+    try:
+        with open_for_reading(ledger) as opened:
+            runs = opened.runs()
+    except UnusableInput:
+        # It is just being made.
+        return 0
+    return runs[-1].trials if runs else 0
+
+
+def test_the_built_in_studies_are_listed_and_found(equipoise: Equipoise) -> None:
+    listed = equipoise("list", "studies").out
+    assert any(line.split()[:1] == ["allocators"] for line in listed.splitlines())
+    said = equipoise("run", "allocatrs")
+    assert said.status == 2
+    assert "is it allocators?" in said.err
+
+
+def test_what_a_study_says_is_below_what_the_command_line_says(
+    equipoise: Equipoise, tmp_path: Path
+) -> None:
+    text = SLEEPS + "[measure]\nalpha = 0.1\nmin_effect = 3\nblocks = 2\n"
+    path = written(tmp_path, text)
+    found = document(equipoise("run", path, "--json", "-"))
+    assert found["run"]["blocks"] == 2
+    assert {(one["alpha"], one["min_effect"]) for one in found["comparisons"]} == {(0.1, 3.0)}
+    found = document(equipoise("run", path, "--alpha", "0.05", "--blocks", "1", "--json", "-"))
+    assert found["run"]["blocks"] == 1
+    assert {(one["alpha"], one["min_effect"]) for one in found["comparisons"]} == {(0.05, 3.0)}

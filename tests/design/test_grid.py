@@ -1,0 +1,175 @@
+"""A study's factors become conditions, and what is compared with what."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from equipoise.design.choice import (
+    chosen_levels,
+    quick_form,
+    with_command,
+    with_levels,
+    without_idle_factors,
+)
+from equipoise.design.grid import Grid, Site, build_lines, grid_of, without_missing
+from equipoise.model.errors import UnusableInput
+from equipoise.model.study import (
+    Compared,
+    Factor,
+    Level,
+    Quick,
+    ServerWorkload,
+    Study,
+    Workload,
+)
+
+HERE = {"liba.so": "/lib/liba.so", "libb.so": "/lib/libb.so"}
+SITE = Site(Path("/nowhere"), HERE.get)
+SORT = shutil.which("sort")
+
+
+def plain(name: str, *levels: str, size: bool = False) -> Factor:
+    return Factor(
+        name,
+        tuple(Level(level) for level in levels),
+        role="size" if size else "treatment",
+        plain=True,
+    )
+
+
+def study_of(*factors: Factor, **given: object) -> Study:
+    usual: dict[str, object] = {
+        "workload": Workload(("sort", "{allocator}", "{{allocator}}", "{other}")),
+        "compared": Compared("allocator", "a"),
+    }
+    return Study("made up", "/study", factors=factors, **(usual | given))  # type: ignore[arg-type]
+
+
+ALLOCATOR = Factor(
+    "allocator", (Level("a"), Level("b", preload=("liba.so",)), Level("c", {"X": "{rows}"}))
+)
+ROWS = plain("rows", "10", "20", size=True)
+
+
+def grid(study: Study, builds: dict[str, str] | None = None) -> Grid:
+    return grid_of(study, SITE, builds or {})
+
+
+def test_each_candidate_is_compared_at_each_size_with_the_baseline_there() -> None:
+    made = grid(study_of(ALLOCATOR, ROWS))
+    names = [condition.name for condition in made.conditions]
+    assert names == [f"{level} rows={rows}" for level in "abc" for rows in (10, 20)]
+    pairs = [(names[one.baseline], names[one.candidate]) for one in made.contrasts]
+    assert pairs == [
+        (f"a rows={rows}", f"{level} rows={rows}") for level in "bc" for rows in (10, 20)
+    ]
+    assert made.contrasts[1].stratum == {"rows": "20"}
+    assert {one.factor for one in made.contrasts} == {"allocator"}
+
+
+def test_levels_stand_where_their_factor_is_named() -> None:
+    made = grid(study_of(ALLOCATOR, ROWS))
+    last = made.conditions[-1]
+    assert last.command == (SORT, "c", "{allocator}", "{other}")
+    assert last.environment == {"X": "20"}
+    assert last.levels == {"allocator": "c", "rows": "20"}
+    assert made.conditions[2].environment == {"LD_PRELOAD": "/lib/liba.so"}
+
+
+def test_settings_of_several_factors_are_joined() -> None:
+    other = Factor("other", (Level("b", preload=("libb.so",), arguments=("-v",), cpus=(0,)),))
+    made = grid(study_of(ALLOCATOR, other))
+    condition = made.conditions[1]
+    assert condition.environment == {"LD_PRELOAD": "/lib/liba.so /lib/libb.so"}
+    assert condition.command[-1] == "-v"
+    assert condition.process.cpus == (0,)
+
+
+def test_what_is_excluded_is_neither_run_nor_compared() -> None:
+    study = study_of(ALLOCATOR, ROWS, exclusions=({"allocator": ("a", "c"), "rows": ("20",)},))
+    made = grid(study)
+    names = [condition.name for condition in made.conditions]
+    assert names == ["a rows=10", "b rows=10", "b rows=20", "c rows=10"]
+    assert len(made.contrasts) == 2
+
+
+def test_a_level_that_is_not_installed_is_named_with_its_package_and_left_out() -> None:
+    absent = Level("d", preload=("libd.so",), package="libd1")
+    factor = Factor("allocator", (*ALLOCATOR.levels, absent))
+    study, notices = without_missing(study_of(factor), SITE)
+    assert study.factor("allocator") == ALLOCATOR
+    assert [(notice.code, notice.mend) for notice in notices] == [
+        ("level_missing", "apt install libd1")
+    ]
+    assert "allocator d cannot run here: there is no libd.so" in notices[0].words
+    with pytest.raises(UnusableInput, match="the baseline allocator d cannot run here"):
+        without_missing(study_of(factor, compared=Compared("allocator", "d")), SITE)
+
+
+def test_nothing_left_to_compare_is_an_error() -> None:
+    with pytest.raises(UnusableInput, match="nothing is left to compare a with"):
+        grid(with_levels(study_of(ALLOCATOR), {"allocator": ("a",)}))
+
+
+def test_a_built_level_finds_its_folder() -> None:
+    factor = Factor("allocator", (Level("a", build="make {allocator} O={build}"), Level("b")))
+    study = study_of(factor, workload=Workload(("sort", "{build}/x")))
+    assert build_lines(study) == {"a": "make a O={build}"}
+    made = grid(study, {"a": "/built/a"})
+    assert made.conditions[0].command == (SORT, "/built/a/x")
+
+
+def test_with_a_server_the_levels_change_the_server() -> None:
+    server = ServerWorkload(("sort", "{folder}"), ready=("sort",))
+    made = grid(study_of(ALLOCATOR, workload=Workload(("sort", "{port}"), server=server)))
+    condition = made.conditions[1]
+    assert condition.environment == {}
+    assert condition.server is not None
+    assert condition.server.environment == {"LD_PRELOAD": "/lib/liba.so"}
+    assert condition.server.start == (SORT, "{folder}")
+
+
+def test_levels_are_chosen_on_the_command_line() -> None:
+    study = study_of(ALLOCATOR, ROWS)
+    chosen = with_levels(study, chosen_levels(study, ["rows=5,7", "allocator=c,b"]))
+    assert [[level.name for level in factor.levels] for factor in chosen.factors] == [
+        ["c", "b"],
+        ["5", "7"],
+    ]
+    assert chosen.compared == Compared("allocator", "c")
+    with pytest.raises(UnusableInput, match="allocator has no level 'z'"):
+        with_levels(study, {"allocator": ("z",)})
+    with pytest.raises(UnusableInput, match="has no factor 'size'"):
+        chosen_levels(study, ["size=1"])
+    with pytest.raises(UnusableInput, match="is not of the form NAME=LEVEL,LEVEL"):
+        chosen_levels(study, ["rows"])
+
+
+def test_the_quick_form_has_its_own_levels_and_budget() -> None:
+    quick = Quick(levels={"rows": ("10",)}, budget_s=5.0, command=("sort", "quickly"))
+    made = quick_form(study_of(ALLOCATOR, ROWS, quick=quick))
+    assert made.measure.budget_s == 5.0
+    assert made.workload.command == ("sort", "quickly")
+    assert len(made.factors[1].levels) == 1
+    with pytest.raises(UnusableInput, match="has no quick form"):
+        quick_form(study_of(ALLOCATOR))
+
+
+def test_the_same_question_can_be_asked_of_another_program() -> None:
+    study = with_command(study_of(ALLOCATOR), ("sort", "-r"))
+    assert grid(study).conditions[0].command == (SORT, "-r")
+
+
+def test_a_factor_that_no_text_names_is_left_out_and_told() -> None:
+    idle, used = plain("idle", "1", "2"), plain("other", "1", "2")
+    study, notices = without_idle_factors(
+        study_of(ALLOCATOR, idle, used, exclusions=({"idle": ("1",)}, {"other": ("1",)}))
+    )
+    assert study.factors == (ALLOCATOR, used)
+    assert study.exclusions == ({"other": ("1",)},)
+    assert [notice.code for notice in notices] == ["factor_idle"]
+    with pytest.raises(UnusableInput, match="the factor idle changes nothing"):
+        without_idle_factors(study_of(idle, compared=Compared("idle", "1")))

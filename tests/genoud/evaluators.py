@@ -1,0 +1,77 @@
+"""Evaluators for the tests of executors: at the top of a module, so that workers can load them."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+VARIABLES = 4
+
+
+def candidates(count: int) -> Floats:
+    """So many candidates, shape (count, VARIABLES), drawn from a fixed seed."""
+    return np.random.default_rng(7).normal(size=(count, VARIABLES))
+
+
+@dataclass
+class Engine:
+    """Values that depend on data and, in the last bit, on the order of a sum."""
+
+    data: Floats
+    built: int = field(default=0, init=False)
+    """How often the engine was built, in this process."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"data": self.data, "built": 0}
+
+    def __call__(self, given: Floats) -> Floats:
+        if self.built == 0:
+            self.built = 1
+        distances = np.array([np.abs(self.data - row).sum() for row in given])
+        return np.column_stack([distances, np.sin(distances)])
+
+
+@dataclass(frozen=True)
+class DiesOnce:
+    """An engine whose process is killed by the first that meets a candidate; never again."""
+
+    engine: Engine
+    mark: Path
+    at: float
+
+    def __call__(self, given: Floats) -> Floats:
+        if (given[:, 0] == self.at).any() and not self.mark.exists():
+            self.mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return self.engine(given)
+
+
+def dies_always(given: Floats) -> Floats:
+    """Kills the process that evaluates it."""
+    os.kill(os.getpid(), signal.SIGKILL)
+    return given
+
+
+def refuses_negative(given: Floats) -> Floats:
+    """Raises if any first parameter is below -1."""
+    if (given[:, 0] < -1).any():
+        raise ArithmeticError("no root of a negative number")
+    return given[:, :1]
+
+
+def as_many_as_positive(given: Floats) -> Floats:
+    """As many criteria as the first candidate has positive parameters."""
+    return np.zeros((len(given), int((given[0] > 0).sum()) + 1))
+
+
+def bowl(point: Floats) -> float:
+    """Least at (1, 1)."""
+    return float(((point - 1.0) ** 2).sum())

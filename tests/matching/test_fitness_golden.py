@@ -1,0 +1,58 @@
+"""R's GenMatch judges candidates alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from equipoise.matching.fitness import match_fitness
+from equipoise.matching.fitness_problem import fitness_problem
+from tests.matching.golden import lalonde_cases
+from tests.matching.nsw import lalonde
+
+GOLDEN = lalonde_cases()
+
+
+def columns() -> dict[str, Any]:
+    """Treatment, covariates and what is to be balanced, as R had them."""
+    data = lalonde()
+    balance = [
+        np.prod([data[part] for part in name.split("*")], axis=0) for name in GOLDEN["balance"]
+    ]
+    return {
+        "treat": data["treat"],
+        "X": np.column_stack([data[name] for name in GOLDEN["x"]]),
+        "balance": np.column_stack(balance),
+    }
+
+
+@pytest.mark.parametrize("case", GOLDEN["fitness"], ids=range(len(GOLDEN["fitness"])))
+def test_fitness_and_number_of_pairs_are_those_of_r(case: dict[str, Any]) -> None:
+    given = columns()
+    found = match_fitness(**given, w=case["par"], estimand="ATE")
+    np.testing.assert_allclose(found, case["fitness"], rtol=0, atol=1e-10)
+    matches = fitness_problem(**given, estimand="ATE").matches(case["par"])
+    assert len(matches.weights) == case["pairs"]
+
+
+def test_one_call_judges_a_whole_population() -> None:
+    given = columns()
+    population = [case["par"] for case in GOLDEN["fitness"]]
+    found = match_fitness(**given, w=population, estimand="ATE", threads=1)
+    assert found.shape == (8, 22)
+    for row, weights in zip(found, population, strict=True):
+        np.testing.assert_array_equal(row, match_fitness(**given, w=weights, estimand="ATE"))
+    twice = match_fitness(**given, w=population * 5, estimand="ATE", threads=2)
+    np.testing.assert_array_equal(twice, np.tile(found, (5, 1)))
+
+
+@pytest.mark.parametrize("copies", [2, 4])
+def test_copies_of_all_rows_link_the_same_people(copies: int) -> None:
+    given: dict[str, Any] = {
+        name: np.concatenate([values] * copies) for name, values in columns().items()
+    }
+    case = GOLDEN["fitness"][1]
+    problem = fitness_problem(**given, estimand="ATE")
+    assert len(problem.matches(case["par"]).weights) == case["pairs"] * copies**2

@@ -1,0 +1,199 @@
+"""The search for weights: what it finds, tells and refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas
+import pytest
+
+from equipoise.matching import match
+from equipoise.matching.fitness import match_fitness
+from equipoise.matching.gen_match import gen_match
+from equipoise.model.errors import UnusableInput
+from tests.matching.judges import always_raises, mean_gap, sorted_values
+from tests.matching.nsw import NAMES, lalonde
+
+EXPERIMENT = 1794.343
+"""Dollars: the difference of means in the experiment."""
+QUICK: dict[str, Any] = {"population": 24, "generations": 4, "hard_generation_limit": True}
+
+
+@pytest.fixture(scope="module")
+def people() -> pandas.DataFrame:
+    return pandas.DataFrame(lalonde())
+
+
+@pytest.fixture(scope="module")
+def x(people: pandas.DataFrame) -> pandas.DataFrame:
+    return people[list(NAMES)]
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_published_example_is_balanced_and_comes_near_the_experiment(
+    people: pandas.DataFrame, x: pandas.DataFrame, seed: int
+) -> None:
+    """Sekhon 2011, section 4: squares and products are balanced too."""
+    balance = x.assign(
+        age_squared=people["age"] ** 2,
+        educ_squared=people["educ"] ** 2,
+        re74_squared=people["re74"] ** 2,
+        re75_squared=people["re75"] ** 2,
+        re74_re75=people["re74"] * people["re75"],
+        age_nodegr=people["age"] * people["nodegr"],
+        educ_re74=people["educ"] * people["re74"],
+        educ_re75=people["educ"] * people["re75"],
+    )
+    found = gen_match(people["treat"], x, balance, population=200, seed=seed)
+    smallest = found.balance().smallest_after
+    assert smallest is not None
+    assert smallest.value > 0.2
+    assert found.fitness[0] == pytest.approx(smallest.value, rel=1e-9)
+    effect = match(people["re78"], people["treat"], x, metric=found.to_metric())
+    assert effect.estimate is not None
+    assert effect.se is not None
+    assert abs(effect.estimate - EXPERIMENT) < 0.5 * effect.se
+
+
+def test_what_is_found_is_no_worse_than_the_start_and_what_match_fitness_says(
+    people: pandas.DataFrame, x: pandas.DataFrame
+) -> None:
+    found = gen_match(people["treat"], x, seed=5, **QUICK)
+    start = match_fitness(people["treat"], x, None, np.ones(x.shape[1]))
+    assert tuple(found.fitness) >= tuple(start)
+    again = match_fitness(people["treat"], x, None, found.weights)
+    assert found.fitness.tobytes() == again.tobytes()
+
+
+def test_each_generation_is_no_worse_than_the_one_before(
+    people: pandas.DataFrame, x: pandas.DataFrame
+) -> None:
+    found = gen_match(people["treat"], x, seed=5, **QUICK)
+    values = [tuple(generation.value) for generation in found.history]
+    assert values == sorted(values)
+    assert values[-1] == tuple(found.fitness)
+    assert [generation.number for generation in found.history] == list(range(len(values)))
+
+
+def test_the_matches_are_those_of_match_by_the_weights(
+    people: pandas.DataFrame, x: pandas.DataFrame
+) -> None:
+    found = gen_match(people["treat"], x, estimand="ATE", m=2, seed=5, **QUICK)
+    expected = match(None, people["treat"], x, estimand="ATE", m=2, metric=found.to_metric())
+    assert found.matches.treated_index.tolist() == expected.treated_index.tolist()
+    assert found.matches.control_index.tolist() == expected.control_index.tolist()
+
+
+def test_a_seed_gives_one_answer_and_a_drawn_one_is_told(
+    people: pandas.DataFrame, x: pandas.DataFrame
+) -> None:
+    drawn = gen_match(people["treat"], x, **QUICK)
+    again = gen_match(people["treat"], x, seed=drawn.seed, **QUICK)
+    other = gen_match(people["treat"], x, seed=drawn.seed ^ 1, **QUICK)
+    assert drawn.weights.tobytes() == again.weights.tobytes()
+    assert drawn.weights.tobytes() != other.weights.tobytes()
+
+
+@pytest.mark.parametrize("measure", ["qqmean.mean", "qqmean.max", "qqmax.max", mean_gap])
+def test_distances_are_made_small(
+    people: pandas.DataFrame, x: pandas.DataFrame, measure: Any
+) -> None:
+    found = gen_match(people["treat"], x, fitness=measure, seed=5, **QUICK)
+    start = match_fitness(people["treat"], x, None, np.ones(x.shape[1]), fitness=measure)
+    assert tuple(found.fitness) <= tuple(start)
+    assert found.fitness[0] < start[0]
+
+
+def test_a_loss_of_ones_own_is_made_large(people: pandas.DataFrame, x: pandas.DataFrame) -> None:
+    own = gen_match(people["treat"], x, loss=sorted_values, seed=5, **QUICK)
+    given = gen_match(people["treat"], x, loss=1, seed=5, **QUICK)
+    assert own.weights.tobytes() == given.weights.tobytes()
+    assert own.fitness.tobytes() == given.fitness.tobytes()
+
+
+def test_whole_weights_lie_in_their_domains(people: pandas.DataFrame, x: pandas.DataFrame) -> None:
+    domains = np.array([[2.0, 9.0]] * x.shape[1])
+    found = gen_match(people["treat"], x, integer=True, domains=domains, seed=5, **QUICK)
+    assert (found.weights == np.round(found.weights)).all()
+    assert ((found.weights >= 2) & (found.weights <= 9)).all()
+
+
+def test_a_better_start_is_kept(people: pandas.DataFrame, x: pandas.DataFrame) -> None:
+    good = gen_match(people["treat"], x, seed=5, population=100, generations=8)
+    found = gen_match(people["treat"], x, starting_values=good.weights, seed=6, **QUICK)
+    assert tuple(found.fitness) >= tuple(good.fitness)
+
+
+def test_balance_is_judged_among_common_rows_only(
+    people: pandas.DataFrame, x: pandas.DataFrame
+) -> None:
+    found = gen_match(people["treat"], x, common_support=True, seed=5, **QUICK)
+    smallest = found.balance().smallest_after
+    assert smallest is not None
+    assert found.matches.n < found.matches.rows
+    assert found.fitness[0] == pytest.approx(smallest.value, rel=1e-9)
+
+
+def test_progress_tells_each_generation_and_how_many_there_are(
+    people: pandas.DataFrame, x: pandas.DataFrame
+) -> None:
+    told: list[tuple[int, int]] = []
+    found = gen_match(
+        people["treat"],
+        x,
+        seed=5,
+        progress=lambda generation, most: told.append((generation.number, most)),
+        **QUICK,
+    )
+    assert [number for number, _ in told] == list(range(found.generations + 1))
+    assert {most for _, most in told} == {QUICK["generations"]}
+
+
+def test_the_summary_names_the_weights_and_the_worst_balance(
+    people: pandas.DataFrame, x: pandas.DataFrame
+) -> None:
+    found = gen_match(people["treat"], x, seed=5, **QUICK)
+    said = found.summary()
+    for name in NAMES:
+        assert name in said
+    assert f"{found.fitness[0]:.5g}" in said
+    assert "Smallest p-value" in said
+
+
+def test_the_plot_ends_with_the_balance_of_the_weights(
+    people: pandas.DataFrame, x: pandas.DataFrame
+) -> None:
+    found = gen_match(people["treat"], x, seed=5, **QUICK)
+    after = found.balance().after
+    assert after is not None
+    worst = max(abs(one.sdiff) for one in after)
+    described = found.plot().to_dict()["description"]
+    assert f"{worst:.1f} %" in described.rpartition("before matching")[2]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"domains": [[0, 1]]}, r"domains have shape \(1, 2\) and X has 2 columns"),
+        ({"domains": [[0, 1], [5, 2]]}, r"domains, column 'b': .* between 5 and 2"),
+        ({"domains": [[-1, 1], [0, 2]]}, r"domains, column 'a': .* between -1 and 1"),
+        ({"domains": [[0, np.inf], [0, 2]]}, r"domains, column 'a'"),
+        ({"starting_values": [1, 2000]}, r"starting value 1: parameter 2 is 2000, outside"),
+        ({"starting_values": [1, 2, 3]}, r"starting_values have shape"),
+        ({"population": 1}, r"population is 1"),
+        ({"generations": 0}, r"generations is 0"),
+        ({"wait_generations": -1}, r"wait_generations is -1"),
+        ({"seed": -1}, r"seed"),
+        ({"fitness": "best"}, r"there is no fitness 'best'"),
+        ({"loss": 3}, r"there is no loss 3"),
+        ({"fitness": always_raises}, r"fitness raised ZeroDivisionError.* for w = \["),
+        ({"balance": np.ones((3, 1))}, r"balance has 3 rows and X has 8"),
+        ({"executor": 4}, r"executor is int, which has no submit"),
+        ({"exact": True}, r"no unit has a valid match"),
+    ],
+)
+def test_what_cannot_be_used_is_named(given: dict[str, Any], told: str) -> None:
+    x = pandas.DataFrame({"a": np.arange(8.0), "b": [2, 7, 1, 8, 2, 8, 1, 8]})
+    with pytest.raises(UnusableInput, match=told):
+        gen_match(np.array([1, 0, 1, 0, 0, 1, 0, 0]), x, **{**QUICK, **given})

@@ -1,0 +1,228 @@
+"""A study's file is read, or refused with file, line, key and the mend."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from equipoise.model.errors import UnusableInput
+from equipoise.model.study import Compared, Level, Study
+from equipoise.studies.reading import read_study
+
+NAMED = '[study]\nname = "x"\n'
+RUNS = '[workload]\ncommand = ["sort", "{n}"]\n'
+VARIES = "[factors.n]\nlevels = [1, 2]\n"
+WHOLE = NAMED + RUNS + VARIES
+"""Six lines."""
+
+
+def read(folder: Path, text: str) -> Study:
+    path = folder / "study.toml"
+    path.write_text(text, encoding="utf-8")
+    return read_study(path, "study.toml", counters=("cycles",))
+
+
+MALFORMED = {
+    "an unknown table": (
+        WHOLE + "[measures]\n",
+        "study.toml:7: [measures]: there is no such table",
+        "is it measure? there are compare, exclude, factors, measure, quick, study, workload",
+    ),
+    "an unknown key": (
+        WHOLE + "[measure]\nbugdet = 3\n",
+        "study.toml:8: [measure] bugdet: there is no such key",
+        "is it budget? there are alpha, blocks, budget, metrics, min_blocks, min_effect, "
+        "precision, timeout, warmup, washout",
+    ),
+    "a wrong type": (
+        WHOLE + '[measure]\nbudget = "fast"\n',
+        "study.toml:8: [measure] budget: it is a string, not a number",
+        "give a number",
+    ),
+    "an unknown placeholder": (
+        NAMED + '[workload]\ncommand = [\n  "sort",\n  "{m}"]\n' + VARIES,
+        "study.toml:4: [workload] command: {m} stands for nothing",
+        "there are n, study; write {{m}} for the braces themselves",
+    ),
+    "a factor without levels": (
+        NAMED + RUNS + "[factors.n]\nlevels = []\n",
+        "study.toml:5: [factors.n]: it has no levels",
+        "as in levels = [1, 2]",
+    ),
+    "a baseline that is no level": (
+        WHOLE + '[compare]\nfactor = "n"\nbaseline = "3"\n',
+        "study.toml:9: [compare] baseline: n has no level '3'",
+        "there are 1, 2",
+    ),
+    "an unknown role": (
+        WHOLE + 'role = "sise"\n',
+        "study.toml:7: [factors.n] role: there is no role 'sise'",
+        "is it size? there are treatment, size",
+    ),
+    "a level twice": (
+        NAMED + RUNS + "[factors.n]\nlevels = [1, 1]\n",
+        "study.toml:6: [factors.n] levels: 1 stands there twice",
+        "leave one of them out",
+    ),
+    "a factor twice": (
+        WHOLE + VARIES,
+        "study.toml:7: this name stands there twice",
+        "leave one of them out",
+    ),
+    "a negative budget": (
+        WHOLE + "[measure]\nbudget = -5\n",
+        "study.toml:8: [measure] budget: it is -5",
+        "give a number above 0",
+    ),
+    "an unknown metric": (
+        NAMED + RUNS + 'reports = ["rate"]\n' + VARIES + '[measure]\nmetrics = ["wal_s"]\n',
+        "study.toml:9: [measure] metrics: there is no metric 'wal_s'",
+        "is it wall_s? there are wall_s, user_s, sys_s, max_rss_bytes, minor_faults, "
+        "major_faults, voluntary_switches, involuntary_switches, block_reads, block_writes, "
+        "output_bytes, cycles, rate; what the workload itself reports is named in [workload] "
+        "reports",
+    ),
+    "an exclusion of everything": (
+        WHOLE + "[[exclude]]\nn = 1\n[[exclude]]\nn = [2]\n",
+        "study.toml:9: [exclude]: with it, nothing is left to run",
+        "leave out one level from it",
+    ),
+    "an exclusion of what is not there": (
+        WHOLE + "[[exclude]]\nn = 3\nm = 1\n",
+        "study.toml:9: [exclude] m: there is no such key",
+        "there are n",
+    ),
+    "no TOML": (
+        WHOLE + "[measure\n",
+        "study.toml:7: it is no TOML: Expected ']' at the end of a table declaration",
+        "see https://toml.io for the form",
+    ),
+    "nothing": ("", "study.toml: [study]: name is missing", 'as in [study] name = "allocators"'),
+    "a size that is compared": (
+        WHOLE + 'role = "size"\n[compare]\nfactor = "n"\n',
+        "study.toml:9: [compare] factor: n is a size, not a treatment",
+        "compare another factor at each size",
+    ),
+    "an unknown allocator": (
+        NAMED + RUNS + '[factors.n]\nkind = "allocator"\nlevels = [\n  "glibc",\n  "jmalloc"]\n',
+        "study.toml:7: [factors.n] levels: there is no level 'jmalloc'",
+        "is it jemalloc? there are glibc, glibc_15k, glibc_128k, glibc_256k, glibc_never, "
+        "dlmalloc, jemalloc, mimalloc, tcmalloc",
+    ),
+    "an unknown setting of a level": (
+        NAMED + RUNS + "[factors.n]\na = { preload = 3 }\n",
+        "study.toml:6: [factors.n.a] preload: it is a whole number, not a string or an array of "
+        "strings",
+        "give a string or an array of strings",
+    ),
+    "two treatments and no comparison": (
+        WHOLE + "[factors.m]\nlevels = [1]\n",
+        "study.toml: [compare]: factor is missing",
+        "name what is compared: n, m",
+    ),
+    "a server that nobody can ask": (
+        NAMED + '[workload.server]\nstart = ["x"]\nclient = ["y"]\n' + VARIES,
+        "study.toml:3: [workload.server]: ready is missing",
+        "give a command that succeeds when the server is ready",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", MALFORMED)
+def test_a_malformed_study_is_refused_in_exact_words(case: str, tmp_path: Path) -> None:
+    text, what, mend = MALFORMED[case]
+    with pytest.raises(UnusableInput) as caught:
+        read(tmp_path, text)
+    assert (caught.value.what, caught.value.mend) == (what, mend)
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "study.toml"
+    path.write_bytes(b"[study]\nname = '\xff'\n")
+    with pytest.raises(UnusableInput, match="study.toml:2: it is no UTF-8"):
+        read_study(path)
+    with pytest.raises(UnusableInput, match="No such file"):
+        read_study(tmp_path / "none.toml")
+
+
+def test_the_form_of_the_design_is_read(tmp_path: Path) -> None:
+    study = read(
+        tmp_path,
+        """
+[study]
+name = "allocators"
+[workload]
+command = ["equipoise-workload", "genmatch2006", "--rows", "{rows}"]
+[factors.allocator]
+glibc = {}
+jemalloc = { preload = "libjemalloc.so.2" }
+glibc_15k = { env = { GLIBC_TUNABLES = "glibc.malloc.mmap_threshold=15360" } }
+[factors.rows]
+levels = [445, 890]
+role = "size"
+[measure]
+metrics = ["wall_s", "minor_faults"]
+min_effect = 1.0
+budget = 600
+[compare]
+factor = "allocator"
+baseline = "glibc"
+""",
+    )
+    allocator, rows = study.factors
+    assert [level.name for level in allocator.levels] == ["glibc", "jemalloc", "glibc_15k"]
+    assert allocator.levels[1].package == "libjemalloc2"
+    assert allocator.levels[2].environment == {
+        "GLIBC_TUNABLES": "glibc.malloc.mmap_threshold=15360"
+    }
+    assert (rows.role, rows.plain) == ("size", True)
+    assert study.compared == Compared("allocator", "glibc")
+    assert (study.measure.budget_s, study.measure.min_effect) == (600.0, 1.0)
+
+
+def test_every_setting_of_a_level_is_read(tmp_path: Path) -> None:
+    study = read(
+        tmp_path,
+        NAMED
+        + RUNS.replace("{n}", "x")
+        + """[factors.how.all]
+env = { A = 1 }
+preload = ["./lib/a.so", "libb.so"]
+library_path = "lib"
+args = ["-v"]
+folder = "sub"
+cpu = "0-1,3"
+aslr = false
+huge_pages = true
+command = "sort -r 'a b'"
+build = "cc -o {build}/x x.c"
+package = "libb1"
+summary = "all of it"
+""",
+    )
+    assert study.factors[0].levels == (
+        Level(
+            "all",
+            environment={"A": "1"},
+            preload=(f"{tmp_path}/./lib/a.so", "libb.so"),
+            library_path=(f"{tmp_path}/lib",),
+            arguments=("-v",),
+            command=("sort", "-r", "a b"),
+            working_folder=f"{tmp_path}/sub",
+            cpus=(0, 1, 3),
+            random_addresses=False,
+            huge_pages=True,
+            build="cc -o {build}/x x.c",
+            package="libb1",
+            summary="all of it",
+        ),
+    )
+
+
+def test_braces_that_are_no_names_are_left_alone(tmp_path: Path) -> None:
+    program = 'print({"a": {}}, f"{{n}}", {1, 2})'
+    study = read(
+        tmp_path, NAMED + f"[workload]\ncommand = ['python3', '-c', '''{program}''']\n" + VARIES
+    )
+    assert study.workload.command[-1] == program

@@ -1,0 +1,54 @@
+"""What tests of workloads share: running one and reading what it reports."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """What one run reported."""
+
+    metrics: dict[str, float]
+    iterations: dict[str, list[float]]
+    facts: dict[str, str]
+
+
+Measured = Callable[..., Reported]
+
+
+@pytest.fixture
+def measured(native_folder: Path, tmp_path: Path) -> Measured:
+    """Runs a workload, which must end well, with the given environment beside our own."""
+
+    def run(*arguments: str, **environment: str) -> Reported:
+        door = tmp_path / "metrics"
+        door.unlink(missing_ok=True)
+        done = subprocess.run(
+            [native_folder / "equipoise-workload", *arguments],
+            env=os.environ | {"EQUIPOISE_METRICS": str(door)} | environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        metrics: dict[str, float] = {}
+        iterations: dict[str, list[float]] = {}
+        for line in map(json.loads, door.read_text().splitlines()):
+            if "iteration" in line:
+                values = iterations.setdefault(line["metric"], [])
+                assert line["iteration"] == len(values) + 1
+                values.append(line["value"])
+            else:
+                metrics[line["metric"]] = line["value"]
+        return Reported(metrics, iterations, json.loads(done.stdout or "{}"))
+
+    return run

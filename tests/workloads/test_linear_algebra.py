@@ -1,0 +1,78 @@
+"""`equipoise-workload dgemm` and `invert` use the library that the environment chooses."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from equipoise.design.blas import LIBRARIES, Blas
+
+from .conftest import Measured
+
+
+@pytest.fixture(params=LIBRARIES, ids=lambda blas: blas.name)
+def blas(request: pytest.FixtureRequest) -> Blas:
+    found: Blas = request.param
+    if not found.is_installed():
+        pytest.skip(f"misses {found.folder}: apt-get install {found.package}")
+    return found
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("workload", ["dgemm", "invert"])
+def test_the_library_of_the_level_is_the_one_that_works(
+    measured: Measured, blas: Blas, workload: str
+) -> None:
+    environment = blas.environment(threads=1)
+    found = measured(workload, "--size", "60", "--repeat", "2", **environment)
+    assert Path(found.facts["blas"]).is_relative_to(blas.folder.resolve())
+    assert len(found.iterations["call_s"]) == 2
+    assert found.metrics["call_s"] > 0
+
+
+@pytest.mark.live
+def test_a_library_can_be_named(measured: Measured, blas: Blas) -> None:
+    library = str(blas.folder / "libblas.so.3")
+    found = measured("dgemm", "--size", "40", "--library", library)
+    assert Path(found.facts["blas"]).is_relative_to(blas.folder.resolve())
+    assert found.metrics["gflop_per_s"] > 0
+
+
+@pytest.mark.live
+def test_a_core_type_that_the_level_names_is_taken(measured: Measured, blas: Blas) -> None:
+    for core_type in blas.core_types:
+        environment = blas.environment(core_type=core_type)
+        assert environment[blas.core_variable or ""]
+    if "haswell" in blas.core_types and "avx2" in Path("/proc/cpuinfo").read_text():
+        measured("dgemm", "--size", "60", **blas.environment(core_type="haswell"))
+
+
+@pytest.mark.parametrize("workload", ["dgemm", "invert"])
+def test_a_library_that_is_missing_is_named_with_its_packages(
+    native_folder: Path, workload: str
+) -> None:
+    done = subprocess.run(
+        [native_folder / "equipoise-workload", workload, "--library", "/nowhere/lib.so"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "/nowhere/lib.so" in done.stderr
+    assert "libopenblas0-pthread" in done.stderr
+
+
+def test_a_library_without_the_function_is_refused(native_folder: Path) -> None:
+    done = subprocess.run(
+        [native_folder / "equipoise-workload", "dgemm", "--library", "libc.so.6"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr == "equipoise-workload: dgemm: libc.so.6 has no function dgemm_\n"
