@@ -16,6 +16,7 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import time
 import uuid
 from collections.abc import Generator, Iterator
@@ -34,6 +35,11 @@ GRACE_S = 2.0
 NATIVE_FOLDER = Path(equipoise.__file__).parent / "_bin"
 
 LAST_LINE = pytest.StashKey[str]()
+
+
+def pytest_configure() -> None:
+    """Hear Ctrl-C also where the shell started the tests in the background, which ignores it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

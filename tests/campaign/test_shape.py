@@ -7,7 +7,6 @@ import dataclasses
 import numpy as np
 import pytest
 
-from equipoise.campaign import shape
 from equipoise.campaign.result import document_of
 from equipoise.model.record import RunRecord
 from equipoise.model.result import MetricSummary
@@ -86,16 +85,6 @@ def test_a_change_of_state_is_told_by_its_first_trial() -> None:
     assert wall.states is not None
     assert [one.begin for one in wall.states] == pytest.approx([0, 40], abs=1)
     assert [one.covariate for one in wall.companions] == ["time"]
-
-
-def test_states_are_unknown_without_the_library_and_the_rest_is_known(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(shape, "can_find_changes", lambda: False)
-    generator, cpus, paddings = drawn(5)
-    wall = wall_of(record_of(np.exp(generator.normal(0.0, 0.01, BLOCKS)), cpus, paddings))
-    assert wall.states is None
-    assert wall.modes
 
 
 def test_every_comparison_says_what_each_statistic_would_have_said() -> None:

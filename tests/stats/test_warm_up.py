@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 import pytest
+import ruptures
 
 from equipoise.model.errors import UnusableInput
-from equipoise.stats import changes
-from equipoise.stats.changes import find_changes, long_run_variance, states
+from equipoise.stats.changes import best_cuts, find_changes, long_run_variance, states
 from equipoise.stats.warm_up import LEAST_ITERATIONS, classify_trial, classify_workload
 from tests.stats.planted import ITERATIONS, SERIES, autoregressive
 from tests.stats.simulated import FloatArray, at_least
@@ -117,8 +117,11 @@ def test_what_has_no_finite_values_is_refused(values: list[float]) -> None:
         find_changes(np.array(values))
 
 
-def test_without_the_library_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changes, "can_find_changes", lambda: False)
-    with pytest.raises(UnusableInput) as refused:
-        find_changes(stepped((100, 100.0)))
-    assert refused.value.mend == "pip install 'equipoise[shape]'"
+@pytest.mark.parametrize("seed", range(20))
+def test_the_cuts_are_those_of_ruptures(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    levels = np.repeat(generator.normal(size=4), generator.integers(6, 60, 4))
+    series = levels + generator.normal(size=len(levels))
+    penalty = 3.0 * math.log(len(series))
+    theirs = ruptures.KernelCPD(kernel="linear", min_size=5).fit(series[:, None])
+    assert best_cuts(series, penalty) == theirs.predict(pen=penalty)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from operator import attrgetter
 
@@ -46,6 +46,9 @@ QUANTA = {
 }
 """The resolution of a metric, in its unit. The launcher's clock counts nanoseconds; the kernel
 splits CPU time between user and system by its ticks (systems.md §1)."""
+
+
+_SAMPLES = attrgetter("samples")
 
 
 def complete_blocks(draws: Iterable[Draw], trials: Iterable[Trial]) -> dict[int, tuple[Trial, ...]]:
@@ -108,6 +111,16 @@ def cost_in(metric: str) -> Callable[[Trial], float | None]:
         return trial.accounting.counters.get(metric)
 
     return read
+
+
+def costs_in(metrics: Iterable[str], ended: Sequence[Trial]) -> dict[str, Sequence[float | None]]:
+    """What trials that ended by themselves cost in each metric, in their order."""
+    named = list(metrics)
+    if any(map(_SAMPLES, ended)) or not _ACCOUNTED.issuperset(named):
+        return {metric: list(map(cost_in(metric), ended)) for metric in named}
+    # One pass over the trials where there may be very many.
+    columns = zip(*map(attrgetter(*(f"accounting.{one}" for one in named)), ended), strict=True)
+    return dict(zip(named, columns, strict=False))
 
 
 def _as_cost(sample: Sample) -> float:

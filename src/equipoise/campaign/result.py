@@ -6,7 +6,9 @@ campaign's own seed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,7 +16,7 @@ import numpy as np
 
 from equipoise.campaign.blocks import (
     complete_blocks,
-    cost_in,
+    costs_in,
     cut_blocks,
     left_out_because,
 )
@@ -57,12 +59,13 @@ def _document_of(record: RunRecord) -> ResultDocument:
     blocks = complete_blocks(record.draws, record.trials)
     primary = primary_comparisons(plan, blocks)
     others, unknown = other_comparisons(plan, blocks)
-    control = _control(record, blocks)
+    gathered = _gathered(record, blocks)
+    control = _control(plan, blocks, gathered)
     return ResultDocument(
         schema=SCHEMA,
         run=_run_info(record, len(blocks)),
         environment=record.sittings[0].environment if record.sittings else {},
-        conditions=tuple(_condition_result(record, index, blocks) for index in plan.described),
+        conditions=tuple(_condition_result(plan, index, gathered) for index in plan.described),
         comparisons=primary + others,
         control=control,
         why=(),
@@ -87,49 +90,72 @@ def _run_info(record: RunRecord, blocks: int) -> RunInfo:
     )
 
 
-def _control(record: RunRecord, blocks: Blocks) -> ControlResult | None:
-    plan = record.plan
+def _control(plan: Plan, blocks: Blocks, gathered: _Gathered) -> ControlResult | None:
     comparison = control_comparison(plan, blocks)
     if plan.control is None or comparison is None:
         return None
     low, high = comparison.ratio_ci
     excludes_one = (low is not None and low > 1.0) or (high is not None and high < 1.0)
     return ControlResult(
-        condition=_condition_result(record, plan.control, blocks),
+        condition=_condition_result(plan, plan.control, gathered),
         comparison=comparison,
         excludes_one=excludes_one,
         words=control_words(excludes_one=excludes_one, alpha=comparison.alpha),
     )
 
 
-def _condition_result(record: RunRecord, index: int, blocks: Blocks) -> ConditionResult:
-    plan, trials = record.plan, record.trials
+@dataclass(frozen=True, slots=True)
+class _Gathered:
+    """What the trials of all conditions say, gathered in one pass: there may be very many."""
+
+    analysed: Mapping[int, list[Trial]]
+    failures: Mapping[int, int]
+    paddings: Mapping[int, int]
+    """For each measured block, by how many bytes its environments were enlarged."""
+
+
+def _gathered(record: RunRecord, blocks: Blocks) -> _Gathered:
+    analysed: dict[int, list[Trial]] = defaultdict(list)
+    for block in blocks.values():
+        for trial in block:
+            analysed[trial.condition].append(trial)
+    return _Gathered(
+        analysed,
+        Counter(one.condition for one in record.trials if one.failure is not None),
+        {one.block: one.padding_bytes for one in record.draws if one.phase == "measured"},
+    )
+
+
+def _condition_result(plan: Plan, index: int, gathered: _Gathered) -> ConditionResult:
     condition = plan.conditions[index]
-    paddings = {one.block: one.padding_bytes for one in record.draws if one.phase == "measured"}
-    analysed = [trial for block in blocks.values() for trial in block if trial.condition == index]
-    failures = sum(trial.condition == index and trial.failure is not None for trial in trials)
+    analysed = gathered.analysed.get(index, [])
     own = dict.fromkeys(s.metric for t in analysed for s in t.samples if s.iteration is None)
+    # A trial that was stopped for its time took unknown amounts of everything.
+    ended = [trial for trial in analysed if not trial.timed_out]
     metrics: dict[str, MetricSummary] = {}
-    for metric in dict.fromkeys((*ACCOUNTED, *plan.measure.counters, *own)):
-        known, values = _known(analysed, metric)
+    for metric, costs in costs_in(
+        dict.fromkeys((*ACCOUNTED, *plan.measure.counters, *own)), ended
+    ).items():
+        known, values = _known(ended, costs)
         if known:
-            metrics[metric] = shape_of(plan, metric, values, known, paddings)
+            metrics[metric] = shape_of(plan, metric, values, known, gathered.paddings)
     return ConditionResult(
         name=condition.name,
         levels=condition.levels,
         command=condition.command,
         trials=len(analysed),
-        failures=failures,
+        failures=gathered.failures.get(index, 0),
         metrics=metrics,
     )
 
 
-def _known(trials: Sequence[Trial], metric: str) -> tuple[list[Trial], FloatArray]:
-    """The trials that ended by themselves and know the metric, in order, and its values."""
-    read = cost_in(metric)
-    found = [(one, read(one)) for one in trials if not one.timed_out]
-    known = [(one, value) for one, value in found if value is not None]
-    return [one for one, _ in known], np.array([value for _, value in known], dtype=np.float64)
+def _known(ended: list[Trial], costs: Sequence[float | None]) -> tuple[list[Trial], FloatArray]:
+    """The trials whose cost is known, in order, and the costs."""
+    if None in costs:
+        both = zip(ended, costs, strict=True)
+        known = [(one, cost) for one, cost in both if cost is not None]
+        ended, costs = [one for one, _ in known], [cost for _, cost in known]
+    return ended, np.array(costs, dtype=np.float64)
 
 
 def _rows(plan: Plan, trials: Sequence[Trial], blocks: Blocks) -> tuple[TrialRow, ...]:

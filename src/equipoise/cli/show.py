@@ -6,12 +6,10 @@ from typing import Any
 
 import click
 
-from equipoise.campaign.pooling import pooled_campaigns
 from equipoise.campaign.result import document_of
 from equipoise.cli import options
 from equipoise.cli.finish import Wanted, show
 from equipoise.ledger import open_for_reading
-from equipoise.report.pooled import print_pooled
 
 
 @click.command("show")
@@ -35,6 +33,9 @@ def command(**given: Any) -> int:
     with open_for_reading(wanted.ledger) as ledger:
         record = ledger.read_run(given["run"])
         if given["pooled"]:
+            from equipoise.campaign.pooling import pooled_campaigns
+            from equipoise.report.pooled import print_pooled
+
             runs = ledger.same_commands(record.plan)
             print_pooled(
                 pooled_campaigns([ledger.read_run(one.id) for one in runs]), color=wanted.color

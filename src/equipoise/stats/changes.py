@@ -1,13 +1,13 @@
 """Where a series changes its level for good: change-points (verdict.md §8).
 
-PELT (Killick, Fearnhead and Eckley 2012) by the library `ruptures`, with squared loss on
-Huberised data, whose variance is that of an AR(1) process in the long run, so that neighbours that
-are alike are not taken for a change.
+The best of all partitions (Jackson et al. 2005), which PELT (Killick, Fearnhead and Eckley 2012)
+finds too, with squared loss on Huberised data, whose variance is that of an AR(1) process in the
+long run, so that neighbours that are alike are not taken for a change. Why not by a library:
+docs/decisions.md.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import math
 from dataclasses import dataclass
 
@@ -53,11 +53,6 @@ class Segments:
         return abs(first.level - second.level) <= margin
 
 
-def can_find_changes() -> bool:
-    """Whether the library is installed: the extra ``shape``."""
-    return importlib.util.find_spec("ruptures") is not None
-
-
 def find_changes(series: FloatArray) -> Segments:
     """Cut a series where its level changes.
 
@@ -69,7 +64,7 @@ def find_changes(series: FloatArray) -> Segments:
     Raises
     ------
     UnusableInput
-        ruptures is not installed, or there is no value, or one that is not finite.
+        There is no value, or one that is not finite.
     """
     if len(series) == 0 or not np.isfinite(series).all():
         raise UnusableInput(
@@ -84,7 +79,7 @@ def find_changes(series: FloatArray) -> Segments:
         return _segments(clean, [len(series)])
     # Centred and scaled: the library sums squares.
     scaled = (clean - np.median(clean)) / math.sqrt(variance)
-    return _segments(clean, _pelt(scaled, _penalty(len(series))))
+    return _segments(clean, best_cuts(scaled, _penalty(len(series))))
 
 
 def states(values: FloatArray) -> tuple[State, ...]:
@@ -122,17 +117,38 @@ def _penalty(count: int) -> float:
     return PENALTY_PER_LOG * math.log(count) * (1.0 + (SHORT / count) ** 2)
 
 
-def _pelt(series: FloatArray, penalty: float) -> list[int]:
-    if not can_find_changes():
-        raise UnusableInput(
-            "change-points need ruptures, which is not installed",
-            mend="pip install 'equipoise[shape]'",
-        )
-    import ruptures
+def best_cuts(series: FloatArray, penalty: float) -> list[int]:
+    """Where the segments of the cheapest partition end: squared loss, and a penalty for each.
 
-    # Its exact PELT in C; with a linear kernel its cost is the squared loss.
-    search = ruptures.KernelCPD(kernel="linear", min_size=LEAST_LENGTH)
-    return [int(cut) for cut in search.fit(series[:, None]).predict(pen=penalty)]
+    Parameters
+    ----------
+    series
+        Shape (n,), n at least ``LEAST_LENGTH``, which is the least length of a segment.
+    penalty
+        Of a segment, in units of the series' square.
+
+    Returns
+    -------
+    The ends, ascending; the last is n. O(n²) operations.
+    """
+    count = len(series)
+    sums = np.concatenate([[0.0], np.cumsum(series)])
+    squares = np.concatenate([[0.0], np.cumsum(series**2)])
+    positions = np.arange(count + 1, dtype=np.float64)
+    least = np.full(count + 1, math.inf)
+    least[0] = 0.0
+    begins = np.zeros(count + 1, dtype=np.int64)
+    for end in range(LEAST_LENGTH, count + 1):
+        last = end - LEAST_LENGTH + 1
+        loss = squares[end] - squares[:last]
+        loss -= (sums[end] - sums[:last]) ** 2 / (end - positions[:last])
+        loss += least[:last]
+        begins[end] = np.argmin(loss)
+        least[end] = loss[begins[end]] + penalty
+    ends = [count]
+    while begins[ends[-1]] > 0:
+        ends.append(int(begins[ends[-1]]))
+    return ends[::-1]
 
 
 def _segments(clean: FloatArray, cuts: list[int]) -> Segments:

@@ -155,13 +155,14 @@ def _spread_ties(ordered: FloatArray, step: float) -> FloatArray:
 
 def _printed_step(ordered: FloatArray) -> float:
     """The power of ten that every value is a multiple of, where values repeat; else 0."""
-    if len(np.unique(ordered)) == len(ordered):
+    distinct = np.unique(ordered)
+    if len(distinct) == len(ordered):
         return 0.0
     largest = max(abs(float(ordered[0])), abs(float(ordered[-1])))
     first = 0 if largest == 0.0 else math.floor(math.log10(largest))
     for exponent in range(first, first - 12, -1):
         step = 10.0**exponent
-        multiples = ordered / step
+        multiples = distinct / step
         if np.all(np.abs(multiples - np.round(multiples)) <= 1e-9 * np.maximum(1.0, multiples)):
             return step
     return 0.0

@@ -69,7 +69,7 @@ def classify_trial(iterations: FloatArray) -> TrialShape | None:
     Raises
     ------
     UnusableInput
-        ruptures is not installed, or a value is not finite.
+        A value is not finite.
     """
     if len(iterations) < LEAST_ITERATIONS:
         return None
