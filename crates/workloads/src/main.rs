@@ -8,6 +8,7 @@ mod counting;
 mod dgemm;
 mod fragment;
 mod genmatch2006;
+mod hashwalk;
 mod invert;
 mod library;
 mod malloc;
@@ -19,6 +20,8 @@ mod registry;
 mod residual;
 mod sort;
 mod spin;
+mod words;
+mod wordsearch;
 
 use std::ffi::OsString;
 use std::io::Write;
