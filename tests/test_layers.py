@@ -33,7 +33,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "figures": frozenset({"model", "stats"}),
     "report": frozenset({"model", "stats", "figures"}),
     "interop": frozenset({"model"}),
-    "studies": frozenset({"model", "design"}),
+    "studies": frozenset({"model", "design", "stats", "figures"}),
     # Composes the rooms below into one campaign; the command line and `api` call it.
     "campaign": frozenset({"model", "design", "measure", "ledger", "stats"}),
     # The Python interface stands beside the command line: on top of the rooms, below the face.

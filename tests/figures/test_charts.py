@@ -15,7 +15,8 @@ from equipoise.figures.distributions import distributions
 from equipoise.figures.gallery import gallery
 from equipoise.figures.sequence import sequence
 from equipoise.figures.shift import shift
-from equipoise.figures.size_scaling import numeric_factors, size_scaling
+from equipoise.figures.size_scaling import size_scaling
+from equipoise.figures.size_values import numeric_factors
 from equipoise.figures.time_course import time_course
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import ResultDocument

@@ -61,6 +61,19 @@ impl Block {
     }
 }
 
+impl Block {
+    /// Where it starts.
+    pub fn address(&self) -> usize {
+        self.start as usize
+    }
+
+    /// Writes one byte, at an offset within the block.
+    pub fn touch_at(&self, offset: usize) {
+        // SAFETY: the caller names a byte of the block.
+        unsafe { self.start.cast::<u8>().add(offset).write_volatile(1) };
+    }
+}
+
 impl Drop for Block {
     fn drop(&mut self) {
         // SAFETY: the pointer came from malloc and is freed once, here.

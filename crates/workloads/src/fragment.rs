@@ -111,6 +111,7 @@ fn measure(plan: &Plan) -> Result<Report, Problem> {
             elapsed.as_secs_f64() * 1e9 / blocks.calls as f64,
             "ns",
         )
+        .work(elapsed.as_secs_f64())
         .bytes("live_bytes", Some(live_bytes as u64))
         .bytes("held_bytes", held_bytes);
     Ok(held.add_to(report))

@@ -3,6 +3,7 @@
 mod arguments;
 mod blas;
 mod block;
+mod calls;
 #[cfg(test)]
 mod counting;
 mod dgemm;
@@ -20,6 +21,7 @@ mod registry;
 mod residual;
 mod sort;
 mod spin;
+mod step;
 mod words;
 mod wordsearch;
 

@@ -11,10 +11,12 @@ use lexopt::{Arg, Parser};
 
 use crate::arguments::{number, parse_number, text, to_usize};
 use crate::block::{Block, OutOfMemory, Touch, page_size};
+use crate::calls::system_calls;
 use crate::memory::{Held, minor_faults};
 use crate::metrics::{Outcome, Report};
 use crate::problem::Problem;
 use crate::random::Coin;
+use crate::step::{Step, smallest_returned};
 
 /// One line for `--list`.
 pub const SUMMARY: &str = "allocate, touch and free blocks (--size --count --touch --pattern)";
@@ -23,17 +25,24 @@ const HELP: &str = "usage: equipoise-workload malloc [options]
 
   --size BYTES     size of a block (default 35840)
   --count N        blocks that each thread allocates and frees (default 10000)
+  --volume BYTES   at most as many blocks as make so many bytes, but at least 4
   --touch WHAT     page: write one byte of each page (default); all: fill; none
   --pattern HOW    immediate: free each block at once (default)
                    fifo:K: keep K blocks, free the oldest; random:K: free one at random
   --threads N      threads that do so at the same time (default 1: the main thread alone)
+  --trace N        afterwards, count the system calls of N more pairs of the main thread, in a
+                   traced copy of the process (default 0: do not)
+  --search BYTES   before, find the smallest block up to so many bytes that goes back to the
+                   kernel when it is freed, each in a fresh copy of the process (default 0: do not)
 
 Calls malloc and free of the C library, so a preloaded allocator is what it measures. Reports
 ns_per_pair: the wall time of the slowest thread over --count; faults_per_pair: minor faults of
-the process over the pairs of all threads; peak_bytes and retained_bytes: what was resident at
+the process over the pairs of all threads; calls_per_pair; kernel_from_bytes, left out where no
+block that was tried goes back, and searched_to_bytes; peak_bytes and retained_bytes: what was resident at
 most, and after everything was freed, beyond what was resident before.
 ";
 
+const LEAST_PAIRS: u64 = 4;
 const SIZES: RangeInclusive<u64> = 1..=1 << 40;
 const COUNTS: RangeInclusive<u64> = 1..=1 << 40;
 const LIVE_BLOCKS: RangeInclusive<u64> = 1..=1 << 24;
@@ -72,11 +81,14 @@ pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
         pattern: Pattern::Immediate,
         page: page_size(),
     };
-    let mut threads = 1;
+    let (mut threads, mut volume, mut traced, mut searched) = (1, u64::MAX, 0, 0);
     while let Some(argument) = parser.next()? {
         match argument {
             Arg::Long("size") => job.size = to_usize(number(parser, "size", SIZES)?),
             Arg::Long("count") => job.count = number(parser, "count", COUNTS)?,
+            Arg::Long("volume") => volume = number(parser, "volume", SIZES)?,
+            Arg::Long("trace") => traced = number(parser, "trace", 0..=1 << 20)?,
+            Arg::Long("search") => searched = to_usize(number(parser, "search", 0..=1 << 40)?),
             Arg::Long("touch") => job.touch = parse_touch(&text(parser, "touch")?)?,
             Arg::Long("pattern") => job.pattern = parse_pattern(&text(parser, "pattern")?)?,
             Arg::Long("threads") => threads = to_usize(number(parser, "threads", THREADS)?),
@@ -84,6 +96,11 @@ pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
             other => return Err(other.unexpected().into()),
         }
     }
+    job.count = job.count.min((volume / job.size as u64).max(LEAST_PAIRS));
+    let step = match searched {
+        0 => None,
+        most => smallest_returned(most, job.page),
+    };
     let held = Held::now();
     let faults = minor_faults();
     let elapsed = if threads == 1 {
@@ -94,17 +111,42 @@ pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
     }?;
     let faults = minor_faults() - faults;
     let pairs = job.count as f64;
-    Ok(Outcome::Measured(
-        held.add_to(
-            Report::default()
-                .cost("ns_per_pair", elapsed.as_secs_f64() * 1e9 / pairs, "ns")
-                .cost(
-                    "faults_per_pair",
-                    faults as f64 / (pairs * threads as f64),
-                    "1",
-                ),
-        ),
-    ))
+    let mut report = held.add_to(
+        Report::default()
+            .cost("ns_per_pair", elapsed.as_secs_f64() * 1e9 / pairs, "ns")
+            .work(elapsed.as_secs_f64() / pairs)
+            .cost(
+                "faults_per_pair",
+                faults as f64 / (pairs * threads as f64),
+                "1",
+            ),
+    );
+    if let Some(calls) = traced_calls(&job, traced) {
+        report = report.cost("calls_per_pair", calls, "1");
+    }
+    if let Some(step) = step {
+        report = report.bytes("searched_to_bytes", Some(searched as u64));
+        if let Step::At(size) = step {
+            report = report.bytes("kernel_from_bytes", Some(size as u64));
+        }
+    }
+    Ok(Outcome::Measured(report))
+}
+
+/// System calls for each of so many more pairs; `None` if none are to be, or can be, traced.
+fn traced_calls(job: &Job, pairs: u64) -> Option<f64> {
+    if pairs == 0 {
+        return None;
+    }
+    let job = Job {
+        count: pairs,
+        ..*job
+    };
+    let calls = system_calls(|| {
+        // What fails here has failed before, in the timed run.
+        let _ = timed(&job);
+    })?;
+    Some(calls as f64 / pairs as f64)
 }
 
 fn parse_touch(word: &str) -> Result<Touch, Problem> {

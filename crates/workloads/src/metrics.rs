@@ -77,7 +77,14 @@ impl Report {
         self.with(name, value, unit, Better::Higher, None)
     }
 
-    /// Adds the times of repetitions: each as an iteration, their mean as the trial's metric.
+    /// Adds how long one unit of the work took, whatever it is: what workloads have in common.
+    #[must_use]
+    pub fn work(self, seconds: f64) -> Self {
+        self.cost("work_s", seconds, "s")
+    }
+
+    /// Adds the times of repetitions: each as an iteration, their mean as the trial's metric and
+    /// as what one unit of the work took.
     #[must_use]
     pub fn times(self, name: &'static str, times: &[Duration]) -> Self {
         let total: Duration = times.iter().sum();
@@ -89,6 +96,7 @@ impl Report {
                 let seconds = time.as_secs_f64();
                 report.with(name, seconds, "s", Better::Lower, Some(index + 1))
             })
+            .work(mean)
     }
 
     /// Adds a number of bytes, if it could be found out (an unknown number is never a zero).

@@ -13,6 +13,7 @@ from equipoise.campaign.result import document_of
 from equipoise.cli.output_file import check_folder, write_file
 from equipoise.cli.progress import watcher_for
 from equipoise.cli.report import write_report
+from equipoise.cli.study_findings import show_findings, write_figures
 from equipoise.figures.library import require_figures
 from equipoise.interop import hyperfine
 from equipoise.ledger import open_for_writing
@@ -41,6 +42,10 @@ class Wanted:
     export_json: Path | None = None
     export_csv: Path | None = None
     export_markdown: Path | None = None
+    figures: Path | None = None
+    """The folder for a study's own figures."""
+    figures_of_each_run: bool = False
+    """Whether it gets a folder for each run."""
 
     @classmethod
     def from_options(cls, given: dict[str, Any]) -> Wanted:
@@ -101,6 +106,10 @@ def show_after(campaign: Callable[[conduct.Keeper, conduct.Watcher], str], wante
         earlier = [one for one in ledger.same_commands(record.plan) if one.id != run_id]
     document = document_of(record)
     show(document, record, earlier, wanted)
+    if wanted.figures is not None:
+        folder = wanted.figures / run_id if wanted.figures_of_each_run else wanted.figures
+        silent = wanted.quiet or wanted.json_file == "-"
+        write_figures(document, folder, quiet=silent, color=wanted.color)
     return exit_status(record, document)
 
 
@@ -136,6 +145,7 @@ def show(
         write_file(Path(wanted.json_file), json_document.encode(document))
     if not wanted.quiet:
         terminal.print_result(document, earlier, wanted.ledger, color=wanted.color)
+        show_findings(document, color=wanted.color)
 
 
 def exit_status(record: RunRecord, document: ResultDocument) -> int:

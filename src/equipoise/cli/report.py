@@ -16,6 +16,7 @@ from equipoise.cli.output_file import check_folder, write_file
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord
+from equipoise.studies.own_findings import own_findings
 
 if TYPE_CHECKING:
     from equipoise.report.html import Reported
@@ -69,7 +70,14 @@ def reported_of(record: RunRecord) -> Reported:
     """What a page needs of a campaign."""
     from equipoise.report.html import Reported
 
-    return Reported(document_of(record), sequences_of(record), _again(record))
+    document = document_of(record)
+    own = own_findings(document.run.study)
+    return Reported(
+        document,
+        sequences_of(record),
+        _again(record),
+        own_figures=() if own is None else tuple(own.figures(document)),
+    )
 
 
 def _again(record: RunRecord) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from click.core import ParameterSource
 from equipoise.campaign import conduct
 from equipoise.cli import options
 from equipoise.cli.finish import Wanted, show_after
+from equipoise.cli.study_findings import FOLDER
 from equipoise.design.choice import (
     chosen_levels,
     quick_form,
@@ -72,6 +74,13 @@ BUILDS = "builds"
 @click.option("--durable", is_flag=True, help="Let each trial survive a loss of power, too.")
 @options.hyperfine_exports
 @options.report_option
+@click.option(
+    "--figures",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    show_default="figures/RUN beside the ledger",
+    help="Where a built-in study's own figures go.",
+)
 @options.turn_option
 @options.output_options
 @click.pass_context
@@ -88,6 +97,12 @@ def command(context: click.Context, /, **given: Any) -> int:
     path, shown = find_study(given["study"])
     study = _chosen(read_study(path, shown, counters=COUNTERS), given)
     wanted = Wanted.from_options(given)
+    chosen: Path | None = given["figures"]
+    wanted = replace(
+        wanted,
+        figures=wanted.ledger.parent / FOLDER if chosen is None else chosen,
+        figures_of_each_run=chosen is None,
+    )
     site = Site(native_programs(), _find_library)
     study, idle = without_idle_factors(study)
     study, missing = without_missing(study, site)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import os
 import re
+import shutil
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -133,6 +135,10 @@ def _missing(level: Level, site: Site) -> Iterator[str]:
     for folder in level.library_path:
         if not os.path.isdir(folder):
             yield f"folder {folder}"
+    program = None if level.command is None else level.command[0]
+    own = program is not None and (site.native_programs / program).is_file()
+    if program is not None and not own and "{" not in program and not shutil.which(program):
+        yield f"program {program}"
 
 
 def _product(factors: tuple[Factor, ...]) -> Iterator[Levels]:
@@ -169,7 +175,7 @@ def _key(levels: Levels) -> tuple[str, ...]:
 
 def _condition(study: Study, levels: Levels, site: Site, builds: Mapping[str, str]) -> Condition:
     names = {factor: level.name for factor, level in levels.items()}
-    meanings = {**names, "study": study.folder}
+    meanings = {**names, "study": study.folder, "python": sys.executable}
     for level in levels.values():
         if level.build is not None:
             meanings["build"] = builds[level.name]

@@ -41,6 +41,7 @@ def gallery(
         Beyond so many trials a figure bins them and says so.
     """
     from equipoise.figures import distributions, sequence, shift, size_scaling, time_course
+    from equipoise.figures.size_values import numeric_factors
     from equipoise.figures.trial_values import pairs_of, primary_metric
 
     if not document.conditions:
@@ -67,6 +68,6 @@ def gallery(
         time_course.HOW_TO_READ,
         time_course.time_course(document, every_trial=every_trial),
     )
-    for factor in size_scaling.numeric_factors(document, metric):
+    for factor in numeric_factors(document, metric):
         chart = size_scaling.size_scaling(document, factor)
         yield Figure("size_scaling", size_scaling.HOW_TO_READ, chart)

@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterator
 
 import altair as alt
 
 from equipoise.figures.building import Rows, condition_color, condition_shape, drawn_from, framed
 from equipoise.figures.quantity import metric_name, unit_of
+from equipoise.figures.size_values import (
+    law_sentence,
+    measured_sizes,
+    numeric_factors,
+    other_levels,
+    scaling_laws,
+)
 from equipoise.figures.ticks import log_ticks
 from equipoise.figures.trial_values import primary_metric
 from equipoise.model.errors import UnusableInput
-from equipoise.model.result import ConditionResult, MetricSummary, ResultDocument
+from equipoise.model.result import ResultDocument
 
 HOW_TO_READ = (
     "Both axes are logarithmic: a straight line is a power law and its slope the exponent, "
-    "parallel lines differ by a constant factor."
+    "parallel lines differ by a constant factor. The fitted exponents stand above, with their "
+    "intervals."
 )
 HEIGHT = 300
-LEAST_SIZES = 2
 MOST_LABELS = 8
-
-
-def numeric_factors(document: ResultDocument, metric: str) -> tuple[str, ...]:
-    """Factors with at least two different positive numbers as measured levels, as planned."""
-    factors = dict.fromkeys(name for one in document.conditions for name in one.levels)
-    return tuple(
-        name
-        for name in factors
-        if len({size for size, _, _ in _measured(document, name, metric)}) >= LEAST_SIZES
-    )
+MOST_LAWS = 4
+"""More would hide the picture; the page's table has all."""
 
 
 def size_scaling(
@@ -51,7 +50,7 @@ def size_scaling(
             mend="name one of: "
             + (", ".join(numeric_factors(document, metric)) or "there is none"),
         )
-    measured = _measured(document, factor, metric)
+    measured = measured_sizes(document, factor, metric)
     divisor, unit = unit_of(metric, max(summary.median for _, _, summary in measured))
     rows: Rows = []
     for size, condition, summary in measured:
@@ -62,7 +61,7 @@ def size_scaling(
                 "value": summary.median / divisor,
                 "low": (summary.median if low is None else low) / divisor,
                 "high": (summary.median if high is None else high) / divisor,
-                "condition": _others(condition, factor),
+                "condition": other_levels(condition, factor),
             }
         )
     names = list(dict.fromkeys(str(row["condition"]) for row in rows))
@@ -102,33 +101,15 @@ def size_scaling(
             ),
         ],
         title=f"{name.capitalize()} by {factor}",
-        notes=[],
+        notes=list(_notes(document, factor, metric)),
         description=f"Median {name} by {factor}, both on logarithmic scales, with intervals.",
         height=HEIGHT,
     )
 
 
-def _measured(
-    document: ResultDocument, factor: str, metric: str
-) -> list[tuple[float, ConditionResult, MetricSummary]]:
-    """The conditions that two logarithmic axes can hold, each with its size."""
-    return [
-        (size, condition, condition.metrics[metric])
-        for condition in document.conditions
-        if (size := _size(condition, factor)) is not None
-        and metric in condition.metrics
-        and 0 < condition.metrics[metric].median < math.inf
-    ]
-
-
-def _size(condition: ConditionResult, factor: str) -> float | None:
-    try:
-        size = float(condition.levels.get(factor, ""))
-    except ValueError:
-        return None
-    return size if 0 < size < math.inf else None
-
-
-def _others(condition: ConditionResult, factor: str) -> str:
-    others = [f"{name} {level}" for name, level in condition.levels.items() if name != factor]
-    return ", ".join(others) or "all"
+def _notes(document: ResultDocument, factor: str, metric: str) -> Iterator[str]:
+    laws = scaling_laws(document, factor, metric)
+    for name, law in list(laws.items())[:MOST_LAWS]:
+        yield f"{name}: {law_sentence(law)}"
+    if len(laws) > MOST_LAWS:
+        yield f"and {len(laws) - MOST_LAWS} more lines"

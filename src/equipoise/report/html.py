@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from equipoise.figures.gallery import Sequences, gallery
+from equipoise.figures.gallery import Figure, Sequences, gallery
 from equipoise.figures.library import require_figures, script_json, vega_library
 from equipoise.figures.limits import EVERY_TRIAL
 from equipoise.figures.theme import configuration
@@ -31,6 +31,8 @@ class Reported:
     """For each candidate, where its interval stood after each block; may lack some."""
     again: str | None = None
     """The command that runs it again; put together from the document by default."""
+    own_figures: tuple[Figure, ...] = ()
+    """A study's own, which come first."""
 
 
 def page(reported: Sequence[Reported]) -> str:
@@ -49,7 +51,8 @@ def page(reported: Sequence[Reported]) -> str:
     views: list[RunView] = []
     for number, one in enumerate(reported, start=1):
         figures: list[FigureView] = []
-        for figure in gallery(one.document, one.sequences, every_trial=_share(reported)):
+        usual = gallery(one.document, one.sequences, every_trial=_share(reported))
+        for figure in (*one.own_figures, *usual):
             specification: dict[str, Any] = figure.chart.to_dict()
             title = specification.pop("title")
             specification.pop("config")

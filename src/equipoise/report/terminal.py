@@ -21,9 +21,11 @@ from equipoise.model.result import (
 )
 from equipoise.report.histogram import text_histogram
 from equipoise.report.safe_text import visible
+from equipoise.report.scaling_table import scaling_tables
 from equipoise.report.study_table import (
     VERDICT_STYLE,
     belongs_in_a_table,
+    compared_factor,
     study_table,
     verdict_counts,
 )
@@ -46,12 +48,16 @@ def print_result(
     document: ResultDocument, earlier: Sequence[RunSummary], ledger: Path, *, color: bool
 ) -> None:
     """Print one campaign's result to stdout."""
-    console = _console(color)
+    console = console_for(color)
     primary = [one for one in document.comparisons if one.metric == _primary_metric(document)]
     if belongs_in_a_table(primary):
         console.print(study_table(document, primary))
         console.print()
         console.print(verdict_counts(primary))
+        metric = _primary_metric(document)
+        for table in scaling_tables(document, metric, compared_factor(document, primary[0])):
+            console.print()
+            console.print(table)
     else:
         console.print(_conditions_table(document, console))
         for comparison in primary:
@@ -90,7 +96,7 @@ def _say_how_many_more(console: Console, alike: int) -> None:
 
 def print_runs(runs: Sequence[RunSummary], *, color: bool) -> None:
     """Print one line for each campaign."""
-    console = _console(color)
+    console = console_for(color)
     if not runs:
         console.print("no campaigns yet")
         return
@@ -108,7 +114,8 @@ def print_runs(runs: Sequence[RunSummary], *, color: bool) -> None:
     console.print(table)
 
 
-def _console(color: bool) -> Console:
+def console_for(color: bool) -> Console:
+    """What prints to stdout."""
     # A pipe has no width: without a generous one, long names would be wrapped into the data.
     console = Console(no_color=not color, highlight=False, markup=False, emoji=False)
     return (

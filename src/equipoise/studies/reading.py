@@ -40,7 +40,7 @@ SERVER_METRICS = (
 """What every server has."""
 
 _PLACEHOLDER = re.compile(r"(?<!\{)\{([A-Za-z_][\w-]*)\}(?!\})")
-_FILE_PLACEHOLDERS = ("study",)
+_FILE_PLACEHOLDERS = ("study", "python")
 _SERVER_PLACEHOLDERS = ("folder", "port")
 _NAME = re.compile(r"[A-Za-z0-9][\w .-]*")
 

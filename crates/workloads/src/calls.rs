@@ -1,0 +1,111 @@
+//! How many system calls a piece of work makes.
+//!
+//! It is run once more, in a copy of the process that is traced (ptrace(2)): tracing makes a system
+//! call a hundred times as slow, so nothing that is traced is ever timed.
+
+use std::mem::size_of;
+use std::ptr::null_mut;
+
+use libc::{c_int, c_void, pid_t};
+
+/// What the work's copy calls before and after it, and the work itself never.
+const MARK: libc::c_long = libc::SYS_getppid;
+const ENTRY: u8 = 1;
+
+/// The system calls of `work`; `None` where a process may not trace its own child.
+pub fn system_calls(work: impl FnOnce()) -> Option<u64> {
+    // SAFETY: the copy runs `work` and ends by `_exit`: nothing of ours is cleaned up twice.
+    let child = unsafe { libc::fork() };
+    match child {
+        -1 => None,
+        0 => traced(work),
+        _ => counted(child),
+    }
+}
+
+fn traced(work: impl FnOnce()) -> ! {
+    // SAFETY: calls without arguments that point anywhere.
+    unsafe {
+        if libc::ptrace(
+            libc::PTRACE_TRACEME,
+            0,
+            null_mut::<c_void>(),
+            null_mut::<c_void>(),
+        ) == 0
+        {
+            libc::raise(libc::SIGSTOP);
+            libc::syscall(MARK);
+            work();
+            libc::syscall(MARK);
+        }
+        libc::_exit(0)
+    }
+}
+
+/// Follows the copy to its end; the calls between the two marks.
+fn counted(child: pid_t) -> Option<u64> {
+    let mut status: c_int = 0;
+    let mut marks = 0;
+    let mut calls = 0;
+    loop {
+        // SAFETY: `status` is valid for writing and the child is ours.
+        if unsafe { libc::waitpid(child, &raw mut status, libc::__WALL) } != child
+            || libc::WIFEXITED(status)
+            || libc::WIFSIGNALED(status)
+        {
+            return (marks == 2).then_some(calls);
+        }
+        if libc::WSTOPSIG(status) == libc::SIGSTOP {
+            let options = libc::PTRACE_O_TRACESYSGOOD | libc::PTRACE_O_EXITKILL;
+            // SAFETY: the child is stopped; the options are passed by value.
+            unsafe { libc::ptrace(libc::PTRACE_SETOPTIONS, child, 0, options) };
+        } else if let Some(number) = entered(child) {
+            if number == MARK {
+                marks += 1;
+            } else if marks == 1 {
+                calls += 1;
+            }
+        }
+        // SAFETY: the child is stopped and goes on to its next system call.
+        unsafe { libc::ptrace(libc::PTRACE_SYSCALL, child, 0, 0) };
+    }
+}
+
+/// The system call that the stopped child enters, if it enters one.
+fn entered(child: pid_t) -> Option<libc::c_long> {
+    // SAFETY: zero is a valid value of every field.
+    let mut call: libc::ptrace_syscall_info = unsafe { std::mem::zeroed() };
+    // SAFETY: `call` is valid for writing so many bytes.
+    let known = unsafe {
+        libc::ptrace(
+            libc::PTRACE_GET_SYSCALL_INFO,
+            child,
+            size_of::<libc::ptrace_syscall_info>(),
+            &raw mut call,
+        )
+    };
+    if known <= 0 || call.op != ENTRY {
+        return None;
+    }
+    // SAFETY: at an entry the kernel fills in this member.
+    let number = unsafe { call.u.entry.nr };
+    libc::c_long::try_from(number).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::system_calls;
+
+    #[test]
+    fn as_many_calls_are_counted_as_were_made() {
+        for made in [0, 1, 7] {
+            let counted = system_calls(|| {
+                for _ in 0..made {
+                    // SAFETY: a call without arguments.
+                    unsafe { libc::syscall(libc::SYS_getuid) };
+                }
+            });
+            assert_eq!(counted, Some(made));
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! From which size on the allocator gives a block back to the kernel as soon as it is freed.
+//!
+//! Each size is tried in a fresh copy of the process, as the first block after a small one: an
+//! allocator may learn from what was freed before, as glibc's threshold does.
+
+use std::ffi::c_void;
+use std::hint::black_box;
+
+use libc::c_int;
+
+use crate::block::{Block, Touch};
+
+const SMALLEST: usize = 1024;
+const KEPT: c_int = 0;
+const RETURNED: c_int = 1;
+
+/// What was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The smallest such size.
+    At(usize),
+    /// No size that was tried.
+    Nowhere,
+}
+
+/// The smallest such size up to `most`, to the byte; `None` if that cannot be found out.
+pub fn smallest_returned(most: usize, page: usize) -> Option<Step> {
+    let mut kept = 0;
+    let mut tried = SMALLEST.min(most);
+    while !is_returned(tried, page)? {
+        if tried == most {
+            return Some(Step::Nowhere);
+        }
+        kept = tried;
+        tried = tried.saturating_mul(2).min(most);
+    }
+    let mut returned = tried;
+    while returned - kept > 1 {
+        let middle = kept + (returned - kept) / 2;
+        if is_returned(middle, page)? {
+            returned = middle;
+        } else {
+            kept = middle;
+        }
+    }
+    Some(Step::At(returned))
+}
+
+/// Whether a block of that size, the first of a copy of this process, is away once it is freed.
+fn is_returned(size: usize, page: usize) -> Option<bool> {
+    // SAFETY: the copy tries one block and ends by `_exit`: nothing of ours is cleaned up twice.
+    match unsafe { libc::fork() } {
+        -1 => None,
+        0 => {
+            let outcome = try_block(size, page);
+            // SAFETY: ends the copy at once.
+            unsafe { libc::_exit(outcome.unwrap_or(-1)) }
+        }
+        child => {
+            let mut status: c_int = 0;
+            // SAFETY: `status` is valid for writing and the child is ours.
+            let ended = unsafe { libc::waitpid(child, &raw mut status, 0) };
+            if ended != child || !libc::WIFEXITED(status) {
+                return None;
+            }
+            match libc::WEXITSTATUS(status) {
+                KEPT => Some(false),
+                RETURNED => Some(true),
+                _ => None,
+            }
+        }
+    }
+}
+
+fn try_block(size: usize, page: usize) -> Option<c_int> {
+    let first = black_box(Block::new(16, Touch::All, page).ok()?);
+    let block = Block::new(size, Touch::None, page).ok()?;
+    let start = block.address();
+    let within = start.next_multiple_of(page);
+    // The first page that is the block's alone; a small one shares its page with others.
+    let looked_at = if within + page <= start + size {
+        within
+    } else {
+        start / page * page
+    };
+    block.touch_at(looked_at.saturating_sub(start));
+    drop(block);
+    let mut resident = 0;
+    // SAFETY: asks for one page; an address that is not mapped is an answer, not an access.
+    let known = unsafe { libc::mincore(looked_at as *mut c_void, page, &raw mut resident) };
+    drop(first);
+    Some(if known != 0 || resident & 1 == 0 {
+        RETURNED
+    } else {
+        KEPT
+    })
+}

@@ -1,0 +1,53 @@
+"""A built-in study's own tables, paragraphs and figures, for the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from equipoise.figures.library import require_figures
+from equipoise.model.errors import UnusableInput
+from equipoise.model.result import ResultDocument
+from equipoise.report.findings import print_figure_files, print_findings
+from equipoise.studies.own_findings import own_findings
+
+ENDINGS = ("html", "svg", "png")
+FOLDER = "figures"
+"""Beside the ledger, with a folder for each run."""
+
+
+def show_findings(document: ResultDocument, *, color: bool) -> None:
+    """Print what a built-in study makes of its result."""
+    own = own_findings(document.run.study)
+    if own is not None:
+        print_findings(own.findings(document), color=color)
+
+
+def write_figures(document: ResultDocument, folder: Path, *, quiet: bool, color: bool) -> None:
+    """Write a built-in study's own figures, each as a page, a vector picture and a pixel picture.
+
+    Raises
+    ------
+    UnusableInput
+        The folder cannot be made or written to, or altair is missing.
+    """
+    own = own_findings(document.run.study)
+    if own is None:
+        return
+    require_figures()
+    from equipoise.figures.save import save
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UnusableInput(
+            f"cannot make the folder {folder}: {error.strerror}",
+            mend="name another one with --figures",
+        ) from None
+    written: list[Path] = []
+    for figure in own.figures(document):
+        for ending in ENDINGS:
+            path = folder / f"{figure.name}.{ending}"
+            save(figure.chart, path)
+            written.append(path)
+    if written and not quiet:
+        print_figure_files(written, color=color)

@@ -1,0 +1,25 @@
+"""What a study says beyond its verdicts: tables, paragraphs and, drawn elsewhere, figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class FindingTable:
+    """A table of words; whoever shows it escapes and aligns them."""
+
+    title: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    """Each as long as the headings."""
+    notes: tuple[str, ...] = ()
+    """How its numbers are made, a line each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What the numbers of a study say."""
+
+    tables: tuple[FindingTable, ...] = ()
+    paragraphs: tuple[str, ...] = ()

@@ -1,0 +1,212 @@
+"""How a cost grows with size: c N^a (log N)^b, with intervals.
+
+Over the sizes of one study log N and log log N lie almost on one line, so that a and b cannot be
+told apart: many pairs fit. The exponent is therefore given for each power of the logarithm by
+itself, and which of the simple laws fit is decided size by size.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.model.errors import UnusableInput
+from equipoise.model.result import Interval
+from equipoise.stats.arrays import FloatArray
+from equipoise.stats.bootstrap import RESAMPLES, circular_block_indices, percentile_interval
+from equipoise.stats.describe import median_interval
+
+LEAST_BLOCKS = 5
+"""Fewer say nothing about the spread of an exponent."""
+LOG_POWERS = (0, 1, 2)
+"""The powers of log N for which the exponent of N is given."""
+SIMPLE_EXPONENTS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
+"""The exponents of N that are tried with each of them."""
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Exponent:
+    """The exponent of N beside a given power of log N."""
+
+    log_power: int
+    """b."""
+    power: float
+    """a."""
+    power_ci: Interval
+    """``None`` under five blocks."""
+    largest_miss: float
+    """By how much the law misses the median of the size that it fits worst, as a share of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """The cost at one size over that at the next smaller one."""
+
+    smaller: float
+    larger: float
+    ratio: float
+    ratio_ci: Interval
+    """All of them hold together. ``None`` where so few blocks give no bound."""
+    blocks: int
+    """In which both sizes ran."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScalingLaw:
+    """How a cost grows with size."""
+
+    sizes: tuple[float, ...]
+    medians: tuple[float, ...]
+    exponents: tuple[Exponent, ...]
+    """One for each power of log N; the first is the plain power law. With two sizes all of them
+    fit exactly."""
+    growth: tuple[Growth, ...]
+    simple: tuple[tuple[float, int], ...]
+    """The simple laws (a, b) that no growth interval excludes."""
+    can_tell: bool
+    """Whether every growth has an interval at all, without which no law can be excluded."""
+
+    @property
+    def power_law(self) -> Exponent:
+        """Without a logarithm."""
+        return self.exponents[0]
+
+
+def scaling_law(
+    sizes: Sequence[float], costs: FloatArray, *, seed: int, level: float = 0.05
+) -> ScalingLaw:
+    """Fit c N^a (log N)^b to costs.
+
+    Parameters
+    ----------
+    sizes
+        Shape (k,): different, above 1, k at least 2.
+    costs
+        Shape (n, k): the cost at each size in each of n blocks, in the order in which they ran;
+        NaN where a size was left out of a block, +inf where a trial timed out.
+    seed
+        Of the resampling of blocks.
+    level
+        1 minus the coverage of the intervals.
+
+    Returns
+    -------
+    For each b the least-squares line of ln median − b ln ln N on ln N, all sizes alike, with the
+    percentile interval of circular block resamples (Politis and Romano 1992). The growth from a
+    size to the next is the median of the within-block log ratios with its exact binomial interval
+    (David and Nagaraja 2003, §7.1) at level over their number (Bonferroni): a law fits if it lies
+    within all of them.
+
+    Raises
+    ------
+    UnusableInput
+        Fewer than two sizes, one that is not above 1, one without a positive finite median.
+    """
+    order = np.argsort(np.asarray(sizes, dtype=np.float64))
+    ordered = np.asarray(sizes, dtype=np.float64)[order]
+    if len(ordered) < 2 or not (ordered > 1).all() or not (np.diff(ordered) > 0).all():
+        raise UnusableInput(
+            f"the sizes {', '.join(f'{size:g}' for size in sizes)} give no scaling law",
+            mend="give at least two different sizes above 1",
+        )
+    with np.errstate(divide="ignore"):
+        logs = np.log(costs[:, order])
+    medians = _medians(logs[None])[0]
+    if not np.isfinite(medians).all():
+        worst = ordered[np.flatnonzero(~np.isfinite(medians))[0]]
+        raise UnusableInput(
+            f"the size {worst:g} has no positive finite median",
+            mend="leave the size out, or raise --timeout",
+        )
+    growth = tuple(_growths(ordered, logs, level))
+    resampled = _resampled(logs, seed)
+    return ScalingLaw(
+        sizes=tuple(float(size) for size in ordered),
+        medians=tuple(float(one) for one in np.exp(medians)),
+        exponents=tuple(
+            _exponent(ordered, medians, resampled, power, level) for power in LOG_POWERS
+        ),
+        growth=growth,
+        simple=tuple(
+            (exponent, power)
+            for power in LOG_POWERS
+            for exponent in SIMPLE_EXPONENTS
+            if all(_agrees(one, exponent, power) for one in growth)
+        ),
+        can_tell=all(one.ratio_ci != (None, None) for one in growth),
+    )
+
+
+def law_words(exponent: float, log_power: int) -> str:
+    """A law as it is written: ``N^2 log N``."""
+    size = {0.0: "", 1.0: "N"}.get(exponent, f"N^{exponent:g}")
+    logarithm = {0: "", 1: "log N"}.get(log_power, f"(log N)^{log_power}")
+    return f"{size} {logarithm}".strip() or "constant"
+
+
+def _medians(logs: FloatArray) -> FloatArray:
+    """Shape (r, k): the medians of r samples of shape (n, k); NaN where nothing is known."""
+    unknown = np.isnan(logs).all(axis=1, keepdims=True)
+    # A column of nothing has no median; NumPy would warn.
+    found = np.nanmedian(np.where(unknown, 0.0, logs), axis=1, keepdims=True)
+    known = np.where(unknown, np.nan, found)
+    return np.asarray(known.reshape(len(logs), -1), dtype=np.float64)
+
+
+def _resampled(logs: FloatArray, seed: int) -> FloatArray | None:
+    """Shape (r, k): the medians of resamples of whole blocks."""
+    if len(logs) < LEAST_BLOCKS:
+        return None
+    indices = circular_block_indices(len(logs), RESAMPLES, np.random.default_rng(seed))
+    found = _medians(logs[indices])
+    return found[np.isfinite(found).all(axis=1)]
+
+
+def _exponent(
+    sizes: FloatArray, medians: FloatArray, resampled: FloatArray | None, power: int, level: float
+) -> Exponent:
+    log_sizes = np.log(sizes)
+    offsets = power * np.log(log_sizes)
+    centred = log_sizes - log_sizes.mean()
+    weights = centred / (centred**2).sum()
+    exponent = float((medians - offsets) @ weights)
+    residuals = medians - offsets - exponent * log_sizes
+    residuals -= residuals.mean()
+    interval: Interval = (None, None)
+    if resampled is not None and len(resampled):
+        interval = percentile_interval((resampled - offsets) @ weights, level)
+    return Exponent(power, exponent, interval, float(np.expm1(np.abs(residuals).max())))
+
+
+def _growths(sizes: FloatArray, logs: FloatArray, level: float) -> Iterator[Growth]:
+    steps = len(sizes) - 1
+    for place in range(steps):
+        both: NDArray[np.bool_] = np.asarray(
+            np.isfinite(logs[:, place]) & np.isfinite(logs[:, place + 1])
+        )
+        differences = np.sort(logs[both, place + 1] - logs[both, place])
+        low, high = median_interval(differences, level / steps) if both.any() else (None, None)
+        middle = float(np.median(differences)) if both.any() else math.nan
+        yield Growth(
+            smaller=float(sizes[place]),
+            larger=float(sizes[place + 1]),
+            ratio=math.exp(middle),
+            ratio_ci=(
+                None if low is None else math.exp(low),
+                None if high is None else math.exp(high),
+            ),
+            blocks=int(both.sum()),
+        )
+
+
+def _agrees(growth: Growth, exponent: float, power: int) -> bool:
+    low, high = growth.ratio_ci
+    logs = math.log(growth.larger) / math.log(growth.smaller)
+    predicted = float((growth.larger / growth.smaller) ** exponent * logs**power)
+    above = low is None or low <= predicted * (1.0 + _ROUNDING)
+    return above and (high is None or predicted <= high * (1.0 + _ROUNDING))

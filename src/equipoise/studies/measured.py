@@ -1,0 +1,217 @@
+"""A study's result, asked for by levels instead of by names of conditions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from equipoise.figures.quantity import unit_of
+from equipoise.figures.trial_values import known_values
+from equipoise.model.result import (
+    Comparison,
+    ConditionResult,
+    Interval,
+    MetricSummary,
+    ResultDocument,
+)
+from equipoise.stats.arrays import FloatArray
+from equipoise.stats.sequence import BASELINE_FIRST, CANDIDATE_FIRST, PairedBlocks
+from equipoise.stats.verdict import judge
+
+UNKNOWN = "–"
+ALPHA = 0.05
+_BIG_FACTOR = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """One condition over another on one metric, within blocks."""
+
+    ratio: float
+    ratio_ci: Interval
+    """The confidence sequence at 95 %, of this pair by itself; ``None`` where still unlimited."""
+    e_value: float
+    least: float
+    most: float
+    """Of the ratios within blocks."""
+    blocks: int
+
+    @property
+    def surely_above(self) -> bool:
+        """Whether the interval lies above 1."""
+        return self.ratio_ci[0] is not None and self.ratio_ci[0] > 1.0
+
+    @property
+    def surely_below(self) -> bool:
+        """Whether the interval lies below 1."""
+        return self.ratio_ci[1] is not None and self.ratio_ci[1] < 1.0
+
+    def words(self) -> str:
+        """The ratio with its interval; with the range over blocks where there is no interval."""
+        return f"{times(self.ratio)} ({self.interval_words()})"
+
+    def interval_words(self) -> str:
+        """The interval, or the range over blocks where there is none yet."""
+        low, high = self.ratio_ci
+        if low is None or high is None:
+            return f"{times(self.least)} to {times(self.most)} in {self.blocks} blocks"
+        return f"{times(low)} to {times(high)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A result document by levels."""
+
+    document: ResultDocument
+
+    def levels(self, factor: str) -> tuple[str, ...]:
+        """The levels of a factor that were run, in the order of the plan."""
+        return tuple(
+            dict.fromkeys(
+                one.levels[factor] for one in self.document.conditions if factor in one.levels
+            )
+        )
+
+    def condition(self, **levels: str) -> ConditionResult | None:
+        """The condition that has these levels, whatever its others; ``None`` if none has."""
+        return next(
+            (
+                one
+                for one in self.document.conditions
+                if all(one.levels.get(factor) == level for factor, level in levels.items())
+            ),
+            None,
+        )
+
+    def summary(self, metric: str, **levels: str) -> MetricSummary | None:
+        """The distribution of a metric; ``None`` where it was not measured."""
+        found = self.condition(**levels)
+        return None if found is None else found.metrics.get(metric)
+
+    def median(self, metric: str, **levels: str) -> float | None:
+        """The median of a metric; ``None`` where it was not measured."""
+        found = self.summary(metric, **levels)
+        return None if found is None else found.median
+
+    def values(self, metric: str, **levels: str) -> FloatArray:
+        """Shape (n,): the metric of the analysed trials that ended, in the order of running."""
+        found = self.condition(**levels)
+        if found is None:
+            return np.empty(0)
+        return np.array(
+            [
+                value
+                for _, row, value in known_values(self.document, metric)
+                if row.analysed and row.condition == found.name and math.isfinite(value)
+            ],
+            dtype=np.float64,
+        )
+
+    def iterations(self, metric: str, **levels: str) -> FloatArray:
+        """Every iteration of the analysed trials: description only, never independent trials."""
+        found = self.condition(**levels)
+        if found is None:
+            return np.empty(0)
+        return np.array(
+            [
+                value
+                for row in self.document.trials
+                if row.analysed and row.condition == found.name
+                for value in row.iterations.get(metric, [])
+            ],
+            dtype=np.float64,
+        )
+
+    def comparison(self, metric: str, **levels: str) -> Comparison | None:
+        """The verdict on the candidate with these levels."""
+        found = self.condition(**levels)
+        return next(
+            (
+                one
+                for one in self.document.comparisons
+                if found is not None and one.metric == metric and one.candidate == found.name
+            ),
+            None,
+        )
+
+    def ratio(
+        self, metric: str, candidate: Mapping[str, str], baseline: Mapping[str, str]
+    ) -> Ratio | None:
+        """One condition over another; ``None`` if they never ran in the same block."""
+        above, below = self.condition(**candidate), self.condition(**baseline)
+        if above is None or below is None or above.name == below.name:
+            return None
+        pairs = self._pairs(metric, above.name, below.name)
+        if len(pairs) == 0:
+            return None
+        judged = judge([pairs], min_effect=0.0, alpha=ALPHA)[0]
+        ratios = pairs.candidate / pairs.baseline
+        return Ratio(
+            ratio=float(np.median(ratios)) if judged.ratio is None else judged.ratio,
+            ratio_ci=judged.ratio_ci,
+            e_value=judged.e_value,
+            least=float(ratios.min()),
+            most=float(ratios.max()),
+            blocks=len(pairs),
+        )
+
+    def _pairs(self, metric: str, candidate: str, baseline: str) -> PairedBlocks:
+        blocks: dict[int, dict[str, tuple[int, float]]] = {}
+        for _, row, value in known_values(self.document, metric):
+            if row.analysed and row.condition in (candidate, baseline) and 0 < value < math.inf:
+                blocks.setdefault(row.block, {})[row.condition] = (row.position, value)
+        both = [one for one in blocks.values() if len(one) == 2]
+        return PairedBlocks(
+            [one[baseline][1] for one in both],
+            [one[candidate][1] for one in both],
+            [
+                BASELINE_FIRST if one[baseline][0] < one[candidate][0] else CANDIDATE_FIRST
+                for one in both
+            ],
+        )
+
+
+def times(ratio: float) -> str:
+    """A ratio as people read it: ``×2.31``, or ``+3.1 %`` where it is near 1."""
+    if ratio >= _BIG_FACTOR:
+        return f"×{short(ratio)}"
+    change = 100.0 * (ratio - 1.0)
+    return f"{change:+.0f} %" if abs(change) >= 10 else f"{change:+.1f} %"
+
+
+def quantity(metric: str, value: float | None) -> str:
+    """A value with the unit that its metric's name ends in."""
+    if value is None:
+        return UNKNOWN
+    if value == 0:
+        return "0"
+    divisor, unit = unit_of(metric, value)
+    return f"{short(value / divisor)} {unit}".strip()
+
+
+def short(value: float) -> str:
+    """Three significant digits, without an exponent where it is readable."""
+    if not math.isfinite(value):
+        return "unlimited"
+    if abs(value) >= 100:
+        return f"{value:,.0f}" if abs(value) < 1e7 else f"{value:.2e}"
+    return f"{value:.3g}"
+
+
+def size_words(count: float) -> str:
+    """Bytes in powers of two, as allocators count: ``15 KB``, ``128 KB``."""
+    for unit, power in (("MB", 20), ("KB", 10)):
+        if count >= 1 << power:
+            return f"{short(count / (1 << power))} {unit}"
+    return f"{count:.0f} B"
+
+
+def joined(words: Iterable[str]) -> str:
+    """``a, b and c``."""
+    listed = list(words)
+    if len(listed) < 2:
+        return "".join(listed)
+    return f"{', '.join(listed[:-1])} and {listed[-1]}"

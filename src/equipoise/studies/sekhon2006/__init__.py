@@ -1,0 +1,1 @@
+"""Sekhon's article of 2006, run again."""

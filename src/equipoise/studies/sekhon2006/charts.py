@@ -1,0 +1,109 @@
+"""Figure 1 of the article, and the ratios to the default beside the published ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+from equipoise.figures.building import condition_color, drawn_from, framed
+from equipoise.figures.ticks import log_ticks
+
+HOW_TO_READ_SECONDS = (
+    "A level line grows as N² log N does, a rising one faster. One colour for each allocator, one "
+    "kind of line for each algorithm; hollow marks are the article's, on the machines of 2006."
+)
+HOW_TO_READ_RATIOS = (
+    "Above 1: slower than the default. Filled marks with their interval are ours (the confidence "
+    "sequence, or the range over blocks where there is none yet); hollow ones the article's."
+)
+HEIGHT = 380
+HERE, THERE = "here", "published in 2006"
+_DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
+
+
+def seconds_chart(rows: Sequence[dict[str, Any]]) -> alt.LayerChart:
+    """Seconds over N² log N by rows."""
+    y_scale, y_axis = _log_scale([row["value"] for row in rows])
+    y = alt.Y("value:Q", title="ns / (N² log N), best search", scale=y_scale, axis=y_axis)
+    return _chart(
+        rows,
+        y,
+        title="Figure 1: seconds over N² log N",
+        description="Time of the best search over N squared log N, by rows, both logarithmic.",
+    )
+
+
+def ratios_chart(rows: Sequence[dict[str, Any]]) -> alt.LayerChart:
+    """The ratio to the default by rows, with intervals."""
+    y_scale, y_axis = _log_scale([row[end] for row in rows for end in ("low", "high")] + [1.0])
+    y = alt.Y("value:Q", title="times the default allocator", scale=y_scale, axis=y_axis)
+    chart = _chart(
+        rows,
+        y,
+        title="Over the default allocator",
+        description="Ratio of search time to that under glibc, by rows, ours and as published.",
+    )
+    data = drawn_from([row for row in rows if row["source"] == HERE])
+    bars = data.mark_rule(strokeWidth=1.5).encode(
+        x=_x(rows),
+        y=alt.Y("low:Q", title="times the default allocator", scale=y_scale, axis=y_axis),
+        y2="high:Q",
+        color=condition_color(_names(rows)),
+    )
+    none = drawn_from([{"value": 1.0}]).mark_rule(style="reference").encode(y=y)
+    chart.layer = [none, bars, *chart.layer]
+    return chart
+
+
+def _chart(
+    rows: Sequence[dict[str, Any]], y: alt.Y, *, title: str, description: str
+) -> alt.LayerChart:
+    x, color = _x(rows), condition_color(_names(rows))
+    algorithms = list(dict.fromkeys(row["algorithm"] for row in rows))
+    dash = alt.StrokeDash(
+        "algorithm:N",
+        scale=alt.Scale(
+            domain=algorithms,
+            range=[list(_DASHES[i % len(_DASHES)]) for i in range(len(algorithms))],
+        ),
+        legend=alt.Legend(title=None, orient="top", symbolType="stroke"),
+    )
+    here = drawn_from([row for row in rows if row["source"] == HERE])
+    there = drawn_from([row for row in rows if row["source"] == THERE])
+    tooltip = ["source:N", "algorithm:N", "condition:N", "rows:Q", alt.Tooltip("value:Q")]
+    return framed(
+        [
+            here.mark_line(strokeWidth=1.5).encode(x=x, y=y, color=color, strokeDash=dash),
+            here.mark_point(filled=True, size=45, opacity=1).encode(
+                x=x, y=y, color=color, tooltip=tooltip
+            ),
+            there.mark_point(filled=False, size=120, strokeWidth=2, shape="diamond").encode(
+                x=x, y=y, color=color, tooltip=tooltip
+            ),
+        ],
+        title=title,
+        notes=["filled: here; hollow diamonds: published in 2006, on machines of then"],
+        description=description,
+        height=HEIGHT,
+    )
+
+
+def _x(rows: Sequence[dict[str, Any]]) -> alt.X:
+    sizes = sorted({row["rows"] for row in rows})
+    return alt.X(
+        "rows:Q",
+        title="rows N (logarithmic scale)",
+        scale=alt.Scale(type="log", nice=False, padding=20),
+        axis=alt.Axis(values=sizes, format=","),
+    )
+
+
+def _names(rows: Sequence[dict[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(str(row["condition"]) for row in rows))
+
+
+def _log_scale(values: Sequence[float]) -> tuple[alt.Scale, alt.Axis]:
+    scale = alt.Scale(type="log", nice=False, padding=12)
+    return scale, alt.Axis(values=log_ticks(min(values) / 2, 2 * max(values)), format="~r")
