@@ -20,8 +20,10 @@ def test_each_process_has_a_time_of_its_own_that_goes_with_its_steps(
     steps = [run["steps"] for run in runs]
     assert max(steps) > 1.5 * min(steps)
     # Ranks, so that one trial that the machine disturbed does not decide.
-    ranks = [np.argsort(np.argsort(column)) for column in (steps, [r["search_s"] for r in runs])]
-    assert float(np.corrcoef(*ranks)[0, 1]) > 0.7
+    by_steps, by_time = (
+        np.argsort(np.argsort(column)) for column in (steps, [run["search_s"] for run in runs])
+    )
+    assert float(np.corrcoef(by_steps, by_time)[0, 1]) > 0.7
 
 
 def test_the_seed_of_the_map_decides_its_steps(measured: Measured) -> None:

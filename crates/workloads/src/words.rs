@@ -19,7 +19,7 @@ const SEED: u64 = 2019;
 const CONSONANTS: &[u8] = b"bcdfghjklmnprstvwz";
 const VOWELS: &[u8] = b"aeiou";
 
-/// The words in the order of their dictionary, each once.
+/// The words in the order of their dictionary.
 #[derive(Debug)]
 pub struct Words {
     /// The words.
@@ -69,10 +69,9 @@ pub fn share(asked: &str) -> Result<Option<usize>, Problem> {
 fn read(path: &str) -> Result<Words, Problem> {
     let text = fs::read_to_string(path)
         .map_err(|error| Problem::failure(format!("cannot read {path}: {error}")))?;
-    let mut seen = BTreeSet::new();
     let list: Vec<String> = text
         .lines()
-        .filter(|word| !word.is_empty() && seen.insert(*word))
+        .filter(|word| !word.is_empty())
         .map(str::to_owned)
         .collect();
     if list.is_empty() {
