@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from equipoise.campaign.words import control_words, verdict_words
-from equipoise.model.result import Verdict
+from equipoise.campaign.words import control_words, disagreement_words, verdict_words
+from equipoise.model.result import Answer, Verdict
 
 
 def words(
@@ -73,3 +73,39 @@ def test_other_metrics_are_named_with_what_they_cost() -> None:
 def test_a_control_that_differs_is_told_with_its_chance() -> None:
     assert "cannot be told from it" in control_words(excludes_one=False, alpha=0.05)
     assert "at most 5 % of campaigns" in control_words(excludes_one=True, alpha=0.05)
+
+
+STATISTICS = ("minimum", *(f"p{10 * tenth}" for tenth in range(1, 10)), "mean")
+
+
+def answers(*says: str) -> list[Answer]:
+    """f, s and e for what each statistic says, from the minimum up."""
+    kinds = {"f": "faster", "s": "slower", "e": "equivalent"}
+    return [
+        Answer(statistic, 1.0, kinds[one])  # type: ignore[arg-type]
+        for statistic, one in zip(STATISTICS, "".join(says), strict=True)
+    ]
+
+
+def test_statistics_that_name_different_winners_are_told_in_one_sentence() -> None:
+    said = disagreement_words(answers("fff", "e", "sssssss"), "old", "new", verdict="slower")
+    assert said == (
+        "new is faster than old by the minimum and the 10th to 20th percentile, slower than old by "
+        "the 40th to 90th percentile and the mean and the same by the 30th percentile"
+    )
+    said = disagreement_words(answers("f", "eeee", "s", "eeeee"), "old", "new", verdict="slower")
+    assert said is not None
+    assert "slower than old by the median and" in said
+
+
+def test_statistics_that_agree_are_not_told() -> None:
+    assert disagreement_words(answers("e" * 4, "s" * 7), "old", "new", verdict="slower") is None
+    assert disagreement_words(answers("e" * 11), "old", "new", verdict="equivalent") is None
+
+
+def test_a_winner_among_equivalents_is_told() -> None:
+    said = disagreement_words(answers("f", "e" * 10), "old", "new", verdict="equivalent")
+    assert said == (
+        "new is faster than old by the minimum and the same by the 10th to 90th percentile and "
+        "the mean"
+    )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from equipoise.campaign.blocks import QUANTA, BlockCosts, block_costs
-from equipoise.campaign.words import verdict_words
+from equipoise.campaign.words import disagreement_words, verdict_words
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.record import Notice
@@ -16,7 +16,7 @@ from equipoise.model.result import CarryOver, Comparison
 from equipoise.model.trial import Trial
 from equipoise.stats.carry_over import carry_over
 from equipoise.stats.means import ratio_of_means
-from equipoise.stats.minimum import minimum_misleads
+from equipoise.stats.minimum import answers, minimum_misleads
 from equipoise.stats.probability import probability_slower
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import Judged, blocks_to_go, judge
@@ -107,6 +107,8 @@ def _comparison(plan: Plan, pairing: Pairing, judged: Judged, to_go: int | None)
     baseline, candidate = (plan.conditions[i] for i in (contrast.baseline, contrast.candidate))
     means = ratio_of_means(pairs.baseline, pairs.candidate, seed=plan.seed)
     slower = probability_slower(pairs, level=judgement.alpha)
+    baseline_costs = costs.costs[costs.both(contrast), contrast.baseline]
+    said = answers(baseline_costs, pairs.candidate, min_effect=judgement.min_effect)
     return Comparison(
         baseline=baseline.name,
         candidate=candidate.name,
@@ -124,7 +126,7 @@ def _comparison(plan: Plan, pairing: Pairing, judged: Judged, to_go: int | None)
         probability_slower=slower.share,
         probability_slower_ci=slower.interval,
         minimum_misleads=minimum_misleads(
-            float(np.min(costs.costs[costs.both(contrast), contrast.baseline])),
+            float(np.min(baseline_costs)),
             float(np.min(pairs.candidate)),
             typical=judged.typical,
             verdict=judged.verdict,
@@ -147,6 +149,10 @@ def _comparison(plan: Plan, pairing: Pairing, judged: Judged, to_go: int | None)
         blocks_to_go=to_go,
         carry_over=_carry_over(plan, pairing),
         stratum=contrast.stratum,
+        answers=said,
+        disagreement=disagreement_words(
+            said, baseline.name, candidate.name, verdict=judged.verdict
+        ),
     )
 
 

@@ -24,6 +24,7 @@ from equipoise.campaign.comparisons import (
     other_comparisons,
     primary_comparisons,
 )
+from equipoise.campaign.shape import shape_of
 from equipoise.campaign.warnings import warnings_of
 from equipoise.campaign.what_varies import sources_of_spread
 from equipoise.campaign.words import control_words
@@ -41,7 +42,6 @@ from equipoise.model.result import (
 )
 from equipoise.model.trial import Trial
 from equipoise.stats.arrays import FloatArray
-from equipoise.stats.describe import describe
 
 ACCOUNTED = ("wall_s", "user_s", "sys_s", "max_rss_bytes", "minor_faults", "major_faults")
 """What is described of every condition; a workload's own metrics are described beside it."""
@@ -58,14 +58,12 @@ def _document_of(record: RunRecord) -> ResultDocument:
     blocks = complete_blocks(record.draws, record.trials)
     primary = primary_comparisons(plan, blocks)
     others, unknown = other_comparisons(plan, blocks)
-    control = _control(plan, record.trials, blocks)
+    control = _control(record, blocks)
     return ResultDocument(
         schema=SCHEMA,
         run=_run_info(record, len(blocks)),
         environment=record.sittings[0].environment if record.sittings else {},
-        conditions=tuple(
-            _condition_result(plan, index, record.trials, blocks) for index in plan.described
-        ),
+        conditions=tuple(_condition_result(record, index, blocks) for index in plan.described),
         comparisons=primary + others,
         control=control,
         why=sources_of_spread(plan, blocks),
@@ -90,32 +88,33 @@ def _run_info(record: RunRecord, blocks: int) -> RunInfo:
     )
 
 
-def _control(plan: Plan, trials: Sequence[Trial], blocks: Blocks) -> ControlResult | None:
+def _control(record: RunRecord, blocks: Blocks) -> ControlResult | None:
+    plan = record.plan
     comparison = control_comparison(plan, blocks)
     if plan.control is None or comparison is None:
         return None
     low, high = comparison.ratio_ci
     excludes_one = (low is not None and low > 1.0) or (high is not None and high < 1.0)
     return ControlResult(
-        condition=_condition_result(plan, plan.control, trials, blocks),
+        condition=_condition_result(record, plan.control, blocks),
         comparison=comparison,
         excludes_one=excludes_one,
         words=control_words(excludes_one=excludes_one, alpha=comparison.alpha),
     )
 
 
-def _condition_result(
-    plan: Plan, index: int, trials: Sequence[Trial], blocks: Blocks
-) -> ConditionResult:
+def _condition_result(record: RunRecord, index: int, blocks: Blocks) -> ConditionResult:
+    plan, trials = record.plan, record.trials
     condition = plan.conditions[index]
+    paddings = {one.block: one.padding_bytes for one in record.draws if one.phase == "measured"}
     analysed = [trial for block in blocks.values() for trial in block if trial.condition == index]
     failures = sum(trial.condition == index and trial.failure is not None for trial in trials)
     own = dict.fromkeys(s.metric for t in analysed for s in t.samples if s.iteration is None)
     metrics: dict[str, MetricSummary] = {}
     for metric in dict.fromkeys((*ACCOUNTED, *plan.measure.counters, *own)):
-        values = _known(analysed, metric)
-        if len(values):
-            metrics[metric] = describe(values, seed=plan.seed)
+        known, values = _known(analysed, metric)
+        if known:
+            metrics[metric] = shape_of(plan, metric, values, known, paddings)
     return ConditionResult(
         name=condition.name,
         levels=condition.levels,
@@ -126,11 +125,12 @@ def _condition_result(
     )
 
 
-def _known(trials: Sequence[Trial], metric: str) -> FloatArray:
-    """The values of a metric over the trials that ended by themselves, in order."""
+def _known(trials: Sequence[Trial], metric: str) -> tuple[list[Trial], FloatArray]:
+    """The trials that ended by themselves and know the metric, in order, and its values."""
     read = cost_in(metric)
-    values = (read(trial) for trial in trials if not trial.timed_out)
-    return np.array([value for value in values if value is not None], dtype=np.float64)
+    found = [(one, read(one)) for one in trials if not one.timed_out]
+    known = [(one, value) for one, value in found if value is not None]
+    return [one for one, _ in known], np.array([value for _, value in known], dtype=np.float64)
 
 
 def _rows(plan: Plan, trials: Sequence[Trial], blocks: Blocks) -> tuple[TrialRow, ...]:

@@ -65,7 +65,8 @@ def _of(comparison: Comparison, record: RunRecord) -> list[Notice]:
             Notice(
                 "minimum_misleads",
                 f"the minimum of {comparison.candidate} and {comparison.baseline} tells another "
-                "story than their distributions",
+                "story than their distributions"
+                + (f": {comparison.disagreement}" if comparison.disagreement else ""),
                 "do not rank by the minimum",
             )
         )

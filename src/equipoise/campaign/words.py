@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from equipoise.model.plan import PRIMARY_METRIC
-from equipoise.model.result import Verdict
+from equipoise.model.result import Answer, Verdict
 
 _TIMES_FROM = 2.0
 """From a doubling on, "2.3 times" reads better than a percentage."""
@@ -92,6 +92,56 @@ def _sentence(
                 f"{subject} is undecided after {blocks} "
                 f"{'block' if blocks == 1 else 'blocks'}; {_outlook(blocks_to_go)}."
             )
+
+
+def disagreement_words(
+    answers: Sequence[Answer], baseline: str, candidate: str, *, verdict: Verdict
+) -> str | None:
+    """One sentence where statistics name different winners; ``None`` where they do not.
+
+    Of equivalent conditions, each statistic that names a winner is one that disagrees.
+    """
+    by: dict[str, list[str]] = {"faster": [], "slower": [], "equivalent": []}
+    for one in answers:
+        by[one.says].append(one.statistic)
+    contradict = bool(by["faster"]) and bool(by["slower"])
+    if not contradict and not (verdict == "equivalent" and (by["faster"] or by["slower"])):
+        return None
+    parts = [
+        f"{kind} than {baseline} by {_statistics(by[kind])}"
+        for kind in ("faster", "slower")
+        if by[kind]
+    ]
+    if by["equivalent"]:
+        parts.append(f"the same by {_statistics(by['equivalent'])}")
+    return f"{candidate} is {_listed(parts)}"
+
+
+def _statistics(names: Sequence[str]) -> str:
+    """``the minimum, the median and the 70th to 90th percentile``."""
+    found: list[str] = []
+    run: list[int] = []
+
+    def end_of_run() -> None:
+        if run:
+            last = f" to {run[-1]}th" if len(run) > 1 else ""
+            found.append(f"the {run[0]}th{last} percentile" if run != [50] else "the median")
+            run.clear()
+
+    for name in names:
+        decile = int(name[1:]) if name.startswith("p") else None
+        if decile is None or (run and decile != run[-1] + 10):
+            end_of_run()
+        if decile is None:
+            found.append(f"the {name}")
+        else:
+            run.append(decile)
+    end_of_run()
+    return _listed(found)
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def control_words(*, excludes_one: bool, alpha: float) -> str:

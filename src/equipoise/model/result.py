@@ -28,6 +28,31 @@ class Mode:
 
 
 @dataclass(frozen=True, slots=True)
+class Companion:
+    """A mode, and a covariate or drawn factor that goes with it."""
+
+    mode: int
+    """Its place among ``modes``, from 0."""
+    covariate: str
+    value: float | None
+    """The value it goes with, of a covariate of names such as ``cpu``; null for an amount."""
+    correlation: float
+    """With having that value, or with the ranks of the amount."""
+    p_value: float
+    """Adjusted for all covariates and modes together."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A stretch of trials on one level; a campaign that changed its state has several."""
+
+    begin: int
+    """Its first trial among the analysed ones of the condition, from 0."""
+    level: float
+    """The mean of its trials, extremes drawn in."""
+
+
+@dataclass(frozen=True, slots=True)
 class Drift:
     """Change over the campaign: last third over first third of the trials, as a ratio."""
 
@@ -50,7 +75,19 @@ class MetricSummary:
     p95: float
     max: float
     modes: tuple[Mode, ...]
+    """From the lowest up; at least one."""
     drift: Drift | None = None
+    log_evidence: float | None = None
+    """For several modes against one, about the natural logarithm of the Bayes factor; null where
+    the sample shows no valley at all."""
+    companions: tuple[Companion, ...] = ()
+    """What the modes go with, the strongest first."""
+    tail: float | None = None
+    """From the median to the 95th percentile, over from the 5th to the median: 1 if symmetric."""
+    autocorrelation: float | None = None
+    """Of the ranks of neighbouring trials."""
+    states: tuple[State, ...] | None = None
+    """Of the primary metric; null where they were not looked for (docs/shape.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +111,17 @@ class CarryOver:
     ratio_ci: Interval
     trials: int
     """Trials that stood first in their block, which the estimate rests on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one statistic alone would have said of a comparison."""
+
+    statistic: str
+    """``minimum``, ``p10`` … ``p90`` (``p50`` is the median) or ``mean``."""
+    ratio: float | None
+    says: Literal["faster", "slower", "equivalent"]
+    """By ``min_effect``, as if there were no chance in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +154,10 @@ class Comparison:
     carry_over: CarryOver | None = None
     stratum: dict[str, str] = field(default_factory=dict)
     """Of a study: the levels of the other factors, equal in both conditions."""
+    answers: tuple[Answer, ...] = ()
+    """What each statistic alone would have said; the verdict rests on none of them."""
+    disagreement: str | None = None
+    """In words, where some would have said faster and others slower."""
 
 
 @dataclass(frozen=True, slots=True)

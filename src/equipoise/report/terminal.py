@@ -22,6 +22,7 @@ from equipoise.model.result import (
 from equipoise.report.histogram import text_histogram
 from equipoise.report.safe_text import visible
 from equipoise.report.scaling_table import scaling_tables
+from equipoise.report.shape import modes_words, states_words
 from equipoise.report.study_table import (
     VERDICT_STYLE,
     belongs_in_a_table,
@@ -74,7 +75,7 @@ def print_result(
     print_sources(console, document)
     console.print()
     console.print(_how_it_ran(document, ledger), style="dim", highlight=False)
-    drifts = list(_drifts(document))
+    drifts = [*_shapes(document), *_drifts(document)]
     for line in drifts[:ALIKE_SHOWN]:
         console.print(Text(line, style="dim"))
     _say_how_many_more(console, len(drifts))
@@ -241,6 +242,9 @@ def _verdict(comparison: Comparison) -> Text:
         text.append("" if comparison.ratio is None else percent_change(comparison.ratio))
         text.append(f", {100 * (1 - comparison.level):g} % interval {interval_words(low, high)}")
     text.append(f"\n  {_how_sure(comparison)}")
+    if comparison.disagreement and not comparison.minimum_misleads:
+        # Where the minimum misleads, a warning says so.
+        text.append(f"\n  statistics disagree: {visible(comparison.disagreement)}")
     return text
 
 
@@ -265,6 +269,19 @@ def _how_it_ran(document: ResultDocument, ledger: Path) -> str:
         f"run {run.id}, seed {run.seed}, ledger {ledger}"
         + (f"\ncertificate of this host: {certificate}" if certificate else "")
     )
+
+
+def _shapes(document: ResultDocument) -> Iterator[str]:
+    """A line for each condition with several modes, and for each that changed its state."""
+    metric = _primary_metric(document)
+    for condition in document.conditions:
+        summary = condition.metrics.get(metric)
+        if summary is None:
+            continue
+        if (modes := modes_words(metric, summary)) is not None:
+            yield f"{visible(condition.name)}: {visible(modes)}"
+        if (states := states_words(metric, summary)) is not None:
+            yield f"change of state: {visible(condition.name)}: {states}"
 
 
 def _drifts(document: ResultDocument) -> Iterator[str]:

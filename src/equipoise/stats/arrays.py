@@ -31,3 +31,11 @@ def as_costs(costs: FloatArray | Sequence[float], name: str) -> FloatArray:
             mend="compare a metric that is a cost, and leave out trials that have none",
         )
     return array
+
+
+def shared_ranks(values: FloatArray) -> FloatArray:
+    """Ranks from 0, equal values sharing their mean rank; shape (n,) as the values."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    middle = np.cumsum(counts) - (counts + 1) / 2.0
+    ranks: FloatArray = middle[place.reshape(-1)]
+    return ranks

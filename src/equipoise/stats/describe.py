@@ -6,14 +6,17 @@ import numpy as np
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import Drift, Interval, MetricSummary, Mode
-from equipoise.stats.arrays import FloatArray
+from equipoise.stats.arrays import FloatArray, shared_ranks
 from equipoise.stats.bootstrap import RESAMPLES, circular_block_indices, percentile_interval
+from equipoise.stats.modes import find_modes
 
 LEAST_TRIALS_FOR_DRIFT = 6
 BINS_FOR_DRIFT = 100
 
 
-def describe(values: FloatArray, *, seed: int, level: float = 0.05) -> MetricSummary:
+def describe(
+    values: FloatArray, *, seed: int, level: float = 0.05, resolution: float = 0.0
+) -> MetricSummary:
     """Describes the values of one metric.
 
     Parameters
@@ -25,13 +28,15 @@ def describe(values: FloatArray, *, seed: int, level: float = 0.05) -> MetricSum
         Of the bootstrap of the drift.
     level
         1 minus the coverage of the intervals.
+    resolution
+        The step of what measured them, in their unit.
 
     Returns
     -------
     Quantiles interpolate linearly between order statistics (type 7 of Hyndman and Fan 1996). The
     standard deviation is ``None`` for one trial; bounds that so few trials cannot give are
-    ``None``. One mode is given, at the half-sample mode with share 1: telling several modes apart
-    comes with a later release.
+    ``None``. There is at least one mode (stats/modes.py). What modes go with and changes of state
+    are not looked for here.
 
     Raises
     ------
@@ -47,6 +52,7 @@ def describe(values: FloatArray, *, seed: int, level: float = 0.05) -> MetricSum
     p05, p25, median, p75, p95 = (
         float(quantile) for quantile in np.quantile(ordered, [0.05, 0.25, 0.5, 0.75, 0.95])
     )
+    modes = find_modes(values, resolution=resolution)
     return MetricSummary(
         median=median,
         median_ci=median_interval(ordered, level),
@@ -58,8 +64,13 @@ def describe(values: FloatArray, *, seed: int, level: float = 0.05) -> MetricSum
         p75=p75,
         p95=p95,
         max=float(ordered[-1]),
-        modes=(Mode(at=half_sample_mode(ordered), share=1.0),),
+        modes=tuple(
+            Mode(at=at, share=share) for at, share in zip(modes.places, modes.shares, strict=True)
+        ),
         drift=drift(values, seed=seed, level=level),
+        log_evidence=modes.log_evidence,
+        tail=(p95 - median) / (median - p05) if median > p05 else None,
+        autocorrelation=rank_autocorrelation(values),
     )
 
 
@@ -77,21 +88,6 @@ def median_interval(ordered: FloatArray, level: float) -> Interval:
     if below == 0:
         return (None, None)
     return (float(ordered[below - 1]), float(ordered[count - below]))
-
-
-def half_sample_mode(ordered: FloatArray) -> float:
-    """The half-sample mode (Bickel and Frühwirth 2006): the shortest half, again and again."""
-    remaining = ordered
-    while len(remaining) > 3:
-        half = (len(remaining) + 1) // 2
-        widths = remaining[half - 1 :] - remaining[: len(remaining) - half + 1]
-        start = int(np.argmin(widths))
-        remaining = remaining[start : start + half]
-    if len(remaining) == 3:
-        left, right = remaining[1] - remaining[0], remaining[2] - remaining[1]
-        if left != right:
-            remaining = remaining[:2] if left < right else remaining[1:]
-    return float(np.mean(remaining))
 
 
 def drift(values: FloatArray, *, seed: int, level: float = 0.05) -> Drift:
@@ -114,6 +110,19 @@ def drift(values: FloatArray, *, seed: int, level: float = 0.05) -> Drift:
     if not first_medians.all():
         return Drift(ratio=ratio, ratio_ci=(None, None))
     return Drift(ratio=ratio, ratio_ci=percentile_interval(last_medians / first_medians, level))
+
+
+def rank_autocorrelation(values: FloatArray) -> float | None:
+    """The correlation of the ranks of neighbours (Wald and Wolfowitz 1943, not circular).
+
+    ``None`` under 6 values, or where all are equal.
+    """
+    if len(values) < LEAST_TRIALS_FOR_DRIFT:
+        return None
+    ranks = shared_ranks(values)
+    ranks -= ranks.mean()
+    total = float(np.sum(ranks**2))
+    return float(np.sum(ranks[1:] * ranks[:-1])) / total if total > 0 else None
 
 
 def _binned(values: FloatArray) -> FloatArray:

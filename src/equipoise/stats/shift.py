@@ -111,14 +111,16 @@ def _ratios(
     baseline: NDArray[np.float64], candidate: NDArray[np.float64], quantiles: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Shape ``(samples, quantiles)`` for samples of shape ``(samples, blocks)``."""
-    below, above = _quantiles(baseline, quantiles), _quantiles(candidate, quantiles)
+    below, above = quantiles_of(baseline, quantiles), quantiles_of(candidate, quantiles)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios: NDArray[np.float64] = np.where(above == below, 1.0, above / below)
     ratios[np.isinf(below) & np.isinf(above)] = np.nan
     return ratios
 
 
-def _quantiles(samples: NDArray[np.float64], quantiles: NDArray[np.float64]) -> NDArray[np.float64]:
+def quantiles_of(
+    samples: NDArray[np.float64], quantiles: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Type 8 quantiles along the last axis; numpy's own turn infinite costs into NaN."""
     ordered = np.sort(samples, axis=-1)
     count = ordered.shape[-1]

@@ -1,0 +1,192 @@
+"""Where a series changes its level for good: change-points (verdict.md §8).
+
+PELT (Killick, Fearnhead and Eckley 2012) by the library `ruptures`, with squared loss on
+Huberised data, whose variance is that of an AR(1) process in the long run, so that neighbours that
+are alike are not taken for a change.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from equipoise.model.errors import UnusableInput
+from equipoise.model.result import State
+from equipoise.stats.arrays import FloatArray
+
+LEAST_LENGTH = 5
+"""Of a segment, in values."""
+PENALTY_PER_LOG = 5.0
+"""Times ln n, in units of the long-run variance."""
+SHORT = 30
+CLIP_SCALES = 3.0
+EQUAL_SHARE = 0.01
+"""Segments whose means differ by less than this share, or by one sd, count as one."""
+MOST_VALUES = 2000
+MOST_DEPENDENT = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A stretch of a series on one level; values ``begin`` to ``end`` - 1, counted from 0."""
+
+    begin: int
+    end: int
+    level: float
+    """The mean, extremes clipped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segments:
+    """A whole series in segments, one after the other."""
+
+    segments: tuple[Segment, ...]
+    sd: float
+    """Of the values around their segment's level."""
+
+    def same(self, first: Segment, second: Segment) -> bool:
+        """Whether two levels are too alike to tell apart in practice."""
+        margin = max(EQUAL_SHARE * min(abs(first.level), abs(second.level)), self.sd)
+        return abs(first.level - second.level) <= margin
+
+
+def can_find_changes() -> bool:
+    """Whether the library is installed: the extra ``shape``."""
+    return importlib.util.find_spec("ruptures") is not None
+
+
+def find_changes(series: FloatArray) -> Segments:
+    """Cut a series where its level changes.
+
+    Parameters
+    ----------
+    series
+        Shape (n,), n at least 1: finite, in the order in which it was measured.
+
+    Raises
+    ------
+    UnusableInput
+        ruptures is not installed, or there is no value, or one that is not finite.
+    """
+    if len(series) == 0 or not np.isfinite(series).all():
+        raise UnusableInput(
+            "change-points need at least one value, and finite ones",
+            mend="leave out the trials that have none",
+        )
+    clean = _huberised(series)
+    if len(series) < 2 * LEAST_LENGTH:
+        return _segments(clean, [len(series)])
+    variance = long_run_variance(clean)
+    if variance == 0.0:
+        return _segments(clean, [len(series)])
+    # Centred and scaled: the library sums squares.
+    scaled = (clean - np.median(clean)) / math.sqrt(variance)
+    return _segments(clean, _pelt(scaled, _penalty(len(series))))
+
+
+def states(values: FloatArray) -> tuple[State, ...]:
+    """The states that a campaign went through: the trials of one condition, in order.
+
+    Neighbouring segments that are alike are one state. Over ``MOST_VALUES`` trials, medians of
+    consecutive ones are looked at instead.
+
+    Parameters
+    ----------
+    values
+        Shape (n,), n at least 1: finite, in the order in which the trials ran.
+
+    Raises
+    ------
+    UnusableInput
+        As for ``find_changes``.
+    """
+    parts = np.array_split(values, min(len(values), MOST_VALUES) or 1)
+    found = find_changes(np.array([np.median(part) for part in parts if len(part)]))
+    begins = np.concatenate([[0], np.cumsum([len(part) for part in parts])])
+    kept: list[Segment] = []
+    for one in found.segments:
+        if kept and found.same(kept[-1], one):
+            before = kept.pop()
+            sizes = (before.end - before.begin, one.end - one.begin)
+            level = float(np.average([before.level, one.level], weights=sizes))
+            one = Segment(before.begin, one.end, level)
+        kept.append(one)
+    return tuple(State(int(begins[one.begin]), one.level) for one in kept)
+
+
+def _penalty(count: int) -> float:
+    """5·ln n, and more for short series, whose dependence is known but roughly."""
+    return PENALTY_PER_LOG * math.log(count) * (1.0 + (SHORT / count) ** 2)
+
+
+def _pelt(series: FloatArray, penalty: float) -> list[int]:
+    if not can_find_changes():
+        raise UnusableInput(
+            "change-points need ruptures, which is not installed",
+            mend="pip install 'equipoise[shape]'",
+        )
+    import ruptures
+
+    # Its exact PELT in C; with a linear kernel its cost is the squared loss.
+    search = ruptures.KernelCPD(kernel="linear", min_size=LEAST_LENGTH)
+    return [int(cut) for cut in search.fit(series[:, None]).predict(pen=penalty)]
+
+
+def _segments(clean: FloatArray, cuts: list[int]) -> Segments:
+    bounds = [0, *cuts]
+    found = tuple(
+        Segment(begin, end, float(np.mean(clean[begin:end])))
+        for begin, end in zip(bounds, bounds[1:], strict=False)
+    )
+    levels = np.repeat([one.level for one in found], np.diff(bounds))
+    return Segments(found, float(np.std(clean - levels)))
+
+
+def _huberised(series: FloatArray) -> FloatArray:
+    """Extremes drawn in to ``CLIP_SCALES`` around the running median of 11 values."""
+    local = _running_median(series)
+    scale = _scale(series - local)
+    if scale == 0.0:
+        return series
+    clean: FloatArray = np.clip(series, local - CLIP_SCALES * scale, local + CLIP_SCALES * scale)
+    return clean
+
+
+def _running_median(series: FloatArray) -> FloatArray:
+    half = LEAST_LENGTH
+    padded = np.pad(series, half, constant_values=math.nan)
+    windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1)
+    medians: FloatArray = np.nanmedian(windows, axis=1)
+    return medians
+
+
+def long_run_variance(series: FloatArray) -> float:
+    """The variance that the sum of many values has for each, if they are an AR(1) process.
+
+    From differences, in which a change of level stands only once. A difference of an AR(1)
+    process with coefficient φ and variance v has the variance 2v(1 - φ) and the autocorrelation
+    -(1 - φ)/2. Differences are drawn in to ``CLIP_SCALES`` first, so that changes hardly count.
+
+    Parameters
+    ----------
+    series
+        Shape (n,), n at least 3.
+    """
+    steps = np.diff(series)
+    limit = CLIP_SCALES * _scale(steps)
+    steps = np.clip(steps - np.median(steps), -limit, limit)
+    variance = float(np.mean(steps**2))
+    if variance == 0.0:
+        return 0.0
+    correlation = float(np.mean(steps[1:] * steps[:-1])) / variance
+    dependence = min(MOST_DEPENDENT, max(0.0, 1.0 + 2.0 * correlation))
+    return variance * (1.0 + dependence) / (2.0 * (1.0 - dependence) ** 2)
+
+
+def _scale(values: FloatArray) -> float:
+    """1.4826·MAD: the sd of a normal law; where over half are equal, the sd itself."""
+    scale = 1.4826 * float(np.median(np.abs(values - np.median(values))))
+    return scale if scale > 0.0 else float(np.std(values))

@@ -1,0 +1,140 @@
+"""What a mode goes with: the CPU, the place in the block, the size of the environment, time …
+
+Each mode is held against each value of a covariate of names and against the ranks of each amount
+by their correlation. What is only observed may change as slowly as the modes do; then neighbours
+are alike and the correlation of two series that have nothing to do with each other varies more
+than 1/n. How much more is read off their correlations at all circular shifts against each other
+(the effective number of trials: Bartlett 1946). Holm's (1979) step-down holds the level over all
+that is tested.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+
+from equipoise.model.result import Companion
+from equipoise.stats.arrays import FloatArray, IntArray, shared_ranks
+
+LEAST_TRIALS = 20
+LEAST_MEMBERS = 4
+"""Trials in a mode, and trials with a value: fewer cannot be told from chance."""
+LEAST_STRENGTH = 0.3
+"""Below this a mode and a covariate go together too loosely to be told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Covariate:
+    """What is known of each trial beside its cost."""
+
+    name: str
+    values: FloatArray
+    """Shape (n,), in the order in which the trials ran; NaN where it is not known."""
+    named: bool
+    """Whether a value is a name (a CPU, a position), not an amount."""
+    drawn: bool
+    """Whether a coin drew it, or it is the time itself: no dependence of its own to allow for."""
+
+
+def companions(
+    modes: IntArray, covariates: Sequence[Covariate], *, level: float = 0.05
+) -> tuple[Companion, ...]:
+    """Tell which covariates go with which mode.
+
+    Parameters
+    ----------
+    modes
+        Shape (n,): the mode of each trial, from 0, in the order in which they ran.
+    covariates
+        Each with n values. One that is not known everywhere, or never changes, is left out.
+    level
+        Chance that anything is named where nothing goes with the modes.
+
+    Returns
+    -------
+    The strongest first. Of two modes only the higher is told: the lower goes with the opposite.
+    """
+    count = len(modes)
+    if count < LEAST_TRIALS:
+        return ()
+    tested: list[tuple[Companion, float]] = []
+    labels = np.unique(modes)
+    for mode in labels[1:] if len(labels) == 2 else labels:
+        member = _standard((modes == mode).astype(np.float64), LEAST_MEMBERS)
+        if member is None:
+            continue
+        for covariate in covariates:
+            for value, column in _columns(covariate):
+                correlations = _at_every_shift(member, column)
+                trials = count if covariate.drawn else _effective(correlations)
+                found = float(correlations[0])
+                tested.append(
+                    (
+                        Companion(int(mode), covariate.name, value, found, 1.0),
+                        _p_value(found, trials),
+                    )
+                )
+    tested.sort(key=lambda one: one[1])
+    named: list[Companion] = []
+    adjusted = 0.0
+    for place, (one, p_value) in enumerate(tested):
+        adjusted = max(adjusted, min(1.0, p_value * (len(tested) - place)))
+        if adjusted > level:
+            break
+        positive = one.value is None or one.correlation > 0
+        if positive and abs(one.correlation) >= LEAST_STRENGTH:
+            named.append(Companion(one.mode, one.covariate, one.value, one.correlation, adjusted))
+    return tuple(sorted(named, key=lambda one: -abs(one.correlation)))
+
+
+def _columns(covariate: Covariate) -> Iterator[tuple[float | None, FloatArray]]:
+    """What the modes are held against, standardised."""
+    values = covariate.values
+    if np.isnan(values).any():
+        return
+    if not covariate.named:
+        column = _standard(shared_ranks(values), 0)
+        if column is not None:
+            yield None, column
+        return
+    for value in np.unique(values):
+        column = _standard((values == value).astype(np.float64), LEAST_MEMBERS)
+        if column is not None:
+            yield float(value), column
+
+
+def _standard(column: FloatArray, least: int) -> FloatArray | None:
+    """With mean 0 and length 1; ``None`` if it never changes, or has too few ones or zeros."""
+    if least and min(column.sum(), len(column) - column.sum()) < least:
+        return None
+    centred = column - column.mean()
+    length = float(np.sqrt(np.sum(centred**2)))
+    return None if length == 0.0 else centred / length
+
+
+def _at_every_shift(first: FloatArray, second: FloatArray) -> FloatArray:
+    """The correlation of two columns at every circular shift; shape (n,)."""
+    ahead = np.fft.rfft(first)
+    correlations: FloatArray = np.fft.irfft(ahead * np.conj(np.fft.rfft(second)), n=len(first))
+    return correlations
+
+
+def _effective(correlations: FloatArray) -> float:
+    """How many independent trials would let the correlation vary as much as the shifts do.
+
+    The shift by nothing, which is what is tested, is left out.
+    """
+    variance = float(np.mean(correlations[1:] ** 2))
+    return min(float(len(correlations)), 1.0 + 1.0 / max(variance, 1e-12))
+
+
+def _p_value(correlation: float, trials: float) -> float:
+    """Two-sided, by Fisher's (1921) transformation."""
+    if trials <= 4.0:
+        return 1.0
+    standardised = math.atanh(min(abs(correlation), 1.0 - 1e-12)) * math.sqrt(trials - 3.0)
+    return 2.0 * NormalDist().cdf(-standardised)

@@ -1,0 +1,205 @@
+"""How much of the spread comes from each level: iterations in trials in layouts in boots in hosts.
+
+Unweighted mean squares (Burdick and Graybill 1992, §6.2), so that unequal numbers of units do no
+harm: a unit's value is the mean of the values of its parts. Their expectations are exact linear
+functions of the variance components, which are solved for from the lowest level up. The intervals
+are generalized confidence intervals (Weerahandi 1993; Krishnamoorthy and Mathew 2009, §5.3): each
+mean square is a multiple of a chi-squared variable. They presume effects that are about normal.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from equipoise.model.errors import UnusableInput
+from equipoise.stats.arrays import FloatArray, IntArray
+from equipoise.stats.carry_over import student_quantile
+
+DRAWS = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """The variance that one level adds."""
+
+    level: str
+    """``iteration``, ``trial``, ``layout``, ``boot``, ``host`` …"""
+    units: int
+    """In all."""
+    variance: float
+    """Unbiased, so that it may be below 0 where the level adds next to nothing."""
+    variance_ci: tuple[float, float]
+    share: float
+    """Of the total, what is below 0 counted as none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """The variance by level, the highest first, and the mean of all."""
+
+    mean: float
+    """Of the values of the highest units."""
+    components: tuple[Component, ...]
+    within_ci: tuple[float, float]
+    """The mean for these very units of the highest level: its scope is this campaign."""
+    across_ci: tuple[float, float]
+    """The mean over such units in general: its scope is across the highest level."""
+    scope: str
+    """The highest level, which ``across_ci`` generalises to."""
+
+
+@dataclass(frozen=True, slots=True)
+class _MeanSquare:
+    """Of one level: its value, degrees of freedom, and expectation in terms of the components."""
+
+    value: float
+    freedom: int
+    weights: FloatArray
+
+
+def variance_by_level(
+    values: FloatArray,
+    units: Sequence[IntArray],
+    names: Sequence[str],
+    *,
+    seed: int,
+    level: float = 0.05,
+) -> Levels:
+    """Split the variance of a nested design into its levels.
+
+    Parameters
+    ----------
+    values
+        Shape (n,): one for each lowest unit; finite.
+    units
+        For each level above the lowest, the highest first, shape (n,): to which unit a value
+        belongs. A unit is told from others by its number within the unit above it.
+    names
+        Of all levels, the highest first: one more than ``units``.
+    seed
+        Of the draws that the intervals are from.
+    level
+        1 minus the coverage of each interval.
+
+    Raises
+    ------
+    UnusableInput
+        A level has no two units within one unit above it: nothing is replicated there.
+    """
+    _check(values, units, names)
+    means, weights, squares = _climb(values, units, names)
+    solved = _solve(squares, np.array([[one.value] for one in squares]))[:, 0]
+    generator = np.random.default_rng(seed)
+    pivots = np.array(
+        [one.value * one.freedom / generator.chisquare(one.freedom, DRAWS) for one in squares]
+    )
+    drawn = np.maximum(_solve(squares, pivots), 0.0)
+    bounds = np.quantile(drawn, [level / 2.0, 1.0 - level / 2.0], axis=1)
+    positive = np.maximum(solved, 0.0)
+    total = float(positive.sum())
+    counts = _unit_counts(units, len(values))
+    components = tuple(
+        Component(
+            level=name,
+            units=counts[place],
+            variance=float(solved[place]),
+            variance_ci=(float(bounds[0, place]), float(bounds[1, place])),
+            share=float(positive[place] / total) if total > 0 else 0.0,
+        )
+        for place, name in enumerate(names)
+    )
+    mean = float(np.mean(means))
+    # The variance of the mean with the highest units fixed, and with them drawn.
+    fixed = weights.mean(axis=0) / len(means)
+    lower = float(np.sqrt(np.maximum(fixed[1:] @ positive[1:], 0.0)))
+    higher = math.sqrt(max(squares[0].value, 0.0) / len(means))
+    quantile_across = student_quantile(1.0 - level / 2.0, squares[0].freedom)
+    quantile_within = student_quantile(1.0 - level / 2.0, squares[1].freedom)
+    return Levels(
+        mean=mean,
+        components=components,
+        within_ci=(mean - quantile_within * lower, mean + quantile_within * lower),
+        across_ci=(mean - quantile_across * higher, mean + quantile_across * higher),
+        scope=f"across {plural_of(names[0])}",
+    )
+
+
+def plural_of(level: str) -> str:
+    """``processes``, ``layouts`` …"""
+    return f"{level}es" if level.endswith("s") else f"{level}s"
+
+
+def _climb(
+    values: FloatArray, units: Sequence[IntArray], names: Sequence[str]
+) -> tuple[FloatArray, FloatArray, list[_MeanSquare]]:
+    """Mean squares of all levels, and the values of the highest units with their variances.
+
+    Returns
+    -------
+    Shape (m,), the means of the highest units; shape (m, levels), the variance of each in terms of
+    the components; the mean squares, the highest level first.
+    """
+    count = len(names)
+    keys = np.column_stack(units)
+    means, weights = values, np.zeros((len(values), count))
+    weights[:, -1] = 1.0
+    squares: list[_MeanSquare] = []
+    for place in range(count - 1, -1, -1):
+        parents, group = keys[:1, :0], np.zeros(len(means), dtype=np.int64)
+        if place:
+            parents, group = np.unique(keys[:, :place], axis=0, return_inverse=True)
+            group = group.reshape(-1)
+        sizes = np.bincount(group).astype(np.float64)
+        averages = np.bincount(group, means) / sizes
+        freedom = len(means) - len(sizes)
+        if freedom < 1:
+            raise UnusableInput(
+                f"no two {plural_of(names[place])} stand in one unit above: their variance is "
+                "unknown",
+                mend=f"measure at least two {plural_of(names[place])} in each unit above",
+            )
+        spread = float(np.sum((means - averages[group]) ** 2)) / freedom
+        # E of the pooled square: unit j of a group of m adds (1 - 1/m) of its own variance.
+        shares = (1.0 - 1.0 / sizes[group]) / freedom
+        squares.insert(0, _MeanSquare(spread, freedom, shares @ weights))
+        if place == 0:
+            break
+        summed = np.stack(
+            [np.bincount(group, weights[:, one]) / sizes**2 for one in range(count)], axis=1
+        )
+        means, weights = averages, summed
+        weights[:, place - 1] = 1.0
+        keys = parents
+    return means, weights, squares
+
+
+def _solve(squares: Sequence[_MeanSquare], values: FloatArray) -> FloatArray:
+    """Components from mean squares, shape (levels, draws) both, the lowest level first solved."""
+    table = np.array([one.weights for one in squares])
+    found: FloatArray = np.linalg.solve(table, values)
+    return found
+
+
+def _unit_counts(units: Sequence[IntArray], values: int) -> list[int]:
+    keys = np.column_stack(units)
+    return [len(np.unique(keys[:, : place + 1], axis=0)) for place in range(keys.shape[1])] + [
+        values
+    ]
+
+
+def _check(values: FloatArray, units: Sequence[IntArray], names: Sequence[str]) -> None:
+    if len(names) != len(units) + 1 or not units:
+        raise UnusableInput(
+            f"{len(names)} levels need {len(names) - 1} columns of units, but there are "
+            f"{len(units)}",
+            mend="name every level, the highest first, the lowest without a column",
+        )
+    if not np.isfinite(values).all() or any(len(one) != len(values) for one in units):
+        raise UnusableInput(
+            "variance by level needs finite values, each with its unit at every level",
+            mend="leave out the trials that have none",
+        )

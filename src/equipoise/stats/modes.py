@@ -1,0 +1,146 @@
+"""How many distinct times one program has: the modes of a sample.
+
+The rule of verdict.md §8. Two modes are claimed only where two normal laws explain the sample
+better than every shape with one peak does, with a clear valley between them; each side of the
+valley is then asked again.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from equipoise.stats.arrays import FloatArray, IntArray
+from equipoise.stats.half_sample import half_sample_mode
+from equipoise.stats.single_shapes import best_single_bic
+from equipoise.stats.two_normals import two_normals
+
+LEAST_VALUES = 10
+SHALLOWEST_VALLEY = 0.9
+"""The density in the valley over that of the lower peak, at most."""
+LEAST_EVIDENCE = 0.5
+EVIDENCE_TIMES_VALUES = 40.0
+"""The evidence is at least this over the number of values: BIC is rash in small samples."""
+LEAST_SHARE = 0.05
+LEAST_MEMBERS = 4
+MOST_VALUES = 1000
+"""Larger samples are reduced to so many of their quantiles: a rare tail is no mode."""
+
+
+@dataclass(frozen=True, slots=True)
+class Modes:
+    """The modes of one sample, from the lowest up."""
+
+    places: tuple[float, ...]
+    """The half-sample mode of each."""
+    shares: tuple[float, ...]
+    cuts: tuple[float, ...]
+    """The valleys between them: one fewer."""
+    log_evidence: float | None
+    """Of the weakest split that was made, or of the strongest that was not: half the difference of
+    the BICs of one shape and of two normal laws, about the natural logarithm of the Bayes factor
+    for several modes. ``None`` where too few values say nothing, or no valley is there."""
+
+    def of(self, values: FloatArray) -> IntArray:
+        """To which mode each value belongs, from 0; shape (n,)."""
+        found: IntArray = np.searchsorted(np.array(self.cuts), values).astype(np.int64)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Split:
+    at: float | None
+    log_evidence: float | None
+
+
+def find_modes(values: FloatArray, *, resolution: float = 0.0) -> Modes:
+    """Tell how many modes a sample has, where, and with what shares.
+
+    Parameters
+    ----------
+    values
+        Shape (n,), n at least 1: finite, in any order.
+    resolution
+        The step of what measured them, in their unit: values one step apart are no two modes. 0 if
+        it is finer than what is measured.
+
+    Returns
+    -------
+    At least one mode. Simulated error rates and power: docs/shape.md.
+    """
+    ordered = np.sort(values)
+    step = max(resolution, _printed_step(ordered))
+    cuts, evidence = _cuts(_spread_ties(_reduced(ordered), step), len(ordered), step)
+    sides = np.split(ordered, np.searchsorted(ordered, cuts))
+    return Modes(
+        places=tuple(half_sample_mode(side) for side in sides),
+        shares=tuple(len(side) / len(ordered) for side in sides),
+        cuts=tuple(cuts),
+        log_evidence=evidence,
+    )
+
+
+def _cuts(ordered: FloatArray, whole: int, step: float) -> tuple[list[float], float | None]:
+    """The valleys of a sample, lowest first, and the evidence of the weakest claim."""
+    least = max(LEAST_SHARE * len(ordered), LEAST_MEMBERS * len(ordered) / whole)
+    waiting, cuts, made = [ordered], [], []
+    first: float | None = None
+    while waiting:
+        sample = waiting.pop()
+        split = _split(sample, least, step)
+        if split.at is None:
+            if sample is ordered:
+                first = split.log_evidence
+            continue
+        cuts.append(split.at)
+        made.append(split.log_evidence or 0.0)
+        place = int(np.searchsorted(sample, split.at))
+        waiting += [sample[:place], sample[place:]]
+    return sorted(cuts), min(made) if made else first
+
+
+def _split(ordered: FloatArray, least: float, step: float) -> _Split:
+    count = len(ordered)
+    if count < max(LEAST_VALUES, 2 * least) or ordered[-1] - ordered[0] <= step:
+        return _Split(None, None)
+    two = two_normals(ordered)
+    if two.valley_depth > SHALLOWEST_VALLEY:
+        return _Split(None, None)
+    below = int(np.searchsorted(ordered, two.valley_at))
+    if min(below, count - below) < least or two.shares.min() * count < least:
+        return _Split(None, None)
+    evidence = 0.5 * (best_single_bic(ordered) - two.bic)
+    enough = evidence >= max(LEAST_EVIDENCE, EVIDENCE_TIMES_VALUES / count)
+    return _Split(two.valley_at if enough else None, evidence)
+
+
+def _reduced(ordered: FloatArray) -> FloatArray:
+    if len(ordered) <= MOST_VALUES:
+        return ordered
+    return np.quantile(ordered, (np.arange(MOST_VALUES) + 0.5) / MOST_VALUES)
+
+
+def _spread_ties(ordered: FloatArray, step: float) -> FloatArray:
+    """Spread equal values evenly over the step that they were rounded to."""
+    if step == 0.0:
+        return ordered
+    _, first, sizes = np.unique(ordered, return_index=True, return_counts=True)
+    rank = np.arange(len(ordered)) - np.repeat(first, sizes)
+    within = (rank + 0.5) / np.repeat(sizes, sizes) - 0.5
+    return np.sort(ordered + step * within)
+
+
+def _printed_step(ordered: FloatArray) -> float:
+    """The power of ten that every value is a multiple of, where values repeat; else 0."""
+    if len(np.unique(ordered)) == len(ordered):
+        return 0.0
+    largest = max(abs(float(ordered[0])), abs(float(ordered[-1])))
+    first = 0 if largest == 0.0 else math.floor(math.log10(largest))
+    for exponent in range(first, first - 12, -1):
+        step = 10.0**exponent
+        multiples = ordered / step
+        if np.all(np.abs(multiples - np.round(multiples)) <= 1e-9 * np.maximum(1.0, multiples)):
+            return step
+    return 0.0

@@ -1,0 +1,79 @@
+"""What goes with a mode is named, and what does not is not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from equipoise.stats.companions import Covariate, companions
+from tests.stats.planted import FloatArray, autoregressive
+from tests.stats.simulated import at_least, at_most
+
+SIMULATIONS = 150
+
+
+def observed(name: str, values: FloatArray, *, named: bool = False) -> Covariate:
+    """A covariate that nobody drew."""
+    return Covariate(name, values, named=named, drawn=False)
+
+
+def in_order(trials: int) -> Covariate:
+    """The time, as the order of the trials."""
+    return Covariate("time", np.arange(trials, dtype=np.float64), named=False, drawn=True)
+
+
+@pytest.mark.parametrize("dependence", [0.0, 0.7, 0.9])
+@pytest.mark.parametrize("trials", [20, 100])
+def test_unrelated_covariates_are_named_in_at_most_alpha(dependence: float, trials: int) -> None:
+    generator = np.random.default_rng(1)
+    named = 0
+    for _ in range(SIMULATIONS):
+        modes = (autoregressive(generator, trials, dependence) > 0.5).astype(np.int64)
+        beside = [
+            observed(f"load {one}", autoregressive(generator, trials, dependence))
+            for one in range(8)
+        ]
+        cpu = np.floor(2.0 * autoregressive(generator, trials, dependence))
+        named += bool(companions(modes, [*beside, observed("cpu", cpu, named=True)]))
+    assert named <= at_most(SIMULATIONS, 0.05)
+
+
+def test_the_cpu_that_most_trials_follow_is_named() -> None:
+    generator = np.random.default_rng(2)
+    found = 0
+    for _ in range(SIMULATIONS):
+        cpu = generator.integers(0, 4, 60).astype(np.float64)
+        stray = generator.random(60) < 0.1
+        modes = ((cpu == 2.0) ^ stray).astype(np.int64)
+        named = companions(modes, [observed("cpu", cpu, named=True), in_order(60)])
+        found += bool(named) and (named[0].covariate, named[0].value) == ("cpu", 2.0)
+    assert found >= at_least(SIMULATIONS, 0.95)
+
+
+def test_a_mode_that_came_late_goes_with_the_time() -> None:
+    modes = (np.arange(40) > 25).astype(np.int64)
+    (one,) = companions(modes, [in_order(40)])
+    assert (one.covariate, one.mode, one.value) == ("time", 1, None)
+    assert one.correlation > 0.7
+    assert one.p_value < 1e-4
+
+
+def test_of_three_modes_each_is_held_against_every_covariate() -> None:
+    generator = np.random.default_rng(3)
+    cpu = generator.integers(0, 3, 90).astype(np.float64)
+    found = companions(cpu.astype(np.int64), [observed("cpu", cpu, named=True)])
+    assert {(one.mode, one.value) for one in found} == {(0, 0.0), (1, 1.0), (2, 2.0)}
+
+
+def test_what_is_not_known_everywhere_or_never_changes_is_left_out() -> None:
+    modes = np.arange(40) % 2
+    unknown = np.where(np.arange(40) == 7, np.nan, modes)
+    constant = np.ones(40)
+    beside = [observed("unknown", unknown), observed("constant", constant)]
+    assert companions(modes, [*beside, observed("pinned", constant, named=True)]) == ()
+
+
+def test_few_trials_or_one_mode_say_nothing() -> None:
+    modes = np.arange(19) % 2
+    assert companions(modes, [observed("same", modes.astype(np.float64))]) == ()
+    assert companions(np.zeros(50, dtype=np.int64), [in_order(50)]) == ()
