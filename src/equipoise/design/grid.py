@@ -123,7 +123,13 @@ def build_lines(study: Study) -> dict[str, str]:
     """What has to be built, by the name of the level; ``{build}`` is still in it."""
     return {
         level.name: _fill(
-            level.build, {factor.name: level.name, "study": study.folder, "build": "{build}"}
+            level.build,
+            {
+                factor.name: level.name,
+                "study": study.folder,
+                "python": sys.executable,
+                "build": "{build}",
+            },
         )
         for factor in study.factors
         for level in factor.levels
