@@ -1,7 +1,7 @@
 """A compiler's command line, taken apart: objects kept once, and a link for each layout.
 
-A program's layout in memory is drawn by nobody and decides much (Mytkowicz et al. 2009; Curtsinger and
-Berger 2013). Every function gets a section of its own, and each layout is a link with the
+A program's layout in memory is chosen by nobody and decides much (Mytkowicz et al. 2009; Curtsinger
+and Berger 2013). Every function gets a section of its own, and each layout is a link with the
 sections in an order that its seed draws.
 """
 
