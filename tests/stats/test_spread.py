@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from equipoise.stats.arrays import FloatArray
-from equipoise.stats.spread import LEAST_BLOCKS, holm, spread, spread_change
+from equipoise.stats.spread import LEAST_BLOCKS, holm, spread, spread_change, spread_words
 
 SIMULATIONS = 300
 
@@ -90,3 +90,8 @@ def test_holms_correction_is_that_of_the_definition() -> None:
     assert holm([0.01, 0.04, 0.03]) == pytest.approx((0.03, 0.06, 0.06))
     assert holm([0.9, 0.8]) == (1.0, 1.0)
     assert holm([]) == ()
+
+
+def test_a_wide_spread_is_a_factor_and_a_narrow_one_a_percentage() -> None:
+    assert spread_words(0.031) == "±3.1 %"
+    assert spread_words(np.log(2.6)) == "×÷2.6"

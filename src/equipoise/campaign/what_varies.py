@@ -11,7 +11,7 @@ from equipoise.campaign.blocks import block_costs
 from equipoise.design.chance import EVERYTHING, HELD, STUDY
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.trial import Trial
-from equipoise.stats.spread import KIND, SpreadChange, holm, spread_change
+from equipoise.stats.spread import KIND, SpreadChange, holm, spread_change, spread_words
 
 LEAST_SHARE = 0.1
 """Of the variance: less is not what the spread comes from, however surely it is there."""
@@ -71,7 +71,7 @@ def _entry(name: str, one: SpreadChange, adjusted: float | None, alpha: float) -
 
 
 def _words(name: str, one: SpreadChange, status: str) -> str:
-    change = f"±{100 * one.held:.2g} % instead of ±{100 * one.free:.2g} %"
+    change = f"{spread_words(one.held)} instead of {spread_words(one.free)}"
     if status == "remainder":
         return (
             f"with everything held, the middle 80 % of the runs lie within {change}: what is left "

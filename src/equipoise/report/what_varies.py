@@ -10,7 +10,7 @@ from rich.text import Text
 
 from equipoise.model.result import ResultDocument
 from equipoise.report.safe_text import visible
-from equipoise.stats.spread import KIND
+from equipoise.stats.spread import KIND, spread_words
 
 _SOURCE = "source"
 
@@ -24,7 +24,7 @@ def print_sources(console: Console, document: ResultDocument) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for heading in ("held", "spread", "variance", "interval", "p", ""):
         table.add_column(heading, justify="left" if heading in ("held", "") else "right")
-    table.add_row("nothing", f"±{100 * found[0]['evidence']['spread']:.2g} %", "", "", "", "")
+    table.add_row("nothing", spread_words(found[0]["evidence"]["spread"]), "", "", "", "")
     for one in found:
         table.add_row(*_cells(one), style="bold" if one["status"] == _SOURCE else "")
     console.print(table)
@@ -46,7 +46,7 @@ def _cells(one: dict[str, Any]) -> tuple[Text, ...]:
         Text(visible(cell))
         for cell in (
             one["cause"],
-            f"±{100 * evidence['spread_held']:.2g} %",
+            spread_words(evidence["spread_held"]),
             "–" if share is None else f"{-100 * share:+.0f} %",
             "–" if low is None or high is None else f"{-100 * high:+.0f} % to {-100 * low:+.0f} %",
             f"{evidence['p_value']:.2g}",

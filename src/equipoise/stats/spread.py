@@ -24,6 +24,7 @@ KIND = "chance"
 LEAST_BLOCKS = 8
 """Fewer pairs than this cannot give a small p-value after Holm's correction for five sources."""
 FLIPS = 9999
+_FACTOR_FROM = 0.25
 MIDDLE = (0.1, 0.9)
 """The spread is half the range of the middle 80 %: a few disturbed trials do not make it."""
 
@@ -49,6 +50,13 @@ def spread(values: FloatArray) -> float:
     """Half the range of the middle 80 % of the logarithms; values of shape (n,), positive."""
     low, high = np.quantile(np.log(values), MIDDLE)
     return float(high - low) / 2.0
+
+
+def spread_words(log_spread: float) -> str:
+    """``±3.1 %``, or ``×÷2.6`` where plus and minus would not be alike any more."""
+    if log_spread < _FACTOR_FROM:
+        return f"±{100 * log_spread:.2g} %"
+    return f"×÷{math.exp(log_spread):.3g}"
 
 
 def spread_change(
