@@ -170,7 +170,8 @@ def child(module: str, *arguments: str, **environment: str) -> tuple[float, floa
 def main() -> int:
     """0 if every bound is met and R's answers are ours, 2 without R, else 1."""
     if shutil.which("Rscript") is None:
-        print("R is missing: apt install r-base-core r-cran-matching r-cran-matchit", file=sys.stderr)
+        missing = "Rscript is not installed: apt-get install r-cran-matching r-cran-matchit"
+        print(missing, file=sys.stderr)
         return 2
     met = [bound for part in (continuous, stacks, growth, peak) for bound in part()]
     if not all(met):

@@ -16,6 +16,7 @@ import pexpect
 import pytest
 
 from tests.cli.conftest import ENTRY, Equipoise, Said
+from tests.clusters import local_cluster
 from tests.matching.r_balance import GOLDEN
 
 ASKED = ("--treatment", "treat", "--covariates", "a,b,c,d", "--seed", "3")
@@ -44,6 +45,14 @@ def test_genmatch_prints_weights_effect_and_balance_and_nothing_else(
     assert re.search(r"weights of the standardised covariates\n +a +\d", said.out)
     for words in ("Smallest p-value", "Estimate", "sdiff %", "smallest p-value after"):
         assert words in said.out
+
+
+def test_quiet_prints_nothing_and_writes_the_document(
+    equipoise: Equipoise, table: str, tmp_path: Path
+) -> None:
+    said = equipoise("genmatch", table, *ASKED, *QUICK, "--quiet", "--json", "found.json")
+    assert (said.status, said.out, said.err) == (0, "", "")
+    assert json.loads((tmp_path / "found.json").read_text())["weights"]
 
 
 def test_the_options_reach_the_search(equipoise: Equipoise, table: str) -> None:
@@ -122,17 +131,9 @@ def test_the_course_of_the_search_is_drawn(
 def test_a_scheduler_evaluates_and_changes_nothing(
     equipoise: Equipoise, table: str, tmp_path: Path
 ) -> None:
-    distributed: Any = pytest.importorskip("distributed")
     asked = ("genmatch", table, *ASKED, *QUICK, "--json", "-")
-    with distributed.LocalCluster(
-        n_workers=1,
-        threads_per_worker=1,
-        host="127.0.0.1",
-        dashboard_address=None,
-        local_directory=str(tmp_path / "dask"),
-        silence_logs="CRITICAL",
-    ) as cluster:
-        there = equipoise(*asked, "--scheduler", cluster.scheduler_address)
+    with local_cluster(1, tmp_path / "dask") as address:
+        there = equipoise(*asked, "--scheduler", address)
     assert there.status == 0, there.err
     assert there.out == equipoise(*asked).out
 

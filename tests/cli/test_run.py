@@ -18,6 +18,7 @@ import pytest
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
 from equipoise.report.json_document import schema
+from equipoise.studies.blas_levels import BLAS
 from tests.cli.conftest import ENTRY, Equipoise, Said
 
 SLEEPS = """
@@ -149,6 +150,30 @@ absent = { preload = "libabsent.so.9", package = "libabsent9" }
     assert warning["mend"] == "apt install libabsent9"
 
 
+def test_every_blas_that_is_here_runs_verified_and_the_others_are_named(
+    equipoise: Equipoise, tmp_path: Path
+) -> None:
+    text = """
+[study]
+name = "products"
+[workload]
+command = ["equipoise-workload", "dgemm", "--size", "64"]
+[factors.library]
+kind = "blas"
+"""
+    here = {level.name for level in BLAS if Path(level.library_path[0]).is_dir()}
+    said = equipoise("run", written(tmp_path, text), "--blocks", "1", "--json", "-")
+    if "reference" not in here or len(here) < 2:
+        assert said.status == 2
+        assert "apt install lib" in said.err or "nothing is left to compare" in said.err
+        return
+    found = document(said)
+    assert {one["levels"]["library"] for one in found["conditions"]} == here
+    missing = [one["mend"] for one in found["warnings"] if one["code"] == "level_missing"]
+    packages = [level.package for level in BLAS if level.name not in here]
+    assert missing == [f"apt install {package}" for package in packages]
+
+
 def test_a_condition_that_did_not_take_effect_is_an_error_before_the_first_block(
     equipoise: Equipoise, tmp_path: Path
 ) -> None:
@@ -218,7 +243,7 @@ def test_a_server_is_a_workload_like_another(equipoise: Equipoise, tmp_path: Pat
     assert "libequipoise_dlmalloc.so" in mapped
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_study_that_is_ended_leaves_no_server_and_is_gone_on_with(
     number: int, equipoise: Equipoise, tmp_path: Path
 ) -> None:

@@ -15,6 +15,7 @@ from equipoise.genoud.cluster import connect
 from equipoise.genoud.executors import batch_evaluator
 from equipoise.genoud.failure import EvaluationFailed
 from equipoise.model.errors import UnusableInput
+from tests.clusters import litter_collected, local_cluster
 from tests.genoud.evaluators import DiesOnce, Engine, candidates, dies_always, refuses_negative
 
 COUNT = 41
@@ -22,17 +23,9 @@ COUNT = 41
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    distributed: Any = pytest.importorskip("distributed")
     with (
-        distributed.LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            host="127.0.0.1",
-            dashboard_address=None,
-            local_directory=str(tmp_path_factory.mktemp("dask")),
-            silence_logs="CRITICAL",
-        ) as cluster,
-        connect(cluster.scheduler_address) as connected,
+        local_cluster(2, tmp_path_factory.mktemp("dask")) as address,
+        connect(address) as connected,
     ):
         yield connected
 
@@ -108,7 +101,10 @@ def test_a_scheduler_that_nobody_runs_is_named_with_the_mend() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
-        with pytest.raises(UnusableInput, match="cannot be reached") as caught:
+        with (
+            litter_collected(),
+            pytest.raises(UnusableInput, match="cannot be reached") as caught,
+        ):
             connect(address, timeout_s=1)
     assert address in caught.value.what
     assert "dask scheduler" in (caught.value.mend or "")
@@ -116,5 +112,5 @@ def test_a_scheduler_that_nobody_runs_is_named_with_the_mend() -> None:
 
 @pytest.mark.parametrize("address", ["nonsense://here", "tcp://"])
 def test_what_is_no_address_is_named_with_the_mend(address: str) -> None:
-    with pytest.raises(UnusableInput, match="cannot be reached"):
+    with litter_collected(), pytest.raises(UnusableInput, match="cannot be reached"):
         connect(address, timeout_s=1)

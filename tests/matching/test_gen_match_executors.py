@@ -17,6 +17,7 @@ from equipoise.genoud.cluster import connect
 from equipoise.genoud.drive import Generation
 from equipoise.matching.gen_match import gen_match
 from equipoise.matching.gen_match_result import GenMatchResult
+from tests.clusters import local_cluster
 from tests.matching.judges import SortedOrKilled
 from tests.matching.nsw import NAMES, lalonde
 
@@ -46,17 +47,9 @@ def alone() -> tuple[bytes, ...]:
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    distributed: Any = pytest.importorskip("distributed")
     with (
-        distributed.LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            host="127.0.0.1",
-            dashboard_address=None,
-            local_directory=str(tmp_path_factory.mktemp("dask")),
-            silence_logs="CRITICAL",
-        ) as cluster,
-        connect(cluster.scheduler_address) as connected,
+        local_cluster(2, tmp_path_factory.mktemp("dask")) as address,
+        connect(address) as connected,
     ):
         yield connected
 

@@ -137,3 +137,12 @@ def test_a_single_shape_is_explained_about_as_well_as_its_own_law_explains_it(sh
     truth = -2.0 * float(np.sum(laws[shape].logpdf(values)))
     # An exponential has no law of its own here: the modified normal comes near it.
     assert best_single_bic(values) < truth + 6.0 * np.log(400) + 25.0
+
+
+def test_three_equal_modes_are_three_though_two_normals_explain_them_badly() -> None:
+    generator = np.random.default_rng(9)
+    found = 0
+    for _ in range(SIMULATIONS):
+        values = generator.choice([0.0, 6.0, 12.0], 150) + generator.normal(0.0, 1.0, 150)
+        found += len(find_modes(100.0 + values).places) == 3
+    assert found >= at_least(SIMULATIONS, 0.95)

@@ -148,11 +148,11 @@ def _comparison(plan: Plan, pairing: Pairing, judged: Judged, to_go: int | None)
         level=judged.level,
         blocks_to_go=to_go,
         carry_over=_carry_over(plan, pairing),
-        stratum=contrast.stratum,
         answers=said,
         disagreement=disagreement_words(
             said, baseline.name, candidate.name, verdict=judged.verdict
         ),
+        stratum=contrast.stratum,
     )
 
 

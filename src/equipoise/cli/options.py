@@ -12,6 +12,10 @@ import click
 from equipoise.design.coin import LARGEST_SEED
 from equipoise.ledger import place
 
+STUDY_BLOCKS = 1000
+"""At most so many, unless a study says otherwise: its budget ends it, not the count of blocks, of
+which the later ones hold only what is still open."""
+
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
@@ -94,6 +98,15 @@ def hyperfine_exports(function: Decorated) -> Decorated:
 
 def stopping_options(function: Decorated) -> Decorated:
     """``--blocks``, ``--min-blocks``, ``--budget`` and ``--precision``; unset is ``None``."""
+    return _stopping_options(function, "{}", 200)
+
+
+def study_stopping_options(function: Decorated) -> Decorated:
+    """The same for a study, which has limits of its own."""
+    return _stopping_options(function, "the study's, or {}", STUDY_BLOCKS)
+
+
+def _stopping_options(function: Decorated, default: str, blocks: int) -> Decorated:
     for option in (
         click.option(
             "--precision",
@@ -105,21 +118,21 @@ def stopping_options(function: Decorated) -> Decorated:
             "--budget",
             type=FiniteRange(min=0, min_open=True),
             metavar="SECONDS",
-            show_default="60",
+            show_default=default.format(60),
             help="Stop after about so many seconds.",
         ),
         click.option(
             "--min-blocks",
             type=click.IntRange(min=1),
             metavar="N",
-            show_default="5",
+            show_default=default.format(5),
             help="Look for a verdict from this block on; given, it beats the budget.",
         ),
         click.option(
             "--blocks",
             type=click.IntRange(min=1),
             metavar="N",
-            show_default="200",
+            show_default=default.format(blocks),
             help="At most so many blocks.",
         ),
     ):

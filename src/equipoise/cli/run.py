@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from equipoise.measure.trials import own_environment
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Judgement, Measure, Plan, Stopping
 from equipoise.model.study import Study
+from equipoise.report.safe_text import visible
 from equipoise.studies.builtin import find_study
 from equipoise.studies.reading import read_study
 
@@ -68,7 +70,7 @@ BUILDS = "builds"
     show_default="the study's, or 600",
     help="End a trial after so long; it counts as slowest.",
 )
-@options.stopping_options
+@options.study_stopping_options
 @options.judging_options
 @options.ledger_option
 @click.option("--durable", is_flag=True, help="Let each trial survive a loss of power, too.")
@@ -106,12 +108,23 @@ def command(context: click.Context, /, **given: Any) -> int:
     site = Site(native_programs(), _find_library)
     study, idle = without_idle_factors(study)
     study, missing = without_missing(study, site)
-    home = wanted.ledger.parent / BUILDS
-    builds = build_levels(build_lines(study), home, own_environment(), os.getcwd())
-    plan = plan_of(study, grid_of(study, site, builds), given)
+    notices = (*idle, *missing)
+    if sys.stderr.isatty() and not wanted.quiet:
+        # They stand among the result's warnings too, but that may be hours from now.
+        for notice in notices:
+            print(f"equipoise: {visible(notice.words)}", file=sys.stderr)
+            print(f"  mend: {visible(notice.mend)}", file=sys.stderr)
+    lines = build_lines(study)
+    # Without anything to build, what is wrong is told before waiting for another campaign.
+    early = None if lines else plan_of(study, grid_of(study, site, {}), given)
 
     def campaign(ledger: conduct.Keeper, watcher: conduct.Watcher) -> str:
-        return conduct.begin(plan, ledger, watcher, notices=(*idle, *missing))
+        home = wanted.ledger.parent / BUILDS
+        plan = early
+        if plan is None:
+            builds = build_levels(lines, home, own_environment(), os.getcwd())
+            plan = plan_of(study, grid_of(study, site, builds), given)
+        return conduct.begin(plan, ledger, watcher, notices=notices)
 
     return show_after(campaign, wanted)
 
@@ -133,7 +146,7 @@ def plan_of(study: Study, grid: Grid, given: dict[str, Any]) -> Plan:
     usual, judged = Stopping(), Judgement()
     min_blocks = first("min_blocks", asked.min_blocks, None)
     stopping = Stopping(
-        blocks=first("blocks", asked.blocks, usual.blocks),
+        blocks=first("blocks", asked.blocks, options.STUDY_BLOCKS),
         min_blocks=usual.min_blocks if min_blocks is None else min_blocks,
         min_blocks_explicit=min_blocks is not None,
         budget_s=first("budget", asked.budget_s, usual.budget_s),

@@ -75,7 +75,11 @@ def print_result(
     print_sources(console, document)
     console.print()
     console.print(_how_it_ran(document, ledger), style="dim", highlight=False)
-    drifts = [*_shapes(document), *_drifts(document)]
+    shapes = list(_shapes(document))
+    for line in shapes[:ALIKE_SHOWN]:
+        console.print(Text(line, style="dim"))
+    _say_how_many_more(console, len(shapes))
+    drifts = list(_drifts(document))
     for line in drifts[:ALIKE_SHOWN]:
         console.print(Text(line, style="dim"))
     _say_how_many_more(console, len(drifts))

@@ -23,6 +23,8 @@ SHALLOWEST_VALLEY = 0.9
 LEAST_EVIDENCE = 0.5
 EVIDENCE_TIMES_VALUES = 40.0
 """The evidence is at least this over the number of values: BIC is rash in small samples."""
+FURTHER_EVIDENCE = 6.0
+"""The least for a side of a valley: cut off where another mode begins, it is no whole shape."""
 LEAST_SHARE = 0.05
 LEAST_MEMBERS = 4
 MOST_VALUES = 1000
@@ -82,16 +84,17 @@ def find_modes(values: FloatArray, *, resolution: float = 0.0) -> Modes:
     )
 
 
-def _cuts(ordered: FloatArray, whole: int, step: float) -> tuple[list[float], float | None]:
+def _cuts(ordered: FloatArray, count: int, step: float) -> tuple[list[float], float | None]:
     """The valleys of a sample, lowest first, and the evidence of the weakest claim."""
-    least = max(LEAST_SHARE * len(ordered), LEAST_MEMBERS * len(ordered) / whole)
+    least = max(LEAST_SHARE * len(ordered), LEAST_MEMBERS * len(ordered) / count)
     waiting, cuts, made = [ordered], [], []
     first: float | None = None
     while waiting:
         sample = waiting.pop()
-        split = _split(sample, least, step)
+        whole = sample is ordered
+        split = _split(sample, least, step, LEAST_EVIDENCE if whole else FURTHER_EVIDENCE)
         if split.at is None:
-            if sample is ordered:
+            if whole:
                 first = split.log_evidence
             continue
         cuts.append(split.at)
@@ -101,7 +104,7 @@ def _cuts(ordered: FloatArray, whole: int, step: float) -> tuple[list[float], fl
     return sorted(cuts), min(made) if made else first
 
 
-def _split(ordered: FloatArray, least: float, step: float) -> _Split:
+def _split(ordered: FloatArray, least: float, step: float, evident: float) -> _Split:
     count = len(ordered)
     if count < max(LEAST_VALUES, 2 * least) or ordered[-1] - ordered[0] <= step:
         return _Split(None, None)
@@ -111,9 +114,27 @@ def _split(ordered: FloatArray, least: float, step: float) -> _Split:
     below = int(np.searchsorted(ordered, two.valley_at))
     if min(below, count - below) < least or two.shares.min() * count < least:
         return _Split(None, None)
-    evidence = 0.5 * (best_single_bic(ordered) - two.bic)
-    enough = evidence >= max(LEAST_EVIDENCE, EVIDENCE_TIMES_VALUES / count)
+    sides = (ordered[:below], ordered[below:])
+    evidence = 0.5 * (best_single_bic(ordered) - min(two.bic, _bic_of_sides(sides)))
+    enough = evidence >= max(evident, EVIDENCE_TIMES_VALUES / count)
     return _Split(two.valley_at if enough else None, evidence)
+
+
+def _bic_of_sides(sides: tuple[FloatArray, FloatArray]) -> float:
+    """BIC where each side has a law of its own, one normal or two: three or four modes in all.
+
+    Two normal laws alone explain three equal modes no better than a uniform law does.
+    """
+    count = sum(len(side) for side in sides)
+    bic = math.log(count)
+    for side in sides:
+        if len(side) < LEAST_VALUES or np.var(side) == 0.0:
+            return math.inf
+        normal = 2.0 * math.log(len(side)) + len(side) * (
+            math.log(2.0 * math.pi * float(np.var(side))) + 1.0
+        )
+        bic += min(normal, two_normals(side).bic) - 2.0 * len(side) * math.log(len(side) / count)
+    return bic
 
 
 def _reduced(ordered: FloatArray) -> FloatArray:

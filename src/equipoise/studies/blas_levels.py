@@ -1,29 +1,20 @@
-"""BLAS libraries as levels, by name: on one thread each, unless the name says otherwise."""
+"""The libraries of `equipoise.design.blas` as levels.
+
+The library path of the process chooses one, whether a program is linked to it or opens it while
+it runs; threads and core types are factors of their own (their ``env``).
+"""
 
 from __future__ import annotations
 
-from equipoise.design.blas import LIBRARIES, Blas
+from equipoise.design.blas import LIBRARIES
 from equipoise.model.study import Level
 
-
-def _level(library: Blas, name: str, threads: int | None, summary: str) -> Level:
-    chosen = library.environment(threads=threads)
-    # The study's own key: the process must then map a library from there.
-    del chosen["LD_LIBRARY_PATH"]
-    return Level(
-        name,
-        environment=chosen,
+BLAS = tuple(
+    Level(
+        library.name,
         library_path=(str(library.folder),),
         package=library.package,
-        summary=summary,
+        summary=library.summary,
     )
-
-
-LIBRARY_LEVELS = (
-    *(_level(one, one.name, 1, one.summary) for one in LIBRARIES),
-    *(
-        _level(one, f"{one.name}_threads", None, f"{one.name} on as many threads as it likes")
-        for one in LIBRARIES
-        if one.threads_variable is not None
-    ),
+    for library in LIBRARIES
 )

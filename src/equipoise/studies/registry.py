@@ -7,11 +7,9 @@ from types import MappingProxyType
 
 from equipoise.model.study import Level
 from equipoise.studies.allocator_levels import ALLOCATORS
-from equipoise.studies.blas_levels import LIBRARY_LEVELS
+from equipoise.studies.blas_levels import BLAS
 
-KINDS: Mapping[str, tuple[Level, ...]] = MappingProxyType(
-    {"allocator": ALLOCATORS, "blas": LIBRARY_LEVELS}
-)
+KINDS: Mapping[str, tuple[Level, ...]] = MappingProxyType({"allocator": ALLOCATORS, "blas": BLAS})
 """``kind = "allocator"`` in a factor takes its levels from here."""
 
 PACKAGES: Mapping[str, str] = MappingProxyType(

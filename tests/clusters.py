@@ -1,0 +1,42 @@
+"""Real clusters of Dask on this machine, for the tests of what runs on them."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def local_cluster(workers: int, folder: Path) -> Iterator[str]:
+    """The address of a scheduler with so many worker processes, which end with the block."""
+    distributed = importlib.import_module("distributed")
+    with (
+        litter_collected(),
+        distributed.LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address=None,
+            local_directory=str(folder),
+            silence_logs="CRITICAL",
+        ) as cluster,
+    ):
+        yield cluster.scheduler_address
+
+
+@contextmanager
+def litter_collected() -> Iterator[None]:
+    """Collects the connections that Dask leaves half open, here and with their warnings silent.
+
+    Else the collector finds them in a later test, whose failure they would then be.
+    """
+    try:
+        yield
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)
+            gc.collect()
