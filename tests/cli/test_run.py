@@ -305,3 +305,38 @@ def test_what_a_study_says_is_below_what_the_command_line_says(
     found = document(equipoise("run", path, "--alpha", "0.05", "--blocks", "1", "--json", "-"))
     assert found["run"]["blocks"] == 1
     assert {(one["alpha"], one["min_effect"]) for one in found["comparisons"]} == {(0.05, 3.0)}
+
+
+def test_the_study_of_2006_prints_its_tables_and_writes_its_figures(
+    equipoise: Equipoise, tmp_path: Path
+) -> None:
+    said = equipoise(
+        *("run", "sekhon2006", "--quick", "--factor", "algorithm=blas,fast", "--blocks", "1"),
+        *("--factor", "allocator=glibc,glibc_15k", "--factor", "rows=445", "--figures", "drawn"),
+    )
+    assert said.status == 0, said.err
+    assert "Table 1" in said.out and "mean of the best" in said.out
+    assert "the gap that the 15 KB policy makes" not in said.out
+    assert "figure: drawn/figure_1.html" in said.out
+    assert {path.name for path in (tmp_path / "drawn").iterdir()} == {
+        f"{name}.{ending}" for name in ("figure_1", "ratios") for ending in ("html", "svg", "png")
+    }
+    again = equipoise("show", "last").out
+    assert "Table 1" in again and "figure:" not in again
+    found = document(equipoise("show", "last", "--json", "-"))
+    searches = [one["iterations"]["search_s"] for one in found["trials"]]
+    assert {len(one) for one in searches} == {3}
+
+
+def test_a_program_that_is_not_installed_is_named_with_its_package(
+    equipoise: Equipoise, tmp_path: Path
+) -> None:
+    text = SLEEPS.replace(
+        'long = { args = "0.03" }',
+        'long = { args = "0.03" }\nother = { command = ["frobnicate"], package = "frob" }',
+    )
+    found = document(equipoise("run", written(tmp_path, text), "--blocks", "1", "--json", "-"))
+    assert len(found["conditions"]) == 4
+    missing = [one for one in found["warnings"] if one["code"] == "level_missing"]
+    assert [one["mend"] for one in missing] == ["apt install frob"]
+    assert "program frobnicate" in missing[0]["words"]

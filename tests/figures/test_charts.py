@@ -16,7 +16,7 @@ from equipoise.figures.gallery import gallery
 from equipoise.figures.sequence import sequence
 from equipoise.figures.shift import shift
 from equipoise.figures.size_scaling import size_scaling
-from equipoise.figures.size_values import numeric_factors
+from equipoise.figures.size_values import law_sentence, numeric_factors, scaling_laws
 from equipoise.figures.time_course import time_course
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import ResultDocument
@@ -246,6 +246,18 @@ def test_sizes_are_found_and_each_algorithm_has_a_line() -> None:
     line = tables(chart, "line")[0]
     assert [row["size"] for row in line] == [445, 890, 1780, 5340] * 2
     assert {row["condition"] for row in line} == {"algorithm fast", "algorithm slow"}
+
+
+def test_the_law_of_each_line_is_fitted_and_told() -> None:
+    document = sized_document()
+    laws = scaling_laws(document, "rows", "wall_s")
+    assert set(laws) == {"algorithm fast", "algorithm slow"}
+    for name, true in (("algorithm fast", 1.0), ("algorithm slow", 1.5)):
+        low, high = laws[name].power_law.power_ci
+        assert low is not None and high is not None
+        # Twelve blocks of 2 % noise: the interval is that narrow, and holds the truth.
+        assert true - 0.05 < low <= high < true + 0.05
+        assert law_sentence(laws[name]) in notes(size_scaling(document, "rows"))
 
 
 def test_a_factor_without_numbers_is_refused_by_name() -> None:

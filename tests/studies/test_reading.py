@@ -43,7 +43,7 @@ MALFORMED = {
     "an unknown placeholder": (
         NAMED + '[workload]\ncommand = [\n  "sort",\n  "{m}"]\n' + VARIES,
         "study.toml:4: [workload] command: {m} stands for nothing",
-        "there are n, study; write {{m}} for the braces themselves",
+        "there are n, python, study; write {{m}} for the braces themselves",
     ),
     "a factor without levels": (
         NAMED + RUNS + "[factors.n]\nlevels = []\n",

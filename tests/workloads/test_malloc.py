@@ -87,7 +87,14 @@ def test_memory_that_cannot_be_had_is_said_with_status_1(native_folder: Path) ->
 
 def test_what_a_pair_costs_is_reported(measured: Measured) -> None:
     from_lists = measured("malloc", "--count", str(PAIRS)).metrics
-    assert set(from_lists) == {"ns_per_pair", "faults_per_pair", "peak_bytes", "retained_bytes"}
+    assert set(from_lists) == {
+        "ns_per_pair",
+        "work_s",
+        "faults_per_pair",
+        "peak_bytes",
+        "retained_bytes",
+    }
+    assert from_lists["work_s"] == pytest.approx(from_lists["ns_per_pair"] * 1e-9)
     assert from_lists["ns_per_pair"] > 0
     assert from_lists["faults_per_pair"] < 1
     from_kernel = measured("malloc", "--count", str(PAIRS), **TO_THE_KERNEL).metrics
@@ -113,3 +120,46 @@ def test_doug_leas_malloc_goes_to_the_kernel_from_256_kib_on(
     library = str(native_folder / "libequipoise_dlmalloc.so")
     found = measured("malloc", "--size", str(size), "--count", str(PAIRS), LD_PRELOAD=library)
     assert found.metrics["faults_per_pair"] == pytest.approx(pages, abs=0.3)
+
+
+def test_system_calls_are_counted_for_each_pair(measured: Measured) -> None:
+    options = ("malloc", "--count", "10", "--trace", "20")
+    assert measured(*options).metrics["calls_per_pair"] == 0
+    # One mmap and one munmap.
+    assert measured(*options, **TO_THE_KERNEL).metrics["calls_per_pair"] == 2
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, 128 * 1024),
+        (TO_THE_KERNEL, 15 * 1024),
+        ({"GLIBC_TUNABLES": "glibc.malloc.mmap_threshold=1000000"}, 1_000_000),
+        ({"GLIBC_TUNABLES": "glibc.malloc.mmap_max=0"}, None),
+    ],
+)
+def test_the_size_that_goes_to_the_kernel_is_found_within_a_page(
+    measured: Measured, environment: dict[str, str], expected: int | None
+) -> None:
+    most = 8 << 20
+    found = measured("malloc", "--count", "1", "--search", str(most), **environment).metrics
+    assert found["searched_to_bytes"] == most
+    if expected is None:
+        assert "kernel_from_bytes" not in found
+    else:
+        assert abs(found["kernel_from_bytes"] - expected) < 4096
+
+
+def test_doug_leas_malloc_goes_to_the_kernel_from_256_kb(
+    measured: Measured, native_folder: Path
+) -> None:
+    library = str(native_folder / "libequipoise_dlmalloc.so")
+    options = ("malloc", "--count", "1", "--search", str(1 << 20))
+    found = measured(*options, LD_PRELOAD=library).metrics["kernel_from_bytes"]
+    assert abs(found - 256 * 1024) < 4096
+
+
+def test_a_volume_bounds_the_number_of_blocks(faults: Faults) -> None:
+    volume = str(100 * 35_840)
+    bounded = faults("--volume", volume, **TO_THE_KERNEL)
+    assert 100 * PAGES <= bounded < 100 * PAGES + SPARE

@@ -13,7 +13,7 @@ from equipoise.campaign.result import document_of
 from equipoise.cli.output_file import check_folder, write_file
 from equipoise.cli.progress import watcher_for
 from equipoise.cli.report import write_report
-from equipoise.cli.study_findings import show_findings, write_figures
+from equipoise.cli.study_findings import FOLDER, show_findings, write_figures
 from equipoise.figures.library import require_figures
 from equipoise.interop import hyperfine
 from equipoise.ledger import open_for_writing
@@ -43,9 +43,7 @@ class Wanted:
     export_csv: Path | None = None
     export_markdown: Path | None = None
     figures: Path | None = None
-    """The folder for a study's own figures."""
-    figures_of_each_run: bool = False
-    """Whether it gets a folder for each run."""
+    """The folder for a study's own figures; by default one for each run beside the ledger."""
 
     @classmethod
     def from_options(cls, given: dict[str, Any]) -> Wanted:
@@ -61,11 +59,12 @@ class Wanted:
             export_json=given.get("export_json"),
             export_csv=given.get("export_csv"),
             export_markdown=given.get("export_markdown"),
+            figures=given.get("figures"),
         )
         # Found out before the campaign, not after an hour of it.
         for path in wanted.files():
             check_folder(path)
-        if wanted.report_file is not None:
+        if wanted.report_file is not None or wanted.figures is not None:
             require_figures()
         return wanted
 
@@ -106,10 +105,9 @@ def show_after(campaign: Callable[[conduct.Keeper, conduct.Watcher], str], wante
         earlier = [one for one in ledger.same_commands(record.plan) if one.id != run_id]
     document = document_of(record)
     show(document, record, earlier, wanted)
-    if wanted.figures is not None:
-        folder = wanted.figures / run_id if wanted.figures_of_each_run else wanted.figures
-        silent = wanted.quiet or wanted.json_file == "-"
-        write_figures(document, folder, quiet=silent, color=wanted.color)
+    folder = wanted.figures or wanted.ledger.parent / FOLDER / run_id
+    silent = wanted.quiet or wanted.json_file == "-"
+    write_figures(document, folder, quiet=silent, color=wanted.color)
     return exit_status(record, document)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from click.core import ParameterSource
 from equipoise.campaign import conduct
 from equipoise.cli import options
 from equipoise.cli.finish import Wanted, show_after
-from equipoise.cli.study_findings import FOLDER
 from equipoise.design.choice import (
     chosen_levels,
     quick_form,
@@ -99,12 +97,6 @@ def command(context: click.Context, /, **given: Any) -> int:
     path, shown = find_study(given["study"])
     study = _chosen(read_study(path, shown, counters=COUNTERS), given)
     wanted = Wanted.from_options(given)
-    chosen: Path | None = given["figures"]
-    wanted = replace(
-        wanted,
-        figures=wanted.ledger.parent / FOLDER if chosen is None else chosen,
-        figures_of_each_run=chosen is None,
-    )
     site = Site(native_programs(), _find_library)
     study, idle = without_idle_factors(study)
     study, missing = without_missing(study, site)

@@ -6,14 +6,22 @@ from typing import Any
 
 import click
 
+from equipoise.campaign.pooling import pooled_campaigns
 from equipoise.campaign.result import document_of
 from equipoise.cli import options
 from equipoise.cli.finish import Wanted, show
 from equipoise.ledger import open_for_reading
+from equipoise.report.pooled import print_pooled
 
 
 @click.command("show")
 @click.argument("run", default="last")
+@click.option(
+    "--pool",
+    "pooled",
+    is_flag=True,
+    help="All campaigns of the same commands: each by itself, and pooled by boot and kernel.",
+)
 @options.ledger_option
 @options.hyperfine_exports
 @options.report_option
@@ -21,11 +29,17 @@ from equipoise.ledger import open_for_reading
 def command(**given: Any) -> int:
     """Compute the result of RUN (an id, its beginning, or 'last') again from the ledger.
 
-    Earlier campaigns of the same commands are listed with it.
+    Earlier campaigns of the same commands are listed with it; `--pool` shows what holds over all.
     """
     wanted = Wanted.from_options(given)
     with open_for_reading(wanted.ledger) as ledger:
         record = ledger.read_run(given["run"])
+        if given["pooled"]:
+            runs = ledger.same_commands(record.plan)
+            print_pooled(
+                pooled_campaigns([ledger.read_run(one.id) for one in runs]), color=wanted.color
+            )
+            return 0
         others = [one for one in ledger.same_commands(record.plan) if one.id != record.id]
     show(document_of(record), record, others, wanted)
     return 0

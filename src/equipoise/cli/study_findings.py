@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from equipoise.figures.library import require_figures
@@ -28,12 +29,21 @@ def write_figures(document: ResultDocument, folder: Path, *, quiet: bool, color:
     Raises
     ------
     UnusableInput
-        The folder cannot be made or written to, or altair is missing.
+        The folder cannot be made or written to.
     """
     own = own_findings(document.run.study)
     if own is None:
         return
-    require_figures()
+    try:
+        require_figures()
+    except UnusableInput as missing:
+        # Not worth losing a result for: whoever asked for them by --figures was told before.
+        print(
+            f"equipoise: the study's own figures are left out: {missing.what}\n"
+            f"  mend: {missing.mend}",
+            file=sys.stderr,
+        )
+        return
     from equipoise.figures.save import save
 
     try:

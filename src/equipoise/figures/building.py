@@ -8,7 +8,7 @@ from typing import Any, Literal
 import altair as alt
 
 from equipoise.figures.quantity import Quantity
-from equipoise.figures.theme import WIDTH, color_of, configuration, shape_of
+from equipoise.figures.theme import PALETTE, WIDTH, color_of, configuration, shape_of
 from equipoise.model.result import ResultDocument
 
 Rows = list[dict[str, Any]]
@@ -60,10 +60,15 @@ def condition_shape(names: Sequence[str]) -> alt.Shape:
     """Shape by condition, in the order of the plan."""
     return alt.Shape(
         "condition:N",
-        scale=alt.Scale(domain=list(names), range=[shape_of(i) for i in range(len(names))]),
+        scale=alt.Scale(domain=list(names), range=[_apart(i) for i in range(len(names))]),
         # The same as that of the colours: Vega then draws one legend for both.
         legend=_legend(),
     )
+
+
+def _apart(place: int) -> str:
+    """A shape; where the colours begin again, another one than the first of that colour had."""
+    return shape_of(place + place // len(PALETTE))
 
 
 def _legend() -> alt.Legend:

@@ -38,13 +38,7 @@ def _table(table: FindingTable) -> Table:
     drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for place, heading in enumerate(table.headings):
         numbers = all(row[place][:1].isdigit() or row[place] in ("", "–") for row in table.rows)
-        drawn.add_column(
-            visible(heading), justify="right" if numbers else "left", no_wrap=not _is_long(table)
-        )
+        drawn.add_column(visible(heading), justify="right" if numbers else "left", overflow="fold")
     for row in table.rows:
         drawn.add_row(*(Text(visible(cell)) for cell in row))
     return drawn
-
-
-def _is_long(table: FindingTable) -> bool:
-    return any(len(cell) > 60 for row in table.rows for cell in row)

@@ -40,7 +40,7 @@ class Exponent:
     power_ci: Interval
     """``None`` under five blocks."""
     largest_miss: float
-    """By how much the law misses the median of the size that it fits worst, as a share of it."""
+    """By how much the law misses the cost at the size that it fits worst, as a share of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +96,11 @@ def scaling_law(
 
     Returns
     -------
-    For each b the least-squares line of ln median − b ln ln N on ln N, all sizes alike, with the
+    For each b the least-squares line of the log cost − b ln ln N on ln N, all sizes alike, where
+    the log cost rises from size to size by the median of the within-block log ratios; with the
     percentile interval of circular block resamples (Politis and Romano 1992). The growth from a
-    size to the next is the median of the within-block log ratios with its exact binomial interval
-    (David and Nagaraja 2003, §7.1) at level over their number (Bonferroni): a law fits if it lies
-    within all of them.
+    size to the next is that median with its exact binomial interval (David and Nagaraja 2003,
+    §7.1) at level over their number (Bonferroni): a law fits if it lies within all of them.
 
     Raises
     ------
@@ -129,7 +129,8 @@ def scaling_law(
         sizes=tuple(float(size) for size in ordered),
         medians=tuple(float(one) for one in np.exp(medians)),
         exponents=tuple(
-            _exponent(ordered, medians, resampled, power, level) for power in LOG_POWERS
+            _exponent(ordered, _profiles(logs[None])[0], resampled, power, level)
+            for power in LOG_POWERS
         ),
         growth=growth,
         simple=tuple(
@@ -158,24 +159,38 @@ def _medians(logs: FloatArray) -> FloatArray:
     return np.asarray(known.reshape(len(logs), -1), dtype=np.float64)
 
 
+def _profiles(logs: FloatArray) -> FloatArray:
+    """Shape (r, k): how the log cost of r samples of shape (n, k) rises from the smallest size.
+
+    From size to size the median within blocks, which have their drift in common; that of the
+    medians where no block has both.
+    """
+    with np.errstate(invalid="ignore"):
+        within = _medians(np.diff(logs, axis=2))
+        apart = np.diff(_medians(logs), axis=1)
+    steps = np.where(np.isfinite(within), within, apart)
+    start = np.zeros((len(logs), 1))
+    return np.concatenate([start, np.cumsum(steps, axis=1)], axis=1)
+
+
 def _resampled(logs: FloatArray, seed: int) -> FloatArray | None:
-    """Shape (r, k): the medians of resamples of whole blocks."""
+    """Shape (r, k): the profiles of resamples of whole blocks."""
     if len(logs) < LEAST_BLOCKS:
         return None
     indices = circular_block_indices(len(logs), RESAMPLES, np.random.default_rng(seed))
-    found = _medians(logs[indices])
+    found = _profiles(logs[indices])
     return found[np.isfinite(found).all(axis=1)]
 
 
 def _exponent(
-    sizes: FloatArray, medians: FloatArray, resampled: FloatArray | None, power: int, level: float
+    sizes: FloatArray, profile: FloatArray, resampled: FloatArray | None, power: int, level: float
 ) -> Exponent:
     log_sizes = np.log(sizes)
     offsets = power * np.log(log_sizes)
     centred = log_sizes - log_sizes.mean()
     weights = centred / (centred**2).sum()
-    exponent = float((medians - offsets) @ weights)
-    residuals = medians - offsets - exponent * log_sizes
+    exponent = float((profile - offsets) @ weights)
+    residuals = profile - offsets - exponent * log_sizes
     residuals -= residuals.mean()
     interval: Interval = (None, None)
     if resampled is not None and len(resampled):

@@ -57,6 +57,8 @@ class Ratio:
         """The interval, or the range over blocks where there is none yet."""
         low, high = self.ratio_ci
         if low is None or high is None:
+            if self.blocks == 1:
+                return "1 block"
             return f"{times(self.least)} to {times(self.most)} in {self.blocks} blocks"
         return f"{times(low)} to {times(high)}"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from equipoise.figures.building import condition_color, drawn_from, framed
+from equipoise.figures.building import condition_color, condition_shape, drawn_from, framed
 from equipoise.figures.ticks import log_ticks
 
 HOW_TO_READ_SECONDS = (
@@ -77,7 +77,7 @@ def _chart(
         [
             here.mark_line(strokeWidth=1.5).encode(x=x, y=y, color=color, strokeDash=dash),
             here.mark_point(filled=True, size=45, opacity=1).encode(
-                x=x, y=y, color=color, tooltip=tooltip
+                x=x, y=y, color=color, shape=condition_shape(_names(rows)), tooltip=tooltip
             ),
             there.mark_point(filled=False, size=120, strokeWidth=2, shape="diamond").encode(
                 x=x, y=y, color=color, tooltip=tooltip

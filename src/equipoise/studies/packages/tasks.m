@@ -1,0 +1,27 @@
+% One task, three times; the mean goes where the workload's own metrics go.
+% Arguments: the task, then the option that the built-in workload has for its size, and the size.
+arguments = argv();
+task = arguments{1};
+n = str2double(arguments{end});
+rand("seed", 1);
+switch task
+  case "sort"
+    x = rand(n, 1); run = @() sort(x);
+  case "dgemm"
+    x = rand(n); y = rand(n); run = @() x * y;
+  case "invert"
+    x = rand(n) + n * eye(n); run = @() inv(x);
+  otherwise
+    error("no task %s", task);
+end
+taken = zeros(1, 3);
+for time = 1:3
+  started = tic; answer = run(); taken(time) = toc(started);
+  assert(! isempty(answer));
+end
+door = getenv("EQUIPOISE_METRICS");
+if isempty(door) out = stdout; else out = fopen(door, "a"); end
+fprintf(out, '{"metric": "work_s", "value": %.9f, "unit": "s"}\n', mean(taken));
+for time = 1:3
+  fprintf(out, '{"metric": "work_s", "value": %.9f, "iteration": %d, "unit": "s"}\n', taken(time), time);
+end

@@ -1,0 +1,58 @@
+"""One task in NumPy, three times; the mean goes where the workload's own metrics go.
+
+Arguments: the task, then the option that the built-in workload has for its size, and the size.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+REPEAT = 3
+
+
+def prepared(task: str, size: int) -> Callable[[], Any]:
+    """The task, ready to be run."""
+    draws = np.random.default_rng(1)
+    if task == "sort":
+        numbers = draws.random(size)
+        return lambda: np.sort(numbers)
+    left = draws.random((size, size))
+    if task == "dgemm":
+        right = draws.random((size, size))
+        return lambda: left @ right
+    if task == "invert":
+        heavy = left + size * np.eye(size)
+        return lambda: np.linalg.inv(heavy)
+    raise SystemExit(f"no task {task}")
+
+
+def main(task: str, size: int, door: Path) -> None:
+    """Run it and report."""
+    run = prepared(task, size)
+    taken: list[float] = []
+    for _ in range(REPEAT):
+        started = time.perf_counter()
+        answer = run()
+        taken.append(time.perf_counter() - started)
+        assert len(answer)
+    samples: list[dict[str, Any]] = [
+        {"metric": "work_s", "value": sum(taken) / REPEAT, "unit": "s"},
+        *(
+            {"metric": "work_s", "value": one, "iteration": number, "unit": "s"}
+            for number, one in enumerate(taken, start=1)
+        ),
+    ]
+    with door.open("a", encoding="utf-8") as file:
+        file.writelines(json.dumps(sample) + "\n" for sample in samples)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[-1]), Path(os.environ.get("EQUIPOISE_METRICS", "/dev/stdout")))

@@ -1,0 +1,85 @@
+"""What one malloc and free cost by the size of the block, with the steps to the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import altair as alt
+
+from equipoise.figures.building import condition_color, condition_shape, drawn_from, framed
+from equipoise.figures.quantity import unit_of
+
+HOW_TO_READ = (
+    "One line for each allocator. A dashed rule stands where an allocator's blocks begin to go "
+    "back to the kernel when they are freed."
+)
+HEIGHT = 340
+
+
+def by_block(
+    rows: Sequence[dict[str, Any]],
+    steps: Mapping[str, float | None],
+    *,
+    name: str,
+    metric: str,
+    scale: str,
+) -> alt.LayerChart:
+    """Draw medians by block size on a logarithmic horizontal axis.
+
+    Parameters
+    ----------
+    rows
+        ``condition``, ``size`` in bytes and ``value``.
+    steps
+        For each allocator where its step is.
+    scale
+        ``log``, ``linear`` or ``symlog`` (a logarithm that holds zero).
+    """
+    kind: Literal["log", "linear", "symlog"] = (
+        "log" if scale == "log" else "symlog" if scale == "symlog" else "linear"
+    )
+    positive = [row for row in rows if row["value"] > 0 or kind != "log"]
+    divisor, unit = unit_of(metric, min((abs(row["value"]) for row in positive), default=1.0))
+    shown = [{**row, "value": row["value"] / divisor} for row in positive]
+    names = list(dict.fromkeys(str(row["condition"]) for row in rows))
+    sizes = sorted({row["size"] for row in rows})
+    x_scale = alt.Scale(type="log", base=2, nice=False, padding=15)
+    x = alt.X(
+        "size:Q",
+        title="block (logarithmic scale)",
+        scale=x_scale,
+        axis=alt.Axis(
+            values=sizes,
+            labelExpr=(
+                "datum.value >= 1048576 ? format(datum.value / 1048576, '~r') + ' MB' : "
+                "format(datum.value / 1024, '~r') + ' KB'"
+            ),
+        ),
+    )
+    y = alt.Y(
+        "value:Q",
+        title=f"{name}, in {unit}" if unit else name,
+        scale=alt.Scale(type=kind, nice=False, padding=12),
+        axis=alt.Axis(format="~s" if kind != "linear" else "~r", tickCount=6),
+    )
+    color, shape = condition_color(names), condition_shape(names)
+    data = drawn_from(shown)
+    lines = [
+        {"size": size, "condition": allocator}
+        for allocator, size in steps.items()
+        if size is not None and allocator in names and sizes[0] <= size <= sizes[-1]
+    ]
+    return framed(
+        [
+            drawn_from(lines).mark_rule(strokeDash=[4, 4], opacity=0.6).encode(x=x, color=color),
+            data.mark_line(strokeWidth=1.5).encode(x=x, y=y, color=color),
+            data.mark_point(filled=True, size=45, opacity=1).encode(
+                x=x, y=y, color=color, shape=shape, tooltip=["condition:N", "size:Q", "value:Q"]
+            ),
+        ],
+        title=f"{name.capitalize()} by block size",
+        notes=[],
+        description=f"Median {name} of a malloc and free by the size of the block.",
+        height=HEIGHT,
+    )

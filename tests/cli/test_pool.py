@@ -1,0 +1,37 @@
+"""`equipoise show --pool`: campaigns of the same commands side by side, and over all of them."""
+
+from __future__ import annotations
+
+import json
+
+from equipoise.report.units import percent_change
+from tests.cli.conftest import Equipoise
+
+SHORT = ("compare", "-n", "short", "-n", "long", "sleep 0.002", "sleep 0.006", "--blocks", "3")
+
+
+def test_campaigns_of_the_same_commands_are_shown_each_and_pooled(equipoise: Equipoise) -> None:
+    ratios = []
+    for _ in range(2):
+        said = equipoise(*SHORT, "--json", "-")
+        assert said.status == 0, said.err
+        ratios.append(json.loads(said.out)["comparisons"][0]["ratio"])
+    equipoise("compare", "true", "false || true", "--shell", "default", "--blocks", "1", "--quiet")
+    runs = [line.split()[0] for line in equipoise("list", "runs").out.splitlines()[1:]]
+    said = equipoise("show", runs[0], "--pool")
+    assert said.status == 0, said.err
+    campaigns = [line for line in said.out.splitlines() if line[:1].isdigit()]
+    assert [line.split()[1] for line in campaigns] == runs[:2]
+    row = next(line for line in said.out.splitlines() if line.startswith("long"))
+    pooled = (ratios[0] * ratios[1]) ** 0.5
+    for ratio in (pooled, *ratios):
+        assert percent_change(ratio) in row
+    assert "across 2 campaigns on one boot of one kernel" in said.out
+
+
+def test_one_campaign_is_not_pooled(equipoise: Equipoise) -> None:
+    assert equipoise(*SHORT, "--quiet").status == 0
+    said = equipoise("show", "last", "--pool")
+    assert said.status == 2
+    assert "one campaign of these commands only" in said.err
+    assert "mend: run it again" in said.err

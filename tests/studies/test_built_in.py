@@ -1,0 +1,97 @@
+"""Every built-in study is valid, has its page, and survives a result that holds little."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from equipoise.design.choice import quick_form
+from equipoise.design.grid import Grid, Site, grid_of, kept_settings, without_missing
+from equipoise.model.study import Study
+from equipoise.studies.builtin import BuiltIn, built_in_studies, find_study
+from equipoise.studies.own_findings import own_findings
+from equipoise.studies.reading import read_study
+from tests.studies.synthetic import study_document
+
+STUDIES = built_in_studies()
+OF_2006 = ("sekhon2006", "ridiculousfish2006", "threshold", "blas", "tasks", "packages")
+
+
+def named(study: BuiltIn) -> str:
+    return study.name
+
+
+def read(study: BuiltIn) -> Study:
+    return read_study(study.file, study.name)
+
+
+def grid(study: Study, native_folder: Path) -> Grid:
+    """Its conditions on a host that has every library."""
+    site = Site(native_folder, lambda name: f"/lib/{name}")
+    present, _ = without_missing(study, site)
+    return grid_of(present, site, {})
+
+
+def test_the_studies_of_2006_are_there() -> None:
+    assert set(OF_2006) < {study.name for study in STUDIES}
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=named)
+def test_a_built_in_study_is_valid_and_called_as_its_folder(
+    study: BuiltIn, native_folder: Path
+) -> None:
+    found = read(study)
+    assert found.name == study.name
+    assert found.summary
+    assert grid(found, native_folder).contrasts
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=named)
+def test_its_quick_form_is_smaller_and_ends_within_two_minutes(
+    study: BuiltIn, native_folder: Path
+) -> None:
+    found = read(study)
+    quick = quick_form(found)
+    assert len(list(kept_settings(quick))) <= len(list(kept_settings(found)))
+    assert quick.measure.budget_s is not None
+    # What is left is for the last block, the figures and the start.
+    assert quick.measure.budget_s <= 90
+    assert grid(quick, native_folder).contrasts
+
+
+@pytest.mark.parametrize("name", OF_2006)
+def test_a_study_of_2006_has_a_page_that_shows_its_command(name: str) -> None:
+    study = next(one for one in STUDIES if one.name == name)
+    assert study.page is not None
+    text = study.page.read_text()
+    assert text.startswith(f"# {name}\n")
+    assert f"equipoise run {name} --quick" in text
+
+
+@pytest.mark.parametrize("name", OF_2006)
+def test_a_result_without_anything_in_it_is_no_error(name: str) -> None:
+    own = own_findings(name)
+    assert own is not None
+    empty = study_document(name, {"nothing": ("here",)}, lambda levels: {"wall_s": 1.0}, blocks=1)
+    assert own.findings(empty).tables == ()
+    assert list(own.figures(empty)) == []
+
+
+def test_a_study_that_is_not_built_in_has_no_findings_of_its_own() -> None:
+    assert own_findings("mine") is None
+    assert own_findings("allocators") is None
+
+
+def test_quick_sekhon2006_is_what_was_asked_for(native_folder: Path) -> None:
+    path, _ = find_study("sekhon2006")
+    settings = list(kept_settings(quick_form(read_study(path))))
+    asked = {factor: {levels[factor].name for levels in settings} for factor in settings[0]}
+    assert asked == {
+        "algorithm": {"scythe", "blas", "fast"},
+        "allocator": {"glibc", "glibc_15k", "glibc_never", "dlmalloc"},
+        "rows": {"445", "890"},
+    }
+    commands = [one.command for one in grid(quick_form(read_study(path)), native_folder).conditions]
+    assert all(words[words.index("--candidates") + 1] == "4" for words in commands)
+    assert all(words[words.index("--repeat") + 1] == "3" for words in commands)

@@ -1,0 +1,198 @@
+"""What the other studies say of results whose answers are known."""
+
+from __future__ import annotations
+
+import pytest
+
+from equipoise.model.result import ResultDocument
+from equipoise.studies.blas.figure import findings as blas_findings
+from equipoise.studies.measured import Measured
+from equipoise.studies.ranking import reversals
+from equipoise.studies.ridiculousfish2006.figure import figures as fish_figures
+from equipoise.studies.ridiculousfish2006.figure import findings as fish_findings
+from equipoise.studies.ridiculousfish2006.figure import steps
+from equipoise.studies.tasks.figure import figures as tasks_figures
+from equipoise.studies.tasks.figure import findings as tasks_findings
+from equipoise.studies.threshold.figure import figures as threshold_figures
+from equipoise.studies.threshold.figure import findings as threshold_findings
+from equipoise.studies.threshold.figure import points
+from tests.studies.synthetic import study_document
+
+
+def fish(blocks: int = 20) -> ResultDocument:
+    """Blocks that cost 20 ns, and 20 µs from each allocator's step on."""
+    step = {"glibc": 131_049.0, "glibc_15k": 15_337.0, "tcmalloc": None, "dlmalloc": 262_144.0}
+
+    def values(levels: dict[str, str]) -> dict[str, float]:
+        if levels["block"] == "genmatch2006":
+            return {"work_s": 2.4 if levels["allocator"] == "glibc_15k" else 1.0}
+        size, own = float(levels["block"]), step[levels["allocator"]]
+        kernel = own is not None and size >= own
+        found = {
+            "work_s": 20e-6 if kernel else 20e-9,
+            "faults_per_pair": 9.0 if kernel else 0.001,
+            "calls_per_pair": 2.0 if kernel else 0.0,
+            "searched_to_bytes": 67_108_864.0,
+        }
+        return found if own is None else {**found, "kernel_from_bytes": own}
+
+    factors = {
+        "allocator": tuple(step),
+        "block": ("1024", "35840", "1048576", "genmatch2006"),
+    }
+    return study_document("ridiculousfish2006", factors, values, blocks=blocks)
+
+
+def test_each_allocators_step_is_the_one_that_was_found() -> None:
+    found = steps(Measured(fish()))
+    assert found == {"glibc": 131_049, "glibc_15k": 15_337, "tcmalloc": None, "dlmalloc": 262_144}
+    table = next(
+        one for one in fish_findings(fish()).tables if one.headings[:2] == ("allocator", "found")
+    )
+    words = {row[0]: " ".join(row[1:]) for row in table.rows}
+    assert words["glibc_15k"] == "15,337 bytes 15 KB"
+    assert words["tcmalloc"].startswith("from no size")
+
+
+def test_at_35_kb_the_ratio_the_faults_and_the_calls_are_told() -> None:
+    words = next(one for one in fish_findings(fish()).paragraphs if one.startswith("At 35 KB"))
+    ratio = Measured(fish()).ratio(
+        "work_s",
+        {"allocator": "glibc_15k", "block": "35840"},
+        {"allocator": "glibc", "block": "35840"},
+    )
+    assert ratio is not None and ratio.ratio == pytest.approx(1000, rel=0.02)
+    assert ratio.surely_above
+    assert ratio.words() in words
+    assert "9 faults (9 pages) and 2 system calls" in words
+
+
+def test_the_three_ways_stand_beside_the_published_ones() -> None:
+    table = fish_findings(fish()).tables[0]
+    assert [(row[0], row[-1]) for row in table.rows] == [
+        ("glibc_15k", "24 s"),
+        ("dlmalloc", "10 s"),
+        ("glibc", "10 s"),
+    ]
+    ratio = Measured(fish()).ratio(
+        "work_s",
+        {"allocator": "glibc_15k", "block": "genmatch2006"},
+        {"allocator": "dlmalloc", "block": "genmatch2006"},
+    )
+    assert ratio is not None and ratio.ratio == pytest.approx(2.4, rel=0.02)
+    assert table.rows[0][2] == ratio.words()
+
+
+def test_each_cost_by_block_that_was_measured_is_drawn() -> None:
+    drawn = [one.name for one in fish_figures(fish(blocks=2))]
+    assert drawn == ["by_block_work_s", "by_block_faults_per_pair", "by_block_calls_per_pair"]
+
+
+THRESHOLDS = {
+    # Time, peak.
+    "default": (1.0, 100.0),
+    "4096": (4.0, 50.0),
+    "65536": (2.0, 60.0),
+    "131072": (2.5, 70.0),
+    "4194304": (0.9, 200.0),
+}
+
+
+def swept() -> ResultDocument:
+    def values(levels: dict[str, str]) -> dict[str, float]:
+        time_s, peak = THRESHOLDS[levels["threshold"]]
+        if levels["work"] == "malloc" and levels["threshold"] == "65536":
+            time_s = 9.0
+        return {"work_s": time_s, "peak_bytes": peak * 1e6, "retained_bytes": 1e6}
+
+    factors = {"threshold": tuple(THRESHOLDS), "work": ("fragment", "malloc")}
+    return study_document("threshold", factors, values)
+
+
+def test_the_front_has_what_nothing_beats_in_both() -> None:
+    found = {one.threshold: one.on_front for one in points(Measured(swept()), "fragment")}
+    assert found == {
+        "default": True,
+        "4096": True,
+        "65536": True,
+        "131072": False,
+        "4194304": True,
+    }
+
+
+def test_a_threshold_that_is_good_for_one_workload_only_is_no_optimum() -> None:
+    said = threshold_findings(swept())
+    last = said.paragraphs[-1]
+    assert last.startswith("Is there an optimal threshold?")
+    assert "64 KB" not in last and "default" in last
+    assert [len(table.rows) for table in said.tables] == [5, 5]
+    assert [one.name for one in threshold_figures(swept())] == ["front_fragment", "front_malloc"]
+
+
+def ranked(sort_of_jemalloc: float, blocks: int = 20) -> ResultDocument:
+    times = {
+        ("dgemm", "glibc"): 1.0,
+        ("dgemm", "jemalloc"): 1.2,
+        ("sort", "glibc"): 1.0,
+        ("sort", "jemalloc"): sort_of_jemalloc,
+        ("dgemm", "atlas"): 2.0,
+        ("dgemm", "openblas"): 1.0,
+    }
+
+    def values(levels: dict[str, str]) -> dict[str, float]:
+        found = times.get((levels["task"], levels["exchanged"]))
+        return {} if found is None else {"work_s": found}
+
+    factors = {
+        "task": ("dgemm", "sort"),
+        "exchanged": ("glibc", "jemalloc", "atlas", "openblas"),
+    }
+    return study_document("tasks", factors, values, blocks=blocks)
+
+
+def test_an_order_that_reverses_is_found_for_certain() -> None:
+    result = ranked(0.8)
+    found = reversals(Measured(result), "work_s", "task", "exchanged", ["glibc", "jemalloc"])
+    assert [(one.first, one.second, one.faster_on, one.slower_on) for one in found] == [
+        ("glibc", "jemalloc", "dgemm", "sort")
+    ]
+    assert found[0].is_certain
+    words = " ".join(tasks_findings(result).paragraphs)
+    assert "The order of the allocators reverses for certain in one pair" in words
+    assert "The order of the BLAS libraries is the same on every task." in words
+    assert [one.name for one in tasks_figures(result)] == ["BLAS_libraries", "allocators"]
+
+
+def test_an_order_that_holds_and_one_that_is_uncertain_are_told_apart() -> None:
+    assert "The order of the allocators is the same on every task." in (
+        tasks_findings(ranked(1.3)).paragraphs
+    )
+    uncertain = " ".join(tasks_findings(ranked(0.8, blocks=3)).paragraphs)
+    assert "The order of the allocators reverses nowhere for certain" in uncertain
+
+
+def test_what_a_task_does_not_use_has_no_rank_in_it() -> None:
+    libraries, allocators = tasks_findings(ranked(0.8)).tables
+    assert libraries.headings == ("exchanged", "dgemm")
+    assert allocators.headings == ("exchanged", "dgemm", "sort")
+    assert [row[0] for row in libraries.rows] == ["atlas", "openblas"]
+
+
+def test_speeds_are_operations_over_the_median_and_huge_pages_are_judged() -> None:
+    def values(levels: dict[str, str]) -> dict[str, float]:
+        size = float(levels["size"])
+        faster = 0.8 if levels["huge_pages"] == "on" and levels["size"] == "512" else 1.0
+        return {"work_s": faster * 2.0 * size**3 / 10e9}
+
+    factors = {
+        "task": ("dgemm",),
+        "library": ("reference",),
+        "size": ("128", "512"),
+        "huge_pages": ("off", "on"),
+    }
+    said = blas_findings(study_document("blas", factors, values))
+    speeds = {row[:2]: float(row[2]) for row in said.tables[0].rows}
+    assert speeds[("128", "off")] == pytest.approx(10.0, rel=0.02)
+    assert speeds[("512", "on")] == pytest.approx(12.5, rel=0.02)
+    assert "in 1 of 2 pairs" in said.paragraphs[0]
+    assert "-20 %" in said.paragraphs[0] and "512 rows" in said.paragraphs[0]

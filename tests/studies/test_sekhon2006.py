@@ -1,0 +1,145 @@
+"""The article's table, figure and claims, on results whose answers are known."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from equipoise.model.result import ResultDocument
+from equipoise.studies.measured import Measured
+from equipoise.studies.sekhon2006.figure import (
+    empirical_p,
+    figure_1_rows,
+    figures,
+    findings,
+    normalised,
+    ratio_rows,
+)
+from tests.studies.synthetic import study_document
+
+FACTORS = {
+    "algorithm": ("scythe", "blas"),
+    "allocator": ("glibc", "glibc_15k", "dlmalloc"),
+    "rows": ("445", "890"),
+}
+
+
+def document(
+    gap: dict[str, float], lea: float = 1.0, *, old: float = 2.0, blocks: int = 20
+) -> ResultDocument:
+    """Searches where the 15 KB policy costs so much by rows, and Doug Lea's malloc so much."""
+
+    def values(levels: dict[str, str]) -> dict[str, float]:
+        seconds = (
+            1e-6 * float(levels["rows"]) ** 2 * (old if levels["algorithm"] == "scythe" else 1)
+        )
+        seconds *= {"glibc": 1.0, "glibc_15k": gap[levels["rows"]], "dlmalloc": lea}[
+            levels["allocator"]
+        ]
+        return {"search_s": seconds, "best_search_s": 0.9 * seconds}
+
+    return study_document("sekhon2006", FACTORS, values, blocks=blocks, iterated=["search_s"])
+
+
+def claim(result: ResultDocument, beginning: str) -> str:
+    found = [one for one in findings(result).paragraphs if beginning in one]
+    assert found, beginning
+    return found[0]
+
+
+def test_a_gap_that_grows_is_found_with_its_numbers() -> None:
+    words = claim(document({"445": 1.02, "890": 1.3}), "grows with the size")
+    assert "Holds here with the algorithm blas" in words
+    assert "at 445 rows" in words and "+30 %" in words
+    assert "certain here" in words
+
+
+def test_a_gap_that_does_not_grow_and_one_that_is_none_are_said_to_be_so() -> None:
+    shrinking = claim(document({"445": 1.5, "890": 1.2}), "grows with the size")
+    assert "Does not hold (the gap does not grow)" in shrinking
+    none = claim(document({"445": 1.0, "890": 1.0}), "grows with the size")
+    assert "Does not hold (there is no gap)" in none
+
+
+def test_the_old_algorithm_under_the_15_kb_policy_is_compared_with_doug_leas_malloc() -> None:
+    far = claim(document({"445": 2.4, "890": 2.4}), "the old algorithm is far slower")
+    assert "Holds here" in far and "×2.4" in far
+    near = claim(document({"445": 1.2, "890": 1.2}), "the old algorithm is far slower")
+    assert "Does not hold here" in near
+
+
+def test_whether_the_gap_vanishes_depends_on_what_doug_leas_malloc_leaves() -> None:
+    gap = {"445": 1.5, "890": 1.5}
+    assert "Holds here" in claim(document(gap), "the gap vanishes")
+    assert "Does not hold here" in claim(document(gap, lea=1.3), "the gap vanishes")
+    assert "Nothing to vanish" in claim(document({"445": 1.0, "890": 1.0}), "the gap vanishes")
+
+
+def test_the_speed_up_of_blas_is_the_true_one() -> None:
+    words = claim(document({"445": 1.0, "890": 1.0}, old=7.0), "BLAS makes the algorithm faster")
+    assert "Holds here" in words and words.count("×7") >= 2
+    slower = claim(document({"445": 1.0, "890": 1.0}, old=0.5), "BLAS makes the algorithm faster")
+    assert "Does not hold here" in slower
+
+
+def test_what_was_left_unsolved_is_seen_or_not() -> None:
+    gap = {"445": 1.0, "890": 1.0}
+    assert "Seen here too" in claim(document(gap, lea=1.1), "Left unsolved")
+    assert "Not seen here" in claim(document(gap, lea=1.0), "Left unsolved")
+
+
+def test_too_few_blocks_are_not_certain_and_show_their_range() -> None:
+    words = claim(document({"445": 2.4, "890": 2.4}, blocks=3), "the old algorithm is far slower")
+    assert "too few blocks to be certain" in words
+    assert "in 3 blocks" in words
+
+
+def test_the_tables_hold_every_condition_and_the_published_figures() -> None:
+    searches, ratios = findings(document({"445": 1.0, "890": 1.2})).tables
+    assert len(searches.rows) == 12
+    assert len(ratios.rows) == 8
+    first = dict(zip(searches.headings, searches.rows[0], strict=True))
+    assert (first["algorithm"], first["allocator"], first["published"]) == (
+        "scythe",
+        "glibc",
+        "8.84 s",
+    )
+    cell = next(row for row in ratios.rows if row[:3] == ("blas", "445", "glibc_15k"))
+    assert "0.09" in cell
+    assert all(
+        len(row) == len(table.headings) for table in (searches, ratios) for row in table.rows
+    )
+
+
+def test_the_p_value_counts_pairs_in_the_wrong_order() -> None:
+    assert empirical_p(np.array([1.0, 2.0]), np.array([3.0, 4.0])) == 0.0
+    assert empirical_p(np.array([3.0, 4.0]), np.array([1.0, 2.0])) == 0.0
+    # Of the four pairs only 2 against 1.5 is in the wrong order.
+    assert empirical_p(np.array([1.0, 2.0]), np.array([1.5, 3.0])) == 0.25
+    assert empirical_p(np.array([1.0]), np.array([1.0])) == 0.5
+    assert empirical_p(np.array([]), np.array([1.0])) is None
+
+
+def test_figure_1_divides_the_mean_of_the_best_by_n_squared_log_n() -> None:
+    assert normalised(445**2 * math.log(445), 445) == pytest.approx(1.0)
+    measured = Measured(document({"445": 1.0, "890": 1.0}))
+    rows = [row for row in figure_1_rows(measured) if row["source"] == "here"]
+    assert len(rows) == 12
+    one = next(
+        row
+        for row in rows
+        if (row["algorithm"], row["condition"], row["rows"]) == ("blas", "glibc", 890)
+    )
+    assert one["value"] == pytest.approx(1e9 * 0.9e-6 / math.log(890), rel=0.02)
+    assert {row["source"] for row in ratio_rows(measured)} == {"here", "published in 2006"}
+
+
+def test_both_figures_are_drawn_with_what_was_published() -> None:
+    drawn = {one.name: one.chart.to_dict() for one in figures(document({"445": 1.0, "890": 1.2}))}
+    assert list(drawn) == ["figure_1", "ratios"]
+    for chart in drawn.values():
+        rows = [row for table in chart["datasets"].values() for row in table]
+        assert any(row.get("source") == "published in 2006" for row in rows)
+        assert any(row.get("source") == "here" for row in rows)
