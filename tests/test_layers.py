@@ -23,6 +23,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "model": frozenset(),
     "design": frozenset({"model"}),
     "measure": frozenset({"model", "design"}),
+    "helpers": frozenset(),
     "ledger": frozenset({"model"}),
     "stats": frozenset({"model", NATIVE}),
     "explain": frozenset({"model", "design", "measure", "stats"}),
@@ -33,7 +34,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "figures": frozenset({"model", "stats"}),
     "report": frozenset({"model", "stats", "figures"}),
     "interop": frozenset({"model"}),
-    "studies": frozenset({"model", "design", "stats", "figures"}),
+    "studies": frozenset({"model", "design", "stats", "figures", "helpers"}),
     # Composes the rooms below into one campaign; the command line and `api` call it.
     "campaign": frozenset({"model", "design", "measure", "ledger", "stats"}),
     # The Python interface stands beside the command line: on top of the rooms, below the face.

@@ -173,3 +173,17 @@ def test_a_factor_that_no_text_names_is_left_out_and_told() -> None:
     assert [notice.code for notice in notices] == ["factor_idle"]
     with pytest.raises(UnusableInput, match="the factor idle changes nothing"):
         without_idle_factors(study_of(idle, compared=Compared("idle", "1")))
+
+
+def test_a_level_whose_program_is_not_installed_is_left_out_and_named() -> None:
+    levels = (
+        Level("here", command=("sh", "-c", "true")),
+        Level("there", command=("no-such-program-here",), package="a-package"),
+        Level("built", build="no-such-compiler-here -o {build}/x x.c"),
+    )
+    study = Study("s", "/", Workload(("true",)), (Factor("program", levels, role="size"),))
+    kept, notices = without_missing(study, Site(Path("/nowhere"), lambda _: None))
+    assert [level.name for level in kept.factors[0].levels] == ["here"]
+    assert "program no-such-program-here" in notices[0].words
+    assert notices[0].mend == "apt install a-package"
+    assert "program no-such-compiler-here" in notices[1].words

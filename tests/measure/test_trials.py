@@ -12,8 +12,8 @@ import pytest
 from equipoise.measure.launcher import OnWait, Report, Request
 from equipoise.measure.own_metrics import VARIABLE
 from equipoise.measure.surroundings import CovariateReader, Host
-from equipoise.measure.trials import PADDING_VARIABLE, TrialRunner, failure_of
-from equipoise.model.plan import Condition, Hooks, Measure, Output, Plan
+from equipoise.measure.trials import TrialRunner, failure_of
+from equipoise.model.plan import PADDING_VARIABLE, Condition, Hooks, Measure, Output, Plan
 from equipoise.model.trial import Draw, Sample
 from tests.plans import plan_of
 

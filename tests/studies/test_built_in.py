@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from equipoise.design.choice import quick_form
-from equipoise.design.grid import Grid, Site, grid_of, kept_settings, without_missing
+from equipoise.design.grid import Grid, Site, build_lines, grid_of, kept_settings, without_missing
 from equipoise.model.study import Study
 from equipoise.studies.builtin import BuiltIn, built_in_studies, find_study
 from equipoise.studies.own_findings import own_findings
@@ -16,6 +16,7 @@ from tests.studies.synthetic import study_document
 
 STUDIES = built_in_studies()
 OF_2006 = ("sekhon2006", "ridiculousfish2006", "threshold", "blas", "tasks", "packages")
+WITH_PAGES = (*OF_2006, "tratt2019", "warmup", "compilers")
 
 
 def named(study: BuiltIn) -> str:
@@ -26,11 +27,18 @@ def read(study: BuiltIn) -> Study:
     return read_study(study.file, study.name)
 
 
-def grid(study: Study, native_folder: Path) -> Grid:
-    """Its conditions on a host that has every library."""
+def grid(study: Study, native_folder: Path, build: Path) -> Grid:
+    """Its conditions on a host that has every library, and has built what is built."""
     site = Site(native_folder, lambda name: f"/lib/{name}")
     present, _ = without_missing(study, site)
-    return grid_of(present, site, {})
+    for name in ("kernels", *(f"layout-{number}" for number in range(1, 13))):
+        (build / name).touch(mode=0o755)
+    return grid_of(present, site, dict.fromkeys(build_lines(study), str(build)))
+
+
+def compares(study: Study, found: Grid) -> bool:
+    """Whether a study that compares has something to compare."""
+    return bool(found.contrasts) == (study.compared is not None) and bool(found.conditions)
 
 
 def test_the_studies_of_2006_are_there() -> None:
@@ -39,17 +47,17 @@ def test_the_studies_of_2006_are_there() -> None:
 
 @pytest.mark.parametrize("study", STUDIES, ids=named)
 def test_a_built_in_study_is_valid_and_called_as_its_folder(
-    study: BuiltIn, native_folder: Path
+    study: BuiltIn, native_folder: Path, tmp_path: Path
 ) -> None:
     found = read(study)
     assert found.name == study.name
     assert found.summary
-    assert grid(found, native_folder).contrasts
+    assert compares(found, grid(found, native_folder, tmp_path))
 
 
 @pytest.mark.parametrize("study", STUDIES, ids=named)
 def test_its_quick_form_is_smaller_and_ends_within_two_minutes(
-    study: BuiltIn, native_folder: Path
+    study: BuiltIn, native_folder: Path, tmp_path: Path
 ) -> None:
     found = read(study)
     quick = quick_form(found)
@@ -57,11 +65,11 @@ def test_its_quick_form_is_smaller_and_ends_within_two_minutes(
     assert quick.measure.budget_s is not None
     # What is left is for the last block, the figures and the start.
     assert quick.measure.budget_s <= 90
-    assert grid(quick, native_folder).contrasts
+    assert compares(quick, grid(quick, native_folder, tmp_path))
 
 
-@pytest.mark.parametrize("name", OF_2006)
-def test_a_study_of_2006_has_a_page_that_shows_its_command(name: str) -> None:
+@pytest.mark.parametrize("name", WITH_PAGES)
+def test_a_study_with_findings_has_a_page_that_shows_its_command(name: str) -> None:
     study = next(one for one in STUDIES if one.name == name)
     assert study.page is not None
     text = study.page.read_text()
@@ -69,7 +77,7 @@ def test_a_study_of_2006_has_a_page_that_shows_its_command(name: str) -> None:
     assert f"equipoise run {name} --quick" in text
 
 
-@pytest.mark.parametrize("name", OF_2006)
+@pytest.mark.parametrize("name", WITH_PAGES)
 def test_a_result_without_anything_in_it_is_no_error(name: str) -> None:
     own = own_findings(name)
     assert own is not None
@@ -83,7 +91,7 @@ def test_a_study_that_is_not_built_in_has_no_findings_of_its_own() -> None:
     assert own_findings("allocators") is None
 
 
-def test_quick_sekhon2006_is_what_was_asked_for(native_folder: Path) -> None:
+def test_quick_sekhon2006_is_what_was_asked_for(native_folder: Path, tmp_path: Path) -> None:
     path, _ = find_study("sekhon2006")
     settings = list(kept_settings(quick_form(read_study(path))))
     asked = {factor: {levels[factor].name for levels in settings} for factor in settings[0]}
@@ -92,6 +100,13 @@ def test_quick_sekhon2006_is_what_was_asked_for(native_folder: Path) -> None:
         "allocator": {"glibc", "glibc_15k", "glibc_never", "dlmalloc"},
         "rows": {"445", "890"},
     }
-    commands = [one.command for one in grid(quick_form(read_study(path)), native_folder).conditions]
+    quick = grid(quick_form(read_study(path)), native_folder, tmp_path)
+    commands = [one.command for one in quick.conditions]
     assert all(words[words.index("--candidates") + 1] == "4" for words in commands)
+
+
+def test_each_trial_of_sekhon2006_searches_three_times(native_folder: Path, tmp_path: Path) -> None:
+    path, _ = find_study("sekhon2006")
+    full = grid(read_study(path), native_folder, tmp_path)
+    commands = [one.command for one in full.conditions]
     assert all(words[words.index("--repeat") + 1] == "3" for words in commands)

@@ -9,6 +9,7 @@ mod counting;
 mod dgemm;
 mod fragment;
 mod genmatch2006;
+mod hashwalk;
 mod invert;
 mod library;
 mod malloc;
@@ -21,6 +22,8 @@ mod residual;
 mod sort;
 mod spin;
 mod step;
+mod words;
+mod wordsearch;
 
 use std::ffi::OsString;
 use std::io::Write;

@@ -28,6 +28,7 @@ from equipoise.campaign.comparisons import (
 )
 from equipoise.campaign.shape import shape_of
 from equipoise.campaign.warnings import warnings_of
+from equipoise.campaign.what_varies import sources_of_spread
 from equipoise.campaign.words import control_words
 from equipoise.model.bulk import collector_at_rest, fast_maker
 from equipoise.model.plan import Plan
@@ -68,7 +69,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
         conditions=tuple(_condition_result(plan, index, gathered) for index in plan.described),
         comparisons=primary + others,
         control=control,
-        why=(),
+        why=sources_of_spread(plan, blocks),
         warnings=(
             *warnings_of(record, primary, control, cut_blocks(record, blocks)),
             *unknown,

@@ -10,6 +10,7 @@ import click
 
 from equipoise.cli import options
 from equipoise.cli.finish import Wanted, conduct_and_show
+from equipoise.cli.what_varies import what_varies
 from equipoise.design.coin import fresh_seed
 from equipoise.design.commands import (
     Asked,
@@ -20,6 +21,7 @@ from equipoise.design.commands import (
 )
 from equipoise.measure.counters import counters_among
 from equipoise.measure.native import native_programs
+from equipoise.measure.trials import own_environment
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import (
     PRIMARY_METRIC,
@@ -96,6 +98,11 @@ DEFAULT_SHELL = "/bin/sh"
     help="What is compared; the first decides, the others are judged beside it.",
 )
 @click.option("--control", is_flag=True, help="Run the baseline a second time, to check the tool.")
+@click.option(
+    "--what-varies",
+    is_flag=True,
+    help="Hold the sources of chance of one command and say which its spread comes from.",
+)
 @options.stopping_options
 @options.judging_options
 @options.ledger_option
@@ -110,11 +117,14 @@ def command(**given: Any) -> int:
     Each block runs every command once in random order; after each block Equipoise looks, and
     it stops as soon as it knows. A command is split into words and run without a shell.
     """
-    return conduct_and_show(plan_of(given), Wanted.from_options(given))
+    if not given["what_varies"]:
+        return conduct_and_show(plan_of(given), Wanted.from_options(given))
+    plan, notices = what_varies(plan_of(given, least=1), own_environment())
+    return conduct_and_show(plan, Wanted.from_options(given), notices)
 
 
-def plan_of(given: dict[str, Any]) -> Plan:
-    """The plan that the options ask for.
+def plan_of(given: dict[str, Any], *, least: int = 2) -> Plan:
+    """The plan that the options ask for, of at least so many commands.
 
     Raises
     ------
@@ -134,6 +144,7 @@ def plan_of(given: dict[str, Any]) -> Plan:
             cleanup=given["cleanup"],
         ),
         native_programs(),
+        least=least,
     )
     primary_metric, *other_metrics = _metrics(given["metrics"])
     controlled = with_control(conditions) if given["control"] else conditions

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from equipoise.model.errors import (
     EXIT_INTERRUPTED,
 )
 from equipoise.model.plan import Plan
-from equipoise.model.record import RunRecord, RunSummary
+from equipoise.model.record import Notice, RunRecord, RunSummary
 from equipoise.model.result import ResultDocument
 from equipoise.report import json_document, terminal
 
@@ -76,11 +76,11 @@ class Wanted:
         return [path for path in named if path is not None]
 
 
-def conduct_and_show(plan: Plan, wanted: Wanted) -> int:
+def conduct_and_show(plan: Plan, wanted: Wanted, notices: Sequence[Notice] = ()) -> int:
     """Run a new campaign to its stop and show its result; return the exit status."""
 
     def campaign(ledger: conduct.Keeper, watcher: conduct.Watcher) -> str:
-        return conduct.begin(plan, ledger, watcher)
+        return conduct.begin(plan, ledger, watcher, notices=notices)
 
     return show_after(campaign, wanted)
 

@@ -19,6 +19,7 @@ COMMANDS = {
     "compare": "Is one command faster than another? The first is the baseline.",
     "run": "Run a study: your file or a built-in one.",
     "resume": "Go on with a campaign that was stopped, killed or is undecided.",
+    "layouts": "Link one program in many memory layouts.",
     "show": "Compute a campaign's result again from the ledger.",
     "match": "Match comparable units in a table: the effect of a treatment.",
     "genmatch": "Search for the weights whose matches are balanced best.",

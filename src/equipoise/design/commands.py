@@ -39,7 +39,7 @@ class Asked:
     cleanup: tuple[str, ...] = ()
 
 
-def conditions_of(asked: Asked, native_programs: Path) -> tuple[Condition, ...]:
+def conditions_of(asked: Asked, native_programs: Path, *, least: int = 2) -> tuple[Condition, ...]:
     """Make the conditions that were asked for, the baseline first.
 
     Parameters
@@ -47,17 +47,20 @@ def conditions_of(asked: Asked, native_programs: Path) -> tuple[Condition, ...]:
     native_programs
         The folder of the package's own programs, where ``equipoise-workload`` is looked
         for first.
+    least
+        How many commands are needed.
 
     Raises
     ------
     UnusableInput
-        Fewer than two commands, an empty one, open quotes, a program that does not exist
+        Fewer than ``least`` commands, an empty one, open quotes, a program that does not exist
         or cannot be executed, or options that name no condition.
     """
     spelled = _with_parameters(asked)
-    if len(spelled) < 2:
+    if len(spelled) < least:
+        number = "two commands" if least == 2 else "one command"
         raise UnusableInput(
-            f"compare needs at least two commands, got {len(spelled)}",
+            f"compare needs at least {number}, got {len(spelled)}",
             mend="give the baseline first: equipoise compare 'OLD COMMAND' 'NEW COMMAND'",
         )
     if len(spelled) > MOST_CONDITIONS:

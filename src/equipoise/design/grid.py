@@ -19,6 +19,9 @@ from equipoise.model.study import Factor, Level, ServerWorkload, Study, Words
 
 _BRACES = re.compile(r"\{\{([A-Za-z_][\w-]*)\}\}|\{([A-Za-z_][\w-]*)\}")
 
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9][\w.+-]*")
+"""Neither a path, nor a placeholder, nor something for a shell."""
+
 
 @dataclass(frozen=True, slots=True)
 class Site:
@@ -42,7 +45,7 @@ Levels = dict[str, Level]
 
 
 def without_missing(study: Study, site: Site) -> tuple[Study, tuple[Notice, ...]]:
-    """The study without the levels whose libraries are not installed, and which those are.
+    """The study without the levels whose libraries or programs are not installed, and which.
 
     Raises
     ------
@@ -120,7 +123,13 @@ def build_lines(study: Study) -> dict[str, str]:
     """What has to be built, by the name of the level; ``{build}`` is still in it."""
     return {
         level.name: _fill(
-            level.build, {factor.name: level.name, "study": study.folder, "build": "{build}"}
+            level.build,
+            {
+                factor.name: level.name,
+                "study": study.folder,
+                "python": sys.executable,
+                "build": "{build}",
+            },
         )
         for factor in study.factors
         for level in factor.levels
@@ -139,6 +148,9 @@ def _missing(level: Level, site: Site) -> Iterator[str]:
     own = program is not None and (site.native_programs / program).is_file()
     if program is not None and not own and "{" not in program and not shutil.which(program):
         yield f"program {program}"
+    builder = (level.build or "").partition(" ")[0]
+    if _PLAIN_NAME.fullmatch(builder) and shutil.which(builder) is None:
+        yield f"program {builder}"
 
 
 def _product(factors: tuple[Factor, ...]) -> Iterator[Levels]:

@@ -13,10 +13,8 @@ from equipoise.measure import hooks, own_metrics
 from equipoise.measure.launcher import Report, Request, Starter, accounting
 from equipoise.measure.servers import Servers, Service
 from equipoise.measure.surroundings import CovariateReader
-from equipoise.model.plan import Condition, Plan
+from equipoise.model.plan import PADDING_VARIABLE, Condition, Plan
 from equipoise.model.trial import Draw, Trial
-
-PADDING_VARIABLE = "EQUIPOISE_PADDING"
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +163,8 @@ class TrialRunner:
         return {
             **self._environment,
             own_metrics.VARIABLE: str(self._metrics_file),
-            **own,
             PADDING_VARIABLE: "x" * padding_bytes,
+            **own,
         }
 
     def _run_hook(self, option: str, condition: Condition, line: str | None) -> None:

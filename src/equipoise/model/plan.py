@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 PRIMARY_METRIC = "wall_s"
+PADDING_VARIABLE = "EQUIPOISE_PADDING"
+"""Enlarges the environment of every trial; a condition that sets it itself is not enlarged."""
 
 OutputKind = Literal["discard", "inherit", "count", "file"]
 

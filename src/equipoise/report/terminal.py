@@ -38,6 +38,7 @@ from equipoise.report.units import (
     significant,
     spread_words,
 )
+from equipoise.report.what_varies import print_sources
 
 EARLIER_SHOWN = 5
 OTHERS_SHOWN = 60
@@ -71,6 +72,7 @@ def print_result(
     if document.control is not None:
         console.print()
         console.print(_control(document.control))
+    print_sources(console, document)
     console.print()
     console.print(_how_it_ran(document, ledger), style="dim", highlight=False)
     shapes = list(_shapes(document))

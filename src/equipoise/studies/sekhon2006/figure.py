@@ -25,8 +25,8 @@ CONDITION = ("algorithm", "rows", "allocator")
 SEARCHES = (*CONDITION, "median", "5 to 95 %", "mean of the best", "published")
 RATIO = (*CONDITION, "over glibc", "interval", "published", "p", "published", "e-value")
 SEARCH_NOTES = (
-    "median: of all searches of all trials. mean of the best: the best of a trial's three "
-    "searches, the mean over trials, as the article gave it.",
+    "median: of all searches of all trials. mean of the best: the best of a trial's "
+    "three searches (--quick: of one), the mean over trials, as the article gave it.",
     "published: of 2006, on the machines of then; "
     + "; ".join(f"{ours} stands for {theirs}" for ours, theirs in STANDS_FOR.items())
     + ".",

@@ -1,0 +1,144 @@
+//! Workload `hashwalk`: a map with a random seed, walked until one value turns up.
+//!
+//! The first program of Tratt, "Minimum Times Tend to Mislead When Benchmarking" (2019), written
+//! anew: the seed decides where the value stands, and so how long each walk is.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, DefaultHasher, Hasher, RandomState};
+use std::hint::black_box;
+use std::time::Instant;
+
+use lexopt::{Arg, Parser};
+use sha2::{Digest, Sha256};
+
+use crate::arguments::{number, text};
+use crate::metrics::{Outcome, Report};
+use crate::problem::Problem;
+use crate::words::{share, words};
+
+/// One line for `--list`.
+pub const SUMMARY: &str = "walks of a randomly seeded map to one value (--walks, --map-seed)";
+
+const HELP: &str = "usage: equipoise-workload hashwalk [--walks N] [--words N] [--map-seed N]
+                                   [--dictionary FILE | made]
+
+  --walks N          so many walks from the map's beginning to one value (default 1000)
+  --words N          so many words of the dictionary, evenly spaced (default: all)
+  --map-seed N       the seed of the map (default: drawn in each process)
+  --dictionary FILE  a word a line (default /usr/share/dict/words; made: a list of our own, which is
+                     also what is taken where there is no such file)
+
+The map goes from the SHA-256 of each word to the word. The value is the middle word of the list.
+Reports search_s, the time of all walks, and steps, the entries that they visited.
+";
+
+const DEFAULT_WALKS: u64 = 1000;
+
+type Key = [u8; 32];
+
+/// Seeds the standard library's hash as its own random state does, by a number that may be given.
+#[derive(Clone, Copy)]
+struct Seeded(u64);
+
+impl Seeded {
+    /// A seed that the operating system draws.
+    fn drawn() -> Self {
+        Self(RandomState::new().hash_one(0))
+    }
+}
+
+impl BuildHasher for Seeded {
+    type Hasher = DefaultHasher;
+
+    fn build_hasher(&self) -> DefaultHasher {
+        let mut hasher = DefaultHasher::new();
+        hasher.write_u64(self.0);
+        hasher
+    }
+}
+
+/// Reads the options and does the walks.
+pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
+    let mut walks = DEFAULT_WALKS;
+    let mut count = None;
+    let mut seed = None;
+    let mut dictionary = None;
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Arg::Long("walks") => walks = number(parser, "walks", 1..=1 << 32)?,
+            Arg::Long("words") => count = share(&text(parser, "words")?)?,
+            Arg::Long("map-seed") => seed = Some(Seeded(number(parser, "map-seed", 0..=u64::MAX)?)),
+            Arg::Long("dictionary") => dictionary = Some(text(parser, "dictionary")?),
+            Arg::Long("help") | Arg::Short('h') => return Ok(Outcome::Help(HELP)),
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    let words = words(dictionary.as_deref(), count)?;
+    let value = words.list[words.list.len() / 2].clone();
+    let map = by_digest(words.list, seed.unwrap_or_else(Seeded::drawn));
+    let started = Instant::now();
+    let mut steps = 0;
+    for _ in 0..walks {
+        steps += walk(black_box(&map), black_box(&value));
+    }
+    let elapsed = started.elapsed();
+    Ok(Outcome::Measured(
+        Report::default()
+            .cost("search_s", elapsed.as_secs_f64(), "s")
+            .cost("steps", steps as f64, "1")
+            .fact("words_from", words.from),
+    ))
+}
+
+fn by_digest(words: Vec<String>, seed: Seeded) -> HashMap<Key, String, Seeded> {
+    let mut map = HashMap::with_hasher(seed);
+    for word in words {
+        map.insert(Sha256::digest(word.as_bytes()).into(), word);
+    }
+    map
+}
+
+/// How many entries a walk visits until it finds the value.
+fn walk(map: &HashMap<Key, String, Seeded>, value: &str) -> u64 {
+    let mut steps = 0;
+    for word in map.values() {
+        steps += 1;
+        if word == value {
+            break;
+        }
+    }
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Seeded, by_digest, walk};
+
+    fn words(count: usize) -> Vec<String> {
+        (0..count).map(|number| format!("word {number}")).collect()
+    }
+
+    #[test]
+    fn the_seed_decides_how_long_the_walk_is() {
+        let steps = |seed| walk(&by_digest(words(1000), Seeded(seed)), "word 500");
+        assert_eq!(steps(1), steps(1));
+        let mut lengths: Vec<u64> = (0..20).map(steps).collect();
+        lengths.sort_unstable();
+        lengths.dedup();
+        assert!(lengths.len() > 10, "{lengths:?}");
+        assert!(lengths.iter().all(|length| (1..=1000).contains(length)));
+    }
+
+    #[test]
+    fn a_walk_for_what_is_not_there_visits_every_entry() {
+        assert_eq!(
+            walk(&by_digest(words(100), Seeded::drawn()), "no word"),
+            100
+        );
+    }
+
+    #[test]
+    fn drawn_seeds_differ() {
+        assert_ne!(Seeded::drawn().0, Seeded::drawn().0);
+    }
+}

@@ -1,0 +1,162 @@
+//! The words that `hashwalk` and `wordsearch` look among: a dictionary of the system, or one that is
+//! made here and is the same everywhere.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use crate::arguments::{parse_number, to_usize};
+use crate::problem::Problem;
+use crate::random::Draws;
+
+/// What makes the list instead of reading one.
+pub const MADE: &str = "made";
+
+const SYSTEM: &str = "/usr/share/dict/words";
+/// As many as Debian's wamerican 2020.12.07 has.
+const MADE_WORDS: usize = 104_334;
+const SEED: u64 = 2019;
+const CONSONANTS: &[u8] = b"bcdfghjklmnprstvwz";
+const VOWELS: &[u8] = b"aeiou";
+
+/// The words in the order of their dictionary.
+#[derive(Debug)]
+pub struct Words {
+    /// The words.
+    pub list: Vec<String>,
+    /// Where they come from: a path, or `made`.
+    pub from: String,
+}
+
+/// Reads a dictionary, or makes one.
+///
+/// # Errors
+/// If the file cannot be read, or has fewer words than are asked for.
+///
+/// `dictionary` is a path or `made`; without one, the system's if it is there. With `count`, so
+/// many of its words, evenly spaced.
+pub fn words(dictionary: Option<&str>, count: Option<usize>) -> Result<Words, Problem> {
+    let found = match dictionary {
+        Some(MADE) => made(MADE_WORDS),
+        Some(path) => read(path)?,
+        None if Path::new(SYSTEM).is_file() => read(SYSTEM)?,
+        None => made(MADE_WORDS),
+    };
+    match count {
+        Some(count) if count > found.list.len() => Err(Problem::usage(format!(
+            "--words {count}: {} has {} words",
+            found.from,
+            found.list.len()
+        ))),
+        Some(count) => Ok(thinned(found, count)),
+        None => Ok(found),
+    }
+}
+
+/// What `--words` asks for: a number, or `all` for `None`.
+///
+/// # Errors
+/// If it is neither.
+pub fn share(asked: &str) -> Result<Option<usize>, Problem> {
+    if asked == "all" {
+        return Ok(None);
+    }
+    parse_number(asked, 1..=1 << 24)
+        .map(|count| Some(to_usize(count)))
+        .map_err(|words| Problem::usage(format!("--words: {words}, nor `all`")))
+}
+
+fn read(path: &str) -> Result<Words, Problem> {
+    let text = fs::read_to_string(path)
+        .map_err(|error| Problem::failure(format!("cannot read {path}: {error}")))?;
+    let list: Vec<String> = text
+        .lines()
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect();
+    if list.is_empty() {
+        return Err(Problem::failure(format!("{path} has no words")));
+    }
+    Ok(Words {
+        list,
+        from: path.to_owned(),
+    })
+}
+
+fn made(count: usize) -> Words {
+    let draws = Draws::new(SEED);
+    let mut words = BTreeSet::new();
+    let mut number = 0;
+    while words.len() < count {
+        words.insert(made_word(draws.bits(number)));
+        number += 1;
+    }
+    Words {
+        list: words.into_iter().collect(),
+        from: MADE.to_owned(),
+    }
+}
+
+/// A word of two to five syllables, from 64 random bits.
+fn made_word(mut bits: u64) -> String {
+    let mut below = |limit: usize| {
+        let limit = limit as u64;
+        let drawn = bits % limit;
+        bits /= limit;
+        usize::try_from(drawn).expect("below a small limit")
+    };
+    let syllables = 2 + below(4);
+    (0..syllables)
+        .flat_map(|_| {
+            [
+                CONSONANTS[below(CONSONANTS.len())],
+                VOWELS[below(VOWELS.len())],
+            ]
+        })
+        .map(char::from)
+        .collect()
+}
+
+fn thinned(words: Words, count: usize) -> Words {
+    let all = words.list.len();
+    Words {
+        list: (0..count)
+            .map(|place| words.list[place * all / count].clone())
+            .collect(),
+        from: words.from,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MADE, share, words};
+
+    #[test]
+    fn what_is_made_is_distinct_in_order_and_the_same_every_time() {
+        let first = words(Some(MADE), None).unwrap().list;
+        assert!(first.is_sorted_by(|one, next| one < next));
+        assert_eq!(first, words(Some(MADE), None).unwrap().list);
+    }
+
+    #[test]
+    fn fewer_words_come_from_the_whole_list() {
+        let all = words(Some(MADE), None).unwrap().list;
+        let few = words(Some(MADE), Some(10)).unwrap().list;
+        assert_eq!(few.len(), 10);
+        assert_eq!(few[0], all[0]);
+        assert!(few[9] >= all[all.len() * 9 / 10]);
+    }
+
+    #[test]
+    fn a_share_is_a_number_or_all() {
+        assert_eq!(share("all").unwrap(), None);
+        assert_eq!(share("7").unwrap(), Some(7));
+        assert!(share("few").unwrap_err().to_string().contains("`few`"));
+    }
+
+    #[test]
+    fn more_words_than_there_are_is_a_problem_that_says_how_many_there_are() {
+        let problem = words(Some(MADE), Some(1 << 30)).unwrap_err().to_string();
+        assert!(problem.contains("104334"), "{problem}");
+    }
+}

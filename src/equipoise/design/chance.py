@@ -1,0 +1,112 @@
+"""Sources of chance in one command, and the conditions that hold them one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from equipoise.model.plan import PADDING_VARIABLE, Condition
+from equipoise.model.record import Notice
+
+STUDY = "what-varies"
+HELD = "held"
+"""The factor: which source is held."""
+NOTHING, EVERYTHING = "nothing", "everything"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Something that is drawn anew in each trial and can be held."""
+
+    name: str
+    environment: dict[str, str] = field(default_factory=dict)
+    """What holds it."""
+    random_addresses: bool | None = None
+    cpus: tuple[int, ...] | None = None
+
+    def held_in(self, condition: Condition) -> Condition:
+        """The condition with this source held; what it says itself of the others stays."""
+        process = condition.process
+        return replace(
+            condition,
+            environment={**condition.environment, **self.environment},
+            process=replace(
+                process,
+                cpus=self.cpus or process.cpus,
+                random_addresses=process.random_addresses
+                if self.random_addresses is None
+                else self.random_addresses,
+            ),
+        )
+
+
+SEEDS = (
+    Source("hash seed of Python", {"PYTHONHASHSEED": "0"}),
+    Source("hash seed of Perl", {"PERL_HASH_SEED": "0", "PERL_PERTURB_KEYS": "0"}),
+)
+"""The runtimes whose hash seed a variable of the environment sets."""
+ADDRESSES = Source("addresses (ASLR)", random_addresses=False)
+ENVIRONMENT_SIZE = Source("environment size", {PADDING_VARIABLE: ""})
+
+
+def sources_here(
+    environment: Mapping[str, str], cpus: tuple[int, ...], *, random_addresses: bool
+) -> tuple[tuple[Source, ...], tuple[Notice, ...]]:
+    """The sources that vary here, and why others cannot be tried.
+
+    Parameters
+    ----------
+    environment
+        What trials inherit.
+    cpus
+        The CPUs that we may use.
+    random_addresses
+        Whether this host draws addresses at random.
+    """
+    sources: list[Source] = []
+    notices: list[Notice] = []
+    for seed in SEEDS:
+        variable = next(iter(seed.environment))
+        if variable in environment and environment[variable] != "random":
+            notices.append(_not_tried(seed.name, f"{variable} is set", f"unset {variable}"))
+        else:
+            sources.append(seed)
+    if random_addresses:
+        sources.append(ADDRESSES)
+    else:
+        notices.append(
+            _not_tried(
+                ADDRESSES.name, "this host does not draw them", "sysctl kernel.randomize_va_space=2"
+            )
+        )
+    if len(cpus) > 1:
+        # The last one: the first often serves the interrupts.
+        sources.append(Source("CPU", cpus=(cpus[-1],)))
+    else:
+        notices.append(_not_tried("CPU", "we may use one only", "allow more with taskset"))
+    sources.append(ENVIRONMENT_SIZE)
+    return tuple(sources), tuple(notices)
+
+
+def holding_one_at_a_time(
+    condition: Condition, sources: tuple[Source, ...]
+) -> tuple[Condition, ...]:
+    """The command with nothing held, with each source held alone, and with all held.
+
+    The first condition holds nothing, the last everything.
+    """
+    everything = condition
+    for source in sources:
+        everything = source.held_in(everything)
+    held = [
+        (NOTHING, condition),
+        *((source.name, source.held_in(condition)) for source in sources),
+        (EVERYTHING, everything),
+    ]
+    return tuple(
+        replace(one, name=f"{name} held", levels={**one.levels, HELD: name}) for name, one in held
+    )
+
+
+def _not_tried(name: str, reason: str, mend: str) -> Notice:
+    return Notice("source_not_tried", f"{name} is not tried as a source of chance: {reason}", mend)

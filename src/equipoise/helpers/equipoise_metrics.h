@@ -1,0 +1,53 @@
+/* Report a program's own metrics to Equipoise. One header, the C library alone: copy it.
+ *
+ *     equipoise_report("latency_s", 0.0012);
+ *     equipoise_report_iterations("request_s", seconds, 200);   // each, and their mean
+ *
+ * Outside of Equipoise, where EQUIPOISE_METRICS is not set, reports go nowhere. */
+#ifndef EQUIPOISE_METRICS_H
+#define EQUIPOISE_METRICS_H
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+static inline FILE *equipoise_door(void) {
+    const char *path = getenv("EQUIPOISE_METRICS");
+    return path != NULL && *path != '\0' ? fopen(path, "a") : NULL;
+}
+
+/* A metric of the trial, of which less is better. The name is a plain word. */
+static inline void equipoise_report(const char *metric, double value) {
+    FILE *door = equipoise_door();
+    if (door == NULL)
+        return;
+    fprintf(door, "{\"metric\": \"%s\", \"value\": %.17g}\n", metric, value);
+    fclose(door);
+}
+
+/* The values of so many iterations, in order, and their mean as the metric of the trial. */
+static inline void equipoise_report_iterations(const char *metric, const double *values,
+                                               size_t count) {
+    FILE *door = equipoise_door();
+    double sum = 0.0;
+    if (door == NULL)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        sum += values[i];
+        fprintf(door, "{\"metric\": \"%s\", \"value\": %.17g, \"iteration\": %zu}\n", metric,
+                values[i], i + 1);
+    }
+    if (count > 0)
+        fprintf(door, "{\"metric\": \"%s\", \"value\": %.17g}\n", metric, sum / (double)count);
+    fclose(door);
+}
+
+/* Seconds of a clock that never goes back. */
+static inline double equipoise_seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+#endif

@@ -1,0 +1,87 @@
+"""Iterations of a Python callable, or of a command, in one trial.
+
+::
+
+    python -m equipoise.helpers.harness callable package.module:function --iterations 100
+    python -m equipoise.helpers.harness command --iterations 20 -- sort words
+
+Each iteration's time goes to ``EQUIPOISE_METRICS`` as ``iteration_s``, with their mean.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from equipoise.helpers.equipoise_metrics import timed_iterations
+
+METRIC = "iteration_s"
+
+
+def callable_named(name: str) -> Callable[[], Any]:
+    """Import what ``module:function`` names; modules of the current folder are found.
+
+    Raises
+    ------
+    SystemExit
+        With one line, if there is no such callable.
+    """
+    module_name, colon, path = name.partition(":")
+    if not colon or not path:
+        raise SystemExit(f"{name!r} is not of the form MODULE:FUNCTION")
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        found: Any = importlib.import_module(module_name)
+        for part in path.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError) as error:
+        raise SystemExit(f"cannot import {name}: {error}") from None
+    if not callable(found):
+        raise SystemExit(f"{name} cannot be called")
+    work: Callable[[], Any] = found
+    return work
+
+
+def run_command(words: Sequence[str]) -> None:
+    """Run a command to its end; its output goes nowhere.
+
+    Raises
+    ------
+    SystemExit
+        It failed, or could not be started.
+    """
+    try:
+        status = subprocess.run(words, stdout=subprocess.DEVNULL, check=False).returncode
+    except OSError as error:
+        raise SystemExit(f"cannot start {words[0]}: {error.strerror}") from None
+    if status != 0:
+        raise SystemExit(f"{words[0]} ended with status {status}")
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Do what the command line asks for."""
+    parser = argparse.ArgumentParser(prog="harness", description=__doc__.partition("\n")[0])
+    kinds = parser.add_subparsers(dest="kind", required=True)
+    for kind, metavar in (("callable", "MODULE:FUNCTION"), ("command", "CMD")):
+        one = kinds.add_parser(kind)
+        one.add_argument("--iterations", type=int, default=100)
+        one.add_argument("what", nargs="+" if kind == "command" else 1, metavar=metavar)
+    asked = parser.parse_args(arguments)
+    if asked.iterations < 1:
+        parser.error("--iterations must be at least 1")
+    callables: dict[str, Callable[[], Callable[[], Any]]] = {
+        "callable": lambda: callable_named(asked.what[0]),
+        "command": lambda: partial(run_command, asked.what),
+    }
+    timed_iterations(METRIC, callables[asked.kind](), asked.iterations)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

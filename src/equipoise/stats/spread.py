@@ -1,0 +1,136 @@
+"""Whether holding something makes the times of one program spread less.
+
+A test on spread for paired blocks. Each condition's logarithmic times are centred at their median;
+the distances from it are replaced by their ranks among both conditions, so that one disturbed
+trial counts as one rank (as in Conover's test of variances, Conover 1999, §5.3). If holding
+changes nothing, the two distances of a block may be exchanged: the signs of their differences are
+flipped at random (Fisher's permutation test, for pairs).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from equipoise.model.result import Interval
+from equipoise.stats.arrays import FloatArray
+from equipoise.stats.bootstrap import RESAMPLES, circular_block_indices, percentile_interval
+
+KIND = "chance"
+"""The ``kind`` of an entry of ``why`` that names a source of chance (design.md §4)."""
+LEAST_BLOCKS = 8
+"""Fewer pairs than this cannot give a small p-value after Holm's correction for five sources."""
+FLIPS = 9999
+_FACTOR_FROM = 0.25
+MIDDLE = (0.1, 0.9)
+"""The spread is half the range of the middle 80 %: a few disturbed trials do not make it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadChange:
+    """The spread of one condition beside that of another, in the same blocks."""
+
+    free: float
+    """Of the logarithmic times with nothing held: 0.1 is about ±10 %."""
+    held: float
+    share: float | None
+    """Of the variance that is gone when it is held: 1 - (held / free)²; ``None`` if free is 0.
+    Negative if it spreads more."""
+    share_ci: Interval
+    """Bootstrap over blocks."""
+    p_value: float
+    """One-sided: of "holding it does not make the times spread less"."""
+    blocks: int
+
+
+def spread(values: FloatArray) -> float:
+    """Half the range of the middle 80 % of the logarithms; values of shape (n,), positive."""
+    low, high = np.quantile(np.log(values), MIDDLE)
+    return float(high - low) / 2.0
+
+
+def spread_words(log_spread: float) -> str:
+    """``±3.1 %``, or ``×÷2.6`` where plus and minus would not be alike any more."""
+    if log_spread < _FACTOR_FROM:
+        return f"±{100 * log_spread:.2g} %"
+    return f"×÷{math.exp(log_spread):.3g}"
+
+
+def spread_change(
+    free: FloatArray, held: FloatArray, *, seed: int, level: float = 0.05
+) -> SpreadChange | None:
+    """Compare the spread of two conditions.
+
+    Parameters
+    ----------
+    free, held
+        Shape (n,) each: costs of the same blocks; positive and finite.
+    seed
+        Of the permutations and of the bootstrap.
+    level
+        1 minus the coverage of the interval.
+
+    Returns
+    -------
+    ``None`` under ``LEAST_BLOCKS``.
+    """
+    if len(free) < LEAST_BLOCKS:
+        return None
+    of_free, of_held = spread(free), spread(held)
+    return SpreadChange(
+        free=of_free,
+        held=of_held,
+        share=_share(of_free, of_held),
+        share_ci=_share_interval(free, held, seed, level),
+        p_value=_p_value(free, held, seed),
+        blocks=len(free),
+    )
+
+
+def holm(p_values: Sequence[float]) -> tuple[float, ...]:
+    """Adjusted p-values that hold for all tests together (Holm 1979), in the given order."""
+    order = sorted(range(len(p_values)), key=lambda place: p_values[place])
+    adjusted = [1.0] * len(p_values)
+    highest = 0.0
+    for rank, place in enumerate(order):
+        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[place]))
+        adjusted[place] = highest
+    return tuple(adjusted)
+
+
+def _p_value(free: FloatArray, held: FloatArray, seed: int) -> float:
+    away = [np.abs(np.log(one) - np.median(np.log(one))) for one in (free, held)]
+    scores = _ranks(np.concatenate(away))
+    differences = scores[len(free) :] - scores[: len(free)]
+    generator = np.random.default_rng(seed)
+    flips = generator.integers(0, 2, size=(FLIPS, len(free)), dtype=np.int8) * 2 - 1
+    sums = flips @ differences
+    # What is flipped back to itself counts too, so that the test never says 0.
+    as_low = int(np.sum(sums <= differences.sum() + 1e-9))
+    return (1 + as_low) / (1 + FLIPS)
+
+
+def _ranks(values: FloatArray) -> FloatArray:
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    return np.asarray((last - (counts - 1) / 2.0)[place], dtype=np.float64)
+
+
+def _share(free: float, held: float) -> float | None:
+    return None if free == 0.0 else 1.0 - (held / free) ** 2
+
+
+def _share_interval(free: FloatArray, held: FloatArray, seed: int, level: float) -> Interval:
+    generator = np.random.default_rng(seed)
+    chosen = circular_block_indices(len(free), RESAMPLES, generator)
+    ranges = [
+        np.subtract(*np.quantile(np.log(one)[chosen], MIDDLE[::-1], axis=1)) for one in (free, held)
+    ]
+    known = ranges[0] > 0.0
+    if not known.all():
+        return (None, None)
+    low, high = percentile_interval(1.0 - (ranges[1] / ranges[0]) ** 2, level)
+    return (low, high) if math.isfinite(low) and math.isfinite(high) else (None, None)

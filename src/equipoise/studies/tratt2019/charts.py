@@ -1,0 +1,85 @@
+"""A histogram of one program's times, and its times by its steps."""
+
+from __future__ import annotations
+
+import altair as alt
+import numpy as np
+
+from equipoise.figures.building import drawn_from, framed
+from equipoise.figures.quantity import rounded, unit_of
+from equipoise.figures.theme import color_of
+from equipoise.stats.arrays import FloatArray
+
+HOW_TO_READ_HISTOGRAM = (
+    "How many runs took how long. A flat block means that every time between its ends is as likely "
+    "as any other; the dashed rule is the minimum, the solid one the median."
+)
+HOW_TO_READ_STEPS = "One point for each run: its steps and its time."
+HEIGHT = 260
+BINS = 40
+MOST_POINTS = 2000
+
+
+def histogram(name: str, values: FloatArray) -> alt.LayerChart:
+    """Draw how often each time occurred; ``values`` of shape (n,), in seconds."""
+    divisor, unit = unit_of("search_s", float(np.median(values)))
+    shown = values / divisor
+    # A few disturbed runs would stretch the range until nothing else is seen.
+    high = float(np.quantile(shown, 0.995))
+    inside = shown[shown <= high]
+    counts, edges = np.histogram(inside, bins=BINS, range=(float(shown.min()), high))
+    rows = [
+        {"from": rounded(float(edges[i])), "to": rounded(float(edges[i + 1])), "runs": int(count)}
+        for i, count in enumerate(counts)
+    ]
+    beyond = len(shown) - len(inside)
+    x = alt.X("from:Q", title=f"time of the searches, in {unit}", scale=alt.Scale(zero=False))
+    rules = drawn_from(
+        [
+            {"at": rounded(float(shown.min())), "number": "minimum"},
+            {"at": rounded(float(np.median(shown))), "number": "median"},
+        ]
+    )
+    return framed(
+        [
+            drawn_from(rows)
+            .mark_bar(color=color_of(0))
+            .encode(x=x, x2="to:Q", y=alt.Y("runs:Q", title="runs"), tooltip=["runs:Q"]),
+            rules.mark_rule(strokeWidth=1.5).encode(
+                x="at:Q",
+                strokeDash=alt.StrokeDash(
+                    "number:N",
+                    scale=alt.Scale(domain=["minimum", "median"], range=[[4, 4], [1, 0]]),
+                    legend=alt.Legend(title=None, orient="top", symbolType="stroke"),
+                ),
+            ),
+        ],
+        title=f"{name}: {len(values):,} runs",
+        notes=[f"{beyond} runs beyond the right edge"] if beyond else [],
+        description=f"Histogram of the search times of {name}.",
+        height=HEIGHT,
+    )
+
+
+def by_steps(name: str, steps: FloatArray, values: FloatArray) -> alt.LayerChart:
+    """Draw time by steps; both of shape (n,)."""
+    divisor, unit = unit_of("search_s", float(np.median(values)))
+    every = max(1, -(-len(values) // MOST_POINTS))
+    rows = [
+        {"steps": rounded(float(one)), "time": rounded(float(time / divisor))}
+        for one, time in zip(steps[::every], values[::every], strict=True)
+    ]
+    return framed(
+        [
+            drawn_from(rows)
+            .mark_point(filled=True, size=12, opacity=0.5, color=color_of(0))
+            .encode(
+                x=alt.X("steps:Q", title="steps", axis=alt.Axis(format="~s")),
+                y=alt.Y("time:Q", title=f"time of the searches, in {unit}"),
+            )
+        ],
+        title=f"{name}: time by steps",
+        notes=[f"one run in {every} is drawn"] if every > 1 else [],
+        description=f"Scatter plot of search time by number of steps of {name}.",
+        height=HEIGHT,
+    )

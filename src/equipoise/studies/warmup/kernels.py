@@ -1,0 +1,134 @@
+"""Three classic kernels for CPython: ``kernels.py KERNEL ITERATIONS REPEAT``.
+
+Each iteration runs the kernel REPEAT times. Written anew, alike in every language of this folder.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from functools import partial
+
+from equipoise.helpers.equipoise_metrics import report, timed_iterations
+
+STEPS = 500
+LENGTH = 7
+ORDER = 30
+DAYS = 365.24
+MASS = 4 * math.pi * math.pi
+BODIES = (
+    (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0),
+    (4.8414314424647209, -1.16032004402742839, -0.103622044471123109)
+    + (0.00166007664274403694, 0.00769901118419740425, -0.0000690460016972063023)
+    + (0.000954791938424326609,),
+    (8.34336671824457987, 4.12479856412430479, -0.403523417114321381)
+    + (-0.00276742510726411021, 0.00499852801234917238, 0.0000230417297573763929)
+    + (0.000285885980666130812,),
+    (12.8943695621391310, -15.1111514016986312, -0.223307578892655734)
+    + (0.00296460137564761618, 0.00237847173959480950, -0.0000296589568540237556)
+    + (0.0000436624404335156298,),
+    (15.3796971148509165, -25.9193146099879641, 0.179258772950371181)
+    + (0.00268067772490389322, 0.00162824170038242295, -0.0000951592254519715870)
+    + (0.0000515138902046611451,),
+)
+"""The sun and four planets: place, speed per day, mass in suns."""
+
+
+def nbody() -> float:
+    """The energy of the sun and four planets after so many steps of 0.01 years."""
+    bodies = [[*one[:3], *(speed * DAYS for speed in one[3:6]), one[6] * MASS] for one in BODIES]
+    for axis in range(3):
+        bodies[0][3 + axis] = -sum(one[3 + axis] * one[6] for one in bodies) / MASS
+    for _ in range(STEPS):
+        for i, one in enumerate(bodies):
+            for other in bodies[i + 1 :]:
+                dx, dy, dz = one[0] - other[0], one[1] - other[1], one[2] - other[2]
+                squared = dx * dx + dy * dy + dz * dz
+                pull = 0.01 / (squared * math.sqrt(squared))
+                for axis, distance in ((3, dx), (4, dy), (5, dz)):
+                    one[axis] -= distance * other[6] * pull
+                    other[axis] += distance * one[6] * pull
+        for one in bodies:
+            for axis in range(3):
+                one[axis] += 0.01 * one[3 + axis]
+    energy = 0.0
+    for i, one in enumerate(bodies):
+        energy += 0.5 * one[6] * (one[3] ** 2 + one[4] ** 2 + one[5] ** 2)
+        for other in bodies[i + 1 :]:
+            energy -= one[6] * other[6] / math.dist(one[:3], other[:3])
+    return energy
+
+
+def fannkuch() -> float:
+    """1000 times the alternating sum of the flips of all permutations, and the most flips."""
+    order = list(range(LENGTH))
+    count = [0] * LENGTH
+    most = total = number = 0
+    place = LENGTH
+    while True:
+        while place != 1:
+            count[place - 1] = place
+            place -= 1
+        turned = order[:]
+        flips = 0
+        while turned[0] != 0:
+            first = turned[0]
+            turned[: first + 1] = turned[first::-1]
+            flips += 1
+        most = max(most, flips)
+        total += -flips if number % 2 else flips
+        while True:
+            if place == LENGTH:
+                return 1000.0 * total + most
+            first = order[0]
+            order[:place] = order[1 : place + 1]
+            order[place] = first
+            count[place] -= 1
+            if count[place] > 0:
+                break
+            place += 1
+        number += 1
+
+
+def spectral() -> float:
+    """The largest singular value of the matrix 1 / ((i + j)(i + j + 1) / 2 + i + 1)."""
+    ones = [1.0] * ORDER
+    for _ in range(10):
+        other = _both(ones)
+        ones = _both(other)
+    above = sum(u * v for u, v in zip(ones, other, strict=True))
+    below = sum(v * v for v in other)
+    return math.sqrt(above / below)
+
+
+def _both(vector: list[float]) -> list[float]:
+    forward = [sum(_cell(i, j) * vector[j] for j in range(ORDER)) for i in range(ORDER)]
+    return [sum(_cell(j, i) * forward[j] for j in range(ORDER)) for i in range(ORDER)]
+
+
+def _cell(i: int, j: int) -> float:
+    return 1.0 / ((i + j) * (i + j + 1) // 2 + i + 1)
+
+
+KERNELS: dict[str, Callable[[], float]] = {
+    "nbody": nbody,
+    "fannkuch": fannkuch,
+    "spectral": spectral,
+}
+
+
+def repeated(kernel: Callable[[], float], times: int) -> None:
+    """One iteration."""
+    for _ in range(times):
+        kernel()
+
+
+def main(name: str, iterations: int, repeat: int) -> None:
+    """Run and report."""
+    report("answer", KERNELS[name]())
+    timed_iterations("iteration_s", partial(repeated, KERNELS[name], repeat), iterations)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

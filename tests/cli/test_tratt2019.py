@@ -1,0 +1,30 @@
+"""`equipoise run tratt2019`, with few words and few runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from equipoise.campaign.result import document_of
+from equipoise.ledger import open_for_reading
+from equipoise.studies.tratt2019.figure import findings
+from tests.cli.conftest import Equipoise
+
+
+def test_the_two_programs_run_and_are_told_apart(equipoise: Equipoise, tmp_path: Path) -> None:
+    """With few words and few runs; the ledger holds all that the figures need."""
+    said = equipoise(
+        *("run", "tratt2019", "--factor", "words=1000", "--blocks", "40", "--min-blocks", "40"),
+        *("--json", "found.json", "--allow-concurrent", "--quiet"),
+    )
+    assert said.status == 0, said.err
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert len(found["conditions"]) == 3
+    comparison = found["comparisons"][0]
+    assert (comparison["metric"], comparison["verdict"]) == ("search_s", "faster")
+    with open_for_reading(tmp_path / ".equipoise" / "ledger.db") as ledger:
+        again = document_of(ledger.read_run(found["run"]["id"]))
+    words = "\n".join(findings(again).paragraphs)
+    assert "The verdict is for binary search" in words
+    says = "would have misled" if comparison["minimum_misleads"] else "does not mislead"
+    assert says in words

@@ -1,0 +1,88 @@
+"""`equipoise compare --what-varies`: which source of chance the spread comes from."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from equipoise.report.json_document import schema
+from tests.cli.conftest import Equipoise, Said
+
+WALK = """
+import json, os
+words = {f"word {number}" for number in range(1000)}
+steps = next(place for place, word in enumerate(words, 1) if word == "word 7")
+with open(os.environ["EQUIPOISE_METRICS"], "a") as door:
+    print(json.dumps({"metric": "steps", "value": steps}), file=door)
+"""
+"""As long as the seed of Python's hash makes it: free of the machine's noise."""
+
+
+@pytest.fixture
+def walk(tmp_path: Path) -> str:
+    (tmp_path / "walk.py").write_text(WALK)
+    return f"{shlex.quote(sys.executable)} -S walk.py"
+
+
+def looked(equipoise: Equipoise, command: str, *options: str) -> Said:
+    return equipoise(
+        *("compare", "--what-varies", command, "--metrics", "steps", "--blocks", "14"),
+        *("--allow-concurrent", "--budget", "100", "--seed", "5", *options),
+        # Whoever runs the tests may have held it.
+        environment={"PYTHONHASHSEED": "random"},
+    )
+
+
+def document(said: Said) -> Any:
+    assert said.status == 0, said.err
+    found = json.loads(said.out)
+    jsonschema.validate(found, schema())
+    return found
+
+
+def test_a_script_whose_spread_comes_from_pythons_hash_seed_is_attributed_to_it(
+    equipoise: Equipoise, walk: str
+) -> None:
+    found = document(looked(equipoise, walk, "--json", "-"))
+    causes = {one["cause"]: one for one in found["why"]}
+    seed = causes["hash seed of Python"]
+    assert seed["status"] == "source"
+    assert seed["share_of_gap"] == 1.0
+    assert seed["evidence"]["spread"] > 0.2
+    assert causes["everything"]["evidence"]["spread_held"] == 0.0
+    assert all(
+        one["share_of_gap"] < 1.0
+        for cause, one in causes.items()
+        if cause not in ("hash seed of Python", "everything")
+    )
+    shown = equipoise("show", "last")
+    assert "The spread comes from: hash seed of Python" in shown.out
+
+
+def test_a_program_without_chance_has_no_source(equipoise: Equipoise, tmp_path: Path) -> None:
+    line = 'echo \'{"metric": "steps", "value": 3}\' >> "$EQUIPOISE_METRICS"'
+    said = looked(equipoise, f"sh -c {shlex.quote(line)}")
+    assert said.status == 0, said.err
+    assert "No source that was held makes the times spread" in said.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("true", "false"), "one command, not at 2"),
+        ((), "at least one command"),
+        (("true", "--blocks", "3"), "3 blocks"),
+    ],
+)
+def test_what_it_cannot_look_at_is_refused(
+    equipoise: Equipoise, arguments: tuple[str, ...], named: str
+) -> None:
+    said = equipoise("compare", "--what-varies", *arguments)
+    assert said.status == 2
+    assert named in said.err

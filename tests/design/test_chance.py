@@ -1,0 +1,41 @@
+"""The sources of chance that can be held, and the conditions that hold them."""
+
+from __future__ import annotations
+
+from equipoise.design.chance import HELD, holding_one_at_a_time, sources_here
+from equipoise.model.plan import PADDING_VARIABLE, Condition
+
+COMMAND = Condition("run", ("/bin/true",), environment={"KEY": "value"})
+
+
+def test_each_source_is_held_alone_and_all_are_held_together() -> None:
+    sources, notices = sources_here({}, (0, 3), random_addresses=True)
+    assert notices == ()
+    conditions = holding_one_at_a_time(COMMAND, sources)
+    assert conditions[0].environment == COMMAND.environment
+    assert conditions[0].process == COMMAND.process
+    held = {one.levels[HELD]: one for one in conditions}
+    assert held["hash seed of Python"].environment["PYTHONHASHSEED"] == "0"
+    assert held["addresses (ASLR)"].process.random_addresses is False
+    assert held["CPU"].process.cpus == (3,)
+    assert held["environment size"].environment[PADDING_VARIABLE] == ""
+    everything = conditions[-1]
+    assert everything.process.cpus == (3,)
+    assert everything.process.random_addresses is False
+    for one in conditions[1:-1]:
+        assert one.environment.items() <= everything.environment.items()
+    assert len({one.name for one in conditions}) == len(sources) + 2
+
+
+def test_what_cannot_vary_here_is_said_and_not_tried() -> None:
+    sources, notices = sources_here(
+        {"PYTHONHASHSEED": "7", "PERL_HASH_SEED": "1"}, (0,), random_addresses=False
+    )
+    assert [source.name for source in sources] == ["environment size"]
+    assert len(notices) == 4
+    assert all(notice.mend for notice in notices)
+
+
+def test_a_seed_that_is_asked_to_be_random_varies() -> None:
+    sources, _ = sources_here({"PYTHONHASHSEED": "random"}, (0, 1), random_addresses=True)
+    assert "hash seed of Python" in [source.name for source in sources]

@@ -1,0 +1,142 @@
+"""The helper libraries: what a program in each language reports through EQUIPOISE_METRICS."""
+
+from __future__ import annotations
+
+import importlib.resources
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from equipoise.helpers.equipoise_metrics import VARIABLE, report, timed_iterations
+from equipoise.measure import own_metrics
+from equipoise.model.trial import Sample
+
+HELPERS = Path(str(importlib.resources.files("equipoise.helpers")))
+
+C = """
+#include "equipoise_metrics.h"
+int main(void) {
+    double seconds[] = {0.5, 1.5};
+    equipoise_report("latency_s", 0.25);
+    equipoise_report_iterations("request_s", seconds, 2);
+    return equipoise_seconds() > 0.0 ? 0 : 1;
+}
+"""
+JAVA = """
+public class Program {
+    public static void main(String[] words) {
+        EquipoiseMetrics.report("latency_s", 0.25);
+        EquipoiseMetrics.reportIterations("request_s", new double[] {0.5, 1.5});
+    }
+}
+"""
+
+
+def values(samples: Sequence[Sample]) -> set[tuple[str, int | None, float]]:
+    return {(one.metric, one.iteration, one.value) for one in samples}
+
+
+EXPECTED = {
+    ("latency_s", None, 0.25),
+    ("request_s", 1, 0.5),
+    ("request_s", 2, 1.5),
+    ("request_s", None, 1.0),
+}
+
+
+def run(folder: Path, *words: str) -> own_metrics.OwnMetrics:
+    door = folder / "metrics"
+    subprocess.run(words, env={**os.environ, VARIABLE: str(door)}, cwd=folder, check=True)
+    # Without a door, nothing is written and nothing fails.
+    quiet = {name: value for name, value in os.environ.items() if name != VARIABLE}
+    subprocess.run(words, env=quiet, cwd=folder, check=True)
+    return own_metrics.read(door)
+
+
+@pytest.mark.live("cc", package="gcc")
+def test_a_c_program_reports_by_the_header(tmp_path: Path) -> None:
+    (tmp_path / "program.c").write_text(C)
+    warnings = ("-Wall", "-Wextra", "-Werror")
+    subprocess.run(
+        ["cc", *warnings, f"-I{HELPERS}", "-o", "program", "program.c"], cwd=tmp_path, check=True
+    )
+    found = run(tmp_path, "./program")
+    assert found.problem is None
+    assert values(found.samples) == EXPECTED
+
+
+@pytest.mark.live("javac", "java", package="default-jdk-headless")
+def test_a_java_program_reports_by_the_class(tmp_path: Path) -> None:
+    (tmp_path / "Program.java").write_text(JAVA)
+    sources = ("Program.java", str(HELPERS / "EquipoiseMetrics.java"))
+    subprocess.run(["javac", "-d", ".", *sources], cwd=tmp_path, check=True)
+    found = run(tmp_path, "java", "-cp", ".", "Program")
+    assert found.problem is None
+    assert values(found.samples) == EXPECTED
+
+
+def test_a_python_program_reports_by_the_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "metrics"))
+    report("throughput", 7.0, iteration=3, unit="1/s", better="higher")
+    seconds = timed_iterations("call_s", lambda: sum(range(1000)), 4)
+    found = own_metrics.read(tmp_path / "metrics")
+    assert found.problem is None
+    assert found.samples[0] == Sample("throughput", 7.0, 3, "1/s", "higher")
+    assert [one.value for one in found.samples[1:5]] == seconds
+    assert [one.iteration for one in found.samples[1:]] == [1, 2, 3, 4, None]
+
+
+def test_outside_of_equipoise_reports_go_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.chdir(tmp_path)
+    report("latency_s", 1.0)
+    assert list(tmp_path.iterdir()) == []
+
+
+def harness(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "equipoise.helpers.harness", *words],
+        cwd=folder,
+        env={**os.environ, VARIABLE: str(folder / "metrics")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("what", [("callable", "mine:work"), ("command", "touch", "done")])
+def test_the_harness_times_each_iteration(tmp_path: Path, what: tuple[str, ...]) -> None:
+    (tmp_path / "mine.py").write_text("def work():\n    open('done', 'w').close()\n")
+    done = harness(tmp_path, what[0], "--iterations", "5", *what[1:])
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "done").exists()
+    found = own_metrics.read(tmp_path / "metrics")
+    assert [one.iteration for one in found.samples] == [1, 2, 3, 4, 5, None]
+    assert {one.metric for one in found.samples} == {"iteration_s"}
+
+
+@pytest.mark.parametrize(
+    ("what", "named"),
+    [
+        (("callable", "no_such_module:work"), "no_such_module"),
+        (("callable", "os"), "MODULE:FUNCTION"),
+        (("callable", "os:sep"), "cannot be called"),
+        (("command", "false"), "status 1"),
+        (("command", "./no-such-program"), "no-such-program"),
+    ],
+)
+def test_what_the_harness_cannot_run_is_said_in_one_line(
+    tmp_path: Path, what: tuple[str, ...], named: str
+) -> None:
+    done = harness(tmp_path, *what)
+    assert done.returncode != 0
+    assert named in done.stderr and "Traceback" not in done.stderr
+    assert not (tmp_path / "metrics").exists()

@@ -1,0 +1,131 @@
+"""The built-in study `warmup`: kernels that agree, and classes of what they report."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from equipoise.model.result import ResultDocument
+from equipoise.stats.arrays import FloatArray
+from equipoise.stats.warm_up import classify_trial
+from equipoise.studies.warmup.figure import figures, findings
+from tests.documents import document_of
+
+FOLDER = Path(findings.__code__.co_filename).parent
+HELPERS = FOLDER.parents[1] / "helpers"
+KERNELS = ("nbody", "fannkuch", "spectral")
+
+
+def reported(folder: Path, *words: str) -> tuple[float, FloatArray]:
+    """The answer of a kernel and its iterations."""
+    door = folder / "metrics"
+    door.unlink(missing_ok=True)
+    environment = {**os.environ, "EQUIPOISE_METRICS": str(door)}
+    subprocess.run(words, env=environment, check=True, timeout=60)
+    lines = [json.loads(line) for line in door.read_text().splitlines()]
+    series = [line["value"] for line in lines if "iteration" in line]
+    return next(one["value"] for one in lines if one["metric"] == "answer"), np.array(series)
+
+
+@pytest.fixture(scope="module")
+def commands(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, ...]]:
+    """What runs the kernels here, by runtime."""
+    build = tmp_path_factory.mktemp("kernels")
+    found: dict[str, tuple[str, ...]] = {"cpython": (sys.executable, str(FOLDER / "kernels.py"))}
+    if shutil.which("cc"):
+        program = str(build / "kernels")
+        source = (f"-I{HELPERS}", "-o", program, str(FOLDER / "kernels.c"), "-lm")
+        subprocess.run(["cc", "-O2", *source], check=True)
+        found["compiled"] = (program,)
+    if shutil.which("javac"):
+        sources = (str(FOLDER / "Kernels.java"), str(HELPERS / "EquipoiseMetrics.java"))
+        subprocess.run(["javac", "-d", str(build), *sources], check=True)
+        found["jvm"] = ("java", "-cp", str(build), "Kernels")
+    if shutil.which("node"):
+        found["node"] = ("node", str(FOLDER / "kernels.js"))
+    return found
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_every_language_gives_the_same_answer(
+    commands: dict[str, tuple[str, ...]], tmp_path: Path, kernel: str
+) -> None:
+    answers = {
+        runtime: reported(tmp_path, *command, kernel, "1", "1")[0]
+        for runtime, command in commands.items()
+    }
+    assert list(answers.values()) == pytest.approx([answers["cpython"]] * len(answers), rel=1e-12)
+    if kernel == "fannkuch":
+        # Anderson and Rettig (1994): 228 and 16 flips for seven.
+        assert answers["cpython"] == 228016.0
+    if kernel == "spectral":
+        i, j = np.indices((30, 30))
+        matrix = 1.0 / ((i + j) * (i + j + 1) // 2 + i + 1)
+        assert answers["cpython"] == pytest.approx(float(np.linalg.norm(matrix, 2)), rel=1e-9)
+
+
+@pytest.mark.live("javac", "java", package="default-jdk-headless")
+@pytest.mark.live("cc", package="gcc")
+def test_the_jvm_warms_up_and_what_is_compiled_does_not(
+    commands: dict[str, tuple[str, ...]], tmp_path: Path
+) -> None:
+    _, jvm = reported(tmp_path, *commands["jvm"], "spectral", "150", "20")
+    shape = classify_trial(jvm)
+    assert shape is not None and shape.kind in ("warm-up", "no steady state")
+    assert jvm[0] > 3 * np.median(jvm[-40:])
+    # The lowest of the first few: one disturbed iteration is no warm-up.
+    _, compiled = reported(tmp_path, *commands["compiled"], "spectral", "150", "20")
+    assert compiled[:5].min() < 2 * np.median(compiled[-40:])
+
+
+def planted() -> ResultDocument:
+    """The JVM warms up over 30 iterations; what is compiled is flat."""
+    generator = np.random.default_rng(5)
+    document = document_of("jvm nbody", "compiled nbody", blocks=5)
+
+    def series(name: str) -> list[float]:
+        level = np.where(np.arange(200) < 30, 0.05, 0.01) if name.startswith("jvm") else 0.01
+        return [float(one) for one in level * np.exp(0.02 * generator.normal(size=200))]
+
+    return replace(
+        document,
+        conditions=tuple(
+            replace(one, levels=dict(zip(("runtime", "kernel"), one.name.split(), strict=True)))
+            for one in document.conditions
+        ),
+        trials=tuple(
+            replace(row, iterations={"iteration_s": series(row.condition)})
+            for row in document.trials
+        ),
+    )
+
+
+def test_each_runtime_is_classed_by_its_trials() -> None:
+    table = findings(planted()).tables[0]
+    classes = {row[0]: row[2] for row in table.rows}
+    assert classes == {"jvm": "warm-up", "compiled": "flat"}
+    jvm = next(row for row in table.rows if row[0] == "jvm")
+    assert int(jvm[3]) == pytest.approx(31, abs=3)
+    assert float(jvm[6]) == pytest.approx(5.0, rel=0.1)
+
+
+def test_each_condition_has_its_series_drawn() -> None:
+    assert [one.name for one in figures(planted())] == [
+        "iterations_jvm_nbody",
+        "iterations_compiled_nbody",
+    ]
+
+
+def test_trials_too_short_to_class_have_no_row() -> None:
+    document = planted()
+    short = tuple(replace(row, iterations={"iteration_s": [0.1] * 5}) for row in document.trials)
+    found = findings(replace(document, trials=short))
+    assert found.tables == () and found.paragraphs == ()
