@@ -10,7 +10,6 @@ import numpy as np
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.result import ConditionResult, ResultDocument
 from equipoise.stats.arrays import FloatArray
-from equipoise.stats.changes import can_find_changes
 from equipoise.stats.warm_up import LEAST_ITERATIONS, classify_workload
 from equipoise.studies.measured import UNKNOWN, quantity, short
 
@@ -22,9 +21,6 @@ METRIC = "iteration_s"
 
 def findings(document: ResultDocument) -> Findings:
     """One row for each runtime on each kernel."""
-    if not can_find_changes():
-        missing = "Nothing can be classed: ruptures is missing (pip install 'equipoise[shape]')."
-        return Findings(paragraphs=(missing,))
     table = FindingTable(
         "Warm-up, by runtime and kernel",
         (
