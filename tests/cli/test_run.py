@@ -311,7 +311,7 @@ def test_the_study_of_2006_prints_its_tables_and_writes_its_figures(
     equipoise: Equipoise, tmp_path: Path
 ) -> None:
     said = equipoise(
-        *("run", "sekhon2006", "--quick", "--factor", "algorithm=blas,fast", "--blocks", "1"),
+        *("run", "sekhon2006", "--factor", "algorithm=blas,fast", "--blocks", "1"),
         *("--factor", "allocator=glibc,glibc_15k", "--factor", "rows=445", "--figures", "drawn"),
     )
     assert said.status == 0, said.err
