@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -197,3 +199,10 @@ def test_what_cannot_be_used_is_named(given: dict[str, Any], told: str) -> None:
     x = pandas.DataFrame({"a": np.arange(8.0), "b": [2, 7, 1, 8, 2, 8, 1, 8]})
     with pytest.raises(UnusableInput, match=told):
         gen_match(np.array([1, 0, 1, 0, 0, 1, 0, 0]), x, **{**QUICK, **given})
+
+
+def test_the_package_gives_the_function_and_not_its_file() -> None:
+    """In a fresh interpreter: an import from the package, as the documentation shows it."""
+    asked = "from equipoise.matching import gen_match; print(callable(gen_match))"
+    said = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "True"

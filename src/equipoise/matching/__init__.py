@@ -9,13 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from equipoise.matching.fitness import match_fitness
+
+# At once, since its file has its name: imported later, the file would take the function's place.
+from equipoise.matching.gen_match import gen_match
 from equipoise.matching.match import match
 from equipoise.matching.result import MatchResult
 
 if TYPE_CHECKING:
     from equipoise.matching.balance import match_balance
     from equipoise.matching.balance_univariate import balance_uv
-    from equipoise.matching.gen_match import gen_match
     from equipoise.matching.gen_match_result import GenMatchResult
     from equipoise.matching.ks import ks_boot
     from equipoise.matching.propensity import propensity_score
@@ -42,7 +44,6 @@ _HOMES = {
     "GenMatchResult": "equipoise.matching.gen_match_result",
     "MatchByResult": "equipoise.matching.stratified_result",
     "balance_uv": "equipoise.matching.balance_univariate",
-    "gen_match": "equipoise.matching.gen_match",
     "ks_boot": "equipoise.matching.ks",
     "match_balance": "equipoise.matching.balance",
     "match_by": "equipoise.matching.stratified",
