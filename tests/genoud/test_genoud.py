@@ -228,7 +228,9 @@ def changing() -> Callable[[Floats], list[float]]:
         (lambda x: "worth", {}, "returned str, no number"),
         (lambda x: [[1.0]], {}, r"returned shape \(1, 1\)"),
         (lambda x: x[:3, 0], {"vectorized": True}, r"returned shape \(3, 1\) for 10 points"),
+        (lambda x: None, {}, r"returned None at par = \["),
         (bowl, {"gradient": lambda x: 1.0}, "the gradient has shape"),
+        (bowl, {"gradient": lambda x: x * math.nan}, r"the gradient returned NaN at par = \["),
     ],
 )
 def test_what_the_function_does_wrong_is_said_with_its_parameters(
@@ -254,6 +256,8 @@ def test_what_the_function_does_wrong_is_said_with_its_parameters(
         ({"generations": 2.5}, "generations is 2.5: a whole number"),
         ({"boundary_enforcement": 3}, "boundary_enforcement is 3"),
         ({"operators": [1, 2]}, "operators are"),
+        ({"operators": 5}, "operators are"),
+        ({"operators": "many"}, "operators cannot be read as numbers"),
         ({"operators": [0] * 9}, "operators are"),
         ({"operators": [1] * 9, "integer": True}, "operator 9"),
         ({"operators": [1] * 9, "lexical": True}, "operator 9"),

@@ -102,6 +102,9 @@ class Rows:
                 raise EvaluationFailed(
                     f"the function raised {raised(error)} at {words(point)}"
                 ) from error
+            if outcome is None:
+                # NumPy would make NaN of a forgotten return.
+                raise EvaluationFailed(f"the function returned None at {words(point)}")
             try:
                 row = np.atleast_1d(np.asarray(outcome, dtype=np.float64))
             except (TypeError, ValueError) as error:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from equipoise.genoud.drive import Found, Generation, search
 from equipoise.genoud.evaluate import Batches
-from equipoise.genoud.options import SearchOptions, search_options, whole
+from equipoise.genoud.options import SearchOptions, checked_operators, search_options, whole
 from equipoise.genoud.polish import Polisher
 from equipoise.genoud.result import GenoudResult
 from equipoise.model.errors import UnusableInput
@@ -128,7 +128,7 @@ def genoud(
     elif lexical is not True:
         criteria = whole("lexical", lexical, 1)
     smooth = not integer and lexical is False
-    crosses = operators is not None and len(operators) > LOCAL_MINIMUM and operators[-1] > 0
+    crosses = checked_operators(operators)[LOCAL_MINIMUM] > 0
     if crosses and not smooth:
         raise UnusableInput(
             "operator 9 polishes by derivatives, and there are none of whole numbers and of "

@@ -211,7 +211,9 @@ def checked_starts(
 
 def checked_operators(operators: Sequence[float] | None) -> tuple[float, ...]:
     """Nine weights."""
-    weights = EVEN_OPERATORS if operators is None else tuple(float(one) for one in operators)
+    if operators is None:
+        return EVEN_OPERATORS
+    weights = tuple(numbers("operators", operators).ravel().tolist())
     usable = len(weights) == len(EVEN_OPERATORS) and all(0 <= one < np.inf for one in weights)
     if not usable or sum(weights) == 0:
         raise UnusableInput(

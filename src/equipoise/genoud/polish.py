@@ -126,6 +126,9 @@ class Polisher:
             raise EvaluationFailed(
                 f"the gradient has shape {slope.shape}, not {point.shape}, at {words(point)}"
             )
+        if np.isnan(slope).any() and self._costs(point[np.newaxis])[0] < WORTHLESS:
+            raise EvaluationFailed(f"the gradient returned NaN at {words(point)}")
+        # Where the function has no number either, a polish has only gone too far.
         return self._sign * np.nan_to_num(slope, nan=0.0, posinf=WORTHLESS, neginf=-WORTHLESS)
 
 
