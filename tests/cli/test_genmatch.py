@@ -156,6 +156,7 @@ def test_a_scheduler_that_nobody_runs_is_named(equipoise: Equipoise, table: str)
         (("--balance", "a + nothing"), "nothing"),
         (("--population", "1"), "population"),
         (("--fitness", "best"), "best"),
+        (("--by", "a"), "No such option '--by'"),
         (("--plot", "missing/course.svg"), "missing"),
     ],
 )

@@ -71,12 +71,6 @@ def pairing_options(function: Decorated) -> Decorated:
         click.option(
             "--threads", type=click.IntRange(min=1), metavar="N", show_default="all cores"
         ),
-        click.option(
-            "--by",
-            metavar="A,B",
-            callback=_names,
-            help="Match only among rows that agree in these columns.",
-        ),
         click.option("--common-support", is_flag=True, help="Drop rows outside the overlap."),
         click.option("--no-ties", is_flag=True, help="Break ties at random."),
         click.option("--no-replace", is_flag=True, help="Use each control once."),
@@ -111,6 +105,12 @@ def pairing_options(function: Decorated) -> Decorated:
 def matching_options(function: Decorated) -> Decorated:
     """How to match by given weights."""
     for option in (
+        click.option(
+            "--by",
+            metavar="A,B",
+            callback=_names,
+            help="Match only among rows that agree in these columns.",
+        ),
         click.option(
             "--metric",
             type=click.Choice(["inverse_variance", "mahalanobis"]),
@@ -171,6 +171,11 @@ def read_asked(given: dict[str, Any]) -> Asked:
             )
         return (columns_of(table.select([name])) or {})[name]
 
+    if treatment in (names or ()):
+        raise UnusableInput(
+            f"{treatment} is the treatment and a covariate",
+            mend="leave it out of --covariates: nobody is like the others in it",
+        )
     if formula:
         covariates = covariates_of(formula, table)
     else:
