@@ -227,6 +227,11 @@ def test_the_love_plot_is_written(equipoise: Equipoise, table: str, tmp_path: Pa
         (("match", "disc.csv", "--treatment", "treat"), "--covariates is missing"),
         (("match", "disc.csv", "--covariates", "a"), "--treatment is missing"),
         (("match", "disc.csv", *COLUMNS, "--formula", "treat ~ a"), "itself"),
+        (("match", "disc.csv", "--formula", "treat ~ a +* b"), "Operator `+*` is incorrectly used"),
+        (
+            ("match", "disc.csv", "--treatment", "treat", "--covariates", "treat,a"),
+            "treat is the treatment and a covariate",
+        ),
         (("match", "disc.csv", *COLUMNS, "--outcome", "z"), "no column z"),
         (("match", "disc.csv", *COLUMNS, "--by", "z"), "no column z"),
         (("match", "disc.csv", *COLUMNS, "--by", "a,,b"), "an empty name"),

@@ -201,8 +201,10 @@ def _from_formula(formula: str, data: Any) -> Covariates:
             matrices = parsed.get_model_matrix(frame, na_action="ignore")
         left, right = matrices["lhs"], matrices["rhs"]
     except (unreadable, SyntaxError, TypeError, NameError, KeyError, ValueError) as error:
+        # What follows the first sentence draws the place, in colours.
+        said = str(error).partition("\n")[0].partition(". ")[0].removesuffix(".")
         raise UnusableInput(
-            f"formula '{formula}': {str(error).partition('. ')[0]}",
+            f"formula '{formula}': {said}",
             mend="write it as 'treat ~ age + I(age**2) + age:educ'; the power is **",
         ) from error
     if not hasattr(left, "columns") or not hasattr(right, "columns"):
