@@ -97,6 +97,8 @@ def test_one_treated_unit_has_no_spread_to_test_with() -> None:
     assert math.isnan(found.t_p_value)
     assert math.isnan(found.sdiff)
     assert found.ks is not None and found.ks.p_value == 1.0
+    pair = balance_uv([3.0], [1.0], matched=True, boot=0)
+    assert math.isnan(pair.t_p_value), "nor does the only pair"
 
 
 def assert_alike(one: UnivariateBalance, other: UnivariateBalance) -> None:

@@ -71,11 +71,16 @@ def welch_t(first: Moments, second: Moments) -> float:
 
 
 def two_sided(difference: float, squared_error: float, freedom: float) -> float:
-    """P(|T| >= difference / error); without any spread 1 if there is no difference, else 0."""
+    """P(|T| >= difference / error); without any spread 1 if there is no difference, else 0.
+
+    A single pair (no degrees of freedom) shows no spread, whatever there is: NaN.
+    """
     from scipy.stats import t
 
     if math.isnan(squared_error) or (squared_error > 0.0 and not freedom > 0.0):
         return math.nan
     if squared_error == 0.0:
-        return 1.0 if difference == 0.0 else 0.0
+        if difference == 0.0:
+            return 1.0
+        return math.nan if freedom <= 0.0 else 0.0
     return float(2.0 * t.sf(abs(difference) / math.sqrt(squared_error), freedom))
