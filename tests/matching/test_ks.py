@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -161,3 +162,9 @@ def test_too_few_bootstrap_samples_are_refused() -> None:
 def test_unusable_weights_are_refused(weights: list[float], words: str) -> None:
     with pytest.raises(UnusableInput, match=words):
         ks_boot([1.0, 2.0], [2.0], weights_treated=weights)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "a"])
+def test_a_seed_that_is_no_whole_number_is_named(seed: Any) -> None:
+    with pytest.raises(UnusableInput, match="seed is"):
+        ks_boot([1.0, 2.0], [1.0, 3.0], boot=10, seed=seed)

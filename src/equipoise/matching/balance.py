@@ -18,7 +18,7 @@ from equipoise.matching.balance_univariate import (
 )
 from equipoise.matching.empirical import Values, rows_in_words, sample_weights
 from equipoise.matching.frames import Covariates, covariates_of
-from equipoise.matching.ks import check_boot
+from equipoise.matching.ks import check_boot, draws
 from equipoise.model.errors import UnusableInput
 
 
@@ -102,7 +102,7 @@ def match_balance(
     if r_compatible:
         whose = "ATT"
     # Before and after draw from streams of their own: one tells nothing of the other.
-    streams = np.random.default_rng(seed).spawn(2)
+    streams = draws(seed).spawn(2)
     sides = [
         _side(
             covariates,

@@ -14,6 +14,7 @@ from equipoise.matching.ks import (
     KSTest,
     boot_p_values,
     check_boot,
+    draws,
     effective_weights,
     ks_statistic,
     naive_p_value,
@@ -127,7 +128,7 @@ def balance_uv(
         w_first,
         w_second,
         boot=boot,
-        random=np.random.default_rng(seed),
+        random=draws(seed),
         r_compatible=r_compatible,
     )
     return with_ks(own, test)

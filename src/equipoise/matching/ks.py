@@ -76,7 +76,7 @@ def ks_boot(
     samples = two_samples(first, second, w_first, w_second)
     p_boot = None
     if boot:
-        random = np.random.default_rng(seed)
+        random = draws(seed)
         (p_boot,) = boot_p_values([samples], w_first, w_second, len(first), boot, random)
     return KSTest(
         ks_statistic(samples),
@@ -98,6 +98,20 @@ def check_boot(boot: int) -> None:
         raise UnusableInput(
             f"boot={boot}: too few bootstrap samples", mend="give 0 for none, or 10 and more"
         )
+
+
+def draws(seed: int | np.random.Generator | None) -> np.random.Generator:
+    """The random numbers of the bootstrap.
+
+    Raises
+    ------
+    UnusableInput
+        ``seed`` is no whole number from 0 up.
+    """
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError) as error:
+        raise UnusableInput(f"seed is {seed!r}", mend="give a whole number from 0 up") from error
 
 
 def effective_weights(weights: Values | None) -> Values | None:
