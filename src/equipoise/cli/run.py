@@ -70,7 +70,7 @@ BUILDS = "builds"
     help="End a trial after so long; it counts as slowest.",
 )
 @options.study_stopping_options
-@options.judging_options
+@options.study_judging_options
 @options.ledger_option
 @click.option("--durable", is_flag=True, help="Let each trial survive a loss of power, too.")
 @options.hyperfine_exports
