@@ -34,7 +34,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "figures": frozenset({"model", "stats"}),
     "report": frozenset({"model", "stats", "figures"}),
     "interop": frozenset({"model"}),
-    "studies": frozenset({"model", "design", "stats", "figures", "helpers"}),
+    "studies": frozenset({"model", "design", "stats", "figures", "helpers", "matching"}),
     # Composes the rooms below into one campaign; the command line and `api` call it.
     "campaign": frozenset({"model", "design", "measure", "ledger", "stats"}),
     # The Python interface stands beside the command line: on top of the rooms, below the face.

@@ -340,3 +340,9 @@ def test_a_program_that_is_not_installed_is_named_with_its_package(
     missing = [one for one in found["warnings"] if one["code"] == "level_missing"]
     assert [one["mend"] for one in missing] == ["apt install frob"]
     assert "program frobnicate" in missing[0]["words"]
+
+
+def test_help_says_that_the_study_has_the_defaults(equipoise: Equipoise) -> None:
+    said = " ".join(equipoise("run", "--help").out.split())
+    for limit in ("1000", "60", "5", "1", "0.05"):
+        assert f"(the study's, or {limit})" in said

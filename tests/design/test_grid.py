@@ -9,8 +9,10 @@ import pytest
 
 from equipoise.design.choice import (
     chosen_levels,
+    named_data,
     quick_form,
     with_command,
+    with_data_word,
     with_levels,
     without_idle_factors,
 )
@@ -187,3 +189,29 @@ def test_a_level_whose_program_is_not_installed_is_left_out_and_named() -> None:
     assert "program no-such-program-here" in notices[0].words
     assert notices[0].mend == "apt install a-package"
     assert "program no-such-compiler-here" in notices[1].words
+
+
+def test_the_only_candidate_that_is_missing_is_named_with_its_mend(tmp_path: Path) -> None:
+    away = str(tmp_path / "away")
+    missing = Level("b", working_folder=away, package="elsewhere")
+    study = study_of(Factor("allocator", (Level("a"), missing)))
+    with pytest.raises(UnusableInput) as raised:
+        without_missing(study, SITE)
+    assert raised.value.what.startswith("nothing is left to compare a with: allocator b cannot run")
+    assert f"there is no folder {away}" in raised.value.what
+    assert raised.value.mend == "apt install elsewhere"
+
+
+def test_the_rows_stand_where_they_are_named_and_only_where_something_asks_for_them() -> None:
+    rows = Workload(("sort", "{allocator}", "{data}"), data="lalonde")
+    study = with_data_word(study_of(ALLOCATOR, workload=rows), "/rows{allocator}.csv")
+    assert named_data(study) == "lalonde"
+    assert grid(study).conditions[0].command[1:] == ("a", "/rows{allocator}.csv")
+    assert named_data(with_command(study, ("sort", "{allocator}"))) is None
+
+
+def test_a_program_that_a_study_lacks_is_not_mended_by_an_option_that_it_lacks() -> None:
+    study = study_of(ALLOCATOR, workload=Workload(("no-such-program", "{allocator}")))
+    with pytest.raises(UnusableInput) as raised:
+        grid(study)
+    assert "--shell" not in str(raised.value)

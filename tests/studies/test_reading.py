@@ -24,6 +24,58 @@ def read(folder: Path, text: str) -> Study:
 
 
 MALFORMED = {
+    "an unknown data set": (
+        NAMED + '[workload]\ndata = "iris"\ncommand = ["cat", "{data}", "{n}"]\n' + VARIES,
+        "study.toml:4: [workload] data: there is no data set 'iris'",
+        "there are lalonde",
+    ),
+    "a data set that is not named": (
+        NAMED + '[workload]\ncommand = ["cat", "{data}", "{n}"]\n' + VARIES,
+        "study.toml:4: [workload] command: {data} stands for nothing",
+        "there are n, python, study; write {{data}} for the braces themselves",
+    ),
+    "a variable that no program can have": (
+        NAMED + '[workload]\ncommand = ["sort"]\n[factors.n.a]\nenv = { "A=B" = "1" }\n',
+        "study.toml:6: [factors.n.a.env] A=B: no variable can be called 'A=B'",
+        'as in env = { NAME = "value" }',
+    ),
+    "a null byte in a variable": (
+        NAMED + '[workload]\ncommand = ["sort"]\n[factors.n.a]\nenv = { A = "\\u0000" }\n',
+        "study.toml:6: [factors.n.a.env] A: it holds a null byte",
+        "no program can be given one",
+    ),
+    "a working folder that is not there": (
+        NAMED + '[workload]\ncommand = ["sort", "{n}"]\nfolder = "/no/where"\n' + VARIES,
+        "study.toml:5: [workload] folder: there is no folder /no/where",
+        "make it; a relative one starts from the study's own folder",
+    ),
+    "a report of what is measured anyway": (
+        NAMED + '[workload]\ncommand = ["sort", "{n}"]\nreports = ["wall_s"]\n' + VARIES,
+        "study.toml:5: [workload] reports: wall_s is measured of every trial",
+        "leave it out",
+    ),
+    "a warm-up without end": (
+        WHOLE + "[measure]\nwarmup = 100000000000000000000\n",
+        "study.toml:8: [measure] warmup: it is 100000000000000000000",
+        "give a whole number from 0 to 1000",
+    ),
+    "more blocks at least than at most": (
+        WHOLE + "[measure]\nblocks = 2\nmin_blocks = 5\n",
+        "study.toml:9: [measure] min_blocks: it is 5, more than blocks = 2",
+        "lower it",
+    ),
+    "a quick form with a level that its kind lacks": (
+        NAMED
+        + '[workload]\ncommand = ["sort"]\n[factors.n]\nkind = "blas"\n[quick]\n'
+        + 'factors.n = ["atlsa"]\n',
+        "study.toml:8: [quick.factors] n: n has no level 'atlsa'",
+        "is it atlas? there are reference, atlas, openblas, blis",
+    ),
+    "arrays without end": (
+        WHOLE + "[measure]\nmetrics = " + "[" * 3000 + "]" * 3000 + "\n",
+        "study.toml: its arrays or tables stand in each other too deeply",
+        "a study needs three levels at most: see docs/studies.md",
+    ),
     "an unknown table": (
         WHOLE + "[measures]\n",
         "study.toml:7: [measures]: there is no such table",

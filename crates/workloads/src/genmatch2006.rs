@@ -41,7 +41,7 @@ const HELP: &str = "usage: equipoise-workload genmatch2006 [options]
   --weights W,W,...  one candidate with these ten weights instead
   --repeat N         searches (default 3)
   --data FILE        CSV with the columns treat, age, educ, black, hisp, married, nodegr, u74,
-                     u75, re75, re74; others are ignored (default: 445 made-up rows like them)
+                     u75, re75, re74; others are ignored; or made-up: 445 rows like them (default)
   --library NAME     the BLAS of `blas`: a soname or a path (default libblas.so.3)
 
 Reports search_s, as the mean and for each search; best_search_s; faults_per_search; peak_bytes
@@ -49,6 +49,9 @@ and retained_bytes: what was resident at most, and after all, beyond what was re
 smallest_p, the smallest p-value of the best candidate. Standard output names the BLAS, the number
 of pairs and a fingerprint of the matches, the same for all three algorithms.
 ";
+
+/// The word for `--data` that asks for no file.
+const MADE_UP: &str = "made-up";
 
 /// Squared distances that differ by no more are ties, as in 2006.
 const TOLERANCE: f64 = 1e-5;
@@ -94,8 +97,8 @@ pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
         }
     }
     let data = match file {
-        Some(name) => Data::read(&name)?,
-        None => Data::made_up(),
+        Some(name) if name != MADE_UP => Data::read(&name)?,
+        _ => Data::made_up(),
     }
     .stacked(rows)?;
     let blas = match algorithm {

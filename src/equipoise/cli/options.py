@@ -142,6 +142,15 @@ def _stopping_options(function: Decorated, default: str, blocks: int) -> Decorat
 
 def judging_options(function: Decorated) -> Decorated:
     """``--alpha``, ``--min-effect`` and ``--seed``."""
+    return _judging_options(function, "{}")
+
+
+def study_judging_options(function: Decorated) -> Decorated:
+    """The same for a study, which has an alpha and a smallest effect of its own."""
+    return _judging_options(function, "the study's, or {}")
+
+
+def _judging_options(function: Decorated, default: str) -> Decorated:
     for option in (
         click.option(
             "--seed",
@@ -153,14 +162,14 @@ def judging_options(function: Decorated) -> Decorated:
             "--alpha",
             type=FiniteRange(min=0, max=0.5, min_open=True),
             default=0.05,
-            show_default=True,
+            show_default=default.format(0.05),
             help="The largest chance of a wrong verdict.",
         ),
         click.option(
             "--min-effect",
             type=FiniteRange(min=0, max=1000),
             default=1.0,
-            show_default=True,
+            show_default=default.format(1),
             metavar="PERCENT",
             help="The smallest effect that matters; 0 for none.",
         ),

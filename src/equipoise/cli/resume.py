@@ -9,6 +9,7 @@ import click
 from equipoise.campaign import conduct
 from equipoise.cli import options
 from equipoise.cli.finish import Wanted, show_after
+from equipoise.cli.study_data import require_data
 
 
 @click.command("resume")
@@ -32,7 +33,10 @@ def command(**given: Any) -> int:
         precision=given["precision"],
     )
 
+    wanted = Wanted.from_options(given)
+
     def campaign(ledger: conduct.Keeper, watcher: conduct.Watcher) -> str:
+        require_data(ledger.read_run(given["run"]).plan, wanted.ledger)
         return conduct.go_on(given["run"], more, ledger, watcher)
 
-    return show_after(campaign, Wanted.from_options(given))
+    return show_after(campaign, wanted)

@@ -14,6 +14,7 @@ from click.core import ParameterSource
 from equipoise.campaign import conduct
 from equipoise.cli import options
 from equipoise.cli.finish import Wanted, show_after
+from equipoise.cli.study_data import with_data
 from equipoise.design.choice import (
     chosen_levels,
     quick_form,
@@ -69,7 +70,7 @@ BUILDS = "builds"
     help="End a trial after so long; it counts as slowest.",
 )
 @options.study_stopping_options
-@options.judging_options
+@options.study_judging_options
 @options.ledger_option
 @click.option("--durable", is_flag=True, help="Let each trial survive a loss of power, too.")
 @options.hyperfine_exports
@@ -100,7 +101,8 @@ def command(context: click.Context, /, **given: Any) -> int:
     site = Site(native_programs(), _find_library)
     study, idle = without_idle_factors(study)
     study, missing = without_missing(study, site)
-    notices = (*idle, *missing)
+    study, stand_in = with_data(study, wanted.ledger)
+    notices = (*idle, *missing, *stand_in)
     if sys.stderr.isatty() and not wanted.quiet:
         # They stand among the result's warnings too, but that may be hours from now.
         for notice in notices:

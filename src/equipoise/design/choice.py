@@ -99,6 +99,16 @@ def with_levels(study: Study, chosen: Mapping[str, tuple[str, ...]]) -> Study:
     return replace(study, factors=factors, compared=compared)
 
 
+def named_data(study: Study) -> str | None:
+    """The name of the data set that something in the study still asks for by ``{data}``."""
+    return study.workload.data if any("{data}" in text for text in _texts(study)) else None
+
+
+def with_data_word(study: Study, word: str) -> Study:
+    """The study with what is written for ``{data}``."""
+    return replace(study, workload=replace(study.workload, data_word=word))
+
+
 def without_idle_factors(study: Study) -> tuple[Study, tuple[Notice, ...]]:
     """The study without the factors that change nothing: plain ones that no text names.
 

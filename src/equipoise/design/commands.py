@@ -258,8 +258,18 @@ def _split(text: str) -> list[str]:
         ) from error
 
 
-def find_program(name: str, native_programs: Path, environment: Mapping[str, str]) -> str:
+SHELL_OPTION = "check its spelling; a shell built-in or a pipeline needs --shell default"
+
+
+def find_program(
+    name: str, native_programs: Path, environment: Mapping[str, str], mend: str = SHELL_OPTION
+) -> str:
     """Find a program now: a missing one is bad input, not a failed trial.
+
+    Parameters
+    ----------
+    mend
+        What to do where there is none.
 
     Raises
     ------
@@ -278,7 +288,7 @@ def find_program(name: str, native_programs: Path, environment: Mapping[str, str
         raise UnusableInput(f"{name} cannot be executed", mend=f"chmod +x {shlex.quote(name)}")
     raise UnusableInput(
         f"there is no program {name!r}" + ("" if "/" in name else " on the PATH"),
-        mend="check its spelling; a shell built-in or a pipeline needs --shell default",
+        mend=mend,
     )
 
 

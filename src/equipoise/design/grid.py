@@ -19,6 +19,8 @@ from equipoise.model.study import Factor, Level, ServerWorkload, Study, Words
 
 _BRACES = re.compile(r"\{\{([A-Za-z_][\w-]*)\}\}|\{([A-Za-z_][\w-]*)\}")
 
+PIPELINE = 'check its spelling; a pipeline is written ["sh", "-c", "…"]'
+
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][\w.+-]*")
 """Neither a path, nor a placeholder, nor something for a shell."""
 
@@ -75,8 +77,17 @@ def without_missing(study: Study, site: Site) -> tuple[Study, tuple[Notice, ...]
                 f"no level of {factor.name} can run here: {notices[-1].words}",
                 mend=notices[-1].mend,
             )
+        if len(present) == 1 < len(factor.levels) and _is_compared(factor, study):
+            raise UnusableInput(
+                f"nothing is left to compare {present[0].name} with: {notices[-1].words}",
+                mend=notices[-1].mend,
+            )
         factors.append(replace(factor, levels=tuple(present)))
     return replace(study, factors=tuple(factors)), tuple(notices)
+
+
+def _is_compared(factor: Factor, study: Study) -> bool:
+    return study.compared is not None and study.compared.factor == factor.name
 
 
 def grid_of(study: Study, site: Site, builds: Mapping[str, str]) -> Grid:
@@ -124,17 +135,20 @@ def build_lines(study: Study) -> dict[str, str]:
     return {
         level.name: _fill(
             level.build,
-            {
-                factor.name: level.name,
-                "study": study.folder,
-                "python": sys.executable,
-                "build": "{build}",
-            },
+            {factor.name: level.name, "build": "{build}", **_meanings(study)},
         )
         for factor in study.factors
         for level in factor.levels
         if level.build is not None
     }
+
+
+def _meanings(study: Study) -> dict[str, str]:
+    """What stands in braces in every study."""
+    meanings = {"study": study.folder, "python": sys.executable}
+    if study.workload.data is not None:
+        meanings["data"] = study.workload.data_word
+    return meanings
 
 
 def _missing(level: Level, site: Site) -> Iterator[str]:
@@ -144,6 +158,8 @@ def _missing(level: Level, site: Site) -> Iterator[str]:
     for folder in level.library_path:
         if not os.path.isdir(folder):
             yield f"folder {folder}"
+    if level.working_folder is not None and not os.path.isdir(level.working_folder):
+        yield f"folder {level.working_folder}"
     program = None if level.command is None else level.command[0]
     own = program is not None and (site.native_programs / program).is_file()
     if program is not None and not own and "{" not in program and not shutil.which(program):
@@ -187,7 +203,7 @@ def _key(levels: Levels) -> tuple[str, ...]:
 
 def _condition(study: Study, levels: Levels, site: Site, builds: Mapping[str, str]) -> Condition:
     names = {factor: level.name for factor, level in levels.items()}
-    meanings = {**names, "study": study.folder, "python": sys.executable}
+    meanings = {**names, **_meanings(study)}
     for level in levels.values():
         if level.build is not None:
             meanings["build"] = builds[level.name]
@@ -287,7 +303,7 @@ def _command(
     words: Words, meanings: Mapping[str, str], site: Site, environment: Mapping[str, str]
 ) -> Words:
     front, *rest = (_fill(word, meanings) for word in words)
-    return (find_program(front, site.native_programs, environment), *rest)
+    return (find_program(front, site.native_programs, environment, PIPELINE), *rest)
 
 
 def _fill(text: str, meanings: Mapping[str, str]) -> str:

@@ -77,6 +77,10 @@ class Workload:
     """Absolute; that of the caller by default."""
     reports: tuple[str, ...] = ()
     """The metrics that it reports itself."""
+    data: str | None = None
+    """The data set that ``{data}`` stands for, by its name."""
+    data_word: str = ""
+    """What is written for ``{data}``: a file, or the word for its stand-in; found before a run."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from equipoise.studies.table import Table, one_of
 
 _CPUS = re.compile(r"\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*")
 _FACTOR = re.compile(r"[A-Za-z_][\w-]*")
-_TAKEN = ("study", "python", "build", "folder", "port")
+_TAKEN = ("study", "python", "build", "data", "folder", "port")
 
 
 def read_factors(table: Table, folder: str) -> tuple[Factor, ...]:

@@ -23,6 +23,7 @@ from equipoise.model.study import (
     Workload,
 )
 from equipoise.model.trial import Accounting
+from equipoise.studies.data_sets import DATA_SETS
 from equipoise.studies.factors import read_factors
 from equipoise.studies.table import Table, one_of
 
@@ -38,6 +39,9 @@ SERVER_METRICS = (
     "server_major_faults",
 )
 """What every server has."""
+
+MOST_WARMUP = 1000
+"""As ``--warmup``."""
 
 _PLACEHOLDER = re.compile(r"(?<!\{)\{([A-Za-z_][\w-]*)\}(?!\})")
 _FILE_PLACEHOLDERS = ("study", "python")
@@ -103,11 +107,25 @@ def _workload(table: Table, folder: str) -> Workload:
         command = server_table.required("client", server_table.words, 'client = ["curl", "…"]')
         server = _server(server_table)
     own_folder = table.text("folder")
+    if own_folder is not None and not os.path.isdir(os.path.join(folder, own_folder)):
+        raise table.fail(
+            "folder",
+            f"there is no folder {os.path.join(folder, own_folder)}",
+            "make it; a relative one starts from the study's own folder",
+        )
+    reports = table.texts("reports") or ()
+    for metric in reports:
+        if metric in METRICS:
+            raise table.fail("reports", f"{metric} is measured of every trial", "leave it out")
+    data = table.text("data")
+    if data is not None and data not in DATA_SETS:
+        raise table.fail("data", f"there is no data set {data!r}", one_of(data, list(DATA_SETS)))
     found = Workload(
         command=command,
         server=server,
         working_folder=None if own_folder is None else os.path.join(folder, own_folder),
-        reports=table.texts("reports") or (),
+        reports=reports,
+        data=data,
     )
     table.finish()
     return found
@@ -160,10 +178,15 @@ def _measure(table: Table, workload: Workload, counters: Collection[str]) -> Stu
         blocks=table.whole("blocks", least=1),
         min_blocks=table.whole("min_blocks", least=1),
         precision=table.number("precision", above=0),
-        warmup=table.whole("warmup", least=0),
+        warmup=table.whole("warmup", least=0, most=MOST_WARMUP),
         timeout_s=table.number("timeout", above=0),
         washout=table.truth("washout") or False,
     )
+    blocks, min_blocks = found.blocks, found.min_blocks
+    if blocks is not None and min_blocks is not None and min_blocks > blocks:
+        raise table.fail(
+            "min_blocks", f"it is {min_blocks}, more than blocks = {blocks}", "lower it"
+        )
     table.finish()
     return found
 
@@ -239,7 +262,7 @@ def _quick(table: Table, factors: tuple[Factor, ...]) -> Quick:
 
 
 def _check_levels(table: Table, factor: Factor, levels: Iterable[str]) -> None:
-    known = _names((*factor.levels, *factor.choices))
+    known = list(dict.fromkeys(_names((*factor.levels, *factor.choices))))
     for level in levels:
         if level not in known and not factor.plain:
             raise table.fail(
@@ -252,6 +275,8 @@ def _check_placeholders(file: Table, study: Study) -> None:
     known = {*_FILE_PLACEHOLDERS, *_names(study.factors)}
     if any(level.build is not None for factor in study.factors for level in factor.levels):
         known.add("build")
+    if study.workload.data is not None:
+        known.add("data")
     server = study.workload.server
     if server is not None:
         known.update(_SERVER_PLACEHOLDERS)

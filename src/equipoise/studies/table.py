@@ -16,6 +16,7 @@ from equipoise.studies.key_lines import key_lines
 
 Read = TypeVar("Read")
 _POSITION = " (at "
+LARGEST_COUNT = 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,8 @@ class Table:
             It cannot be read, or is no TOML.
         """
         try:
-            text = path.read_text(encoding="utf-8")
+            # Some editors put a byte order mark in front.
+            text = path.read_text(encoding="utf-8-sig")
         except OSError as error:
             raise UnusableInput(
                 f"{shown}: {error.strerror}", mend="name the file of a study"
@@ -55,6 +57,11 @@ class Table:
             values = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise _no_toml(shown, text, str(error)) from None
+        except RecursionError:
+            raise UnusableInput(
+                f"{shown}: its arrays or tables stand in each other too deeply",
+                mend="a study needs three levels at most: see docs/studies.md",
+            ) from None
         return cls(shown, values, key_lines(text))
 
     def has(self, key: str) -> bool:
@@ -101,11 +108,13 @@ class Table:
             raise self.fail(key, f"it is {value:g}", f"give a number {bound}")
         return float(value)
 
-    def whole(self, key: str, *, least: int) -> int | None:
-        """A whole number from ``least`` up."""
+    def whole(self, key: str, *, least: int, most: int = LARGEST_COUNT) -> int | None:
+        """A whole number from ``least`` up to ``most``."""
         value: int | None = self._of_type(key, int, "a whole number")
         if value is not None and value < least:
             raise self.fail(key, f"it is {value}", f"give a whole number from {least} up")
+        if value is not None and value > most:
+            raise self.fail(key, f"it is {value}", f"give a whole number from {least} to {most}")
         return value
 
     def texts(self, key: str) -> tuple[str, ...] | None:
@@ -148,7 +157,7 @@ class Table:
         return tuple(found)
 
     def mapping(self, key: str) -> dict[str, str] | None:
-        """A table of strings and numbers, as text."""
+        """The variables of an environment: a table of strings and numbers, as text."""
         value = self._of_type(key, dict, "a table")
         if value is None:
             return None
@@ -156,6 +165,14 @@ class Table:
             if isinstance(one, bool) or not isinstance(one, str | int | float):
                 raise self.table(key).fail(
                     name, "it is neither a string nor a number", f'as in {name} = "1"'
+                )
+            if "\0" in f"{name}{one}":
+                raise self.table(key).fail(
+                    name, "it holds a null byte", "no program can be given one"
+                )
+            if not name or "=" in name:
+                raise self.table(key).fail(
+                    name, f"no variable can be called {name!r}", 'as in env = { NAME = "value" }'
                 )
         return {name: str(one) for name, one in value.items()}
 

@@ -1,0 +1,57 @@
+"""The rows of a study's data set: beside the ledger, before its campaign and when it goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from equipoise.design.choice import named_data, with_data_word
+from equipoise.model.errors import UnusableInput
+from equipoise.model.plan import Plan
+from equipoise.model.record import Notice
+from equipoise.model.study import Study
+from equipoise.studies.data_sets import DATA_SETS, data_file
+
+DATA = "data"
+"""Beside the ledger."""
+
+
+def with_data(study: Study, ledger: Path) -> tuple[Study, tuple[Notice, ...]]:
+    """The study with the file of its rows, or the word for made-up ones and a notice of it.
+
+    Raises
+    ------
+    UnusableInput
+        The file cannot be written.
+    """
+    name = named_data(study)
+    if name is None:
+        return study, ()
+    data_set = DATA_SETS[name]
+    try:
+        rows = data_set.text()
+    except UnusableInput as missing:
+        words = f"{name}: {missing.what}; {data_set.otherwise} rows stand in"
+        notice = Notice("data_missing", words, missing.mend or "see docs/studies.md")
+        return with_data_word(study, data_set.otherwise), (notice,)
+    return with_data_word(study, str(data_file(name, rows, ledger.parent / DATA))), ()
+
+
+def require_data(plan: Plan, ledger: Path) -> None:
+    """Refuse to go on without the rows that the campaign began with.
+
+    Each trial would fail, and so count as the slowest.
+
+    Raises
+    ------
+    UnusableInput
+        A file of rows that a command names is gone.
+    """
+    home = (ledger.parent / DATA).absolute()
+    for word in dict.fromkeys(word for one in plan.conditions for word in one.command):
+        file = Path(word)
+        if file.parent == home and not file.is_file():
+            raise UnusableInput(
+                f"the rows that the campaign began with are gone: there is no {file}",
+                mend="put the file back (`equipoise run` of the study writes it again), "
+                "or begin the study anew",
+            )

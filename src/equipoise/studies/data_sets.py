@@ -1,0 +1,66 @@
+"""The data sets that a study's ``{data}`` can stand for: one entry each.
+
+Nothing is copied into the project: the rows are those of a package, if it is installed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from equipoise.model.errors import UnusableInput
+
+
+@dataclass(frozen=True, slots=True)
+class DataSet:
+    """Rows that a workload reads."""
+
+    text: Callable[[], str]
+    """Gives them as CSV; raises UnusableInput with the mend where their package is missing."""
+    otherwise: str
+    """The word by which the workload makes up rows like them."""
+
+
+def data_file(name: str, rows: str, home: Path) -> Path:
+    """Write the rows of a data set into ``home``, if they are not there, and give the file.
+
+    The name of the file has a fingerprint of the rows in it: what a campaign began with is never
+    written over, so that it can be resumed after another version of the package came.
+
+    Raises
+    ------
+    UnusableInput
+        It cannot be written.
+    """
+    content = rows.encode()
+    fingerprint = hashlib.sha256(content).hexdigest()[:12]
+    file = home.absolute() / f"{name}-{fingerprint}.csv"
+    if file.exists():
+        return file
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        handle, unfinished = tempfile.mkstemp(dir=home)
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+        os.replace(unfinished, file)
+    except OSError as error:
+        raise UnusableInput(
+            f"the rows of {name} cannot be written to {file}: {error.strerror}",
+            mend="choose a folder that can be written to by --ledger",
+        ) from error
+    return file
+
+
+def _lalonde() -> str:
+    from equipoise.matching.datasets import lalonde
+
+    return str(lalonde().to_csv(index=False))
+
+
+DATA_SETS: Mapping[str, DataSet] = MappingProxyType({"lalonde": DataSet(_lalonde, "made-up")})
+"""By the name that ``[workload] data`` gives them."""

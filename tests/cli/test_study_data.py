@@ -1,0 +1,105 @@
+"""A study's `data`: the real rows where their package is, a stand-in with a warning elsewhere."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Equipoise, Said
+
+STUDY = """
+[study]
+name = "rows"
+[workload]
+command = ["sh", "-c", "wc -l < $0 || exit 0", "{data}"]
+data = "lalonde"
+[factors.way]
+one = {}
+other = { args = ["x"] }
+"""
+SMALL = ("--blocks", "1", "--warmup", "0", "--json", "-")
+SMALLEST_OF_2006 = (
+    *("run", "sekhon2006", "--quick", "--factor", "algorithm=fast", "--factor", "rows=445"),
+    *("--factor", "allocator=glibc,glibc_15k"),
+)
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> str:
+    path = tmp_path / "study.toml"
+    path.write_text(STUDY, encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def without_causaldata(tmp_path: Path) -> dict[str, str]:
+    """An environment in which the package that has the rows cannot be imported."""
+    folder = tmp_path / "shadow"
+    folder.mkdir()
+    (folder / "causaldata.py").write_text("raise ImportError('hidden by a test')\n")
+    return {"PYTHONPATH": str(folder)}
+
+
+def document(said: Said) -> Any:
+    assert said.status == 0, said.err
+    return json.loads(said.out)
+
+
+def word_behind_data(found: Any) -> set[str]:
+    commands = [one["command"] for one in found["conditions"]]
+    return {command[command.index("--data") + 1] for command in commands}
+
+
+def test_the_study_of_2006_runs_on_the_rows_of_the_article(
+    equipoise: Equipoise, tmp_path: Path
+) -> None:
+    pytest.importorskip("causaldata", reason="causaldata is not installed")
+    found = document(equipoise(*SMALLEST_OF_2006, *SMALL))
+    (word,) = word_behind_data(found)
+    file = Path(word)
+    assert file.parent == tmp_path / ".equipoise" / "data"
+    header, *rows = file.read_text().splitlines()
+    treated = [row for row in rows if row.startswith("1,")]
+    assert header.startswith("treat,")
+    assert (len(rows), len(treated)) == (445, 185)
+    assert [one["failures"] for one in found["conditions"]] == [0, 0]
+    assert "data_missing" not in [one["code"] for one in found["warnings"]]
+
+
+def test_without_the_package_it_says_so_and_runs_on_made_up_rows(
+    equipoise: Equipoise, without_causaldata: dict[str, str]
+) -> None:
+    found = document(equipoise(*SMALLEST_OF_2006, *SMALL, environment=without_causaldata))
+    assert word_behind_data(found) == {"made-up"}
+    assert [one["failures"] for one in found["conditions"]] == [0, 0]
+    (warning,) = [one for one in found["warnings"] if one["code"] == "data_missing"]
+    assert "causaldata" in warning["words"] and "made-up rows" in warning["words"]
+    assert warning["mend"] == "pip install 'equipoise[datasets]'"
+
+
+def test_a_study_without_a_use_for_the_rows_neither_writes_nor_warns(
+    equipoise: Equipoise, study: str, tmp_path: Path, without_causaldata: dict[str, str]
+) -> None:
+    said = equipoise("run", study, "--command", "true", *SMALL, environment=without_causaldata)
+    assert "data_missing" not in [one["code"] for one in document(said)["warnings"]]
+    assert not (tmp_path / ".equipoise" / "data").exists()
+
+
+def test_what_is_resumed_needs_the_rows_that_it_began_with_and_not_their_package(
+    equipoise: Equipoise, study: str, tmp_path: Path, without_causaldata: dict[str, str]
+) -> None:
+    pytest.importorskip("causaldata", reason="causaldata is not installed")
+    document(equipoise("run", study, *SMALL))
+    more = ("resume", "last", "--blocks", "2", "--json", "-")
+    found = document(equipoise(*more, environment=without_causaldata))
+    assert [one["trials"] for one in found["conditions"]] == [2, 2]
+    (file,) = (tmp_path / ".equipoise" / "data").iterdir()
+    file.unlink()
+    said = equipoise("resume", "last", "--blocks", "3")
+    assert said.status == 2
+    assert f"there is no {file}" in said.err
+    assert "mend: put the file back" in said.err
+    assert equipoise("show", "last").status == 0
