@@ -289,3 +289,9 @@ def pairs(treated: list[int], control: list[int], weights: list[float]) -> Pairs
 def test_a_match_of_other_data_is_refused(match: Pairs, words: str) -> None:
     with pytest.raises(UnusableInput, match=words):
         match_balance("t ~ x", FRAME, match, boot=0)
+
+
+def test_what_is_no_match_is_named() -> None:
+    x = np.arange(8.0)[:, None]
+    with pytest.raises(UnusableInput, match="match is 5, which is no result of a match"):
+        match_balance(x, np.arange(8) % 2, match=5)  # type: ignore[arg-type]

@@ -292,6 +292,7 @@ def changes(found: CandidateMatches, balance: Floats) -> list[float]:
         ({"loss": 3}, "there is no loss 3"),
         ({"loss": 2, "fitness": "qqmax.max"}, "loss is for fitness='pvals'"),
         ({"boot": -1}, "boot is -1"),
+        ({"boot": "many"}, "boot is many"),
         ({"w": [1.0, 2.0]}, r"w has shape \(2,\) and X has 4 columns"),
         ({"w": [1.0, -1.0, 1.0, 1.0]}, "w, column 'x2' is -1 in candidate 0"),
         ({"w": [1.0, 1.0, np.nan, 1.0]}, "w, column 'x3' is nan"),

@@ -349,7 +349,7 @@ def _measure(
     fitness: str | FitnessFunction, loss: int | LossFunction, boot: int
 ) -> tuple[FitnessFunction | None, dict[str, str]]:
     """A given function, and what the engine computes."""
-    if boot < 0 or boot != int(boot):
+    if not isinstance(boot, int | np.integer) or boot < 0:
         raise UnusableInput(f"boot is {boot}", mend="Give a whole number from 0 up.")
     if not callable(loss) and loss not in LOSSES:
         raise UnusableInput(f"there is no loss {loss!r}", mend="Give 1, 2 or a function.")
