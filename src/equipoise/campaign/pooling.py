@@ -35,6 +35,11 @@ def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
             "there is one campaign of these commands only: nothing to pool",
             mend="run it again on another day, or after a reboot, with the same --ledger",
         )
+    if any(record.plan.imported is not None for record in records):
+        raise UnusableInput(
+            "imported runs cannot be pooled: no campaign of ours measured them",
+            mend="import their files at once: each then gives more trials",
+        )
     metrics = {record.plan.judgement.primary_metric for record in records}
     if len(metrics) > 1:
         raise UnusableInput(

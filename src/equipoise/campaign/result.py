@@ -26,6 +26,7 @@ from equipoise.campaign.comparisons import (
     other_comparisons,
     primary_comparisons,
 )
+from equipoise.campaign.imports import imported_result, threats
 from equipoise.campaign.shape import shape_of
 from equipoise.campaign.warnings import warnings_of
 from equipoise.campaign.what_varies import sources_of_spread
@@ -58,8 +59,10 @@ def document_of(record: RunRecord) -> ResultDocument:
 def _document_of(record: RunRecord) -> ResultDocument:
     plan = record.plan
     blocks = complete_blocks(record.draws, record.trials)
-    primary = primary_comparisons(plan, blocks)
-    others, unknown = other_comparisons(plan, blocks)
+    imported = imported_result(plan, blocks)
+    # Rule 1 holds for what our coin ordered, and for nothing else.
+    primary = () if imported else primary_comparisons(plan, blocks)
+    others, unknown = ((), ()) if imported else other_comparisons(plan, blocks)
     gathered = _gathered(record, blocks)
     control = _control(plan, blocks, gathered)
     return ResultDocument(
@@ -73,8 +76,10 @@ def _document_of(record: RunRecord) -> ResultDocument:
         warnings=(
             *warnings_of(record, primary, control, cut_blocks(record, blocks)),
             *unknown,
+            *threats(imported),
         ),
         trials=_rows(plan, record.trials, blocks),
+        imported=imported,
     )
 
 

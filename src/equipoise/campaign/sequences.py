@@ -14,8 +14,11 @@ MOST_LOOKS = 400
 def sequences_of(record: RunRecord) -> dict[str, tuple[SequencePoint, ...]]:
     """For each candidate, where its interval stood after the blocks as they came.
 
-    All blocks are looked at, or about ``MOST_LOOKS`` of them, the last one always.
+    All blocks are looked at, or about ``MOST_LOOKS`` of them, the last one always. An imported run
+    has none: no coin of ours ordered it.
     """
+    if record.plan.imported is not None:
+        return {}
     look = Look(record.plan, record.plan.stopping)
     blocks = list(complete_blocks(record.draws, record.trials).values())
     step = -(-len(blocks) // MOST_LOOKS) or 1

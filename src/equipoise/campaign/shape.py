@@ -18,7 +18,7 @@ from equipoise.stats.companions import LEAST_TRIALS, Covariate, companions
 from equipoise.stats.describe import describe
 from equipoise.stats.modes import find_modes
 
-NAMED = frozenset({"cpu"})
+NAMED = frozenset({"cpu", "host"})
 """Covariates whose numbers are names."""
 POSITION, PADDING, TIME = "position", "environment_bytes", "time"
 
@@ -45,7 +45,7 @@ def shape_of(
     summary = describe(values, seed=plan.seed, resolution=resolution)
     if len(summary.modes) > 1 and len(values) >= LEAST_TRIALS:
         modes = find_modes(values, resolution=resolution).of(values)
-        beside = _covariates(trials, paddings)
+        beside = _covariates(plan, trials, paddings)
         summary = dataclasses.replace(summary, companions=companions(modes, beside))
     if metric != plan.judgement.primary_metric:
         return summary
@@ -59,7 +59,9 @@ def _states(values: FloatArray) -> tuple[State, ...] | None:
     return states(values)
 
 
-def _covariates(trials: Sequence[Trial], paddings: Mapping[int, int]) -> list[Covariate]:
+def _covariates(
+    plan: Plan, trials: Sequence[Trial], paddings: Mapping[int, int]
+) -> list[Covariate]:
     names = dict.fromkeys(name for trial in trials for name in trial.covariates)
     observed = [
         Covariate(
@@ -70,13 +72,17 @@ def _covariates(trials: Sequence[Trial], paddings: Mapping[int, int]) -> list[Co
         )
         for name in names
     ]
+    order = np.arange(len(trials), dtype=np.float64)
+    time = Covariate(TIME, order, named=False, drawn=True)
+    if plan.imported is not None:
+        # Nobody drew their positions or the sizes of their environments.
+        return [*observed, time]
     positions = _column([trial.position for trial in trials])
     sizes = _column([paddings.get(trial.block) for trial in trials])
-    order = np.arange(len(trials), dtype=np.float64)
     drawn = [
         Covariate(POSITION, positions, named=True, drawn=True),
         Covariate(PADDING, sizes, named=False, drawn=True),
-        Covariate(TIME, order, named=False, drawn=True),
+        time,
     ]
     return [*observed, *drawn]
 

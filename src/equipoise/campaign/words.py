@@ -154,6 +154,11 @@ def control_words(*, excludes_one: bool, alpha: float) -> str:
     )
 
 
+def times_words(metric: str, ratio: float) -> str:
+    """What a ratio of means of processes says: ``3.10 % longer``; of no time, as a factor."""
+    return _change(ratio) if metric.endswith("_s") else _factor(ratio)
+
+
 def _factor(ratio: float | None) -> str:
     return "without limit" if ratio is None else f"{ratio:.3g} times as much"
 

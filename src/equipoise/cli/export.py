@@ -1,7 +1,8 @@
-"""``equipoise export``: the trials of a campaign as a table for other programs."""
+"""``equipoise export``: a campaign for other programs."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,28 @@ import click
 from equipoise.campaign.result import document_of
 from equipoise.cli import options
 from equipoise.cli.output_file import check_folder, write_file
-from equipoise.interop.trials import WRITERS
+from equipoise.interop import bmf, hyperfine, trials
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
+from equipoise.model.result import ResultDocument
+
+
+def _to_hyperfine(document: ResultDocument) -> bytes:
+    if not any(row.wall_s is not None for row in document.trials):
+        raise UnusableInput(
+            f"run {document.run.id} has no wall times, and hyperfine's form has nothing else",
+            mend="take --format csv, parquet, json or bmf",
+        )
+    return hyperfine.to_json(document)
+
+
+FORMATS: dict[str, Callable[[ResultDocument], bytes]] = {
+    "hyperfine": _to_hyperfine,
+    "csv": trials.to_csv,
+    "parquet": trials.to_parquet,
+    "json": trials.to_json,
+    "bmf": bmf.to_bmf,
+}
 
 
 @click.command("export", epilog="Example: equipoise export last -o trials.csv")
@@ -24,20 +44,28 @@ from equipoise.model.errors import UnusableInput
     metavar="FILE",
     type=click.Path(path_type=Path),
     required=True,
-    help="Where to; its ending says how: .json, .csv or .parquet.",
+    help="Where to; its ending says how, if --format does not: .json, .csv or .parquet.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(list(FORMATS)),
+    help="csv, parquet and json: a row for each trial; hyperfine: as its --export-json; "
+    "bmf: medians in Bencher Metric Format.",
 )
 @options.ledger_option
 def command(**given: Any) -> int:
-    """Write every trial of RUN (an id, its beginning, or 'last'), one row each.
+    """Write RUN (an id, its beginning, or 'last') for other programs: every trial, one row each.
 
     Levels, covariates and the workload's own metrics are columns of their own.
     """
     output: Path = given["output"]
-    writer = WRITERS.get(output.suffix.lower())
+    form: str | None = given["form"]
+    writer = trials.WRITERS.get(output.suffix.lower()) if form is None else FORMATS[form]
     if writer is None:
         raise UnusableInput(
             f"{output}: trials cannot be written as '{output.suffix}'",
-            mend=f"end the name in {', '.join(WRITERS)}",
+            mend=f"end the name in {', '.join(trials.WRITERS)}, or say --format",
         )
     check_folder(output)
     with open_for_reading(given["ledger_path"]) as ledger:

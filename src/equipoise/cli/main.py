@@ -26,7 +26,8 @@ COMMANDS = {
     "balance": "How alike treated and untreated units are, before and after matching.",
     "list": "List the campaigns in the ledger.",
     "report": "Write a campaign as one page that can be sent.",
-    "export": "Write a campaign's trials as JSON, CSV or Parquet.",
+    "export": "Write a campaign for other programs: CSV, Parquet, JSON, hyperfine's, BMF.",
+    "import": "Keep and compare results of hyperfine, pyperf, Go, JMH and other tools.",
     "doctor": "Print what disturbs measurements here, and what mends it.",
     "completion": "Print the completion script for bash, zsh or fish.",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -81,4 +82,6 @@ def reported_of(record: RunRecord) -> Reported:
 
 
 def _again(record: RunRecord) -> str | None:
+    if record.plan.imported is not None:
+        return shlex.join(["equipoise", "import", *record.plan.imported.files])
     return again_of(record.plan) if record.plan.study == "compare" else None

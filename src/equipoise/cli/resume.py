@@ -10,6 +10,7 @@ from equipoise.campaign import conduct
 from equipoise.cli import options
 from equipoise.cli.finish import Wanted, show_after
 from equipoise.cli.study_data import require_data
+from equipoise.model.errors import UnusableInput
 
 
 @click.command("resume")
@@ -36,7 +37,13 @@ def command(**given: Any) -> int:
     wanted = Wanted.from_options(given)
 
     def campaign(ledger: conduct.Keeper, watcher: conduct.Watcher) -> str:
-        require_data(ledger.read_run(given["run"]).plan, wanted.ledger)
+        plan = ledger.read_run(given["run"]).plan
+        if plan.imported is not None:
+            raise UnusableInput(
+                f"{given['run']} was imported: there is nothing to run",
+                mend="measure it with equipoise compare",
+            )
+        require_data(plan, wanted.ledger)
         return conduct.go_on(given["run"], more, ledger, watcher)
 
     return show_after(campaign, wanted)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.result import Comparison, ResultDocument, TrialRow
 
 TIMED_OUT = math.inf
@@ -26,7 +25,7 @@ class Pairs:
 
 def primary_metric(document: ResultDocument) -> str:
     """What the first comparison compares."""
-    return document.comparisons[0].metric if document.comparisons else PRIMARY_METRIC
+    return document.primary_metric
 
 
 def value_of(row: TrialRow, metric: str) -> float | None:

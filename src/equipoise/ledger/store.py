@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -33,6 +33,12 @@ from equipoise.model.trial import Draw, Trial
 FIRST_SITTING = 1
 """The number of the sitting that `Ledger.begin_run` opens."""
 
+IMPORTED = "imported"
+"""Why the only sitting of an imported run ended."""
+
+_INSERT_SITTING_END = (
+    "INSERT INTO sitting_end (run, sitting, ended_at, stopped_because) VALUES (?, ?, ?, ?)"
+)
 _SELECT_SUMMARIES = """
     SELECT id, study, names, started_at,
         (SELECT count(*) FROM trial WHERE trial.run = run.number),
@@ -93,22 +99,39 @@ class Ledger:
             The run's id, such as ``20261120-113005-4f2a``.
         """
         with self._writing():
-            identifier = self._unused_id(started_at)
-            number = self._connection.execute(
-                "INSERT INTO run (id, study, names, commands_digest, plan, started_at) "
-                "VALUES (?, ?, ?, ?, ?, ?)",
-                (
-                    identifier,
-                    storable(plan.study),
-                    to_text([condition.name for condition in plan.conditions]),
-                    digest_of_commands(plan),
-                    to_text(plan),
-                    float(started_at),
-                ),
-            ).lastrowid
-            assert number is not None
-            self._insert_sitting(number, FIRST_SITTING, environment, started_at)
+            identifier, number = self._insert_run(plan, environment, started_at)
         self._numbers[identifier] = number
+        return identifier
+
+    def record_import(
+        self,
+        plan: Plan,
+        environment: dict[str, Any],
+        draws: Sequence[Draw],
+        trials: Sequence[Trial],
+        notices: Sequence[Notice],
+        imported_at: float,
+    ) -> str:
+        """Record a run that another tool measured: all of it or nothing.
+
+        Returns
+        -------
+        str
+            The run's id.
+        """
+        with self._writing():
+            identifier, run = self._insert_run(plan, environment, imported_at)
+            self._connection.executemany(
+                rows.INSERT_DRAW, (rows.draw_row(run, draw) for draw in draws)
+            )
+            for trial in trials:
+                self._insert_trial(run, trial)
+            for notice in notices:
+                self._insert_notice(run, notice)
+            self._connection.execute(
+                _INSERT_SITTING_END, (run, FIRST_SITTING, float(imported_at), IMPORTED)
+            )
+        self._numbers[identifier] = run
         return identifier
 
     def begin_sitting(self, run_id: str, environment: dict[str, Any], started_at: float) -> int:
@@ -124,7 +147,7 @@ class Ledger:
     def end_sitting(self, run_id: str, sitting: int, ended_at: float, stopped_because: str) -> None:
         """Record that a sitting ended, and why; a sitting ends once."""
         self._record(
-            "INSERT INTO sitting_end (run, sitting, ended_at, stopped_because) VALUES (?, ?, ?, ?)",
+            _INSERT_SITTING_END,
             (self._number_of(run_id), sitting, float(ended_at), storable(stopped_because)),
         )
 
@@ -134,22 +157,15 @@ class Ledger:
 
     def record_trial(self, run_id: str, trial: Trial) -> None:
         """Record a finished trial with its samples; its block's draw has to be here."""
-        row = rows.trial_row(self._number_of(run_id), trial)
+        run = self._number_of(run_id)
         with self._writing():
-            number = self._connection.execute(rows.INSERT_TRIAL, row).lastrowid
-            assert number is not None
-            if trial.samples:
-                self._connection.executemany(
-                    rows.INSERT_SAMPLE, rows.sample_rows(number, trial.samples)
-                )
+            self._insert_trial(run, trial)
 
     def record_notice(self, run_id: str, notice: Notice) -> None:
         """Record a warning."""
-        words = (storable(text) for text in (notice.code, notice.words, notice.mend))
-        self._record(
-            "INSERT INTO notice (run, code, words, mend) VALUES (?, ?, ?, ?)",
-            (self._number_of(run_id), *words),
-        )
+        run = self._number_of(run_id)
+        with self._writing():
+            self._insert_notice(run, notice)
 
     def record_certificate(self, certificate: Certificate) -> None:
         """Record what certifies a host."""
@@ -234,6 +250,41 @@ class Ledger:
                     self._connection.execute(f"{_SELECT_SUMMARIES} {which}", parameters)
                 )
             ]
+
+    def _insert_run(
+        self, plan: Plan, environment: dict[str, Any], started_at: float
+    ) -> tuple[str, int]:
+        """Insert a run and its first sitting; gives the run's id and number."""
+        identifier = self._unused_id(started_at)
+        number = self._connection.execute(
+            "INSERT INTO run (id, study, names, commands_digest, plan, started_at) "
+            "VALUES (?, ?, ?, ?, ?, ?)",
+            (
+                identifier,
+                storable(plan.study),
+                to_text([condition.name for condition in plan.conditions]),
+                digest_of_commands(plan),
+                to_text(plan),
+                float(started_at),
+            ),
+        ).lastrowid
+        assert number is not None
+        self._insert_sitting(number, FIRST_SITTING, environment, started_at)
+        return identifier, number
+
+    def _insert_trial(self, run: int, trial: Trial) -> None:
+        number = self._connection.execute(rows.INSERT_TRIAL, rows.trial_row(run, trial)).lastrowid
+        assert number is not None
+        if trial.samples:
+            self._connection.executemany(
+                rows.INSERT_SAMPLE, rows.sample_rows(number, trial.samples)
+            )
+
+    def _insert_notice(self, run: int, notice: Notice) -> None:
+        words = (storable(text) for text in (notice.code, notice.words, notice.mend))
+        self._connection.execute(
+            "INSERT INTO notice (run, code, words, mend) VALUES (?, ?, ?, ?)", (run, *words)
+        )
 
     def _insert_sitting(
         self, run: int, number: int, environment: dict[str, Any], started_at: float

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from equipoise.model.imported import Source
+
 PRIMARY_METRIC = "wall_s"
 PADDING_VARIABLE = "EQUIPOISE_PADDING"
 """Enlarges the environment of every trial; a condition that sets it itself is not enlarged."""
@@ -179,6 +181,8 @@ class Plan:
     """What is compared with what, if not everything with the first condition."""
     sizes: tuple[str, ...] = ()
     """The factors of a study that are sizes: their levels are read as a scaling law."""
+    imported: Source | None = None
+    """Where its trials come from, if another tool ran them."""
 
     @property
     def contrasts(self) -> tuple[Contrast, ...]:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from equipoise.model.imported import Source
+from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.record import Notice
 from equipoise.model.trial import Phase
 
@@ -173,6 +175,41 @@ class ControlResult:
 
 
 @dataclass(frozen=True, slots=True)
+class SampleComparison:
+    """Two conditions of an imported run by an ordinary fixed-n interval: no e-value, no verdict."""
+
+    baseline: str
+    candidate: str
+    metric: str
+    method: Literal["Welch", "paired"]
+    estimand: str
+    ratio: float | None
+    ratio_ci: Interval
+    """Holds for one look at trials that are independent, which nothing here can show."""
+    unknown: str | None
+    """Why there is no ratio, or no interval."""
+    level: float
+    """1 minus the nominal coverage of ``ratio_ci``."""
+    baseline_trials: int
+    candidate_trials: int
+    scope: str
+    words: str
+    stratum: dict[str, str] = field(default_factory=dict)
+    """The levels that both conditions share, where several pairs are compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedResult:
+    """What can be said of trials that another tool ran."""
+
+    source: Source
+    metric: str
+    comparisons: tuple[SampleComparison, ...]
+    words: str
+    """What these comparisons are worth."""
+
+
+@dataclass(frozen=True, slots=True)
 class RunInfo:
     """Which campaign, and how it ended."""
 
@@ -225,3 +262,12 @@ class ResultDocument:
     why: tuple[dict[str, Any], ...]
     warnings: tuple[Notice, ...]
     trials: tuple[TrialRow, ...]
+    imported: ImportedResult | None = None
+    """Null for a campaign of our own; else ``comparisons`` is empty, and these stand here."""
+
+    @property
+    def primary_metric(self) -> str:
+        """What was compared, or would have been."""
+        if self.imported is not None:
+            return self.imported.metric
+        return self.comparisons[0].metric if self.comparisons else PRIMARY_METRIC

@@ -19,11 +19,12 @@ from equipoise.model.result import (
     ResultDocument,
 )
 from equipoise.report.strip import Strip, strip_of
-from equipoise.report.units import byte_count, duration, percent_change, significant
+from equipoise.report.units import byte_count, metric_value, percent_change, significant
 
 UNKNOWN = "unknown"
 LONG_WORDS = 140
 FEW = 3
+NO_VERDICT = "imported"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +107,12 @@ def run_view(
     again
         The command that runs it again; put together from the document if ``None``.
     """
-    metric = document.comparisons[0].metric if document.comparisons else PRIMARY_METRIC
+    metric = document.primary_metric
     primary = [one for one in document.comparisons if one.metric == metric]
-    names = " and ".join(one.name for one in document.conditions)
     return RunView(
         anchor=f"run-{number}",
-        title=primary[0].words if primary else f"{names}: nothing was compared",
-        verdicts=tuple(_verdict(one) for one in primary),
+        title=_title(document, primary),
+        verdicts=tuple(_verdict(one) for one in primary) or imported_views(document),
         density=_density(primary),
         columns=_columns(metric),
         conditions=tuple(
@@ -127,6 +127,41 @@ def run_view(
         environment=tuple(flattened(document.environment)),
         again=again or again_of(document),
         show=f"equipoise show {shlex.quote(document.run.id)}",
+    )
+
+
+def _title(document: ResultDocument, primary: Sequence[Comparison]) -> str:
+    if primary:
+        return primary[0].words
+    if document.imported is not None and document.imported.comparisons:
+        return document.imported.comparisons[0].words
+    names = " and ".join(one.name for one in document.conditions)
+    return f"{names}: nothing was compared"
+
+
+def imported_views(document: ResultDocument) -> tuple[VerdictView, ...]:
+    """The comparisons of an imported run, in the place of verdicts: they are none."""
+    imported = document.imported
+    if imported is None:
+        return ()
+    return tuple(
+        VerdictView(
+            verdict=NO_VERDICT,
+            words=one.words,
+            candidate=one.candidate,
+            baseline=one.baseline,
+            change="unknown" if one.ratio is None else percent_change(one.ratio),
+            interval="unknown" if one.unknown else _ratio_interval(one.ratio_ci),
+            coverage=f"ordinary {100 * (1 - one.level):g} %",
+            strip=None,
+            facts=(
+                ("What this is", imported.words),
+                ("Estimand", f"{one.estimand} ({one.method})"),
+                ("Trials", f"{one.baseline_trials} against {one.candidate_trials}"),
+                ("Holds for", one.scope),
+            ),
+        )
+        for one in imported.comparisons
     )
 
 
@@ -267,13 +302,6 @@ def _summary_cells(summary: MetricSummary, metric: str) -> tuple[str, ...]:
     )
 
 
-def metric_value(value: float, metric: str) -> str:
-    """A value with its unit, which is the end of the metric's name."""
-    if metric.endswith("_s"):
-        return duration(value)
-    return byte_count(value) if metric.endswith("_bytes") else significant(value, 4)
-
-
 def _drift(summary: MetricSummary) -> str:
     if summary.drift is None or summary.drift.ratio is None:
         return "–"
@@ -292,6 +320,15 @@ def _other(one: Comparison) -> tuple[str, ...]:
 
 def _how_it_ran(document: ResultDocument) -> tuple[tuple[str, str], ...]:
     run = document.run
+    if document.imported is not None:
+        source = document.imported.source
+        return (
+            ("Run", run.id),
+            ("Imported", run.started),
+            ("From", ", ".join(source.files)),
+            ("Measured by", source.tool or UNKNOWN),
+            ("Order of the trials", source.order),
+        )
     return (
         ("Run", run.id),
         ("Study", run.study),

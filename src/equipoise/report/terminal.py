@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from equipoise.figures.trial_values import analysed_values
 from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.record import Notice, RunSummary
 from equipoise.model.result import (
@@ -20,6 +21,7 @@ from equipoise.model.result import (
     ResultDocument,
 )
 from equipoise.report.histogram import text_histogram
+from equipoise.report.imported import imported_words, print_imported
 from equipoise.report.safe_text import visible
 from equipoise.report.scaling_table import scaling_tables
 from equipoise.report.shape import modes_words, states_words
@@ -32,8 +34,8 @@ from equipoise.report.study_table import (
 )
 from equipoise.report.units import (
     byte_count,
-    duration,
     interval_words,
+    metric_value,
     percent_change,
     significant,
     spread_words,
@@ -51,13 +53,14 @@ def print_result(
 ) -> None:
     """Print one campaign's result to stdout."""
     console = console_for(color)
-    primary = [one for one in document.comparisons if one.metric == _primary_metric(document)]
+    primary = [one for one in document.comparisons if one.metric == document.primary_metric]
     if belongs_in_a_table(primary):
         console.print(study_table(document, primary))
         console.print()
         console.print(verdict_counts(primary))
-        metric = _primary_metric(document)
-        for table in scaling_tables(document, metric, compared_factor(document, primary[0])):
+        for table in scaling_tables(
+            document, document.primary_metric, compared_factor(document, primary[0])
+        ):
             console.print()
             console.print(table)
     else:
@@ -65,6 +68,9 @@ def print_result(
         for comparison in primary:
             console.print()
             console.print(_verdict(comparison))
+    if document.imported is not None:
+        console.print()
+        print_imported(console, document.imported)
     others = [one for one in document.comparisons if one not in primary]
     if others:
         console.print()
@@ -181,32 +187,25 @@ def _condition_row(
     name = visible(condition.name)
     if len(name) > layout.name_width:
         name = name[: layout.name_width - 1] + "…"
-    wall = condition.metrics.get(PRIMARY_METRIC)
+    metric = document.primary_metric
+    summary = condition.metrics.get(metric)
     memory = condition.metrics.get("max_rss_bytes")
-    if wall is None:
+    if summary is None:
         return [Text(name), *[Text("–")] * 5]
-    times = [
-        row.wall_s
-        for row in document.trials
-        if row.analysed and row.condition == condition.name and row.wall_s is not None
-    ]
-    low, high = wall.median_ci
-    interval = "–" if low is None or high is None else f"{duration(low)} to {duration(high)}"
-    picture = text_histogram(times, wall.min, wall.max, layout.bins)
+    low, high = (None if end is None else metric_value(end, metric) for end in summary.median_ci)
+    values = analysed_values(document, metric)[condition.name]
+    picture = text_histogram(values, summary.min, summary.max, layout.bins)
     if layout.ends:
-        picture = f"{duration(wall.min)} {picture} {duration(wall.max)}"
+        ends = [metric_value(end, metric) for end in (summary.min, summary.max)]
+        picture = f"{ends[0]} {picture} {ends[1]}"
     return [
         Text(name),
-        Text(duration(wall.median), style="bold"),
-        Text(interval),
-        Text(spread_words(wall)),
+        Text(metric_value(summary.median, metric), style="bold"),
+        Text("–" if low is None or high is None else f"{low} to {high}"),
+        Text(spread_words(summary)),
         Text("unknown" if memory is None else byte_count(memory.median)),
         Text(picture),
     ]
-
-
-def _primary_metric(document: ResultDocument) -> str:
-    return document.comparisons[0].metric if document.comparisons else PRIMARY_METRIC
 
 
 def _others_table(others: Sequence[Comparison]) -> Table:
@@ -263,6 +262,8 @@ def _how_sure(comparison: Comparison) -> str:
 
 def _how_it_ran(document: ResultDocument, ledger: Path) -> str:
     run = document.run
+    if document.imported is not None:
+        return imported_words(document.imported, run.id, ledger)
     compared = document.comparisons
     nothing = "nothing was compared" if run.blocks else "nothing: no block is complete"
     scope = compared[0].scope if compared else nothing
@@ -277,7 +278,7 @@ def _how_it_ran(document: ResultDocument, ledger: Path) -> str:
 
 def _shapes(document: ResultDocument) -> Iterator[str]:
     """A line for each condition with several modes, and for each that changed its state."""
-    metric = _primary_metric(document)
+    metric = document.primary_metric
     for condition in document.conditions:
         summary = condition.metrics.get(metric)
         if summary is None:
@@ -290,10 +291,13 @@ def _shapes(document: ResultDocument) -> Iterator[str]:
 
 def _drifts(document: ResultDocument) -> Iterator[str]:
     """A line for each condition whose time surely drifted by an effect that matters."""
+    keeps = "the random order keeps that out of the verdict"
+    if document.imported is not None:
+        keeps = "nothing keeps that out of a ratio: the trials were not in random order"
     smallest = min((one.min_effect for one in document.comparisons), default=0.0) / 100.0
     for condition in document.conditions:
-        wall = condition.metrics.get(PRIMARY_METRIC)
-        drift = None if wall is None else wall.drift
+        summary = condition.metrics.get(document.primary_metric)
+        drift = None if summary is None else summary.drift
         if drift is None or drift.ratio is None:
             continue
         low, high = drift.ratio_ci
@@ -301,7 +305,7 @@ def _drifts(document: ResultDocument) -> Iterator[str]:
         if sure and abs(drift.ratio - 1.0) > smallest:
             yield (
                 f"drift: {visible(condition.name)} took {percent_change(drift.ratio)} in the last "
-                "third against the first; the random order keeps that out of the verdict"
+                f"third against the first; {keeps}"
             )
 
 

@@ -22,6 +22,13 @@ def byte_count(count: float) -> str:
     return _with_unit(count, _BYTE_UNITS)
 
 
+def metric_value(value: float, metric: str) -> str:
+    """A value with its unit, which is the end of the metric's name."""
+    if metric.endswith("_s"):
+        return duration(value)
+    return byte_count(value) if metric.endswith("_bytes") else significant(value, 4)
+
+
 def percent_change(ratio: float) -> str:
     """A ratio as a signed change: ``+3.1 %``, or ``×210`` where a percentage misleads."""
     if ratio >= _BIG_FACTOR:

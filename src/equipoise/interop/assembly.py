@@ -1,0 +1,343 @@
+"""From what files say to a run of the ledger: its plan, its draws and its trials.
+
+Nothing is made up: a draw of an imported run is the order in which its file has the trials, and
+every field of a trial that the file does not have is unknown, for that reason.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from equipoise.interop.contrasts import contrasts_of, with_baseline
+from equipoise.interop.reading import BENCHMARK, Process, Reading
+from equipoise.model.errors import UnusableInput
+from equipoise.model.imported import Order, Source
+from equipoise.model.plan import Condition, Judgement, Measure, Plan, Stopping
+from equipoise.model.record import Notice
+from equipoise.model.trial import Accounting, Draw, Sample, Trial
+
+STUDY = "import"
+FILE = "file"
+"""The factor whose levels are the names that the user gave the files."""
+HOST = "host"
+MOST_TRIALS = 100_000
+MOST_VALUES = 1_000_000
+
+_ACCOUNTED = ("wall_s", "user_s", "sys_s", "max_rss_bytes")
+_WHOLE = frozenset({"max_rss_bytes"})
+_NEVER_IMPORTED = ("minor_faults", "major_faults", "voluntary_switches", "involuntary_switches")
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """One file that was read."""
+
+    file: str
+    """As the user named it."""
+    label: str | None
+    """The name that the user gave what it measured."""
+    format: str
+    reading: Reading
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A run that another tool measured, as the ledger takes it."""
+
+    plan: Plan
+    environment: dict[str, Any]
+    draws: tuple[Draw, ...]
+    trials: tuple[Trial, ...]
+    notices: tuple[Notice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A process at its place: the number of its block and of its condition."""
+
+    process: Process
+    block: int
+    condition: int
+
+
+def assemble(
+    named: Sequence[Named],
+    *,
+    judgement: Judgement,
+    folder: str,
+    now: float,
+    baseline: str | None = None,
+) -> Imported:
+    """Put files together into one run.
+
+    Files of which several have the same benchmark and no label give more trials of it; files with
+    labels are levels of the factor ``file``.
+
+    Parameters
+    ----------
+    folder
+        The folder that the files are named in.
+    now
+        When it is imported, in seconds since the epoch: no file tells when each trial began.
+    baseline
+        The condition that every other one is compared with, by name.
+
+    Raises
+    ------
+    UnusableInput
+        The files compare different metrics, hold too much, or a value is not finite.
+    """
+    metric = _common_metric(named)
+    conditions, keyed = _conditions(named)
+    _check_size(keyed)
+    placed = _placed(named, keyed)
+    plan = Plan(
+        study=STUDY,
+        conditions=conditions,
+        measure=Measure(working_folder=folder, warmup=0, vary_environment_size=False),
+        stopping=Stopping(),
+        judgement=dataclasses.replace(judgement, primary_metric=metric),
+        # A seed of resampling only: one and the same import gives the same document.
+        seed=0,
+        imported=Source(
+            format=" and ".join(dict.fromkeys(one.format for one in named)),
+            tool=" and ".join(dict.fromkeys(one.reading.tool or "" for one in named)) or None,
+            files=tuple(one.file for one in named),
+            order=_order(named, placed),
+        ),
+    )
+    contrasts = (
+        contrasts_of(conditions, _compared(named))
+        if baseline is None
+        else with_baseline(conditions, baseline)
+    )
+    hosts = tuple(dict.fromkeys(one.process.host for one in placed if one.process.host))
+    return Imported(
+        plan=dataclasses.replace(plan, chosen_contrasts=contrasts),
+        environment=_environment(named, hosts),
+        draws=_draws(placed),
+        trials=tuple(_trials(placed, hosts, now)),
+        notices=_notices(named, placed, conditions, hosts),
+    )
+
+
+def _common_metric(named: Sequence[Named]) -> str:
+    metrics = list(dict.fromkeys(one.reading.metric for one in named))
+    if len(metrics) > 1:
+        raise UnusableInput(
+            f"the files measure different things: {', '.join(metrics)}",
+            mend="import them one by one",
+        )
+    return metrics[0]
+
+
+def _compared(named: Sequence[Named]) -> str | None:
+    if len({one.label for one in named}) > 1:
+        return FILE
+    return named[0].reading.compared
+
+
+Keyed = list[tuple[int, Process, int]]
+"""The place of the file, what it says, and the condition that it is of."""
+
+
+def _conditions(named: Sequence[Named]) -> tuple[tuple[Condition, ...], Keyed]:
+    """The conditions in the order in which the files name them."""
+    labelled = any(one.label is not None for one in named)
+    # Where benchmarks themselves are compared, each is a condition and no level of a factor.
+    benchmarks_are_levels = labelled or named[0].reading.compared != BENCHMARK
+    places: dict[tuple[str, tuple[tuple[str, str], ...]], int] = {}
+    found: list[tuple[str, dict[str, str]]] = []
+    keyed: Keyed = []
+    for place, each in enumerate(named):
+        for process in each.reading.processes:
+            levels = dict(process.levels)
+            if benchmarks_are_levels:
+                levels = {BENCHMARK: process.benchmark, **levels}
+            if labelled:
+                levels[FILE] = each.label or each.file
+            key = (process.benchmark, tuple(levels.items()))
+            if key not in places:
+                places[key] = len(found)
+                found.append((process.benchmark, levels))
+            keyed.append((place, process, places[key]))
+    conditions = tuple(
+        Condition(name=name, command=(benchmark,), levels=levels)
+        for name, (benchmark, levels) in zip(_names(found), found, strict=True)
+    )
+    return conditions, keyed
+
+
+def _names(found: Sequence[tuple[str, dict[str, str]]]) -> list[str]:
+    """What tells each condition from the others; the benchmark is left out if it is always one."""
+    everywhere = [levels for _, levels in found]
+    varying = [
+        factor
+        for factor in dict.fromkeys(name for levels in everywhere for name in levels)
+        if factor != BENCHMARK and len({levels.get(factor) for levels in everywhere}) > 1
+    ]
+    one_benchmark = len({benchmark for benchmark, _ in found}) == 1
+    names: list[str] = []
+    for benchmark, levels in found:
+        own = [levels[factor] for factor in varying if factor in levels]
+        if BENCHMARK not in levels:
+            own = []
+        names.append(", ".join(own if own and one_benchmark else [benchmark, *own]))
+    return _unique(names)
+
+
+def _unique(names: Iterable[str]) -> list[str]:
+    seen: Counter[str] = Counter()
+    found: list[str] = []
+    for name in names:
+        seen[name] += 1
+        found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return found
+
+
+def _check_size(keyed: Keyed) -> None:
+    values = sum(
+        len(process.values) + sum(map(len, process.iterations.values())) for _, process, _ in keyed
+    )
+    if len(keyed) > MOST_TRIALS or values > MOST_VALUES:
+        raise UnusableInput(
+            f"there are {len(keyed)} processes with {values} values; one import takes "
+            f"{MOST_TRIALS} and {MOST_VALUES}",
+            mend="import the files one by one, or export fewer values",
+        )
+    for _, process, _ in keyed:
+        every = (process.values.values(), *process.iterations.values())
+        if not all(math.isfinite(value) for some in every for value in some):
+            raise UnusableInput(
+                f"{process.benchmark!r} has a value that is not a finite number",
+                mend="mend the file, or leave the benchmark out",
+            )
+
+
+def _placed(named: Sequence[Named], keyed: Keyed) -> list[_Placed]:
+    """Every process in its block, in the order in which they ran; a file without blocks is one."""
+    found: list[_Placed] = []
+    first = 1
+    for place in range(len(named)):
+        own = [(process, condition) for at, process, condition in keyed if at == place]
+        if all(process.order is not None for process, _ in own):
+            own.sort(key=lambda one: one[0].order or 0.0)
+        blocks: dict[int | None, int] = {}
+        for process, _ in own:
+            blocks.setdefault(process.block, first + len(blocks))
+        found.extend(
+            _Placed(process, blocks[process.block], condition) for process, condition in own
+        )
+        first += len(blocks)
+    # A block stands together in the ledger, as every campaign's does.
+    return sorted(found, key=lambda one: one.block)
+
+
+def _order(named: Sequence[Named], placed: Sequence[_Placed]) -> Order:
+    if all(one.process.block is not None for one in placed):
+        return "in blocks"
+    conditions = [one.condition for one in placed]
+    changes = sum(a != b for a, b in zip(conditions, conditions[1:], strict=False))
+    return "one after the other" if changes < len(set(conditions)) else "mixed"
+
+
+def _draws(placed: Sequence[_Placed]) -> tuple[Draw, ...]:
+    orders: dict[int, list[int]] = defaultdict(list)
+    for one in placed:
+        orders[one.block].append(one.condition)
+    return tuple(
+        Draw("measured", block, tuple(order), padding_bytes=0) for block, order in orders.items()
+    )
+
+
+def _trials(placed: Sequence[_Placed], hosts: Sequence[str], now: float) -> Iterable[Trial]:
+    positions: Counter[int] = Counter()
+    for one in placed:
+        process = one.process
+        yield Trial(
+            phase="measured",
+            block=one.block,
+            position=positions[one.block],
+            condition=one.condition,
+            started_at=now,
+            accounting=_accounting(process),
+            exit=process.exit,
+            failure=process.failure,
+            covariates={HOST: float(hosts.index(process.host))} if process.host else {},
+            samples=tuple(_samples(process)),
+        )
+        positions[one.block] += 1
+
+
+def _accounting(process: Process) -> Accounting:
+    known: dict[str, Any] = {
+        name: int(process.values[name]) if name in _WHOLE else process.values[name]
+        for name in _ACCOUNTED
+        if name in process.values
+    }
+    absent = [name for name in (*_ACCOUNTED, *_NEVER_IMPORTED) if name not in known]
+    return Accounting(**known, unknown=dict.fromkeys(absent, "the imported file does not have it"))
+
+
+def _samples(process: Process) -> Iterable[Sample]:
+    for metric, value in process.values.items():
+        if metric not in _ACCOUNTED:
+            yield Sample(metric, value)
+    for metric, values in process.iterations.items():
+        for number, value in enumerate(values):
+            yield Sample(metric, value, iteration=number)
+
+
+def _environment(named: Sequence[Named], hosts: Sequence[str]) -> dict[str, Any]:
+    """What the files say; of several files, each by its name."""
+    described: dict[str, Any] = {
+        one.file: dict(one.reading.environment) for one in named if one.reading.environment
+    }
+    environment: dict[str, Any] = {"imported_from": [one.file for one in named]}
+    if described:
+        environment["as_the_file_says"] = (
+            next(iter(described.values())) if len(named) == 1 else described
+        )
+    if hosts:
+        environment["hosts"] = list(hosts)
+    return environment
+
+
+def _notices(
+    named: Sequence[Named],
+    placed: Sequence[_Placed],
+    conditions: Sequence[Condition],
+    hosts: Sequence[str],
+) -> tuple[Notice, ...]:
+    notices = [
+        Notice("import", f"{one.file}: {words}", "nothing to do if that is what you want")
+        for one in named
+        for words in one.reading.notes
+    ]
+    counts = Counter(one.condition for one in placed)
+    single = [condition for index, condition in enumerate(conditions) if counts[index] == 1]
+    if single:
+        some = single[0].name if len(single) == 1 else f"{len(single)} conditions"
+        notices.append(
+            Notice(
+                "one_process",
+                f"{some} ran in one process only: its iterations are no independent trials, so "
+                "nothing tells what another process would do",
+                "run the tool several times and import all its files at once",
+            )
+        )
+    used = {(one.condition, one.process.host) for one in placed}
+    if len(hosts) > 1 and any(len({h for c, h in used if c == index}) == 1 for index in counts):
+        notices.append(
+            Notice(
+                "hosts",
+                "some conditions ran on one host and others on another: the hosts are in the ratio",
+                "measure every condition on every host",
+            )
+        )
+    return tuple(notices)

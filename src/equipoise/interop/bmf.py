@@ -1,0 +1,58 @@
+"""Results in Bencher Metric Format (https://bencher.dev/docs/reference/bencher-metric-format).
+
+A benchmark is a condition, a measure a metric: its value is the median over the analysed trials,
+its bounds those of the median's interval, left out where there is none. The primary metric, where
+it is a time, is also ``latency`` in nanoseconds, Bencher's own measure.
+"""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from equipoise.model.result import MetricSummary, ResultDocument
+
+LATENCY = "latency"
+MOST_NAME = 1024
+"""Characters of the name of a benchmark."""
+_NANOSECONDS = 1e9
+
+
+class _Metric(msgspec.Struct, omit_defaults=True):
+    value: float
+    lower_value: float | None = None
+    upper_value: float | None = None
+
+
+def to_bmf(document: ResultDocument) -> bytes:
+    """Write every metric of every condition whose median is finite, indented."""
+    found: dict[str, dict[str, _Metric]] = {}
+    primary = document.primary_metric
+    for condition in document.conditions:
+        measures: dict[str, _Metric] = {}
+        for metric, summary in condition.metrics.items():
+            if not math.isfinite(summary.median):
+                continue
+            if metric == primary and metric.endswith("_s"):
+                measures[LATENCY] = _measure(summary, _NANOSECONDS)
+            measures[_unicode(metric)] = _measure(summary, 1.0)
+        found[_unicode(condition.name)[:MOST_NAME]] = measures
+    return msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n"
+
+
+def _measure(summary: MetricSummary, factor: float) -> _Metric:
+    low, high = summary.median_ci
+    return _Metric(
+        value=float(summary.median) * factor,
+        lower_value=_finite(low, factor),
+        upper_value=_finite(high, factor),
+    )
+
+
+def _finite(bound: float | None, factor: float) -> float | None:
+    return None if bound is None or not math.isfinite(bound) else float(bound) * factor
+
+
+def _unicode(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,0 +1,34 @@
+"""The formats that are read, one file each: whoever adds one lists it here."""
+
+from __future__ import annotations
+
+from equipoise.interop.formats import (
+    criterion,
+    go_bench,
+    google_benchmark,
+    hyperfine,
+    jmh,
+    plain_csv,
+    pyperf,
+    pytest_benchmark,
+    rebench,
+    sysbench,
+)
+from equipoise.interop.reading import Format
+
+FORMATS: dict[str, Format] = {
+    module.FORMAT.name: module.FORMAT
+    for module in (
+        hyperfine,
+        pyperf,
+        google_benchmark,
+        pytest_benchmark,
+        jmh,
+        criterion,
+        go_bench,
+        rebench,
+        sysbench,
+        plain_csv,
+    )
+}
+"""By name, in the order in which they are tried."""

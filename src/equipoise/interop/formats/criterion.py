@@ -1,0 +1,91 @@
+"""criterion.rs's folder ``target/criterion``: all samples of a saved run are of one process.
+
+Each benchmark has a folder for each saved run: ``new`` is the latest, ``base`` the one before it,
+others are named by ``--save-baseline``. ``sample.json`` has for each sample how many iterations it
+was of and the nanoseconds of all of them together; ``benchmark.json`` has the benchmark's name. The
+runs of one benchmark are compared: ``base`` with ``new``, or a saved baseline with both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from equipoise.interop.loading import read_within_bounds
+from equipoise.interop.reading import TIME, Format, Process, Reading, SourceFile, mean
+
+SAVED = "saved"
+_SAMPLE = "sample.json"
+_LATEST, _BEFORE = "new", "base"
+
+
+class _Sample(msgspec.Struct):
+    iters: list[float]
+    times: list[float]
+
+
+class _Benchmark(msgspec.Struct):
+    full_id: str
+
+
+def _recognises(file: SourceFile) -> bool:
+    return file.is_folder
+
+
+def _read(file: SourceFile) -> Reading:
+    # Sorted: a folder has no order of its own, and the same folder must give the same run.
+    samples = sorted(file.path.rglob(_SAMPLE), key=lambda path: (path.parent.parent, _rank(path)))
+    if not samples:
+        raise file.unusable(
+            f"no {_SAMPLE} of criterion is in this folder",
+            "name the folder target/criterion, after cargo bench",
+        )
+    return Reading(
+        tool="criterion.rs",
+        metric=TIME,
+        processes=tuple(_processes(file, samples)),
+        compared=SAVED,
+    )
+
+
+def _rank(path: Path) -> tuple[int, str]:
+    """Saved baselines come first, then the run before the latest, then the latest."""
+    saved = path.parent.name
+    return ({_BEFORE: 1, _LATEST: 2}.get(saved, 0), saved)
+
+
+def _processes(file: SourceFile, samples: list[Path]) -> Iterator[Process]:
+    for path in samples:
+        named = str(path)
+        sample = read_within_bounds(named, path).decoded(_Sample, "criterion")
+        if len(sample.iters) != len(sample.times) or not all(one > 0 for one in sample.iters):
+            raise file.unusable(f"{named} has no iterations for each of its times")
+        times = [
+            1e-9 * total / count for total, count in zip(sample.times, sample.iters, strict=True)
+        ]
+        if times:
+            yield Process(
+                _name(path),
+                {TIME: mean(times)},
+                {TIME: times, "iterations_of_sample": sample.iters},
+                {SAVED: path.parent.name},
+            )
+
+
+def _name(path: Path) -> str:
+    described = path.parent / "benchmark.json"
+    if described.is_file():
+        named = str(described)
+        return read_within_bounds(named, described).decoded(_Benchmark, "criterion").full_id
+    return path.parent.parent.name
+
+
+FORMAT = Format(
+    "criterion",
+    "cargo bench (the folder target/criterion)",
+    _recognises,
+    _read,
+    reads_folders=True,
+)

@@ -1,0 +1,107 @@
+"""Google Benchmark's JSON: repetitions are iterations of the one process that the file is of.
+
+Times are per iteration of the benchmark's own loop, in ``time_unit``. Counters of the user are
+numbers beside them. Aggregates (mean, median, stddev, cv) are figures about the repetitions and are
+left out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from equipoise.interop.reading import (
+    TIME,
+    Format,
+    Process,
+    Reading,
+    SourceFile,
+    mean,
+    seconds_in,
+)
+
+_NO_MEASUREMENT = frozenset(
+    {
+        "family_index",
+        "per_family_instance_index",
+        "repetitions",
+        "repetition_index",
+        "threads",
+        "error_occurred",
+    }
+)
+
+
+class _File(msgspec.Struct):
+    benchmarks: list[dict[str, Any]]
+    context: dict[str, Any] = {}
+
+
+def _recognises(file: SourceFile) -> bool:
+    return {"context", "benchmarks"} <= file.keys
+
+
+def _read(file: SourceFile) -> Reading:
+    found = file.decoded(_File, "Google Benchmark")
+    repetitions: dict[str, dict[str, list[float]]] = {}
+    failures: dict[str, str] = {}
+    aggregates = 0
+    for entry in found.benchmarks:
+        if entry.get("run_type") == "aggregate":
+            aggregates += 1
+            continue
+        name = str(entry.get("run_name") or entry.get("name") or "benchmark")
+        if entry.get("error_occurred"):
+            failures[name] = str(entry.get("error_message", "the benchmark reported an error"))
+            continue
+        for metric, value in _measured(file, name, entry).items():
+            repetitions.setdefault(name, {}).setdefault(metric, []).append(value)
+    if aggregates and not repetitions:
+        raise file.unusable(
+            "it holds aggregates only",
+            "run the benchmark without --benchmark_report_aggregates_only",
+        )
+    version = found.context.get("library_version")
+    return Reading(
+        tool="Google Benchmark" if version is None else f"Google Benchmark {version}",
+        metric=TIME,
+        processes=tuple(
+            Process(
+                name,
+                {metric: mean(values) for metric, values in measured.items()},
+                measured,
+                failure=failures.get(name),
+            )
+            for name, measured in repetitions.items()
+        ),
+        environment=found.context,
+        notes=tuple(
+            f"{name} reported an error: {words}"
+            for name, words in failures.items()
+            if name not in repetitions
+        ),
+    )
+
+
+def _measured(file: SourceFile, name: str, entry: dict[str, Any]) -> dict[str, float]:
+    unit = entry.get("time_unit", "ns")
+    factor = seconds_in(str(unit))
+    times = {"real_time": TIME, "cpu_time": "cpu_s"}
+    if factor is None or not isinstance(entry.get("real_time"), int | float):
+        raise file.unusable(f"{name!r} has no real_time in a known unit (time_unit {unit!r})")
+    return {
+        times.get(key, key): float(value) * (factor if key in times else 1.0)
+        for key, value in entry.items()
+        if isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and key not in _NO_MEASUREMENT
+    }
+
+
+FORMAT = Format(
+    "google-benchmark",
+    "./bench --benchmark_out=FILE --benchmark_out_format=json",
+    _recognises,
+    _read,
+)

@@ -1,0 +1,139 @@
+"""hyperfine's ``--export-json``: a run of a command is a process.
+
+Versions 1.x have the times in one list for each command, with exit codes and, from 1.19 on, peak
+memory beside them; of user and system time they keep the mean alone, so that no trial knows its
+own. Versions 2.x (``schema_version`` 2) have an object for each run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from equipoise.interop.reading import BENCHMARK, Format, Process, Reading, SourceFile, seconds_in
+
+_OWN_NAMES = {
+    "time_wall_clock": "wall_s",
+    "time_user": "user_s",
+    "time_system": "sys_s",
+    "memory_peak_resident": "max_rss_bytes",
+    "peak_memory_usage": "max_rss_bytes",
+}
+_BYTES = {"byte": 1.0, "kibibyte": 2.0**10, "mebibyte": 2.0**20, "gibibyte": 2.0**30}
+
+
+class _Quantity(msgspec.Struct):
+    value: float
+    unit: str
+
+
+class _Result(msgspec.Struct):
+    command: str
+    name: str | None = None
+    user: float | None = None
+    system: float | None = None
+    times: list[float] | None = None
+    exit_codes: list[int | None] = []
+    memory_usage_byte: list[int | None] = []
+    parameters: dict[str, str | int | float] = {}
+    measurements: list[dict[str, _Quantity | int | None]] | None = None
+
+
+class _Metadata(msgspec.Struct, frozen=True):
+    hyperfine_version: str | None = None
+    start_time: str | None = None
+    platform: dict[str, Any] = {}
+
+
+class _Export(msgspec.Struct):
+    results: list[_Result]
+    metadata: _Metadata = _Metadata()
+
+
+def _recognises(file: SourceFile) -> bool:
+    return "results" in file.keys and "benchmarks" not in file.keys
+
+
+def _read(file: SourceFile) -> Reading:
+    export = file.decoded(_Export, "hyperfine")
+    version = export.metadata.hyperfine_version
+    means = {
+        result.name or result.command: {"user": result.user, "system": result.system}
+        for result in export.results
+        if result.user is not None
+    }
+    environment: dict[str, Any] = dict(export.metadata.platform)
+    if export.metadata.start_time is not None:
+        environment["start_time"] = export.metadata.start_time
+    if means:
+        environment["mean_cpu_seconds"] = means
+    return Reading(
+        tool="hyperfine" if version is None else f"hyperfine {version}",
+        metric="wall_s",
+        processes=tuple(one for result in export.results for one in _processes(file, result)),
+        environment=environment,
+        compared=BENCHMARK,
+    )
+
+
+def _processes(file: SourceFile, result: _Result) -> Iterator[Process]:
+    name = result.name or result.command
+    levels = {factor: str(level) for factor, level in result.parameters.items()}
+    if result.measurements is not None:
+        for place, run in enumerate(result.measurements, start=1):
+            values = {
+                _OWN_NAMES.get(metric, metric): _in_base_unit(one)
+                for metric, one in run.items()
+                if isinstance(one, _Quantity)
+            }
+            if "wall_s" not in values:
+                raise file.unusable(f"run {place} of {name!r} has no time_wall_clock")
+            code = run.get("exit_code", _NO_CODES)
+            yield _process(name, values, levels, None if isinstance(code, _Quantity) else code)
+        return
+    if result.times is None:
+        raise file.unusable(
+            f"{name!r} has no times of its runs, only figures about them",
+            "export JSON with hyperfine itself: its summaries cannot be taken apart",
+        )
+    _check_length(file, name, "exit_codes", result.exit_codes, result.times)
+    _check_length(file, name, "memory_usage_byte", result.memory_usage_byte, result.times)
+    for place, seconds in enumerate(result.times):
+        values = {"wall_s": seconds}
+        memory = result.memory_usage_byte[place] if result.memory_usage_byte else None
+        if memory is not None:
+            values["max_rss_bytes"] = float(memory)
+        code = result.exit_codes[place] if result.exit_codes else _NO_CODES
+        yield _process(name, values, levels, code)
+
+
+_NO_CODES = -1
+"""Exit codes are not negative: the file has none."""
+
+
+def _process(
+    name: str, values: dict[str, float], levels: dict[str, str], code: int | None
+) -> Process:
+    if code is None:
+        return Process(name, values, levels=levels, failure="it was ended by a signal")
+    if code == _NO_CODES:
+        return Process(name, values, levels=levels)
+    failure = f"exit status {code}" if code else None
+    return Process(name, values, levels=levels, exit=code, failure=failure)
+
+
+def _in_base_unit(quantity: _Quantity) -> float:
+    factor = seconds_in(quantity.unit) or _BYTES.get(quantity.unit, 1.0)
+    return quantity.value * factor
+
+
+def _check_length(
+    file: SourceFile, name: str, field: str, found: list[int | None], times: list[float]
+) -> None:
+    if found and len(found) != len(times):
+        raise file.unusable(f"{name!r} has {len(times)} times but {len(found)} {field}")
+
+
+FORMAT = Format("hyperfine", "hyperfine --export-json FILE", _recognises, _read)

@@ -1,0 +1,105 @@
+"""A plain CSV: a row is a trial, with the columns ``condition`` and ``value``.
+
+``block``, ``order`` and ``host`` may stand beside them. With blocks, conditions are compared
+within them; ``order`` is any number that grows with time. A value is a cost: less is better. The
+column of values may also have the name of a metric that ends in ``_s`` (seconds) or ``_bytes``.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterator
+
+from equipoise.interop.reading import BENCHMARK, Format, Process, Reading, SourceFile
+
+CONDITION, VALUE = "condition", "value"
+BLOCK, ORDER, HOST = "block", "order", "host"
+_KNOWN = frozenset({CONDITION, BLOCK, ORDER, HOST})
+
+
+def _recognises(file: SourceFile) -> bool:
+    header = _header(file)
+    return CONDITION in header and _value_column(header) is not None
+
+
+def _header(file: SourceFile) -> list[str]:
+    lines = file.begins(65536).splitlines()[:1]
+    return [name.strip() for row in csv.reader(lines) for name in row]
+
+
+def _value_column(header: list[str]) -> str | None:
+    if VALUE in header:
+        return VALUE
+    named = [name for name in header if name.endswith(("_s", "_bytes"))]
+    return named[0] if len(named) == 1 else None
+
+
+def _read(file: SourceFile) -> Reading:
+    header = _header(file)
+    column = _value_column(header)
+    if CONDITION not in header or column is None:
+        raise file.unusable(
+            "its first line does not name the columns condition and value",
+            "begin the file with a line such as condition,value,block,order,host",
+        )
+    twice = sorted({name for name in header if header.count(name) > 1})
+    if twice:
+        raise file.unusable(f"more than one column {', '.join(twice)}", "rename all but one")
+    others = [name for name in header if name not in _KNOWN and name != column]
+    return Reading(
+        tool=None,
+        metric=column,
+        processes=tuple(_processes(file, header, column)),
+        compared=BENCHMARK,
+        notes=(f"columns that are not used: {', '.join(others)}",) if others else (),
+    )
+
+
+def _processes(file: SourceFile, header: list[str], column: str) -> Iterator[Process]:
+    rows = csv.reader(io.StringIO(file.text, newline=""))
+    try:
+        next(rows)
+        for row in rows:
+            if row:
+                yield _process(file, rows.line_num, dict(zip(header, row, strict=True)), column)
+    except (csv.Error, ValueError) as error:
+        raise file.unusable(
+            f"line {rows.line_num} has not the {len(header)} columns of the first line ({error})",
+            "give every row a cell for each column",
+        ) from error
+
+
+def _process(file: SourceFile, number: int, row: dict[str, str], column: str) -> Process:
+    value = _number(file, number, row, column)
+    if value is None:
+        raise file.unusable(f"line {number} has no {column}", "leave out rows without a value")
+    block = _number(file, number, row, BLOCK)
+    if block is None and row.get(BLOCK) is not None:
+        raise file.unusable(f"line {number} has no block", "give every row a block, or none")
+    if block is not None and block != int(block):
+        raise file.unusable(f"line {number}: block {row[BLOCK]!r} is no whole number")
+    return Process(
+        row[CONDITION],
+        {column: value},
+        block=None if block is None else int(block),
+        order=_number(file, number, row, ORDER),
+        host=row.get(HOST) or None,
+    )
+
+
+def _number(file: SourceFile, number: int, row: dict[str, str], column: str) -> float | None:
+    text = row.get(column, "").strip()
+    if not text:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise file.unusable(f"line {number}: {text!r} is no {column}", "write numbers as 0.0123")
+    return value
+
+
+FORMAT = Format("csv", "a header condition,value[,block][,order][,host]", _recognises, _read)

@@ -1,0 +1,89 @@
+"""pyperf's JSON: each run is a worker process, its values are iterations of it.
+
+Warm-up values stand beside them as iterations of ``warmup_<metric>``; runs that only calibrate have
+no value and are left out. A file may hold one benchmark or a suite; what several runs have in
+common stands in the metadata above them (pyperf, "JSON file format", version 1.0).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from equipoise.interop.reading import TIME, Format, Process, Reading, SourceFile, mean
+
+_METRICS = {"second": TIME, "byte": "memory_bytes", "integer": "count"}
+
+
+class _Run(msgspec.Struct):
+    values: list[float] = []
+    warmups: list[tuple[int, float]] = []
+    metadata: dict[str, Any] = {}
+
+
+class _Benchmark(msgspec.Struct):
+    runs: list[_Run]
+    metadata: dict[str, Any] = {}
+
+
+class _Suite(msgspec.Struct):
+    benchmarks: list[_Benchmark]
+    metadata: dict[str, Any] = {}
+
+
+def _recognises(file: SourceFile) -> bool:
+    return {"benchmarks", "version"} <= file.keys and "machine_info" not in file.keys
+
+
+def _read(file: SourceFile) -> Reading:
+    suite = file.decoded(_Suite, "pyperf")
+    processes: list[Process] = []
+    calibrations = 0
+    metrics: list[str] = []
+    for benchmark in suite.benchmarks:
+        known = {**suite.metadata, **benchmark.metadata}
+        name = str(known.get("name") or file.path.stem)
+        metric = _METRICS.get(str(known.get("unit", "second")))
+        if metric is None:
+            raise file.unusable(f"{name!r} has values in the unknown unit {known['unit']!r}")
+        for run in benchmark.runs:
+            if not run.values:
+                calibrations += 1
+                continue
+            metrics.append(metric)
+            iterations: dict[str, list[float]] = {metric: run.values}
+            if run.warmups:
+                iterations[f"warmup_{metric}"] = [value for _, value in run.warmups]
+            processes.append(
+                Process(
+                    name,
+                    {metric: mean(run.values)},
+                    iterations,
+                    host=_text(run.metadata.get("hostname", known.get("hostname"))),
+                )
+            )
+    version = _version(suite)
+    notes = (f"{calibrations} runs that only calibrated have no value",) if calibrations else ()
+    return Reading(
+        tool="pyperf" if version is None else f"pyperf {version}",
+        metric=metrics[0] if metrics else TIME,
+        processes=tuple(processes),
+        environment=suite.metadata,
+        notes=notes,
+    )
+
+
+def _version(suite: _Suite) -> str | None:
+    """pyperf moves metadata up as far as they are common: they may stand at any level."""
+    levels = [suite.metadata]
+    for benchmark in suite.benchmarks[:1]:
+        levels += [benchmark.metadata, *(run.metadata for run in benchmark.runs[:1])]
+    return next((_text(one["perf_version"]) for one in levels if "perf_version" in one), None)
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+FORMAT = Format("pyperf", "python -m pyperf … -o FILE", _recognises, _read)

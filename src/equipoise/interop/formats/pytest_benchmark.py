@@ -1,0 +1,59 @@
+"""pytest-benchmark's JSON: all rounds of a file are iterations of one process, that of pytest.
+
+``stats.data`` has the seconds of each round, of ``stats.iterations`` calls each, already divided.
+``--benchmark-save`` leaves ``data`` out; then the mean is all there is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from equipoise.interop.reading import TIME, Format, Process, Reading, SourceFile, mean
+
+
+class _Stats(msgspec.Struct):
+    mean: float
+    data: list[float] = []
+
+
+class _Benchmark(msgspec.Struct):
+    stats: _Stats
+    name: str
+    fullname: str | None = None
+
+
+class _File(msgspec.Struct):
+    benchmarks: list[_Benchmark]
+    machine_info: dict[str, Any] = {}
+    commit_info: dict[str, Any] = {}
+    version: str | None = None
+
+
+def _recognises(file: SourceFile) -> bool:
+    return {"machine_info", "benchmarks"} <= file.keys
+
+
+def _read(file: SourceFile) -> Reading:
+    found = file.decoded(_File, "pytest-benchmark")
+    means_only = sum(not one.stats.data for one in found.benchmarks)
+    return Reading(
+        tool="pytest-benchmark" if found.version is None else f"pytest-benchmark {found.version}",
+        metric=TIME,
+        processes=tuple(map(_process, found.benchmarks)),
+        environment={"machine": found.machine_info, "commit": found.commit_info},
+        notes=(f"{means_only} benchmarks have their mean alone, no rounds",) if means_only else (),
+    )
+
+
+def _process(benchmark: _Benchmark) -> Process:
+    rounds = benchmark.stats.data
+    return Process(
+        benchmark.fullname or benchmark.name,
+        {TIME: mean(rounds) if rounds else benchmark.stats.mean},
+        {TIME: rounds} if rounds else {},
+    )
+
+
+FORMAT = Format("pytest-benchmark", "pytest --benchmark-json=FILE", _recognises, _read)

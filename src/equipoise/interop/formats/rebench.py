@@ -1,0 +1,124 @@
+"""ReBench's data file: an invocation is a process, its iterations are iterations.
+
+Tab-separated; newer versions name the columns in a line that begins with ``invocation``, older ones
+have the first 12 or 13 of `_COLUMNS` and no such line. Lines that begin with ``#`` are comments.
+What is compared is the criterion ``total``; other criteria stand beside it. Executors are compared
+on the same benchmark. ReBench may start anew in the same file, with a comment; invocations of the
+same number after it are others.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from equipoise.interop.reading import (
+    TIME,
+    Format,
+    Process,
+    Reading,
+    SourceFile,
+    mean,
+    seconds_in,
+)
+
+EXECUTOR = "executor"
+_TOTAL = "total"
+_MEASURED = ("invocation", "iteration", "value", "unit", "criterion", "benchmark")
+_LEVELS = (EXECUTOR, "suite", "extraArgs", "cores", "inputSize", "varValue")
+_COLUMNS = (*_MEASURED, *_LEVELS, "machine")
+_LEAST = len(_COLUMNS) - 1
+_NO_LEVELS = frozenset({*_MEASURED, "runId"})
+_START = "# Execution Start: "
+_HEADER = "invocation\t"
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """What tells one invocation from others."""
+
+    execution: int
+    invocation: str
+    benchmark: str
+    levels: tuple[tuple[str, str], ...]
+
+
+def _recognises(file: SourceFile) -> bool:
+    for line in file.begins(65536).splitlines():
+        if line and not line.startswith(("#", _HEADER)):
+            parts = line.split("\t")
+            return len(parts) >= _LEAST and parts[0].isdigit() and parts[1].isdigit()
+    return False
+
+
+def _read(file: SourceFile) -> Reading:
+    found: dict[_Key, dict[str, list[float]]] = {}
+    environment: dict[str, str] = {}
+    columns: tuple[str, ...] = _COLUMNS
+    execution = 0
+    for number, line in file.lines():
+        if line.startswith("#!"):
+            execution += 1
+            environment.setdefault("command", line.removeprefix("#!"))
+        elif line.startswith(_START):
+            environment.setdefault("started", line.removeprefix(_START))
+        elif line.startswith(_HEADER):
+            columns = tuple(line.split("\t"))
+        elif line and not line.startswith("#"):
+            key, metric, value = _measurement(file, number, _cells(file, number, line, columns))
+            key = dataclasses.replace(key, execution=execution)
+            found.setdefault(key, {}).setdefault(metric, []).append(value)
+    processes = tuple(_processes(found))
+    return Reading(
+        tool="ReBench",
+        metric=next((metric for one in processes for metric in one.values), TIME),
+        processes=processes,
+        environment=environment,
+        compared=EXECUTOR,
+    )
+
+
+def _cells(file: SourceFile, number: int, line: str, columns: tuple[str, ...]) -> dict[str, str]:
+    parts = line.split("\t")
+    if len(parts) != len(columns) and (columns != _COLUMNS or len(parts) != _LEAST):
+        raise file.unusable(
+            f"line {number} has {len(parts)} columns, not {len(columns)}: is it cut off?"
+        )
+    cells = dict(zip(columns, parts, strict=False))
+    if missing := [name for name in _MEASURED if name not in cells]:
+        raise file.unusable(f"line {number} has no column {missing[0]}")
+    return cells
+
+
+def _measurement(file: SourceFile, number: int, cells: dict[str, str]) -> tuple[_Key, str, float]:
+    try:
+        value = float(cells["value"])
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise file.unusable(f"line {number}: {cells['value']!r} is no value")
+    unit, criterion = cells["unit"], cells["criterion"]
+    factor = seconds_in(unit)
+    metric = TIME if factor is not None else f"{_TOTAL}_{unit}"
+    if criterion != _TOTAL:
+        metric = f"{criterion}_s" if factor is not None else f"{criterion}_{unit}"
+    levels = tuple(
+        (name, level)
+        for name, level in cells.items()
+        if name not in _NO_LEVELS and level not in ("", "None")
+    )
+    key = _Key(0, cells["invocation"], cells["benchmark"], levels)
+    return key, metric, value * (1.0 if factor is None else factor)
+
+
+def _processes(found: dict[_Key, dict[str, list[float]]]) -> Iterator[Process]:
+    for key, measured in found.items():
+        values = {metric: mean(own) for metric, own in measured.items()}
+        total = TIME if TIME in values else next(m for m in values)
+        first = {total: values.pop(total), **values}
+        yield Process(key.benchmark, first, measured, dict(key.levels))
+
+
+FORMAT = Format("rebench", "rebench (its data file)", _recognises, _read)

@@ -1,0 +1,103 @@
+"""Ratios of two samples that were measured anyhow: ordinary intervals for one look.
+
+They presume independent trials that are about normal in the logarithm. Nothing about a file can
+show that they are independent: drift and whatever else changed between the samples is in the ratio.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from equipoise.model.result import Interval
+from equipoise.stats.arrays import FloatArray
+from equipoise.stats.carry_over import student_quantile
+
+ESTIMAND = "ratio of geometric means"
+NO_SPREAD = "the values do not vary"
+
+_LARGEST = math.log(np.finfo(np.float64).max)
+
+
+@dataclass(frozen=True, slots=True)
+class SampleRatio:
+    """Candidate over baseline."""
+
+    ratio: float | None
+    ratio_ci: Interval
+    unknown: str | None
+    """Why there is no ratio, or no interval."""
+
+
+def welch_ratio(baseline: FloatArray, candidate: FloatArray, *, level: float) -> SampleRatio:
+    """The ratio of geometric means of two independent samples (Welch 1947, on logarithms).
+
+    Parameters
+    ----------
+    baseline, candidate
+        Shapes (n,) and (m,): costs.
+    level
+        1 minus the nominal coverage. The degrees of freedom are rounded down.
+    """
+    refusal = _refusal(baseline, candidate)
+    if refusal is not None:
+        return SampleRatio(None, (None, None), refusal)
+    below, above = np.log(baseline), np.log(candidate)
+    difference = float(np.mean(above) - np.mean(below))
+    if min(len(below), len(above)) < 2:
+        return _without_interval(difference, "one process says nothing about the next one")
+    parts = [float(np.var(one, ddof=1)) / len(one) for one in (below, above)]
+    error = math.sqrt(sum(parts))
+    if error == 0.0:
+        return _without_interval(difference, NO_SPREAD)
+    squares = (part**2 / (len(one) - 1) for part, one in zip(parts, (below, above), strict=True))
+    freedom = sum(parts) ** 2 / sum(squares)
+    return _interval(difference, error, math.floor(freedom), level)
+
+
+def paired_ratio(baseline: FloatArray, candidate: FloatArray, *, level: float) -> SampleRatio:
+    """The ratio of geometric means by Student's t over the log ratios within blocks.
+
+    Parameters
+    ----------
+    baseline, candidate
+        Shape (n,): costs in the same n blocks.
+    level
+        1 minus the nominal coverage.
+    """
+    refusal = _refusal(baseline, candidate)
+    if refusal is not None:
+        return SampleRatio(None, (None, None), refusal)
+    differences = np.log(candidate) - np.log(baseline)
+    mean = float(np.mean(differences))
+    if len(differences) < 2:
+        return _without_interval(mean, "one block says nothing about the next one")
+    error = float(np.std(differences, ddof=1)) / math.sqrt(len(differences))
+    if error == 0.0:
+        return _without_interval(mean, NO_SPREAD)
+    return _interval(mean, error, len(differences) - 1, level)
+
+
+def _refusal(baseline: FloatArray, candidate: FloatArray) -> str | None:
+    if not len(baseline) or not len(candidate):
+        return "no value is known"
+    both = np.concatenate([baseline, candidate])
+    if not np.isfinite(both).all() or (both <= 0).any():
+        return "a value that is not above 0 has no ratio"
+    return None
+
+
+def _interval(difference: float, error: float, freedom: int, level: float) -> SampleRatio:
+    reach = student_quantile(1.0 - level / 2.0, max(1, freedom)) * error
+    if abs(difference) + reach > _LARGEST:
+        return _without_interval(difference, "too few trials for an interval")
+    bounds = (math.exp(difference - reach), math.exp(difference + reach))
+    return SampleRatio(math.exp(difference), bounds, None)
+
+
+def _without_interval(difference: float, why: str) -> SampleRatio:
+    if abs(difference) > _LARGEST:
+        return SampleRatio(None, (None, None), "the ratio is beyond every number")
+    return SampleRatio(math.exp(difference), (None, None), why)
