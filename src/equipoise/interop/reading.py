@@ -23,6 +23,8 @@ SAVE_AGAIN = "write the file again with the tool that made it"
 
 Decoded = TypeVar("Decoded")
 
+_NOT_DECODED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
 
 @dataclass(frozen=True)
 class SourceFile:
@@ -50,7 +52,7 @@ class SourceFile:
         """The keys of a JSON object; empty if it is none."""
         try:
             return frozenset(msgspec.json.decode(self.content, type=dict[str, msgspec.Raw]))
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except _NOT_DECODED:
             return frozenset()
 
     def begins(self, length: int = 4096) -> str:
@@ -67,7 +69,7 @@ class SourceFile:
         """
         try:
             return msgspec.json.decode(self.content, type=kind)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except _NOT_DECODED as error:
             raise self.unusable(f"no result of {tool}: {error}") from error
 
     def unusable(self, what: str, mend: str = SAVE_AGAIN) -> UnusableInput:

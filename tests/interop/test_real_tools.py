@@ -1,0 +1,145 @@
+"""Files that the real tools write now are read with every value."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.imports import reading_of
+
+GOOGLE_BENCHMARK = """
+#include <benchmark/benchmark.h>
+static void Copy(benchmark::State& state) {
+  for (auto _ : state) benchmark::DoNotOptimize(state.range(0));
+  state.counters["items"] = 3;
+}
+BENCHMARK(Copy)->Arg(8)->Arg(64);
+static void Broken(benchmark::State& state) {
+  state.SkipWithError("no data");
+  for (auto _ : state) {}
+}
+BENCHMARK(Broken);
+BENCHMARK_MAIN();
+"""
+PYTEST_BENCHMARK = """
+import pytest
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_sum(benchmark, n):
+    benchmark.pedantic(sum, args=([n],), rounds=4, iterations=2)
+"""
+
+
+def ran(*command: str | Path, folder: Path) -> None:
+    """Run one tool to its end."""
+    subprocess.run(
+        [str(word) for word in command], cwd=folder, check=True, capture_output=True, timeout=120
+    )
+
+
+def decoded(path: Path) -> Any:
+    """The file as JSON, read by another reader than ours."""
+    return json.loads(path.read_text())
+
+
+def needs(module: str) -> None:
+    """Skip without a package of the dev group."""
+    if importlib.util.find_spec(module) is None:
+        pytest.skip(f"misses {module}: make .venv/dev")
+
+
+@pytest.mark.live("hyperfine")
+def test_times_and_exit_codes_of_hyperfine(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    ran(
+        *("hyperfine", "--shell=none", "--style=none", "--runs=3", "--ignore-failure"),
+        *("--export-json", path, "-L", "name", "true,false", "{name}"),
+        folder=tmp_path,
+    )
+    form, reading = reading_of(path)
+    assert form == "hyperfine"
+    theirs = decoded(path)["results"]
+    assert [one.values["wall_s"] for one in reading.processes] == [
+        time for result in theirs for time in result["times"]
+    ]
+    assert [one.exit for one in reading.processes] == [0, 0, 0, 1, 1, 1]
+    assert [one.levels["name"] for one in reading.processes] == ["true"] * 3 + ["false"] * 3
+    means = reading.environment["mean_cpu_seconds"]
+    assert means["true"] == {"user": theirs[0]["user"], "system": theirs[0]["system"]}
+
+
+def test_values_and_warm_ups_of_pyperf(tmp_path: Path) -> None:
+    needs("pyperf")
+    path = tmp_path / "result.json"
+    ran(
+        *(sys.executable, "-m", "pyperf", "timeit", "--quiet", "-p", "2", "-n", "3", "-w", "1"),
+        *("-l", "10", "-o", path, "sum(range(10))"),
+        folder=tmp_path,
+    )
+    form, reading = reading_of(path)
+    assert form == "pyperf"
+    assert reading.tool is not None and reading.tool.startswith("pyperf 2")
+    runs = decoded(path)["benchmarks"][0]["runs"]
+    assert [list(one.iterations["time_s"]) for one in reading.processes] == [
+        run["values"] for run in runs
+    ]
+    assert [list(one.iterations["warmup_time_s"]) for one in reading.processes] == [
+        [value for _, value in run["warmups"]] for run in runs
+    ]
+
+
+def test_rounds_of_pytest_benchmark_are_iterations_of_one_process(tmp_path: Path) -> None:
+    needs("pytest_benchmark")
+    (tmp_path / "test_sum.py").write_text(PYTEST_BENCHMARK)
+    path = tmp_path / "result.json"
+    ran(
+        *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null"),
+        *(f"--rootdir={tmp_path}", f"--benchmark-json={path}", "test_sum.py"),
+        folder=tmp_path,
+    )
+    form, reading = reading_of(path)
+    assert form == "pytest-benchmark"
+    theirs = decoded(path)["benchmarks"]
+    assert [one.benchmark for one in reading.processes] == [one["fullname"] for one in theirs]
+    assert [list(one.iterations["time_s"]) for one in reading.processes] == [
+        one["stats"]["data"] for one in theirs
+    ]
+    assert all(len(one.iterations["time_s"]) == 4 for one in reading.processes)
+
+
+@pytest.mark.live("g++", package="g++ libbenchmark-dev")
+def test_repetitions_and_counters_of_google_benchmark(tmp_path: Path) -> None:
+    if not Path("/usr/include/benchmark/benchmark.h").exists():
+        pytest.skip("misses benchmark/benchmark.h: apt-get install libbenchmark-dev")
+    source, program, path = (tmp_path / name for name in ("bench.cc", "bench", "result.json"))
+    source.write_text(GOOGLE_BENCHMARK)
+    ran("g++", "-O0", source, "-lbenchmark", "-lpthread", "-o", program, folder=tmp_path)
+    ran(
+        *(program, "--benchmark_min_time=0.001", "--benchmark_repetitions=3"),
+        *(f"--benchmark_out={path}", "--benchmark_out_format=json"),
+        folder=tmp_path,
+    )
+    form, reading = reading_of(path)
+    assert form == "google-benchmark"
+    theirs = [one for one in decoded(path)["benchmarks"] if one["run_type"] == "iteration"]
+    measured = [one for one in theirs if not one.get("error_occurred")]
+    ours = [
+        values
+        for process in reading.processes
+        for values in zip(
+            *(process.iterations[name] for name in ("time_s", "cpu_s", "iterations", "items")),
+            strict=True,
+        )
+    ]
+    assert [process.benchmark for process in reading.processes] == ["Copy/8", "Copy/64"]
+    assert ours == [
+        (one["real_time"] * 1e-9, one["cpu_time"] * 1e-9, one["iterations"], one["items"])
+        for one in measured
+    ]
+    assert reading.notes == ("Broken reported an error: no data",)

@@ -1,0 +1,100 @@
+"""Ordinary intervals of two samples: the textbook's numbers, and coverage where they hold."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from equipoise.stats.arrays import FloatArray
+from equipoise.stats.two_samples import paired_ratio, welch_ratio
+
+REPLICATIONS = 2000
+RATIO = 1.05
+
+
+def array(*values: float) -> FloatArray:
+    """Values as an array."""
+    return np.array(values, dtype=np.float64)
+
+
+@pytest.mark.parametrize(("few", "many"), [(5, 5), (4, 30), (60, 12)])
+def test_welch_agrees_with_scipy_up_to_the_rounded_degrees_of_freedom(few: int, many: int) -> None:
+    generator = np.random.default_rng(few)
+    below = np.exp(generator.normal(0.0, 0.1, few))
+    above = np.exp(generator.normal(0.05, 0.3, many))
+    ours = welch_ratio(below, above, level=0.05)
+    test = stats.ttest_ind(np.log(above), np.log(below), equal_var=False)
+    reach = stats.t.ppf(0.975, math.floor(test.df))
+    center = np.mean(np.log(above)) - np.mean(np.log(below))
+    error = center / test.statistic
+    assert ours.ratio == pytest.approx(math.exp(center))
+    assert ours.ratio_ci == pytest.approx(
+        (math.exp(center - reach * error), math.exp(center + reach * error)), rel=2e-3
+    )
+
+
+def test_paired_agrees_with_scipy() -> None:
+    generator = np.random.default_rng(3)
+    below = np.exp(generator.normal(0.0, 0.5, 12))
+    above = below * np.exp(generator.normal(0.05, 0.01, 12))
+    ours = paired_ratio(below, above, level=0.05)
+    theirs = stats.ttest_rel(np.log(above), np.log(below)).confidence_interval(0.95)
+    assert ours.ratio_ci == pytest.approx((math.exp(theirs.low), math.exp(theirs.high)), rel=1e-4)
+
+
+@pytest.mark.parametrize("paired", [False, True])
+def test_of_independent_log_normal_trials_one_interval_in_twenty_misses(paired: bool) -> None:
+    generator = np.random.default_rng(11)
+    missed = 0
+    for _ in range(REPLICATIONS):
+        below = np.exp(generator.normal(0.0, 0.1, 8))
+        above = RATIO * np.exp(generator.normal(0.0, 0.1, 8))
+        found = (paired_ratio if paired else welch_ratio)(below, above, level=0.05)
+        low, high = found.ratio_ci
+        assert low is not None and high is not None
+        missed += not low <= RATIO <= high
+    # Four standard errors of a share of 0.05 in 2,000.
+    assert abs(missed / REPLICATIONS - 0.05) < 4 * math.sqrt(0.05 * 0.95 / REPLICATIONS)
+
+
+def test_one_process_has_a_ratio_and_no_interval() -> None:
+    found = welch_ratio(array(2.0), array(3.0, 3.0), level=0.05)
+    assert found.ratio == pytest.approx(1.5)
+    assert found.ratio_ci == (None, None)
+    assert found.unknown == "one process says nothing about the next one"
+    found = paired_ratio(array(2.0), array(3.0), level=0.05)
+    assert found.unknown == "one block says nothing about the next one"
+
+
+@pytest.mark.parametrize("values", [(0.0, 1.0), (-1.0, 1.0), (math.inf, 1.0), (math.nan, 1.0)])
+def test_values_without_a_logarithm_have_no_ratio(values: tuple[float, ...]) -> None:
+    for found in (
+        welch_ratio(array(*values), array(1.0, 1.0), level=0.05),
+        paired_ratio(array(*values), array(1.0, 1.0), level=0.05),
+    ):
+        assert found.ratio is None
+        assert found.unknown == "a value that is not above 0 has no ratio"
+
+
+def test_nothing_is_said_of_no_values() -> None:
+    assert welch_ratio(array(), array(1.0), level=0.05).unknown == "no value is known"
+
+
+def test_values_that_do_not_vary_have_no_interval() -> None:
+    found = welch_ratio(array(1.0, 1.0), array(2.0, 2.0), level=0.05)
+    assert (found.ratio, found.ratio_ci) == (pytest.approx(2.0), (None, None))
+    assert found.unknown == "the values do not vary"
+    assert paired_ratio(array(1.0, 1.0), array(2.0, 2.0), level=0.05).ratio == pytest.approx(2.0)
+
+
+def test_ratios_beyond_every_number_are_unknown() -> None:
+    found = welch_ratio(array(1e-300, 2e-300), array(1e300, 2e300), level=0.05)
+    assert found.ratio_ci == (None, None)
+    found = welch_ratio(array(1e-300), array(1e300), level=0.05)
+    assert (found.ratio, found.unknown) == (None, "the ratio is beyond every number")
+    found = welch_ratio(array(1.0, 1e200), array(1.0, 1e200), level=0.05)
+    assert found.ratio == pytest.approx(1.0)
+    assert found.unknown == "too few trials for an interval"
