@@ -151,3 +151,11 @@ def test_files_that_measure_different_things_are_refused(tmp_path: Path) -> None
     path = written(tmp_path, "rows.csv", "condition,value\na,1\n")
     with pytest.raises(UnusableInput, match="measure different things: time_s, value"):
         imported(SAMPLES / "go.txt", path)
+
+
+@pytest.mark.parametrize("bytes_", ["-1", "1e30", "1e999"])
+def test_a_value_that_no_measurement_can_have_is_refused(tmp_path: Path, bytes_: str) -> None:
+    text = (SAMPLES / "hyperfine_2.json").read_text().replace("21000192.0", bytes_)
+    with pytest.raises(UnusableInput) as refusal:
+        imported(written(tmp_path, "strange.json", text))
+    assert refusal.value.mend

@@ -30,6 +30,8 @@ MOST_VALUES = 1_000_000
 
 _ACCOUNTED = ("wall_s", "user_s", "sys_s", "max_rss_bytes")
 _WHOLE = frozenset({"max_rss_bytes"})
+_LARGEST_WHOLE = 2.0**63
+"""What a whole number of the ledger stays below."""
 _NEVER_IMPORTED = ("minor_faults", "major_faults", "voluntary_switches", "involuntary_switches")
 
 
@@ -212,9 +214,12 @@ def _check_size(keyed: Keyed) -> None:
         )
     for _, process, _ in keyed:
         every = (process.values.values(), *process.iterations.values())
-        if not all(math.isfinite(value) for some in every for value in some):
+        whole = (process.values.get(name, 0.0) for name in _WHOLE)
+        if not all(math.isfinite(value) for some in every for value in some) or any(
+            not 0.0 <= value < _LARGEST_WHOLE for value in whole
+        ):
             raise UnusableInput(
-                f"{process.benchmark!r} has a value that is not a finite number",
+                f"{process.benchmark!r} has a value that no measurement can have",
                 mend="mend the file, or leave the benchmark out",
             )
 

@@ -7,8 +7,8 @@ own. Versions 2.x (``schema_version`` 2) have an object for each run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
 
 import msgspec
 
@@ -24,6 +24,9 @@ _OWN_NAMES = {
 _BYTES = {"byte": 1.0, "kibibyte": 2.0**10, "mebibyte": 2.0**20, "gibibyte": 2.0**30}
 
 
+_Code = Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)]
+
+
 class _Quantity(msgspec.Struct):
     value: float
     unit: str
@@ -35,10 +38,10 @@ class _Result(msgspec.Struct):
     user: float | None = None
     system: float | None = None
     times: list[float] | None = None
-    exit_codes: list[int | None] = []
+    exit_codes: list[_Code | None] = []
     memory_usage_byte: list[int | None] = []
     parameters: dict[str, str | int | float] = {}
-    measurements: list[dict[str, _Quantity | int | None]] | None = None
+    measurements: list[dict[str, _Quantity | _Code | None]] | None = None
 
 
 class _Metadata(msgspec.Struct, frozen=True):
@@ -90,8 +93,9 @@ def _processes(file: SourceFile, result: _Result) -> Iterator[Process]:
             }
             if "wall_s" not in values:
                 raise file.unusable(f"run {place} of {name!r} has no time_wall_clock")
-            code = run.get("exit_code", _NO_CODES)
-            yield _process(name, values, levels, None if isinstance(code, _Quantity) else code)
+            codes = [one for key, one in run.items() if key == "exit_code"]
+            ended = tuple(one for one in codes if not isinstance(one, _Quantity))
+            yield _process(name, values, levels, ended)
         return
     if result.times is None:
         raise file.unusable(
@@ -105,21 +109,19 @@ def _processes(file: SourceFile, result: _Result) -> Iterator[Process]:
         memory = result.memory_usage_byte[place] if result.memory_usage_byte else None
         if memory is not None:
             values["max_rss_bytes"] = float(memory)
-        code = result.exit_codes[place] if result.exit_codes else _NO_CODES
-        yield _process(name, values, levels, code)
-
-
-_NO_CODES = -1
-"""Exit codes are not negative: the file has none."""
+        ended = tuple(result.exit_codes[place : place + 1])
+        yield _process(name, values, levels, ended)
 
 
 def _process(
-    name: str, values: dict[str, float], levels: dict[str, str], code: int | None
+    name: str, values: dict[str, float], levels: dict[str, str], ended: tuple[int | None, ...]
 ) -> Process:
+    """A run; ``ended`` is empty if the file has no exit code of it."""
+    if not ended:
+        return Process(name, values, levels=levels)
+    code = ended[0]
     if code is None:
         return Process(name, values, levels=levels, failure="it was ended by a signal")
-    if code == _NO_CODES:
-        return Process(name, values, levels=levels)
     failure = f"exit status {code}" if code else None
     return Process(name, values, levels=levels, exit=code, failure=failure)
 
@@ -130,7 +132,7 @@ def _in_base_unit(quantity: _Quantity) -> float:
 
 
 def _check_length(
-    file: SourceFile, name: str, field: str, found: list[int | None], times: list[float]
+    file: SourceFile, name: str, field: str, found: Sequence[int | None], times: list[float]
 ) -> None:
     if found and len(found) != len(times):
         raise file.unusable(f"{name!r} has {len(times)} times but {len(found)} {field}")

@@ -1,0 +1,42 @@
+"""A run that another tool measured is recorded whole or not at all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from equipoise.ledger import open_for_reading, open_for_writing
+from equipoise.model.errors import UnusableInput
+from equipoise.model.imported import Source
+from equipoise.model.record import Notice
+from equipoise.model.trial import Draw
+from tests.plans import plan_of, trial_of
+
+SOURCE = Source("hyperfine", "hyperfine 2.0.0", ("a.json",), "one after the other")
+DRAW = Draw("measured", 1, (0, 0, 1, 1), padding_bytes=0)
+
+
+def test_an_import_comes_back_as_it_was_recorded(tmp_path: Path) -> None:
+    plan = replace(plan_of("a", "b"), study="import", imported=SOURCE)
+    trials = tuple(trial_of(DRAW, place, 0.5 + place) for place in range(4))
+    notice = Notice("import", "words", "mend")
+    with open_for_writing(tmp_path / "ledger.db", durable=False) as ledger:
+        run = ledger.record_import(plan, {"hosts": ["h"]}, [DRAW], trials, [notice], 1.7e9)
+    with open_for_reading(tmp_path / "ledger.db") as ledger:
+        record = ledger.read_run(run)
+        (summary,) = ledger.runs()
+    assert (record.plan, record.draws, record.trials) == (plan, (DRAW,), trials)
+    assert record.notices == (notice,)
+    (sitting,) = record.sittings
+    assert (sitting.environment, sitting.ended_at) == ({"hosts": ["h"]}, 1.7e9)
+    assert (summary.trials, summary.stopped_because) == (4, "imported")
+
+
+def test_an_import_that_fails_half_way_leaves_nothing(tmp_path: Path) -> None:
+    trial = replace(trial_of(DRAW, 0, 0.5), block=2)
+    with open_for_writing(tmp_path / "ledger.db", durable=False) as ledger:
+        with pytest.raises(UnusableInput, match="refuses what was to be recorded"):
+            ledger.record_import(plan_of("a", "b"), {}, [DRAW], [trial], [], 1.7e9)
+        assert ledger.runs() == []
