@@ -34,6 +34,16 @@ def test_an_import_comes_back_as_it_was_recorded(tmp_path: Path) -> None:
     assert (summary.trials, summary.stopped_because) == (4, "imported")
 
 
+def test_an_import_is_no_campaign_of_the_same_commands(tmp_path: Path) -> None:
+    own = plan_of("a", "b")
+    imported = replace(own, imported=SOURCE)
+    with open_for_writing(tmp_path / "ledger.db", durable=False) as ledger:
+        campaign = ledger.begin_run(own, {}, 1.7e9)
+        run = ledger.record_import(imported, {}, [], [], [], 1.7e9)
+        assert [one.id for one in ledger.same_commands(own)] == [campaign]
+        assert [one.id for one in ledger.same_commands(imported)] == [run]
+
+
 def test_an_import_that_fails_half_way_leaves_nothing(tmp_path: Path) -> None:
     trial = replace(trial_of(DRAW, 0, 0.5), block=2)
     with open_for_writing(tmp_path / "ledger.db", durable=False) as ledger:

@@ -56,9 +56,11 @@ def digest_of_commands(plan: Plan) -> bytes:
     """16 bytes that name what a plan runs: each condition's command and environment, in order.
 
     Names, hooks, budgets and seeds are left out: campaigns that differ in those alone
-    answer the same question.
+    answer the same question. An imported run is never the same as a campaign of our own.
     """
-    return digest_of_text(to_text([_what_runs(condition) for condition in plan.conditions]))
+    runs = [_what_runs(condition) for condition in plan.conditions]
+    # What another tool ran answers no question of ours, whatever its benchmarks are called.
+    return digest_of_text(to_text(runs if plan.imported is None else {"imported": runs}))
 
 
 def _what_runs(condition: Condition) -> Sequence[Any]:
