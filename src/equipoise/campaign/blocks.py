@@ -48,7 +48,7 @@ QUANTA = {
 splits CPU time between user and system by its ticks (systems.md §1)."""
 
 
-_SAMPLES = attrgetter("samples")
+_SAMPLES, _VALUE = attrgetter("samples"), attrgetter("value")
 
 
 def complete_blocks(draws: Iterable[Draw], trials: Iterable[Trial]) -> dict[int, tuple[Trial, ...]]:
@@ -96,6 +96,10 @@ def cost_in(metric: str) -> Callable[[Trial], float | None]:
 
     What the workload reported itself comes before what was accounted under the same name.
     """
+    return _reader(metric, _as_cost)
+
+
+def _reader(metric: str, of_sample: Callable[[Sample], float]) -> Callable[[Trial], float | None]:
     accounted: Callable[[Accounting], float | None] | None = (
         attrgetter(metric) if metric in _ACCOUNTED else None
     )
@@ -105,7 +109,7 @@ def cost_in(metric: str) -> Callable[[Trial], float | None]:
             return TIMED_OUT
         for sample in reversed(trial.samples):
             if sample.metric == metric and sample.iteration is None:
-                return _as_cost(sample)
+                return of_sample(sample)
         if accounted is not None:
             return accounted(trial.accounting)
         return trial.accounting.counters.get(metric)
@@ -113,11 +117,15 @@ def cost_in(metric: str) -> Callable[[Trial], float | None]:
     return read
 
 
-def costs_in(metrics: Iterable[str], ended: Sequence[Trial]) -> dict[str, Sequence[float | None]]:
-    """What trials that ended by themselves cost in each metric, in their order."""
+def values_in(metrics: Iterable[str], ended: Sequence[Trial]) -> dict[str, Sequence[float | None]]:
+    """Each metric of trials that ended by themselves, in their order, for its description.
+
+    A metric of which more is better is described as it was reported; only a comparison takes
+    its inverse for a cost.
+    """
     named = list(metrics)
     if any(map(_SAMPLES, ended)) or not _ACCOUNTED.issuperset(named):
-        return {metric: list(map(cost_in(metric), ended)) for metric in named}
+        return {metric: list(map(_reader(metric, _VALUE), ended)) for metric in named}
     # One pass over the trials where there may be very many.
     columns = zip(*map(attrgetter(*(f"accounting.{one}" for one in named)), ended), strict=True)
     return dict(zip(named, columns, strict=False))

@@ -101,6 +101,10 @@ class ConditionResult:
     """Analysed trials."""
     failures: int
     metrics: dict[str, MetricSummary]
+    unknown: dict[str, str] = field(default_factory=dict)
+    """The metrics that its workload reports elsewhere and not here, each with the reason."""
+    spread_because: dict[str, str] = field(default_factory=dict)
+    """Of the metrics that its workload reports: why one spreads widely, as far as was seen."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from equipoise.model.result import (
     ResultDocument,
 )
 from equipoise.report.histogram import text_histogram
+from equipoise.report.primitives import is_of_primitives, primitives_tables, summary_words
 from equipoise.report.safe_text import visible
 from equipoise.report.scaling_table import scaling_tables
 from equipoise.report.shape import modes_words, states_words
@@ -60,6 +61,11 @@ def print_result(
         for table in scaling_tables(document, metric, compared_factor(document, primary[0])):
             console.print()
             console.print(table)
+    elif is_of_primitives(document):
+        for table in primitives_tables(document):
+            console.print(table)
+            console.print()
+        console.print(summary_words(document))
     else:
         console.print(_conditions_table(document, console))
         for comparison in primary:
