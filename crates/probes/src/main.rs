@@ -3,12 +3,21 @@
 mod asked;
 mod batches;
 mod child;
+mod connections;
 mod cpus;
+mod file_system;
+mod fixed_path;
+mod handlers;
 mod listing;
+mod mapping;
+mod new_files;
 mod probe;
 mod probes;
+mod scratch;
+mod small;
 mod sockets;
 mod system;
+mod threads;
 
 use std::ffi::OsString;
 use std::io::Write;
