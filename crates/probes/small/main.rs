@@ -1,4 +1,4 @@
-//! A static program with next to no memory, which forks as often as it is told.
+//! A small static program, as a C program is one, which forks as often as it is told.
 //!
 //! Without arguments it ends at once, with a status that no shell and no failure gives.
 //! `small fork BYTES` first makes BYTES of memory its own; `small exec PATH` and `small sh PATH`
@@ -9,14 +9,11 @@
 #![no_std]
 #![no_main]
 
-mod kernel;
-
+use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::ptr::{null, null_mut};
 
-use kernel::call;
-
 /// How a child ends that did what it should.
-const DONE: usize = 242;
+const DONE: c_int = 242;
 
 /// What went wrong, as `src/small.rs` reads it.
 const NOTHING: u64 = 0;
@@ -25,182 +22,160 @@ const WAIT: u64 = 2;
 const STATUS: u64 = 3;
 const MEMORY: u64 = 4;
 
-const SIGCHLD: usize = 17;
-const CLOCK_MONOTONIC: usize = 1;
+const CLOCK_MONOTONIC: c_int = 1;
 const PAGE: usize = 4096;
+
+/// As the kernel has it for programs of the word's size.
+#[repr(C)]
+struct Time {
+    seconds: c_long,
+    nanoseconds: c_long,
+}
+
+unsafe extern "C" {
+    static environ: *const *const c_char;
+    fn fork() -> c_int;
+    fn waitpid(child: c_int, status: *mut c_int, options: c_int) -> c_int;
+    fn execve(
+        path: *const c_char,
+        arguments: *const *const c_char,
+        environment: *const *const c_char,
+    ) -> c_int;
+    fn _exit(status: c_int) -> !;
+    fn read(descriptor: c_int, bytes: *mut c_void, count: usize) -> isize;
+    fn write(descriptor: c_int, bytes: *const c_void, count: usize) -> isize;
+    fn clock_gettime(clock: c_int, time: *mut Time) -> c_int;
+    fn strtoul(digits: *const c_char, end: *mut *mut c_char, base: c_int) -> usize;
+    fn malloc(bytes: usize) -> *mut c_void;
+    fn prctl(option: c_int, ...) -> c_int;
+    fn __errno_location() -> *mut c_int;
+}
 
 /// What each child does.
 enum Work {
     End,
-    Execute(*const u8, [*const u8; 4]),
+    Execute(*const c_char, [*const c_char; 4]),
 }
 
 /// A problem and its detail.
-type Wrong = (u64, u64);
+type Wrong = (u64, c_int);
 
-/// Where the program begins, with its stack as execve(2) leaves it.
+/// Where the program begins once the C library is ready.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn begin(stack: *const usize) -> ! {
-    // SAFETY: the kernel puts the number of arguments there, then the arguments, a null, and
-    // the environment.
-    let (count, arguments, environment) = unsafe {
-        let count = *stack;
-        let arguments = stack.add(1).cast::<*const u8>();
-        (count, arguments, arguments.add(count + 1))
-    };
+extern "C" fn main(count: c_int, arguments: *const *const c_char) -> c_int {
     if count < 3 {
-        end(DONE);
+        return DONE;
     }
-    // SAFETY: there are at least three arguments, each with at least its final null byte.
-    let (word, detail) = unsafe { (**arguments.add(1), *arguments.add(2)) };
-    let sh = c"/bin/sh".to_bytes_with_nul().as_ptr();
-    let sh_arguments = [
-        c"sh".to_bytes_with_nul().as_ptr(),
-        c"-c".to_bytes_with_nul().as_ptr(),
-        detail,
-        null(),
-    ];
-    let held = match word {
-        b'f' => hold(number(detail)),
-        _ => Ok(()),
-    };
-    let work = match word {
-        b'e' => Work::Execute(detail, [detail, null(), null(), null()]),
-        b's' => Work::Execute(sh, sh_arguments),
-        _ => Work::End,
+    // SAFETY: there are at least three arguments, each a string.
+    let (mode, detail) = unsafe { (CStr::from_ptr(*arguments.add(1)), *arguments.add(2)) };
+    let execute = |path, arguments| (Ok(()), Work::Execute(path, arguments));
+    let (held, work) = match mode.to_bytes() {
+        b"exec" => execute(detail, [detail, null(), null(), null()]),
+        b"sh" => {
+            let (shell, option) = (c"sh".as_ptr(), c"-c".as_ptr());
+            execute(c"/bin/sh".as_ptr(), [shell, option, detail, null()])
+        }
+        // SAFETY: a string of digits.
+        _ => (hold(unsafe { strtoul(detail, null_mut(), 10) }), Work::End),
     };
     while let Some(children) = next_request() {
         let started = nanoseconds();
-        let done = held.and_then(|()| fork_each(children, &work, environment));
+        let done = held.and_then(|()| make_each(children, &work));
         let took = nanoseconds() - started;
         let (what, detail) = done.err().unwrap_or((NOTHING, 0));
-        answer([took, what, detail]);
+        if !answer([took, what, u64::from(detail.unsigned_abs())]) {
+            return 1;
+        }
     }
-    end(0);
+    0
 }
 
-fn fork_each(children: u64, work: &Work, environment: *const *const u8) -> Result<(), Wrong> {
+fn make_each(children: u64, work: &Work) -> Result<(), Wrong> {
     for _ in 0..children {
-        // SAFETY: a child with a copy of this memory, as fork(2) makes it.
-        let child = unsafe { call(kernel::CLONE, [SIGCHLD, 0, 0, 0, 0, 0]) };
+        // SAFETY: this process has one thread.
+        let child = unsafe { fork() };
         if child == 0 {
-            do_it(work, environment);
+            do_it(work);
         }
         if child < 0 {
-            return Err((FORK, child.unsigned_abs() as u64));
+            return Err((FORK, errno()));
         }
-        let mut status = 0_i32;
+        let mut status = 0;
         // SAFETY: the status can be written.
-        let ended = unsafe {
-            let status = &raw mut status as usize;
-            call(kernel::WAIT4, [child.unsigned_abs(), status, 0, 0, 0, 0])
-        };
-        if ended != child {
-            return Err((WAIT, ended.unsigned_abs() as u64));
+        if unsafe { waitpid(child, &raw mut status, 0) } != child {
+            return Err((WAIT, errno()));
         }
-        if status != (DONE as i32) << 8 {
-            return Err((STATUS, status as u64));
+        if status != DONE << 8 {
+            return Err((STATUS, status));
         }
     }
     Ok(())
 }
 
-fn do_it(work: &Work, environment: *const *const u8) -> ! {
+fn do_it(work: &Work) -> ! {
     if let Work::Execute(path, arguments) = work {
-        // SAFETY: strings that end with a null byte, in arrays that end with a null pointer.
-        unsafe {
-            let arguments = arguments.as_ptr() as usize;
-            let path = *path as usize;
-            call(
-                kernel::EXECVE,
-                [path, arguments, environment as usize, 0, 0, 0],
-            );
-        }
+        // SAFETY: strings, and arrays of them that end with a null pointer.
+        unsafe { execve(*path, arguments.as_ptr(), environ) };
         // It does not come back if it worked.
-        end(1);
+        // SAFETY: ends the process.
+        unsafe { _exit(1) };
     }
-    end(DONE);
+    // SAFETY: ends the process.
+    unsafe { _exit(DONE) }
 }
 
 /// Makes so many bytes of memory its own, page by page of the smallest kind.
 fn hold(bytes: usize) -> Result<(), Wrong> {
-    const PR_SET_THP_DISABLE: usize = 41;
-    const READ_WRITE: usize = 3;
-    const PRIVATE_ANONYMOUS: usize = 0x22;
-    const NO_FILE: usize = usize::MAX;
+    const PR_SET_THP_DISABLE: c_int = 41;
+    const NOT_USED: c_long = 0;
+    const YES: c_long = 1;
     if bytes == 0 {
         return Ok(());
     }
     // SAFETY: passes numbers only. A kernel without huge pages knows none to refuse.
-    unsafe { call(kernel::PRCTL, [PR_SET_THP_DISABLE, 1, 0, 0, 0, 0]) };
-    // SAFETY: a new mapping at no particular address.
-    let start = unsafe {
-        let nowhere = null_mut::<u8>() as usize;
-        call(
-            kernel::MMAP,
-            [nowhere, bytes, READ_WRITE, PRIVATE_ANONYMOUS, NO_FILE, 0],
-        )
-    };
-    if start < 0 && start > -4096 {
-        return Err((MEMORY, start.unsigned_abs() as u64));
+    unsafe { prctl(PR_SET_THP_DISABLE, YES, NOT_USED, NOT_USED, NOT_USED) };
+    // SAFETY: never freed: it is held until the process ends.
+    let start = unsafe { malloc(bytes) };
+    if start.is_null() {
+        return Err((MEMORY, errno()));
     }
-    let mut offset = 0;
-    while offset < bytes {
-        // SAFETY: within the mapping.
-        unsafe { (start as *mut u8).add(offset).write_volatile(1) };
-        offset += PAGE;
+    for offset in (0..bytes).step_by(PAGE) {
+        // SAFETY: within the block.
+        unsafe { start.cast::<u8>().add(offset).write_volatile(1) };
     }
     Ok(())
-}
-
-fn number(digits: *const u8) -> usize {
-    let mut value = 0_usize;
-    let mut at = digits;
-    loop {
-        // SAFETY: the text ends with a null byte, and nothing beyond it is read.
-        let digit = unsafe { *at };
-        if !digit.is_ascii_digit() {
-            return value;
-        }
-        value = value.wrapping_mul(10).wrapping_add((digit - b'0') as usize);
-        // SAFETY: this byte was not the null byte.
-        at = unsafe { at.add(1) };
-    }
 }
 
 fn next_request() -> Option<u64> {
     let mut children = 0_u64;
     // SAFETY: eight bytes can be written there.
-    let read = unsafe { call(kernel::READ, [0, &raw mut children as usize, 8, 0, 0, 0]) };
-    (read == 8).then_some(children)
+    let bytes = unsafe { read(0, (&raw mut children).cast(), 8) };
+    (bytes == 8).then_some(children)
 }
 
-fn answer(numbers: [u64; 3]) {
-    // SAFETY: 24 bytes can be read there.
-    let written = unsafe { call(kernel::WRITE, [1, numbers.as_ptr() as usize, 24, 0, 0, 0]) };
-    if written != 24 {
-        end(1);
-    }
+fn answer(numbers: [u64; 3]) -> bool {
+    // SAFETY: so many bytes can be read there.
+    let bytes = unsafe { write(1, numbers.as_ptr().cast(), size_of_val(&numbers)) };
+    bytes.unsigned_abs() == size_of_val(&numbers)
 }
 
 fn nanoseconds() -> u64 {
-    let mut now = [0_u64; 2];
-    // SAFETY: a timespec is two numbers of eight bytes on the processors that this is for.
-    unsafe {
-        let now = now.as_mut_ptr() as usize;
-        call(kernel::CLOCK_GETTIME, [CLOCK_MONOTONIC, now, 0, 0, 0, 0]);
-    }
-    now[0] * 1_000_000_000 + now[1]
+    let mut now = Time {
+        seconds: 0,
+        nanoseconds: 0,
+    };
+    // SAFETY: the time can be written.
+    unsafe { clock_gettime(CLOCK_MONOTONIC, &raw mut now) };
+    now.seconds.unsigned_abs() as u64 * 1_000_000_000 + now.nanoseconds.unsigned_abs() as u64
 }
 
-fn end(status: usize) -> ! {
-    loop {
-        // SAFETY: ends the process.
-        unsafe { call(kernel::EXIT_GROUP, [status, 0, 0, 0, 0, 0]) };
-    }
+fn errno() -> c_int {
+    // SAFETY: a place of this thread's own.
+    unsafe { *__errno_location() }
 }
 
 #[panic_handler]
 fn panicked(_: &core::panic::PanicInfo<'_>) -> ! {
-    end(1)
+    // SAFETY: ends the process.
+    unsafe { _exit(1) }
 }

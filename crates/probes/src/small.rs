@@ -1,4 +1,4 @@
-//! A process that is as small as one can be, which forks as often as it is told.
+//! A small static process, which forks as often as it is told.
 //!
 //! What a fork costs follows from what there is to copy, so the probe itself would be in it. The
 //! program (`small/`, built by `build.rs`) lies in a memory file without a name: nothing is left
@@ -17,7 +17,7 @@ use equipoise_reporting::problem::Problem;
 use crate::child::die_with;
 use crate::system::{accepted, problem_of};
 
-/// The program; empty for processors that it is not written for.
+/// The program; empty where it could not be built.
 const PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/small"));
 
 /// The status with which it ends, and no shell.
@@ -133,7 +133,8 @@ fn memory_file() -> Result<File, Problem> {
     const MFD_EXEC: c_uint = 0x10;
     if PROGRAM.is_empty() {
         return Err(Problem::unavailable(
-            "the small program is written for x86-64 and AArch64 only",
+            "this Equipoise was built where there was no static C library, and the process probes \
+             start a static program; build it anew with one (Debian: libc6-dev)",
         ));
     }
     let create = |flags: c_uint| {

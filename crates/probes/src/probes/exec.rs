@@ -11,7 +11,7 @@ use crate::small::{Small, Work};
 pub const PROBE: Probe = Probe {
     name: "exec",
     class: Class::Process,
-    words: "fork of a static process of a few pages, exec of a static program of two kilobytes, wait",
+    words: "fork of a small static process, execve of a small static program that ends at once, waitpid",
     metric: Metric::Latency,
     placements: &[Placement::None, Placement::SameCpu],
     size: None,

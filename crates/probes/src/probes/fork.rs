@@ -13,7 +13,7 @@ const HUNDRED_MEGABYTES: u64 = 100 << 20;
 pub const PROBE: Probe = Probe {
     name: "fork",
     class: Class::Process,
-    words: "fork of a static process of a few pages, exit of the child, wait",
+    words: "fork of a small static process, _exit of the child, waitpid",
     metric: Metric::Latency,
     placements: &[Placement::None, Placement::SameCpu],
     size: Some(Parameter {
