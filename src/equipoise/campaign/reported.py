@@ -51,7 +51,7 @@ def why_wide(metric: str, values: FloatArray, trials: Sequence[Trial], *, seed: 
     parts = [_levels_words(metric, trials, seed)]
     found = goes_with(values, observed_covariates(trials))
     if found is None:
-        parts.append("neither time nor any covariate goes with it for certain")
+        parts.append("nothing that was observed goes with it for certain")
     else:
         parts.append(f"{_much(metric, found)} {_with(found)}")
     return "; ".join(part for part in parts if part)
@@ -59,6 +59,8 @@ def why_wide(metric: str, values: FloatArray, trials: Sequence[Trial], *, seed: 
 
 def _failure(trial: Trial) -> str:
     words = (trial.failure or "").removeprefix(UNAVAILABLE)
+    if is_unavailable(trial):
+        return words
     lines = trial.error_tail.strip().splitlines()
     return f"{words}: {lines[-1]}" if lines else words
 
@@ -80,7 +82,7 @@ def _levels_words(metric: str, trials: Sequence[Trial], seed: int) -> str:
         np.array(logs), [np.array(units)], ("process", "batch"), seed=seed % 2**32
     )
     process, batch = (100.0 * np.sqrt(max(0.0, one.variance)) for one in found.components)
-    return f"processes differ by {process:.2g} %, batches of one process by {batch:.2g} %"
+    return f"processes differ by {process:.2g} %, batches in one by {batch:.2g} %"
 
 
 def _much(metric: str, found: Association) -> str:

@@ -74,6 +74,17 @@ def report_option(function: Decorated) -> Decorated:
     )(function)
 
 
+def against_option(function: Decorated) -> Decorated:
+    """``--against FILE``."""
+    return click.option(
+        "--against",
+        "against_file",
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        help="Hold every row against this --json of another host, or of this one earlier.",
+    )(function)
+
+
 def turn_option(function: Decorated) -> Decorated:
     """``--allow-concurrent``."""
     return click.option(

@@ -82,6 +82,21 @@ FULL = Form(Batching(batches=11, batch_ms=10), blocks=15, budget_s=230.0)
     metavar="SECONDS",
     help="End a process after so long; it has no number then.",
 )
+@click.option(
+    "--alpha",
+    type=options.FiniteRange(min=0, max=0.5, min_open=True),
+    default=0.05,
+    show_default=True,
+    help="With --against: the false-discovery rate among the rows that are called changed.",
+)
+@click.option(
+    "--min-effect",
+    type=options.FiniteRange(min=0, max=1000),
+    default=5.0,
+    show_default=True,
+    metavar="PERCENT",
+    help="With --against: a smaller change is none.",
+)
 @options.seed_option
 @options.ledger_option
 @click.option("--durable", is_flag=True, help="Let each trial survive a loss of power, too.")
@@ -121,7 +136,7 @@ def plan_of(given: dict[str, Any]) -> Plan:
             ignore_failure=True,
         ),
         stopping=_stopping(given, form),
-        judgement=Judgement(),
+        judgement=Judgement(alpha=given["alpha"], min_effect=given["min_effect"]),
         seed=fresh_seed() if given["seed"] is None else given["seed"],
         chosen_contrasts=(),
     )

@@ -25,15 +25,14 @@ class _Row:
     options: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Listed:
+class _Listed(msgspec.Struct, frozen=True, rename={"group": "class"}):
     """A line of ``equipoise-probe --list``; what else stands there is for others."""
 
     name: str
     metric: str
     words: str
     rows: tuple[_Row, ...]
-    group: str = msgspec.field(name="class")
+    group: str
     placements: tuple[str, ...] = ("none",)
     needs: str = ""
 

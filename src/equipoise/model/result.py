@@ -10,13 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from equipoise.model.against import Against
+from equipoise.model.interval import Interval as Interval
 from equipoise.model.record import Notice
 from equipoise.model.trial import Phase
 
 SCHEMA = "equipoise.result/1"
 
 Verdict = Literal["faster", "slower", "equivalent", "mixed", "undecided"]
-Interval = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,3 +230,5 @@ class ResultDocument:
     why: tuple[dict[str, Any], ...]
     warnings: tuple[Notice, ...]
     trials: tuple[TrialRow, ...]
+    against: Against | None = None
+    """This result against another one that was asked for; in no ledger."""

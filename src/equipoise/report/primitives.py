@@ -16,7 +16,7 @@ UNKNOWN = "–"
 
 
 def is_of_primitives(document: ResultDocument) -> bool:
-    """Whether every condition reports, or cannot report, what a probe does, and none is compared."""
+    """Whether nothing is compared and every condition reports what a probe does, or cannot."""
     return not document.comparisons and all(
         metric_of(one) is not None for one in document.conditions
     )

@@ -3,7 +3,8 @@
 No coin stands between two sessions, so that whatever differs between them (the boot, neighbours,
 temperature) stands in the ratio. What is known of it is what each session shows of itself:
 
-- the spread of its processes (Welch's interval on the logarithms);
+- the spread of its processes (Yuen's (1974) interval: means of the logarithms without the fifth at
+  each end, so that a process that something disturbed does not decide);
 - whether its halves differ by more than its processes do, over all rows together: the median over
   rows of the squared difference of the halves over what the processes explain, as a multiple of its
   median without drift. All variances are widened by it;
@@ -14,8 +15,8 @@ Where nothing is known to differ between the two hosts, what half of the rows di
 what sessions differ by (an empirical null: Efron 2004); what stands out of that has changed.
 
 The false-discovery rate over the rows is held at alpha (Benjamini and Hochberg 1995), so that with
-nothing changed the chance that any row is called changed is at most alpha; the intervals of all rows
-have the level at which rows were selected (Benjamini and Yekutieli 2005).
+nothing changed the chance that any row is called changed is at most alpha; the intervals of all
+rows have the level at which rows were selected (Benjamini and Yekutieli 2005).
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ from equipoise.stats.pooling import student_outside, student_quantile
 
 LEAST_PROCESSES = 2
 _LEAST_FOR_HALVES = 4
+_TRIMMED = 0.2
+"""At each end."""
 _NORMAL_MEDIAN = 1.4826
 """The standard deviation of a normal law over its median absolute value."""
 _MEDIAN_EFFICIENCY = 0.37
@@ -88,7 +91,7 @@ class Changes:
     here: Restlessness
     there: Restlessness
     mean: float
-    """The mean of the log ratios: the logarithm of their geometric mean."""
+    """Of the log ratios: the logarithm of their geometric mean."""
     mean_low: float
     mean_high: float
     """At 1 minus alpha."""
@@ -128,7 +131,7 @@ def changes_between(
     moves = sum(variance for variance, _ in shared)
     errors = [math.sqrt(a + b + moves) for a, b in own]
     freedoms = [
-        _freedom(((one, len(a.costs) - 1), (two, len(b.costs) - 1)), shared)
+        _freedom(((one, _own_freedom(a)), (two, _own_freedom(b))), shared)
         for (one, two), a, b in zip(own, there, here, strict=True)
     ]
     p_values = np.array(
@@ -197,7 +200,7 @@ def restlessness(rows: Sequence[Session]) -> Restlessness:
 
 def _differences(there: Sequence[Session], here: Sequence[Session]) -> FloatArray:
     return np.array(
-        [_mean_log(b) - _mean_log(a) for a, b in zip(there, here, strict=True)], dtype=np.float64
+        [_location(b) - _location(a) for a, b in zip(there, here, strict=True)], dtype=np.float64
     )
 
 
@@ -248,16 +251,30 @@ def _excess(row: Session, logs: FloatArray) -> float | None:
     return found / student_quantile(0.75, freedom) ** 2
 
 
-def _mean_log(row: Session) -> float:
-    return float(np.mean(np.log(row.costs)))
+def _location(row: Session) -> float:
+    """The trimmed mean of the logarithms."""
+    ordered = np.sort(np.log(row.costs))
+    return float(np.mean(ordered[_trimmed(row) : len(ordered) - _trimmed(row)]))
 
 
 def _error(row: Session) -> float:
-    """The variance of the mean logarithm; infinite for one process."""
-    count = len(row.costs)
+    """The variance of the trimmed mean, from the winsorised one; infinite for one process."""
+    count, trimmed = len(row.costs), _trimmed(row)
     if count < LEAST_PROCESSES:
         return math.inf
-    return float(np.var(np.log(row.costs), ddof=1)) / count
+    ordered = np.sort(np.log(row.costs))
+    drawn_in = np.clip(ordered, ordered[trimmed], ordered[count - 1 - trimmed])
+    kept = count - 2 * trimmed
+    return float(np.var(drawn_in, ddof=1)) * (count - 1) / (kept * (kept - 1))
+
+
+def _own_freedom(row: Session) -> int:
+    return len(row.costs) - 2 * _trimmed(row) - 1
+
+
+def _trimmed(row: Session) -> int:
+    """How many processes are left out at each end."""
+    return math.floor(_TRIMMED * len(row.costs))
 
 
 def _freedom(own: Sequence[_Part], shared: Sequence[_Part]) -> int:
