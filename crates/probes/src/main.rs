@@ -2,13 +2,21 @@
 
 mod asked;
 mod batches;
+mod channel;
 mod child;
 mod cpus;
+mod helper;
 mod listing;
+mod memory;
 mod probe;
 mod probes;
+mod reread;
+mod round_trip;
 mod sockets;
+mod submissions;
 mod system;
+mod transfer;
+mod working_set;
 
 use std::ffi::OsString;
 use std::io::Write;

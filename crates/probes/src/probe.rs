@@ -42,10 +42,8 @@ pub enum Class {
     /// Signals and faults that become signals.
     Signals,
     /// Between processes.
-    #[expect(dead_code, reason = "its probes are being written")]
     Ipc,
     /// From one process to the next.
-    #[expect(dead_code, reason = "its probes are being written")]
     ContextSwitch,
     /// Memory, and the kernel's part in it.
     Memory,
@@ -167,7 +165,6 @@ impl Row {
     }
 
     /// The same with so many of what the probe counts.
-    #[expect(dead_code, reason = "its probes are being written")]
     pub const fn of_count(self, count: u64) -> Self {
         Self {
             count: Some(count),
