@@ -12,6 +12,7 @@ mod probe;
 mod probes;
 mod reread;
 mod round_trip;
+mod scratch;
 mod sockets;
 mod submissions;
 mod system;

@@ -1,6 +1,7 @@
 //! The probes by name: a new one is its own file and its lines here.
 
 mod context_switch;
+mod fifo;
 mod file_reread;
 mod io_uring_nop;
 mod io_uring_read_byte;
@@ -33,6 +34,7 @@ pub const PROBES: &[&Probe] = &[
     &io_uring_nop::PROBE,
     &io_uring_read_byte::PROBE,
     &pipe::PROBE,
+    &fifo::PROBE,
     &unix::PROBE,
     &udp::PROBE,
     &tcp::PROBE,

@@ -1,14 +1,13 @@
 //! A file that was just written, so that it is read from memory.
 
-use std::env::temp_dir;
 use std::fs::File;
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 
 use equipoise_reporting::problem::Problem;
 
 use crate::asked::Asked;
 use crate::probe::Parameter;
+use crate::scratch::Scratch;
 use crate::system::problem_of;
 
 /// How large it is.
@@ -25,18 +24,18 @@ pub const CHUNK: usize = 64 << 10;
 /// Eight bytes of the file: the number of the chunk that they are in, counted from 1.
 pub type Word = u64;
 
-/// A file that never has a name, so that nothing can be left behind.
+/// The file, which has no name any more.
 ///
 /// # Errors
-/// If the folder's file system has no such files, or has no room.
+/// If it cannot be made, or the file system has no room.
 pub fn written(asked: &Asked) -> Result<File, Problem> {
-    let folder = asked.folder.clone().unwrap_or_else(temp_dir);
-    let in_folder = |error| problem_of(&format!("a file in {}", folder.display()), &error);
+    let scratch = Scratch::new(asked)?;
+    let in_folder = |error| problem_of("the file that is read again", &error);
     let mut file = File::options()
         .read(true)
         .write(true)
-        .custom_flags(libc::O_TMPFILE)
-        .open(&folder)
+        .create_new(true)
+        .open(scratch.path().join("file"))
         .map_err(in_folder)?;
     for chunk in 1..=chunks(asked) {
         let words = chunk.to_ne_bytes().repeat(CHUNK / size_of::<Word>());

@@ -31,17 +31,22 @@ pub fn open(
         let _ = &helper;
         timed(count, || {
             question = question.wrapping_add(1);
-            end.send(question)?;
-            let answer = end.receive()?;
-            if answer != answer_to(question) {
-                return Err(wrong("the helper", answer, answer_to(question)));
-            }
-            Ok(())
+            ask(&mut end, question)
         })
     });
     Ok(opened
         .with_fact("cpu", cpu_here()?.to_string())
         .with_fact("helper_cpu", helper_cpu))
+}
+
+/// One round trip.
+fn ask(end: &mut End, question: u8) -> Result<(), Problem> {
+    end.send(question)?;
+    let answer = end.receive()?;
+    if answer == answer_to(question) {
+        return Ok(());
+    }
+    Err(wrong("the other side", answer, answer_to(question)))
 }
 
 /// What the helper does: answers every question.
@@ -55,4 +60,43 @@ fn answer(mut end: End) -> Result<(), Problem> {
 /// Another byte than the question, so that the one cannot be mistaken for the other.
 fn answer_to(question: u8) -> u8 {
     !question
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{answer, ask};
+    use crate::channel::Ends;
+    use crate::probes::{pipe, tcp, udp, unix};
+    use std::thread;
+
+    #[test]
+    fn every_question_is_answered_through_every_channel() {
+        for ends in [pipe::ends, unix::ends, udp::ends, tcp::ends] {
+            let (mut end, other): Ends = ends().expect("a channel");
+            let helper = thread::spawn(move || answer(other));
+            for question in 0..=u8::MAX {
+                ask(&mut end, question).expect("the right answer");
+            }
+            drop((end, helper));
+        }
+    }
+
+    #[test]
+    fn an_answer_that_is_the_question_itself_is_wrong() {
+        let (mut end, mut other) = unix::ends().expect("a channel");
+        let echo = thread::spawn(move || {
+            let byte = other.receive()?;
+            other.send(byte)
+        });
+        let problem = ask(&mut end, 7).expect_err("7 is no answer to 7");
+        assert_eq!(problem.to_string(), "the other side gave 7 instead of 248");
+        echo.join().expect("no panic").expect("sent");
+    }
+
+    #[test]
+    fn no_answer_is_a_problem() {
+        let (mut end, other) = pipe::ends().expect("a channel");
+        drop(other);
+        assert!(ask(&mut end, 1).is_err());
+    }
 }

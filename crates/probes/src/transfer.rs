@@ -1,5 +1,7 @@
 //! Many bytes from a helper, through whatever carries bytes.
 
+use std::time::{Duration, Instant};
+
 use equipoise_reporting::problem::Problem;
 
 use crate::asked::Asked;
@@ -8,7 +10,6 @@ use crate::cpus::{hold, sides};
 use crate::helper::{Helper, cpu_here};
 use crate::probe::Opened;
 use crate::system::wrong;
-use std::time::Instant;
 
 /// What is written and read at a time.
 pub const CHUNK: usize = 64 << 10;
@@ -31,20 +32,25 @@ pub fn open(
     let opened = Opened::bandwidth(CHUNK as u64, move |chunks| {
         // The closure keeps the helper.
         let _ = &helper;
-        let started = Instant::now();
-        end.send_number(chunks)?;
-        let received = receive(&mut end, &mut room, chunks * CHUNK as u64)?;
-        let took = started.elapsed();
-        // Comes after the last byte: that there was neither one more nor one less.
-        let sent = end.receive_number()?;
-        if sent != received {
-            return Err(wrong("the helper's count of bytes", sent, received));
-        }
-        Ok(took)
+        fetch(&mut end, &mut room, chunks)
     });
     Ok(opened
         .with_fact("cpu", cpu_here()?.to_string())
         .with_fact("helper_cpu", helper_cpu))
+}
+
+/// Asks for so many chunks and takes them; the time from the question to the last byte.
+fn fetch(end: &mut End, room: &mut [u8], chunks: u64) -> Result<Duration, Problem> {
+    let started = Instant::now();
+    end.send_number(chunks)?;
+    let received = receive(end, room, chunks * CHUNK as u64)?;
+    let took = started.elapsed();
+    // It follows the last byte: that there was neither one more nor one less.
+    let sent = end.receive_number()?;
+    if sent != received {
+        return Err(wrong("the other side's count of bytes", sent, received));
+    }
+    Ok(took)
 }
 
 /// Takes exactly so many bytes.
@@ -67,5 +73,40 @@ fn serve(mut end: End) -> Result<(), Problem> {
             end.send_all(&chunk)?;
         }
         end.send_number(chunks * CHUNK as u64)?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CHUNK, fetch, serve};
+    use crate::probes::{pipe, tcp, unix};
+    use std::thread;
+
+    #[test]
+    fn exactly_the_bytes_that_are_asked_for_come_through_every_channel() {
+        for ends in [pipe::ends, unix::ends, tcp::ends] {
+            let (mut end, other) = ends().expect("a channel");
+            let helper = thread::spawn(move || serve(other));
+            let mut room = vec![0; CHUNK];
+            for chunks in [1, 2, 9] {
+                fetch(&mut end, &mut room, chunks).expect("as many bytes as were asked for");
+            }
+            drop((end, helper));
+        }
+    }
+
+    #[test]
+    fn a_byte_too_few_or_too_many_is_noticed() {
+        for sent in [CHUNK - 1, CHUNK + 1] {
+            let (mut end, mut other) = unix::ends().expect("a channel");
+            let helper = thread::spawn(move || {
+                other.receive_number()?;
+                other.send_all(&vec![1; sent])?;
+                other.send_number(CHUNK as u64)
+            });
+            assert!(fetch(&mut end, &mut vec![0; CHUNK], 1).is_err());
+            drop(end);
+            helper.join().expect("no panic").expect("sent");
+        }
     }
 }

@@ -24,7 +24,7 @@ pub const PROBE: Probe = Probe {
     placements: &[Placement::None],
     size: Some(FILE),
     count: None,
-    needs: "a folder whose file system has files without names (O_TMPFILE)",
+    needs: "a folder that can be written to",
     rows: &[Row::plain("mmap_reread")],
     open,
 };
