@@ -1,11 +1,14 @@
 //! Whatever carries bytes between this process and a helper, in both directions.
 
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write, pipe};
+use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 
 use equipoise_reporting::problem::Problem;
 
+use crate::sockets::tcp_pair;
 use crate::system::{problem_of, wrong};
 
 /// One end of a channel.
@@ -107,4 +110,57 @@ impl End {
             Err(error) => Err(problem_of("read", &error)),
         }
     }
+}
+
+/// Two pipes, one for each direction.
+///
+/// # Errors
+/// What the system says.
+pub fn pipes() -> Result<Ends, Problem> {
+    let pipe = || pipe().map_err(|error| problem_of("pipe", &error));
+    let (question_in, question_out) = pipe()?;
+    let (answer_in, answer_out) = pipe()?;
+    Ok((
+        End::new(answer_in, question_out),
+        End::new(question_in, answer_out),
+    ))
+}
+
+/// A pair of connected `AF_UNIX` stream sockets without a name.
+///
+/// # Errors
+/// What the system says.
+pub fn unix_streams() -> Result<Ends, Problem> {
+    let (one, other) = UnixStream::pair().map_err(|error| problem_of("socketpair", &error))?;
+    Ok((End::of_socket(one)?, End::of_socket(other)?))
+}
+
+/// Two UDP sockets on 127.0.0.1 that hear each other and nobody else.
+///
+/// # Errors
+/// What the system says.
+pub fn udp_sockets() -> Result<Ends, Problem> {
+    let connected = || -> io::Result<_> {
+        let one = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let other = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+        one.connect(other.local_addr()?)?;
+        other.connect(one.local_addr()?)?;
+        Ok((one, other))
+    };
+    let (one, other) = connected().map_err(|error| problem_of("UDP over 127.0.0.1", &error))?;
+    Ok((End::of_socket(one)?, End::of_socket(other)?))
+}
+
+/// A TCP connection over 127.0.0.1 on which every byte is sent at once.
+///
+/// # Errors
+/// What the system says.
+pub fn tcp_streams() -> Result<Ends, Problem> {
+    let (one, other) = tcp_pair()?;
+    for stream in [&one, &other] {
+        stream
+            .set_nodelay(true)
+            .map_err(|error| problem_of("setsockopt(TCP_NODELAY)", &error))?;
+    }
+    Ok((End::of_socket(one)?, End::of_socket(other)?))
 }

@@ -1,12 +1,13 @@
 //! The other side of a probe: a child that ends with the probe, however that ends.
 
-use std::io::Write;
-use std::process;
+use std::io::{self, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{self, ExitStatus};
 use std::ptr;
 
 use equipoise_reporting::problem::Problem;
 
-use crate::system::accepted;
+use crate::system::{accepted, expect, problem_of};
 
 /// A child process; killed and reaped when dropped.
 ///
@@ -26,33 +27,69 @@ impl Child {
     /// What `fork` says.
     pub fn start(work: impl FnOnce() -> Result<(), Problem>) -> Result<Self, Problem> {
         let parent = process::id();
+        Self::fork(move || {
+            die_with(parent).map_err(|error| problem_of("prctl", &error))?;
+            work()
+        })
+    }
+
+    /// The same in a session of its own, and not killed when the probe dies: `work` must end
+    /// then by itself.
+    ///
+    /// # Errors
+    /// What `fork` says.
+    pub fn start_alone(work: impl FnOnce() -> Result<(), Problem>) -> Result<Self, Problem> {
+        Self::fork(move || {
+            // SAFETY: takes nothing; a child that was just made leads no process group.
+            accepted("setsid", unsafe { libc::setsid() })?;
+            work()
+        })
+    }
+
+    fn fork(work: impl FnOnce() -> Result<(), Problem>) -> Result<Self, Problem> {
         // SAFETY: this process has one thread, so the copy finds every lock as it was.
         let pid = accepted("fork", unsafe { libc::fork() })?;
         if pid > 0 {
             return Ok(Self { pid });
         }
-        let status = match end_with(parent).and_then(|()| work()) {
+        let status = match work() {
             Ok(()) => 0,
             Err(problem) => {
                 // Standard error may be closed; there is nowhere left to say so.
-                let _ = writeln!(std::io::stderr(), "the other side of the probe: {problem}");
+                let _ = writeln!(io::stderr(), "the other side of the probe: {problem}");
                 1
             }
         };
         // SAFETY: leaves without running what is the parent's to run at its end.
         unsafe { libc::_exit(status) }
     }
+
+    /// Waits until it leaves by itself.
+    ///
+    /// # Errors
+    /// What `waitpid` says.
+    pub fn wait(self) -> Result<ExitStatus, Problem> {
+        let mut status = 0;
+        // SAFETY: the status can be written; the child was not reaped yet.
+        let pid = unsafe { libc::waitpid(self.pid, &raw mut status, 0) };
+        expect("waitpid", pid, self.pid)?;
+        std::mem::forget(self);
+        Ok(ExitStatus::from_raw(status))
+    }
 }
 
-/// The kernel kills this process when `parent` ends.
-fn end_with(parent: u32) -> Result<(), Problem> {
+/// Has the kernel kill this process when the thread of `parent` that started it ends; for the
+/// start of a child. Allocates nothing and takes no lock.
+///
+/// # Errors
+/// What `prctl` says, or that the parent is gone already.
+pub fn die_with(parent: u32) -> io::Result<()> {
     // SAFETY: passes numbers only.
-    let result = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-    accepted("prctl(PR_SET_PDEATHSIG)", result)?;
+    if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
     if std::os::unix::process::parent_id() != parent {
-        return Err(Problem::failure(
-            "the probe ended before its other side began",
-        ));
+        return Err(io::Error::from_raw_os_error(libc::ESRCH));
     }
     Ok(())
 }

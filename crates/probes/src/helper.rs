@@ -5,14 +5,13 @@
 
 use std::ffi::c_int;
 use std::io::{self, PipeWriter, Read, Write};
-use std::mem::MaybeUninit;
-use std::ptr::null_mut;
 
 use equipoise_reporting::problem::Problem;
 
 use crate::child::Child;
 use crate::cpus::hold;
-use crate::system::{accepted, expect, problem_of};
+use crate::handlers::Action;
+use crate::system::{accepted, problem_of};
 
 const FAILED: c_int = 1;
 
@@ -80,16 +79,12 @@ fn say_the_cpu(mut told: PipeWriter) -> Result<(), Problem> {
 /// Whether the end of a child ends this process too: it may be waiting for an answer (a datagram,
 /// a futex) that no end of file stands in for, and nothing else would wake it up.
 fn end_with_a_child(so: bool) -> Result<(), Problem> {
-    // SAFETY: all-zero is a valid action, without flags and with an empty mask.
-    let mut action: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
-    action.sa_sigaction = if so {
-        leave as *const () as usize
+    let handler = if so {
+        leave as *const () as libc::sighandler_t
     } else {
         libc::SIG_DFL
     };
-    // SAFETY: `leave` does only what a signal handler may.
-    let result = unsafe { libc::sigaction(libc::SIGCHLD, &raw const action, null_mut()) };
-    expect("sigaction", result, 0)
+    Action::new(handler, 0).install(libc::SIGCHLD)
 }
 
 extern "C" fn leave(_: c_int) {

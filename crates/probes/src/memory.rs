@@ -1,10 +1,20 @@
-//! How much memory there is to work with.
+//! Memory to work with: how much, and what is common to the probes that go through it.
 
 use std::fs::read_to_string;
 use std::path::Path;
 
 use equipoise_reporting::arguments::to_usize;
 use equipoise_reporting::problem::Problem;
+
+use crate::probe::Parameter;
+
+/// How much is read, written or copied at once.
+pub const MEMORY: Parameter = Parameter {
+    words: "bytes of memory",
+    default: 64 << 20,
+    least: 64,
+    most: 16 << 30,
+};
 
 /// So much free memory for each byte that is wanted: whoever shares the machine needs some too.
 const MARGIN: u64 = 4;
@@ -21,6 +31,11 @@ pub fn room_for(bytes: u64) -> Result<usize, Problem> {
         ))),
         _ => Ok(to_usize(bytes)),
     }
+}
+
+/// The sum, by as many additions at once as the processor has.
+pub fn added_up(words: &[u64]) -> u64 {
+    words.iter().fold(0, |sum, &word| sum.wrapping_add(word))
 }
 
 /// Bytes that the machine, and the container if there is one, still give; `None` if that cannot

@@ -65,14 +65,13 @@ fn answer_to(question: u8) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::{answer, ask};
-    use crate::channel::Ends;
-    use crate::probes::{pipe, tcp, udp, unix};
+    use crate::channel::{pipes, tcp_streams, udp_sockets, unix_streams};
     use std::thread;
 
     #[test]
     fn every_question_is_answered_through_every_channel() {
-        for ends in [pipe::ends, unix::ends, udp::ends, tcp::ends] {
-            let (mut end, other): Ends = ends().expect("a channel");
+        for ends in [pipes, unix_streams, udp_sockets, tcp_streams] {
+            let (mut end, other) = ends().expect("a channel");
             let helper = thread::spawn(move || answer(other));
             for question in 0..=u8::MAX {
                 ask(&mut end, question).expect("the right answer");
@@ -83,7 +82,7 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_the_question_itself_is_wrong() {
-        let (mut end, mut other) = unix::ends().expect("a channel");
+        let (mut end, mut other) = unix_streams().expect("a channel");
         let echo = thread::spawn(move || {
             let byte = other.receive()?;
             other.send(byte)
@@ -95,7 +94,7 @@ mod tests {
 
     #[test]
     fn no_answer_is_a_problem() {
-        let (mut end, other) = pipe::ends().expect("a channel");
+        let (mut end, other) = pipes().expect("a channel");
         drop(other);
         assert!(ask(&mut end, 1).is_err());
     }

@@ -79,12 +79,12 @@ fn serve(mut end: End) -> Result<(), Problem> {
 #[cfg(test)]
 mod tests {
     use super::{CHUNK, fetch, serve};
-    use crate::probes::{pipe, tcp, unix};
+    use crate::channel::{pipes, tcp_streams, unix_streams};
     use std::thread;
 
     #[test]
     fn exactly_the_bytes_that_are_asked_for_come_through_every_channel() {
-        for ends in [pipe::ends, unix::ends, tcp::ends] {
+        for ends in [pipes, unix_streams, tcp_streams] {
             let (mut end, other) = ends().expect("a channel");
             let helper = thread::spawn(move || serve(other));
             let mut room = vec![0; CHUNK];
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn a_byte_too_few_or_too_many_is_noticed() {
         for sent in [CHUNK - 1, CHUNK + 1] {
-            let (mut end, mut other) = unix::ends().expect("a channel");
+            let (mut end, mut other) = unix_streams().expect("a channel");
             let helper = thread::spawn(move || {
                 other.receive_number()?;
                 other.send_all(&vec![1; sent])?;

@@ -175,7 +175,7 @@ fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     let upper = sorted.len() / 2;
-    let lower = upper.checked_sub(usize::from(sorted.len() % 2 == 0))?;
+    let lower = upper.checked_sub(usize::from(sorted.len().is_multiple_of(2)))?;
     Some(f64::midpoint(*sorted.get(lower)?, *sorted.get(upper)?))
 }
 

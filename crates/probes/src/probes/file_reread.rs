@@ -6,6 +6,7 @@ use std::os::unix::fs::FileExt;
 use equipoise_reporting::problem::Problem;
 
 use crate::asked::Asked;
+use crate::file_system::kind_of;
 use crate::probe::{Class, Metric, Opened, Placement, Probe, Row, timed};
 use crate::reread::{CHUNK, FILE, Word, chunks, written};
 use crate::system::{problem_of, wrong};
@@ -26,13 +27,15 @@ pub const PROBE: Probe = Probe {
 
 fn open(asked: &Asked) -> Result<Opened, Problem> {
     let file = written(asked)?;
+    let system = kind_of(&file)?;
     let chunks = chunks(asked);
     let mut room = vec![0; CHUNK];
-    Ok(Opened::bandwidth(chunks * CHUNK as u64, move |count| {
+    let opened = Opened::bandwidth(chunks * CHUNK as u64, move |count| {
         timed(count, || {
             (0..chunks).try_for_each(|chunk| read_chunk(&file, chunk, &mut room))
         })
-    }))
+    });
+    Ok(opened.with_fact("file_system", system))
 }
 
 fn read_chunk(file: &File, chunk: u64, room: &mut [u8]) -> Result<(), Problem> {

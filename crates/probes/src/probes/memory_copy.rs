@@ -5,9 +5,8 @@ use std::hint::black_box;
 use equipoise_reporting::problem::Problem;
 
 use crate::asked::Asked;
-use crate::memory::room_for;
+use crate::memory::{MEMORY, room_for};
 use crate::probe::{Class, Metric, Opened, Placement, Probe, Row, timed};
-use crate::probes::memory_read::MEMORY;
 
 /// What `--list` says.
 pub const PROBE: Probe = Probe {

@@ -5,8 +5,8 @@ use std::hint::black_box;
 use equipoise_reporting::problem::Problem;
 
 use crate::asked::Asked;
-use crate::memory::room_for;
-use crate::probe::{Class, Metric, Opened, Parameter, Placement, Probe, Row, timed};
+use crate::memory::{MEMORY, added_up, room_for};
+use crate::probe::{Class, Metric, Opened, Placement, Probe, Row, timed};
 use crate::system::wrong;
 
 /// What `--list` says.
@@ -23,14 +23,6 @@ pub const PROBE: Probe = Probe {
     open,
 };
 
-/// How much is read, written or copied at once.
-pub const MEMORY: Parameter = Parameter {
-    words: "bytes of memory",
-    default: 64 << 20,
-    least: 64,
-    most: 16 << 30,
-};
-
 fn open(asked: &Asked) -> Result<Opened, Problem> {
     let words = vec![1_u64; room_for(asked.size)? / size_of::<u64>()];
     let bytes = size_of_val(words.as_slice()) as u64;
@@ -43,9 +35,4 @@ fn open(asked: &Asked) -> Result<Opened, Problem> {
             Ok(())
         })
     }))
-}
-
-/// The sum, by as many additions at once as the processor has.
-pub fn added_up(words: &[u64]) -> u64 {
-    words.iter().fold(0, |sum, &word| sum.wrapping_add(word))
 }

@@ -10,8 +10,9 @@ use equipoise_reporting::arguments::to_usize;
 use equipoise_reporting::problem::Problem;
 
 use crate::asked::Asked;
+use crate::file_system::kind_of;
+use crate::memory::added_up;
 use crate::probe::{Class, Metric, Opened, Placement, Probe, Row, timed};
-use crate::probes::memory_read::added_up;
 use crate::reread::{CHUNK, FILE, Word, chunks, written};
 use crate::system::{expect, refused, wrong};
 
@@ -31,11 +32,12 @@ pub const PROBE: Probe = Probe {
 
 fn open(asked: &Asked) -> Result<Opened, Problem> {
     let file = written(asked)?;
+    let system = kind_of(&file)?;
     let chunks = chunks(asked);
     let bytes = chunks * CHUNK as u64;
     let words_in_a_chunk = (CHUNK / size_of::<Word>()) as u64;
     let expected = words_in_a_chunk * chunks * (chunks + 1) / 2;
-    Ok(Opened::bandwidth(bytes, move |count| {
+    let opened = Opened::bandwidth(bytes, move |count| {
         timed(count, || {
             let sum = mapped_sum(&file, to_usize(bytes))?;
             if sum != expected {
@@ -43,7 +45,8 @@ fn open(asked: &Asked) -> Result<Opened, Problem> {
             }
             Ok(())
         })
-    }))
+    });
+    Ok(opened.with_fact("file_system", system))
 }
 
 fn mapped_sum(file: &File, bytes: usize) -> Result<u64, Problem> {

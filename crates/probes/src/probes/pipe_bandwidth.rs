@@ -1,7 +1,7 @@
 //! Probe `pipe_bandwidth`: bytes a second from another process through a pipe.
 
+use crate::channel::pipes;
 use crate::probe::{Class, Metric, Placement, Probe, Row};
-use crate::probes::pipe::ends;
 use crate::round_trip::PLACEMENTS;
 use crate::transfer;
 
@@ -19,5 +19,5 @@ pub const PROBE: Probe = Probe {
         Row::plain("pipe_bandwidth_same_cpu").at(Placement::SameCpu),
         Row::plain("pipe_bandwidth_across_cpus").at(Placement::AcrossCpus),
     ],
-    open: |asked| transfer::open(asked, ends),
+    open: |asked| transfer::open(asked, pipes),
 };

@@ -1,7 +1,7 @@
 //! Probe `tcp_bandwidth`: bytes a second from another process through TCP on the loopback.
 
+use crate::channel::tcp_streams;
 use crate::probe::{Class, Metric, Placement, Probe, Row};
-use crate::probes::tcp::ends;
 use crate::round_trip::PLACEMENTS;
 use crate::transfer;
 
@@ -19,5 +19,5 @@ pub const PROBE: Probe = Probe {
         Row::plain("tcp_bandwidth_same_cpu").at(Placement::SameCpu),
         Row::plain("tcp_bandwidth_across_cpus").at(Placement::AcrossCpus),
     ],
-    open: |asked| transfer::open(asked, ends),
+    open: |asked| transfer::open(asked, tcp_streams),
 };

@@ -4,12 +4,12 @@
 //! before connect returns. What it has taken in is accepted between the rounds, untimed.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::time::Duration;
 
 use equipoise_reporting::problem::Problem;
 
 use crate::asked::Asked;
 use crate::probe::{Class, Metric, Opened, Placement, Probe, Row, timed};
+use crate::rounds::in_rounds;
 use crate::sockets::{close_without_waiting, tcp_listener};
 use crate::system::problem_of;
 
@@ -27,9 +27,6 @@ pub const PROBE: Probe = Probe {
     open,
 };
 
-/// Connections that wait to be accepted; every system lets more of them wait.
-pub const ROUND: u64 = 32;
-
 fn open(_: &Asked) -> Result<Opened, Problem> {
     let listener = tcp_listener()?;
     let address = listener
@@ -42,24 +39,6 @@ fn open(_: &Asked) -> Result<Opened, Problem> {
             Ok(took)
         })
     }))
-}
-
-/// As many as that, in rounds; the time of all rounds.
-///
-/// # Errors
-/// The first problem of a round.
-pub fn in_rounds(
-    count: u64,
-    mut round: impl FnMut(u64) -> Result<Duration, Problem>,
-) -> Result<Duration, Problem> {
-    let mut took = Duration::ZERO;
-    let mut left = count;
-    while left > 0 {
-        let now = left.min(ROUND);
-        took += round(now)?;
-        left -= now;
-    }
-    Ok(took)
 }
 
 fn connect(address: SocketAddr) -> Result<(), Problem> {
@@ -75,21 +54,4 @@ fn accept(listener: &TcpListener, round: u64) -> Result<(), Problem> {
             .map_err(|error| problem_of("accept over TCP", &error))?;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{ROUND, in_rounds};
-    use std::time::Duration;
-
-    #[test]
-    fn no_round_is_larger_than_what_may_wait_and_all_are_timed() {
-        let mut rounds = Vec::new();
-        let took = in_rounds(2 * ROUND + 3, |round| {
-            rounds.push(round);
-            Ok(Duration::from_millis(round))
-        });
-        assert_eq!(rounds, [ROUND, ROUND, 3]);
-        assert_eq!(took.unwrap(), Duration::from_millis(2 * ROUND + 3));
-    }
 }

@@ -1,14 +1,8 @@
 //! Probe `udp`: round trips of one byte through UDP on the loopback interface.
 
-use std::io;
-use std::net::{Ipv4Addr, UdpSocket};
-
-use equipoise_reporting::problem::Problem;
-
-use crate::channel::{End, Ends};
+use crate::channel::udp_sockets;
 use crate::probe::{Class, Metric, Placement, Probe, Row};
 use crate::round_trip::{self, PLACEMENTS};
-use crate::system::problem_of;
 
 /// What `--list` says.
 pub const PROBE: Probe = Probe {
@@ -24,19 +18,5 @@ pub const PROBE: Probe = Probe {
         Row::plain("udp_same_cpu").at(Placement::SameCpu),
         Row::plain("udp_across_cpus").at(Placement::AcrossCpus),
     ],
-    open: |asked| round_trip::open(asked, ends),
+    open: |asked| round_trip::open(asked, udp_sockets),
 };
-
-fn ends() -> Result<Ends, Problem> {
-    let (one, other) = pair().map_err(|error| problem_of("UDP on 127.0.0.1", &error))?;
-    Ok((End::of_socket(one)?, End::of_socket(other)?))
-}
-
-/// Two sockets that hear each other and nobody else.
-fn pair() -> io::Result<(UdpSocket, UdpSocket)> {
-    let one = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
-    let other = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
-    one.connect(other.local_addr()?)?;
-    other.connect(one.local_addr()?)?;
-    Ok((one, other))
-}

@@ -1,7 +1,7 @@
 //! Probe `unix_bandwidth`: bytes a second from another process through an `AF_UNIX` stream.
 
+use crate::channel::unix_streams;
 use crate::probe::{Class, Metric, Placement, Probe, Row};
-use crate::probes::unix::ends;
 use crate::round_trip::PLACEMENTS;
 use crate::transfer;
 
@@ -19,5 +19,5 @@ pub const PROBE: Probe = Probe {
         Row::plain("unix_bandwidth_same_cpu").at(Placement::SameCpu),
         Row::plain("unix_bandwidth_across_cpus").at(Placement::AcrossCpus),
     ],
-    open: |asked| transfer::open(asked, ends),
+    open: |asked| transfer::open(asked, unix_streams),
 };

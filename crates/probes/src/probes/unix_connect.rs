@@ -9,7 +9,7 @@ use equipoise_reporting::problem::Problem;
 
 use crate::asked::Asked;
 use crate::probe::{Class, Metric, Opened, Placement, Probe, Row, timed};
-use crate::probes::tcp_connect::in_rounds;
+use crate::rounds::in_rounds;
 use crate::system::problem_of;
 
 /// What `--list` says.
