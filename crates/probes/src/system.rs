@@ -4,13 +4,21 @@ use std::io;
 
 use equipoise_reporting::problem::Problem;
 
-/// The machine forbids the work, or does not have what it needs.
-const FORBIDDEN: [i32; 5] = [
+/// The machine forbids the work, does not have what it needs, or has too little of it.
+const NOT_TO_BE_HAD: [i32; 13] = [
     libc::EPERM,
     libc::EACCES,
     libc::ENOSYS,
     libc::EOPNOTSUPP,
     libc::EAFNOSUPPORT,
+    libc::EROFS,
+    libc::EAGAIN,
+    libc::EMFILE,
+    libc::ENFILE,
+    libc::ENOMEM,
+    libc::ENOBUFS,
+    libc::ENOSPC,
+    libc::EDQUOT,
 ];
 
 /// The last error of this thread, as what came of `call`.
@@ -19,12 +27,12 @@ pub fn refused(call: &str) -> Problem {
     problem_of(call, &io::Error::last_os_error())
 }
 
-/// An error as what came of `call`: unavailable if the machine forbids it, else a failure.
+/// An error as what came of `call`: unavailable if that is the machine's doing, else a failure.
 #[cold]
 pub fn problem_of(call: &str, error: &io::Error) -> Problem {
     let words = format!("{call}: {error}");
     match error.raw_os_error() {
-        Some(code) if FORBIDDEN.contains(&code) => Problem::unavailable(words),
+        Some(code) if NOT_TO_BE_HAD.contains(&code) => Problem::unavailable(words),
         _ => Problem::failure(words),
     }
 }
@@ -79,8 +87,9 @@ mod tests {
             (libc::EPERM, true),
             (libc::ENOSYS, true),
             (libc::EACCES, true),
+            (libc::ENOMEM, true),
             (libc::EBADF, false),
-            (libc::ENOMEM, false),
+            (libc::EINVAL, false),
         ] {
             let problem = problem_of("call", &io::Error::from_raw_os_error(code));
             assert_eq!(problem.is_unavailable(), unavailable, "{problem}");
