@@ -1,15 +1,16 @@
 //! Probe `context_switch`: from one process to the next, round a ring of pipes on one CPU.
 //!
 //! A token goes round. Each process that gets it visits its own working set and writes the token
-//! on, so that a hop is a write, a switch, a read and a visit. This process does the same write,
-//! read and visit alone, with a pipe of its own that is never empty: that time is subtracted. What
-//! remains is the switch, and the caches that it leaves to be filled again.
+//! on, so that a hop is a write, a switch, a read and a visit. Before, this process does the same
+//! write, read and visit alone, with a pipe that is never empty when it is read: the median of that
+//! time is subtracted. What remains is the switch, and the caches that it leaves to be filled again.
 
 use std::time::{Duration, Instant};
 
 use equipoise_reporting::problem::Problem;
 
 use crate::asked::Asked;
+use crate::batches::{Batching, times};
 use crate::channel::End;
 use crate::cpus::{hold, sides};
 use crate::helper::{Helper, cpu_here};
@@ -51,6 +52,12 @@ pub const PROBE: Probe = Probe {
     open,
 };
 
+/// How long a process is watched alone.
+const ALONE: Batching = Batching {
+    batches: 11,
+    lasting: Duration::from_micros(500),
+};
+
 const fn row(name: &'static str, processes: u64, bytes: u64) -> Row {
     Row::plain(name).of_count(processes).of_size(bytes)
 }
@@ -66,41 +73,49 @@ fn open(asked: &Asked) -> Result<Opened, Problem> {
         .map(|end| Helper::start(sides.there, move || pass_on(end, size)))
         .collect::<Result<Vec<_>, _>>()?;
     let found: Vec<_> = helpers.iter().map(|one| one.cpu().to_string()).collect();
+    let mut own = WorkingSet::new(size);
+    let alone_s = alone(&mut own)?;
     let ring = Ring {
         first,
         helpers,
-        alone: ring(1)?.remove(0),
-        own: WorkingSet::new(size),
+        own,
+        alone_s,
     };
     Ok(Opened::latency(ring)
         .with_fact("cpu", cpu_here()?.to_string())
-        .with_fact("helper_cpu", found.join(" ")))
+        .with_fact("helper_cpu", found.join(" "))
+        .with_fact("subtracted_s", alone_s.to_string()))
+}
+
+/// Seconds of a hop of a process alone, which needs no switch.
+fn alone(own: &mut WorkingSet) -> Result<f64, Problem> {
+    let mut end = ring(1)?.remove(0);
+    let mut hops = |count| go_round(&mut end, own, count, 0);
+    let mut times = times(&mut hops, &ALONE)?;
+    times.sort_unstable_by(f64::total_cmp);
+    Ok(times[times.len() / 2])
 }
 
 /// The processes, seen from the one that measures, which is one of them.
 struct Ring {
     first: End,
     helpers: Vec<Helper>,
-    /// Reads what it writes.
-    alone: End,
     own: WorkingSet,
+    alone_s: f64,
 }
 
 impl Operation for Ring {
     fn repeat(&mut self, count: u64) -> Result<Duration, Problem> {
-        let processes = self.helpers.len() as u64 + 1;
-        let laps = count.div_ceil(processes);
-        let hops = laps * processes;
-        let alone = go_round(&mut self.alone, &mut self.own, hops, 0)?;
-        let others = u8::try_from(self.helpers.len()).expect("a ring has at most 256 processes");
+        let others = self.helpers.len() as u64;
+        let laps = count.div_ceil(others + 1);
         let round = go_round(&mut self.first, &mut self.own, laps, others)?;
-        let switches = round.checked_sub(alone).ok_or_else(|| {
+        let hop_s = round.as_secs_f64() / (laps * (others + 1)) as f64;
+        Duration::try_from_secs_f64((hop_s - self.alone_s) * count as f64).map_err(|_| {
             Problem::failure(format!(
-                "{hops} hops took {round:?}, less than the {alone:?} of a process alone; make \
-                 --batch-ms longer"
+                "a hop took {hop_s} s, less than the {} s without a switch",
+                self.alone_s
             ))
-        })?;
-        Ok(switches.mul_f64(count as f64 / hops as f64))
+        })
     }
 }
 
@@ -109,13 +124,14 @@ fn go_round(
     end: &mut End,
     own: &mut WorkingSet,
     laps: u64,
-    others: u8,
+    others: u64,
 ) -> Result<Duration, Problem> {
+    let added = u8::try_from(others).expect("a ring has at most 256 processes");
     let mut token = 0_u8;
     let started = Instant::now();
     for _ in 0..laps {
         end.send(token)?;
-        let expected = token.wrapping_add(others);
+        let expected = token.wrapping_add(added);
         token = end.receive()?;
         if token != expected {
             return Err(wrong("the ring", token, expected));
