@@ -82,6 +82,9 @@ def test_across_cpus_each_process_is_held_on_its_own(
 
 
 def test_a_ring_has_as_many_processes_as_asked_for_on_one_cpu(program: Path) -> None:
+    cpu = max(os.sched_getaffinity(0))
+    said = facts(run(program, *RING, cpus={cpu}))
+    assert (said["cpu"], said["helper_cpu"].split()) == (str(cpu), 15 * [str(cpu)])
     with running(program, *RING) as ring:
         held = {
             cpu
