@@ -1,5 +1,6 @@
 //! On which CPUs the two sides of a probe run.
 
+use std::fs::read_to_string;
 use std::mem::{MaybeUninit, size_of};
 
 use equipoise_reporting::problem::Problem;
@@ -16,15 +17,20 @@ pub struct Sides {
     pub there: Option<usize>,
 }
 
-/// The CPUs of both sides; unavailable where there is no second one.
+/// The CPUs of both sides; unavailable where there is no second one. Across CPUs they are on two
+/// cores if they can be.
 ///
 /// # Errors
 /// What the system says, or that the process may use one CPU only.
 pub fn sides(placement: Placement) -> Result<Sides, Problem> {
-    chosen(placement, &allowed()?)
+    chosen(placement, &allowed()?, on_its_core)
 }
 
-fn chosen(placement: Placement, allowed: &[usize]) -> Result<Sides, Problem> {
+fn chosen(
+    placement: Placement,
+    allowed: &[usize],
+    on_its_core: impl FnOnce(usize) -> Vec<usize>,
+) -> Result<Sides, Problem> {
     let first = allowed.first().copied();
     match (placement, allowed) {
         (Placement::None, _) => Ok(Sides {
@@ -35,10 +41,14 @@ fn chosen(placement: Placement, allowed: &[usize]) -> Result<Sides, Problem> {
             here: first,
             there: first,
         }),
-        (Placement::AcrossCpus, [_, second, ..]) => Ok(Sides {
-            here: first,
-            there: Some(*second),
-        }),
+        (Placement::AcrossCpus, [here, others @ ..]) if !others.is_empty() => {
+            let sharing = on_its_core(*here);
+            let apart = others.iter().find(|cpu| !sharing.contains(cpu));
+            Ok(Sides {
+                here: first,
+                there: apart.or(others.first()).copied(),
+            })
+        }
         (Placement::AcrossCpus, _) => Err(Problem::unavailable(format!(
             "it needs two CPUs, and this process may use {allowed:?} only"
         ))),
@@ -76,13 +86,37 @@ fn allowed() -> Result<Vec<usize>, Problem> {
         .collect())
 }
 
+/// The CPUs that share a core with this one; none where the kernel does not say.
+fn on_its_core(cpu: usize) -> Vec<usize> {
+    let file = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
+    read_to_string(file)
+        .map(|list| numbers(&list))
+        .unwrap_or_default()
+}
+
+/// The numbers of a list as the kernel writes it: `0-3,8`.
+fn numbers(list: &str) -> Vec<usize> {
+    list.trim()
+        .split(',')
+        .filter_map(|part| {
+            let (from, to) = part.split_once('-').unwrap_or((part, part));
+            Some(from.parse().ok()?..=to.parse().ok()?)
+        })
+        .flatten()
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn none(_: usize) -> Vec<usize> {
+        Vec::new()
+    }
+
     #[test]
     fn the_two_sides_share_a_cpu_or_do_not() {
-        let held = |placement| chosen(placement, &[2, 5, 7]).expect("there are three");
+        let held = |placement| chosen(placement, &[2, 5, 7], none).expect("there are three");
         let on = |here, there| Sides { here, there };
         assert_eq!(held(Placement::None), on(None, None));
         assert_eq!(held(Placement::SameCpu), on(Some(2), Some(2)));
@@ -91,11 +125,25 @@ mod tests {
 
     #[test]
     fn without_a_second_cpu_the_sides_cannot_be_held_apart() {
-        let problem = chosen(Placement::AcrossCpus, &[3]).expect_err("there is one");
+        let problem = chosen(Placement::AcrossCpus, &[3], none).expect_err("there is one");
         assert!(
             problem.is_unavailable() && problem.to_string().contains("[3]"),
             "{problem}"
         );
+    }
+
+    #[test]
+    fn across_cpus_the_other_side_is_on_another_core_if_there_is_one() {
+        for (allowed, there) in [(&[0, 1, 2, 3][..], 2), (&[0, 1], 1)] {
+            let sides = chosen(Placement::AcrossCpus, allowed, |_| vec![0, 1]);
+            assert_eq!(sides.expect("there are two").there, Some(there));
+        }
+    }
+
+    #[test]
+    fn the_kernels_lists_of_cpus_are_read() {
+        assert_eq!(numbers("0-2,8\n"), [0, 1, 2, 8]);
+        assert_eq!(numbers("\n"), [0_usize; 0]);
     }
 
     #[test]

@@ -45,7 +45,7 @@ impl Action {
     /// What `sigaction` says.
     #[inline]
     pub fn install(&self, signal: libc::c_int) -> Result<(), Problem> {
-        // SAFETY: the action can be read, and its handler touches an atomic only.
+        // SAFETY: the action can be read, and its handler does only what a signal handler may.
         let result = unsafe { libc::sigaction(signal, &raw const self.0, null_mut()) };
         expect("sigaction", result, 0)
     }

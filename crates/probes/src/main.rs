@@ -2,22 +2,31 @@
 
 mod asked;
 mod batches;
+mod channel;
 mod child;
 mod connections;
 mod cpus;
 mod file_system;
 mod fixed_path;
 mod handlers;
+mod helper;
 mod listing;
 mod mapping;
+mod memory;
 mod new_files;
 mod probe;
 mod probes;
+mod reread;
+mod round_trip;
+mod rounds;
 mod scratch;
 mod small;
 mod sockets;
+mod submissions;
 mod system;
 mod threads;
+mod transfer;
+mod working_set;
 
 use std::ffi::OsString;
 use std::io::Write;

@@ -1,5 +1,6 @@
 //! Anonymous memory from the kernel.
 
+use std::ops::Range;
 use std::ptr::{NonNull, null_mut};
 
 use equipoise_reporting::problem::Problem;
@@ -43,10 +44,14 @@ impl Mapping {
         self.start
     }
 
-    /// Writes one byte to each page, and so has the kernel provide it.
+    /// Writes one byte to each page of a part, and so has the kernel provide it.
+    ///
+    /// # Panics
+    /// If the part is not within the mapping.
     #[inline]
-    pub fn touch_each(&self, page: usize) {
-        for offset in (0..self.bytes).step_by(page) {
+    pub fn touch_each(&self, page: usize, part: Range<usize>) {
+        assert!(part.end <= self.bytes, "{part:?} is beyond {}", self.bytes);
+        for offset in part.step_by(page) {
             // SAFETY: within the mapping; volatile, so that it is not folded away.
             unsafe { self.start.as_ptr().add(offset).write_volatile(1) };
         }

@@ -42,10 +42,8 @@ pub enum Class {
     /// Signals and faults that become signals.
     Signals,
     /// Between processes.
-    #[expect(dead_code, reason = "its probes are being written")]
     Ipc,
     /// From one process to the next.
-    #[expect(dead_code, reason = "its probes are being written")]
     ContextSwitch,
     /// Memory, and the kernel's part in it.
     Memory,
@@ -78,7 +76,6 @@ pub enum Metric {
     /// Seconds of one operation.
     Latency,
     /// Bytes a second.
-    #[expect(dead_code, reason = "its probes are being written")]
     Bandwidth,
 }
 
@@ -168,7 +165,6 @@ impl Row {
     }
 
     /// The same with so many of what the probe counts.
-    #[expect(dead_code, reason = "its probes are being written")]
     pub const fn of_count(self, count: u64) -> Self {
         Self {
             count: Some(count),

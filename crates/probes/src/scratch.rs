@@ -62,6 +62,11 @@ impl Scratch {
         })
     }
 
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.folder
+    }
+
     /// The folder, opened.
     ///
     /// # Errors

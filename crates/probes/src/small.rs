@@ -14,7 +14,10 @@ use std::time::Duration;
 
 use equipoise_reporting::problem::Problem;
 
+use crate::asked::Asked;
 use crate::child::die_with;
+use crate::cpus::{hold, sides};
+use crate::probe::Opened;
 use crate::system::{accepted, problem_of};
 
 /// The program; empty where it could not be built.
@@ -36,8 +39,19 @@ pub enum Work {
     Shell,
 }
 
+/// A probe that has the small process make children.
+///
+/// # Errors
+/// As [`Small::start`], or that there is no such place for it.
+pub fn making_children(asked: &Asked, work: Work) -> Result<Opened, Problem> {
+    hold(sides(asked.placement)?.here)?;
+    let mut small = Small::start(work)?;
+    let opened = Opened::latency(move |count| small.children(count));
+    Ok(opened.with_fact("small_program_bytes", PROGRAM.len().to_string()))
+}
+
 /// The small process; it ends when dropped, and when the probe dies.
-pub struct Small {
+struct Small {
     process: Child,
     requests: Option<ChildStdin>,
     answers: ChildStdout,
@@ -49,7 +63,7 @@ impl Small {
     ///
     /// # Errors
     /// Unavailable if that cannot be executed here.
-    pub fn start(work: Work) -> Result<Self, Problem> {
+    fn start(work: Work) -> Result<Self, Problem> {
         let program = memory_file()?;
         let path = format!("/proc/self/fd/{}", program.as_raw_fd());
         let (mode, detail) = match work {
@@ -87,7 +101,7 @@ impl Small {
     ///
     /// # Errors
     /// If it could not, or a child did not end as it must.
-    pub fn children(&mut self, count: u64) -> Result<Duration, Problem> {
+    fn children(&mut self, count: u64) -> Result<Duration, Problem> {
         let answer = self
             .ask(count)
             .map_err(|error| problem_of("the small process", &error))?;

@@ -3,9 +3,8 @@
 use equipoise_reporting::problem::Problem;
 
 use crate::asked::Asked;
-use crate::cpus::{hold, sides};
 use crate::probe::{Class, Metric, Opened, Placement, Probe, Row};
-use crate::small::{Small, Work};
+use crate::small::{Work, making_children};
 
 /// What `--list` says.
 pub const PROBE: Probe = Probe {
@@ -22,7 +21,5 @@ pub const PROBE: Probe = Probe {
 };
 
 fn open(asked: &Asked) -> Result<Opened, Problem> {
-    hold(sides(asked.placement)?.here)?;
-    let mut small = Small::start(Work::Execute)?;
-    Ok(Opened::latency(move |count| small.children(count)))
+    making_children(asked, Work::Execute)
 }

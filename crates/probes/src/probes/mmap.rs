@@ -37,7 +37,7 @@ fn open(asked: &Asked) -> Result<Opened, Problem> {
     Ok(Opened::latency(move |count| {
         timed(count, || {
             let mapping = Mapping::new(bytes)?;
-            mapping.touch_each(page);
+            mapping.touch_each(page, 0..bytes);
             mapping.give_back()
         })
     }))

@@ -35,7 +35,7 @@ fn open(_: &Asked) -> Result<Opened, Problem> {
 
     let page = page_size()?;
     let mapping = Mapping::new(page)?;
-    mapping.touch_each(page);
+    mapping.touch_each(page, 0..page);
     let start = mapping.start().as_ptr();
     // SAFETY: our own mapping, which nobody writes to but the forbidden write.
     let result = unsafe { libc::mprotect(start.cast(), page, libc::PROT_READ) };

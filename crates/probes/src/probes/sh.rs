@@ -3,9 +3,8 @@
 use equipoise_reporting::problem::Problem;
 
 use crate::asked::Asked;
-use crate::cpus::{hold, sides};
 use crate::probe::{Class, Metric, Opened, Placement, Probe, Row};
-use crate::small::{Small, Work};
+use crate::small::{Work, making_children};
 
 /// What `--list` says.
 pub const PROBE: Probe = Probe {
@@ -22,9 +21,7 @@ pub const PROBE: Probe = Probe {
 };
 
 fn open(asked: &Asked) -> Result<Opened, Problem> {
-    hold(sides(asked.placement)?.here)?;
-    let mut small = Small::start(Work::Shell)?;
-    Ok(Opened::latency(move |count| small.children(count)).with_fact("shell", shell_file()))
+    Ok(making_children(asked, Work::Shell)?.with_fact("shell", shell_file()))
 }
 
 /// The file that `/bin/sh` is: dash, bash, busybox.
