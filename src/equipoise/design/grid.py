@@ -228,6 +228,7 @@ def _condition(study: Study, levels: Levels, site: Site, builds: Mapping[str, st
             environment=environment,
             process=process,
             mapped_from=mapped_from,
+            reports=study.workload.reports,
         )
     return Condition(
         name,
@@ -235,6 +236,7 @@ def _condition(study: Study, levels: Levels, site: Site, builds: Mapping[str, st
         levels=names,
         server=_server(asked, arguments, meanings, site, environment, process),
         mapped_from=mapped_from,
+        reports=study.workload.reports,
     )
 
 
