@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from equipoise.campaign.result import document_of
 from equipoise.campaign.sitting import Runner
 from equipoise.campaign.watch import Unwatched
 from equipoise.ledger import open_for_writing
-from equipoise.model.plan import Plan
+from equipoise.model.plan import Contrast, Judgement, Plan
 from equipoise.model.primitives import BANDWIDTH, LATENCY
 from equipoise.model.result import ConditionResult, ResultDocument
 from equipoise.model.trial import Draw
@@ -69,6 +70,17 @@ def test_a_probe_that_is_broken_loses_its_row_and_no_other() -> None:
     found = document(ProbeRunner(plan_of_rows(), failures={"fork": "exit status 1"}))
     assert condition(found, "fork").unknown == {LATENCY: "exit status 1"}
     assert LATENCY in condition(found, "null_call").metrics
+
+
+def test_a_workload_that_the_machine_forbids_is_never_the_faster_one() -> None:
+    plan = replace(
+        plan_of_rows(ROWS[0], ROWS[1], blocks=12),
+        judgement=Judgement(),
+        chosen_contrasts=(Contrast(0, 1),),
+    )
+    found = document(ProbeRunner(plan, failures={"fork": unavailable("no child for you")}))
+    (comparison,) = found.comparisons
+    assert comparison.verdict == "slower" and comparison.probability_slower == 1.0
 
 
 def test_a_row_that_drifts_says_so() -> None:

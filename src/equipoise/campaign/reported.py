@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from equipoise.campaign.blocks import is_unavailable
 from equipoise.campaign.shape import TIME, observed_covariates
 from equipoise.model.result import MetricSummary
 from equipoise.model.trial import UNAVAILABLE, Trial
@@ -16,11 +17,6 @@ from equipoise.stats.levels import variance_by_level
 
 WIDE = 0.10
 """Half the distance from the 5th to the 95th percentile over the median, from which on it is."""
-
-
-def is_unavailable(trial: Trial) -> bool:
-    """Whether the machine could not do what the trial asked for."""
-    return trial.failure is not None and trial.failure.startswith(UNAVAILABLE)
 
 
 def why_unknown(trials: Sequence[Trial]) -> str:
