@@ -54,9 +54,13 @@ class Running:
                 continue  # it ended while we looked, or it is another user's
         return found
 
+    def has_ended(self) -> bool:
+        """Whether it and all that it started are gone."""
+        return not self.alive()
+
 
 @contextmanager
-def running(program: Path, *arguments: str) -> Iterator[Running]:
+def running(program: Path, *arguments: str, process_group: int | None = None) -> Iterator[Running]:
     """Starts it; ends it with the block, if it has not ended."""
     mark = uuid.uuid4().hex
     with subprocess.Popen(
@@ -65,6 +69,7 @@ def running(program: Path, *arguments: str) -> Iterator[Running]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        process_group=process_group,
     ) as process:
         try:
             yield Running(process, mark)
