@@ -30,17 +30,25 @@ class Running:
     mark: str
 
     def children(self, count: int) -> list[psutil.Process]:
-        """Its children, once there are so many and each is held on one CPU."""
+        """Its other sides, once there are so many and each is held on one CPU.
+
+        The keeper of its files has a session of its own and is none of them.
+        """
         parent = psutil.Process(self.process.pid)
+        session = os.getsid(self.process.pid)
 
         def held() -> list[psutil.Process]:
-            found = parent.children()
+            found = [child for child in parent.children() if session_of(child) == session]
             alone = all(len(child.cpu_affinity()) == 1 for child in found)
             return found if len(found) == count and alone else []
 
         found = until(held)
         assert len(found) == count
         return found
+
+    def is_gone(self) -> bool:
+        """Whether all its processes end in time."""
+        return until(lambda: not self.alive())
 
     def alive(self) -> list[int]:
         """All its processes that have not ended, orphans too: they carry its mark."""
@@ -57,6 +65,14 @@ class Running:
     def has_ended(self) -> bool:
         """Whether it and all that it started are gone."""
         return not self.alive()
+
+
+def session_of(process: psutil.Process) -> int | None:
+    """Its session; none if it has ended."""
+    try:
+        return os.getsid(process.pid)
+    except ProcessLookupError:
+        return None
 
 
 @contextmanager

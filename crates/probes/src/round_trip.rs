@@ -1,12 +1,14 @@
 //! One byte to a helper and its answer back, through whatever carries bytes.
 
+use std::time::Duration;
+
 use equipoise_reporting::problem::Problem;
 
 use crate::asked::Asked;
 use crate::channel::{End, Ends};
 use crate::cpus::{hold, sides};
 use crate::helper::{Helper, cpu_here};
-use crate::probe::{Opened, Placement, timed};
+use crate::probe::{Opened, Operation, Placement, timed};
 use crate::system::wrong;
 
 /// Where such a probe may be held.
@@ -22,21 +24,34 @@ pub fn open(
 ) -> Result<Opened, Problem> {
     let sides = sides(asked.placement)?;
     hold(sides.here)?;
-    let (mut end, other) = ends()?;
+    let (end, other) = ends()?;
     let helper = Helper::start(sides.there, move || answer(other))?;
     let helper_cpu = helper.cpu().to_string();
-    let mut question = 0_u8;
-    let opened = Opened::latency(move |count| {
-        // The closure keeps the helper.
-        let _ = &helper;
-        timed(count, || {
-            question = question.wrapping_add(1);
-            ask(&mut end, question)
-        })
-    });
-    Ok(opened
+    let trips = RoundTrips {
+        _helper: helper,
+        end,
+        question: 0,
+    };
+    Ok(Opened::latency(trips)
         .with_fact("cpu", cpu_here()?.to_string())
         .with_fact("helper_cpu", helper_cpu))
+}
+
+/// This side of the channel. The helper is dropped first: were the channel closed before, the
+/// helper would end too early.
+struct RoundTrips {
+    _helper: Helper,
+    end: End,
+    question: u8,
+}
+
+impl Operation for RoundTrips {
+    fn repeat(&mut self, count: u64) -> Result<Duration, Problem> {
+        timed(count, || {
+            self.question = self.question.wrapping_add(1);
+            ask(&mut self.end, self.question)
+        })
+    }
 }
 
 /// One round trip.

@@ -8,7 +8,7 @@ use crate::asked::Asked;
 use crate::channel::{End, Ends};
 use crate::cpus::{hold, sides};
 use crate::helper::{Helper, cpu_here};
-use crate::probe::Opened;
+use crate::probe::{Opened, Operation};
 use crate::system::wrong;
 
 /// What is written and read at a time.
@@ -25,18 +25,31 @@ pub fn open(
 ) -> Result<Opened, Problem> {
     let sides = sides(asked.placement)?;
     hold(sides.here)?;
-    let (mut end, other) = ends()?;
+    let (end, other) = ends()?;
     let helper = Helper::start(sides.there, move || serve(other))?;
     let helper_cpu = helper.cpu().to_string();
-    let mut room = vec![0; CHUNK];
-    let opened = Opened::bandwidth(CHUNK as u64, move |chunks| {
-        // The closure keeps the helper.
-        let _ = &helper;
-        fetch(&mut end, &mut room, chunks)
-    });
-    Ok(opened
+    let transfers = Transfers {
+        _helper: helper,
+        end,
+        room: vec![0; CHUNK],
+    };
+    Ok(Opened::bandwidth(CHUNK as u64, transfers)
         .with_fact("cpu", cpu_here()?.to_string())
         .with_fact("helper_cpu", helper_cpu))
+}
+
+/// This side of the channel. The helper is dropped first: were the channel closed before, the
+/// helper would end too early.
+struct Transfers {
+    _helper: Helper,
+    end: End,
+    room: Vec<u8>,
+}
+
+impl Operation for Transfers {
+    fn repeat(&mut self, chunks: u64) -> Result<Duration, Problem> {
+        fetch(&mut self.end, &mut self.room, chunks)
+    }
 }
 
 /// Asks for so many chunks and takes them; the time from the question to the last byte.

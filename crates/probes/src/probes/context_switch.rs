@@ -68,16 +68,17 @@ fn open(asked: &Asked) -> Result<Opened, Problem> {
     let mut ends = ring(asked.count)?;
     let first = ends.remove(0);
     let size = asked.size;
-    let helpers = ends
+    let mut helpers = ends
         .into_iter()
         .map(|end| Helper::start(sides.there, move || pass_on(end, size)))
         .collect::<Result<Vec<_>, _>>()?;
     let found: Vec<_> = helpers.iter().map(|one| one.cpu().to_string()).collect();
+    helpers.reverse();
     let mut own = WorkingSet::new(size);
     let alone_s = alone(&mut own)?;
     let ring = Ring {
-        first,
         helpers,
+        first,
         own,
         alone_s,
     };
@@ -97,9 +98,12 @@ fn alone(own: &mut WorkingSet) -> Result<f64, Problem> {
 }
 
 /// The processes, seen from the one that measures, which is one of them.
+///
+/// Nobody may hear that the one before has ended, or it would say so: the others are dropped
+/// before this side closes, the last of the ring first.
 struct Ring {
-    first: End,
     helpers: Vec<Helper>,
+    first: End,
     own: WorkingSet,
     alone_s: f64,
 }
