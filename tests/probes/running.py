@@ -46,10 +46,6 @@ class Running:
         assert len(found) == count
         return found
 
-    def is_gone(self) -> bool:
-        """Whether all its processes end in time."""
-        return until(lambda: not self.alive())
-
     def alive(self) -> list[int]:
         """All its processes that have not ended, orphans too: they carry its mark."""
         found = []

@@ -22,6 +22,18 @@ OF_THE_DESIGN = {
     "thread", "threads_many", "page_fault", "mmap_4k", "mmap_64k", "mmap_1m", "mmap_16m",
     "protection_fault", "file_create_0k", "file_create_10k", "file_delete_0k", "file_delete_10k",
     "fcntl_lock", "futex_same_cpu", "futex_across_cpus", "sleep_50us",
+    "io_uring_nop", "io_uring_read_byte", "pipe_same_cpu", "pipe_across_cpus", "fifo_same_cpu",
+    "fifo_across_cpus", "unix_same_cpu", "unix_across_cpus", "udp_same_cpu", "udp_across_cpus",
+    "tcp_same_cpu", "tcp_across_cpus", "unix_connect", "tcp_connect", "pipe_bandwidth_same_cpu",
+    "pipe_bandwidth_across_cpus", "unix_bandwidth_same_cpu", "unix_bandwidth_across_cpus",
+    "tcp_bandwidth_same_cpu", "tcp_bandwidth_across_cpus", "memory_latency_4k",
+    "memory_latency_16k", "memory_latency_64k", "memory_latency_256k", "memory_latency_1m",
+    "memory_latency_4m", "memory_latency_16m", "memory_latency_64m", "memory_read",
+    "memory_write", "memory_copy", "file_reread", "mmap_reread", "context_switch_2_processes_0k",
+    "context_switch_2_processes_16k", "context_switch_2_processes_64k",
+    "context_switch_8_processes_0k", "context_switch_8_processes_16k",
+    "context_switch_8_processes_64k", "context_switch_16_processes_0k",
+    "context_switch_16_processes_16k", "context_switch_16_processes_64k",
 }  # fmt: skip
 BATCHES = 3
 SHORT = ("--batches", str(BATCHES), "--batch-ms", "1")

@@ -30,6 +30,14 @@ PROBES = [
     ("select_tcp",),
     ("file_create", "--size", "10240"),
     ("file_delete",),
+    ("file_reread",),
+    ("pipe",),
+    ("fifo",),
+    ("unix_bandwidth",),
+    ("udp",),
+    ("tcp",),
+    ("unix_connect",),
+    ("context_switch", "--count", "16"),
 ]
 
 

@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 
 PASSWORDS = r"AT_FDCWD, \"/etc/passwd\""
+ONE_BYTE = r"^write\(\d+, \".*\", 1\) += 1"
+A_CHUNK = r"^write\(\d+, .*, 65536\) += 65536"
+ONE_SUBMISSION = r"^io_uring_enter\(\d+, 1, 1, "
 CREATE = r"openat\(\d+, \"0\", O_WRONLY\|O_CREAT\|O_EXCL, 0600\) = \d"
 CALLS = [
     # One to know the answer, one that is measured.
@@ -42,6 +45,23 @@ CALLS = [
     ("sh", r"^execve\(\"/bin/sh\", \[\"(/bin/)?sh\", \"-c\", .*\) += 0", 2),
     ("file_create", CREATE, 1),
     ("file_delete", r"^unlinkat\(\d+, \"0\", 0\) += 0", 1),
+    # The question and the answer.
+    ("pipe", ONE_BYTE, 2),
+    ("fifo", r"^mknod(at)?\(.*S_IFIFO\|0600", 2),
+    ("fifo", ONE_BYTE, 2),
+    ("unix", ONE_BYTE, 2),
+    ("udp", ONE_BYTE, 2),
+    ("tcp", ONE_BYTE, 2),
+    ("tcp", r"^setsockopt\(\d+, SOL_TCP, TCP_NODELAY, \[1\]", 2),
+    ("tcp_connect", r"^connect\(\d+, .*AF_INET, .*127\.0\.0\.1.*\) += 0", 1),
+    ("unix_connect", r"^connect\(\d+, .*AF_UNIX, sun_path=@\"equipoise-probe-\d+\".*\) += 0", 1),
+    ("pipe_bandwidth", A_CHUNK, 1),
+    ("unix_bandwidth", A_CHUNK, 1),
+    ("tcp_bandwidth", A_CHUNK, 1),
+    ("file_reread", r"^pread64\(\d+, .*, 65536, \d+\) += 65536", 128),
+    ("mmap_reread", r"^mmap\(NULL, 8388608, PROT_READ, MAP_SHARED, \d+, 0\)", 1),
+    ("io_uring_nop", ONE_SUBMISSION, 1),
+    ("io_uring_read_byte", ONE_SUBMISSION, 1),
 ]
 
 

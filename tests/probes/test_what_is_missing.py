@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from .conftest import UNAVAILABLE, Row, Run, reason
-from .forbidding import forbid
+from .forbidding import IO_URING_SETUP, forbid
 
 SHORT = ("--batches", "2", "--batch-ms", "1")
 NOBODY = 65534
@@ -36,6 +36,9 @@ NUMBERS = {
         ("signal_handle", "kill", "kill: Operation not permitted"),
         ("select_tcp", "socket", "Operation not permitted"),
         ("epoll_tcp", "socket", "Operation not permitted"),
+        ("tcp", "socket", "Operation not permitted"),
+        ("udp", "socket", "Operation not permitted"),
+        ("unix_connect", "socket", "Operation not permitted"),
     ],
 )
 def test_a_call_that_a_seccomp_profile_forbids_is_the_reason(
@@ -45,6 +48,12 @@ def test_a_call_that_a_seccomp_profile_forbids_is_the_reason(
     if numbers is None:
         pytest.skip(f"the numbers of the calls of {platform.machine()} are not written down here")
     assert said in reason(run(probe, *SHORT, preexec_fn=partial(forbid, numbers[call])))
+
+
+@pytest.mark.parametrize("probe", ["io_uring_nop", "io_uring_read_byte"])
+def test_where_io_uring_is_forbidden_that_is_the_reason(run: Run, probe: str) -> None:
+    forbidden = run(probe, *SHORT, preexec_fn=partial(forbid, IO_URING_SETUP))
+    assert "io_uring_setup: Operation not permitted" in reason(forbidden)
 
 
 def test_without_a_second_cpu_nothing_is_said_of_two(run: Run) -> None:
@@ -58,7 +67,7 @@ def test_without_a_second_cpu_nothing_is_said_of_two(run: Run) -> None:
 
 
 def test_a_folder_in_which_nothing_can_be_made_is_named(run: Run) -> None:
-    for probe in ("file_create", "file_delete"):
+    for probe in ("file_create", "file_delete", "fifo", "file_reread", "mmap_reread"):
         assert "/proc" in reason(run(probe, "--folder", "/proc", *SHORT))
 
 
