@@ -84,6 +84,22 @@ def test_without_a_shell_there_is_no_figure_of_one(program: Path, run: Run) -> N
     assert "/bin/sh cannot be executed" in reason(run(*words, program=alone))
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can take the network from a process")
+def test_without_a_loopback_interface_the_rows_of_the_network_are_missing_and_no_others(
+    program: Path, run: Run
+) -> None:
+    alone = shutil.which("unshare")
+    assert alone is not None, "unshare is on every Linux"
+    if subprocess.run([alone, "--net", "true"], check=False).returncode != 0:
+        pytest.skip("this container may not make a network name space")
+    for probe in ("udp", "tcp", "tcp_connect", "tcp_bandwidth", "select_tcp"):
+        missing = run("--net", str(program), probe, "--check", program=alone)
+        assert "Network is unreachable" in reason(missing), probe
+    for probe in ("unix", "unix_connect", "pipe"):
+        there = run("--net", str(program), probe, "--check", program=alone)
+        assert (there.returncode, there.stderr) == (0, ""), probe
+
+
 @pytest.fixture
 def for_everybody(program: Path) -> Iterator[Path]:
     """The program where every user can execute it."""
