@@ -67,6 +67,18 @@ def test_a_probe_whose_process_group_is_told_to_end_leaves_nothing(
     assert until(partial(is_empty, tmp_path))
 
 
+def test_a_probe_of_which_all_processes_of_its_name_are_killed_leaves_no_file(
+    program: Path, tmp_path: Path
+) -> None:
+    with running(program, "file_create", "--folder", str(tmp_path)) as killed:
+        assert until(lambda: list(tmp_path.iterdir()))
+        for process in map(psutil.Process, killed.alive()):
+            if process.name() == program.name:
+                process.kill()
+        assert until(killed.has_ended)
+    assert is_empty(tmp_path)
+
+
 @pytest.mark.parametrize("probe", ["fork", "exec", "sh"])
 def test_a_probe_whose_small_process_is_killed_fails_and_gives_no_number(
     program: Path, probe: str

@@ -112,6 +112,7 @@ fn keep(
     mut end_of_probe: PipeReader,
 ) -> Result<(), Problem> {
     let_go_of_the_streams()?;
+    take_a_name();
     let made = make_private(around);
     // Whoever ended before it could hear the answer leaves the folder to be removed all the same.
     let _ = teller.write_all(&match &made {
@@ -124,6 +125,13 @@ fn keep(
     let heard = end_of_probe.read_to_end(&mut Vec::new());
     fs::remove_dir_all(&folder).map_err(removed)?;
     heard.map(drop).map_err(removed)
+}
+
+/// Whoever ends all processes of the probe's name leaves this one its work.
+fn take_a_name() {
+    // A keeper that keeps the probe's name does the same work.
+    // SAFETY: a string of at most fifteen bytes and a null byte.
+    unsafe { libc::prctl(libc::PR_SET_NAME, c"equipoise-keep".as_ptr()) };
 }
 
 /// Whoever reads what the probe writes must not wait for the keeper.
