@@ -84,8 +84,8 @@ MALFORMED = {
     "an unknown key": (
         WHOLE + "[measure]\nbugdet = 3\n",
         "study.toml:8: [measure] bugdet: there is no such key",
-        "is it budget? there are alpha, blocks, budget, metrics, min_blocks, min_effect, "
-        "precision, timeout, warmup, washout",
+        "is it budget? there are alpha, blocks, budget, ignore_failure, metrics, min_blocks, "
+        "min_effect, precision, timeout, warmup, washout",
     ),
     "a wrong type": (
         WHOLE + '[measure]\nbudget = "fast"\n',
