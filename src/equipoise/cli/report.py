@@ -17,6 +17,7 @@ from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
 from equipoise.model.primitives import OS_STUDY
 from equipoise.model.record import RunRecord
+from equipoise.model.result import ResultDocument
 from equipoise.studies.own_findings import own_findings
 
 if TYPE_CHECKING:
@@ -50,11 +51,11 @@ def command(**given: Any) -> int:
     require_figures()
     with open_for_reading(given["ledger_path"]) as ledger:
         records = [ledger.read_run(run) for run in given["runs"] or ("last",)]
-    write_report(output, records)
+    write_report(output, [reported_of(record, document_of(record)) for record in records])
     return 0
 
 
-def write_report(path: Path, records: Sequence[RunRecord]) -> None:
+def write_report(path: Path, reported: Sequence[Reported]) -> None:
     """Write one page of these campaigns.
 
     Raises
@@ -64,14 +65,13 @@ def write_report(path: Path, records: Sequence[RunRecord]) -> None:
     """
     from equipoise.report.html import page
 
-    write_file(path, page([reported_of(record) for record in records]).encode())
+    write_file(path, page(reported).encode())
 
 
-def reported_of(record: RunRecord) -> Reported:
-    """What a page needs of a campaign."""
+def reported_of(record: RunRecord, document: ResultDocument) -> Reported:
+    """What a page needs of a campaign and its result."""
     from equipoise.report.html import Reported
 
-    document = document_of(record)
     own = own_findings(document.run.study)
     return Reported(
         document,

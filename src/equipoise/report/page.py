@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from equipoise.figures.theme import color_of
+from equipoise.model.against import Against
 from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.primitives import OS_STUDY
 from equipoise.model.record import Notice
@@ -19,6 +20,7 @@ from equipoise.model.result import (
     MetricSummary,
     ResultDocument,
 )
+from equipoise.report.against import lines_below, row_words, title_words
 from equipoise.report.primitives import (
     is_of_primitives,
     metric_of,
@@ -89,6 +91,16 @@ class ControlView:
 
 
 @dataclass(frozen=True, slots=True)
+class AgainstView:
+    """The result held against another one."""
+
+    title: str
+    rows: tuple[tuple[str, ...], ...]
+    """Name, there, here, ratio, interval, and what is to be said."""
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RunView:
     """One campaign on the page."""
 
@@ -101,6 +113,7 @@ class RunView:
     conditions: tuple[ConditionView, ...]
     others: tuple[tuple[str, ...], ...]
     """Comparisons on other metrics: metric, candidate, verdict, change, interval."""
+    against: AgainstView | None
     figures: tuple[FigureView, ...]
     why: tuple[str, ...]
     control: ControlView | None
@@ -137,6 +150,7 @@ def run_view(
             for index, one in enumerate(document.conditions)
         ),
         others=tuple(_other(one) for one in document.comparisons if one.metric != metric),
+        against=None if document.against is None else _against(document.against),
         figures=figures,
         why=(
             *(str(one.get("words", one.get("cause", UNKNOWN))) for one in document.why),
@@ -163,6 +177,15 @@ def _title_without_verdict(document: ResultDocument) -> str:
         return f"{document.run.study}: {summary_words(document)}"
     names = " and ".join(one.name for one in document.conditions)
     return f"{names}: nothing was compared"
+
+
+def _against(held: Against) -> AgainstView:
+    title = title_words(held)
+    return AgainstView(
+        title=title[:1].upper() + title[1:],
+        rows=tuple((one.name, *row_words(one)) for one in held.rows),
+        lines=lines_below(held),
+    )
 
 
 def _why_of_rows(document: ResultDocument) -> Iterator[str]:
