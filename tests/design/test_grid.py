@@ -16,7 +16,8 @@ from equipoise.design.choice import (
     with_levels,
     without_idle_factors,
 )
-from equipoise.design.grid import Grid, Site, build_lines, grid_of, without_missing
+from equipoise.design.grid import Grid, build_lines, grid_of
+from equipoise.design.site import Site, without_missing
 from equipoise.model.errors import UnusableInput
 from equipoise.model.study import (
     Compared,

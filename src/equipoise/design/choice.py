@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from equipoise.design.commands import parameter_list
 from equipoise.model.errors import UnusableInput
+from equipoise.model.places import Place
 from equipoise.model.record import Notice
-from equipoise.model.study import Compared, Factor, Level, Study, Words
+from equipoise.model.study import Compared, Factor, Level, Study, Words, is_size
 
 
 def quick_form(study: Study) -> Study:
@@ -30,11 +31,10 @@ def quick_form(study: Study) -> Study:
         budget_s=quick.budget_s or study.measure.budget_s,
         blocks=quick.blocks or study.measure.blocks,
     )
-    command = quick.command or study.workload.command
-    return with_levels(
-        replace(study, measure=measure, workload=replace(study.workload, command=command)),
-        quick.levels,
-    )
+    workload = study.workload
+    if quick.command is not None:
+        workload = replace(workload, command=quick.command, command_place=quick.command_place)
+    return with_levels(replace(study, measure=measure, workload=workload), quick.levels)
 
 
 def with_command(study: Study, command: Words) -> Study:
@@ -44,7 +44,8 @@ def with_command(study: Study, command: Words) -> Study:
             f"the workload of {study.name} is a server: --command cannot replace it",
             mend="change [workload.server] in its file",
         )
-    return replace(study, workload=replace(study.workload, command=command))
+    workload = replace(study.workload, command=command, command_place=Place("--command"))
+    return replace(study, workload=workload)
 
 
 def chosen_levels(study: Study, options: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -128,7 +129,7 @@ def without_idle_factors(study: Study) -> tuple[Study, tuple[Notice, ...]]:
         what = f"the factor {factor.name} changes nothing: {{{factor.name}}} stands nowhere"
         mend = f"write {{{factor.name}}} where its level belongs, as in the command"
         if study.compared is not None and study.compared.factor == factor.name:
-            raise UnusableInput(what, mend=mend)
+            raise study.places.table("factors", factor.name).fail(what, mend)
         notices.append(Notice("factor_idle", f"{what}; it is left out", mend))
     names = {factor.name for factor in kept}
     exclusions = tuple(one for one in study.exclusions if set(one) <= names)
@@ -152,6 +153,11 @@ def _with_levels(factor: Factor, names: tuple[str, ...]) -> Factor:
     known = {level.name: level for level in (*factor.levels, *factor.choices)}
     levels: list[Level] = []
     for name in names:
+        if factor.role == "size" and not is_size(name):
+            raise UnusableInput(
+                f"the factor {factor.name} is a size, and {name!r} is none",
+                mend="give numbers above 0",
+            )
         if name in known:
             levels.append(known[name])
         elif factor.plain:
