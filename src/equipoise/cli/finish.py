@@ -13,7 +13,7 @@ from equipoise.campaign.result import document_of
 from equipoise.cli.output_file import check_folder, write_file
 from equipoise.cli.progress import watcher_for
 from equipoise.cli.report import write_report
-from equipoise.cli.study_findings import FOLDER, show_findings, write_figures
+from equipoise.cli.study_findings import FOLDER, show_findings, with_findings, write_figures
 from equipoise.figures.library import require_figures
 from equipoise.interop import hyperfine
 from equipoise.ledger import open_for_writing
@@ -70,9 +70,12 @@ class Wanted:
 
     def files(self) -> list[Path]:
         """The files that will be written."""
-        named = [self.export_json, self.export_csv, self.export_markdown, self.report_file]
-        if self.json_file not in (None, "-"):
-            named.append(Path(str(self.json_file)))
+        json_file = [] if self.json_file in (None, "-") else [Path(str(self.json_file))]
+        return self.exports() + json_file
+
+    def exports(self) -> list[Path]:
+        """The page and the files in the forms of other tools."""
+        named = (self.export_json, self.export_csv, self.export_markdown, self.report_file)
         return [path for path in named if path is not None]
 
 
@@ -103,7 +106,7 @@ def show_after(campaign: Callable[[conduct.Keeper, conduct.Watcher], str], wante
             return EXIT_INTERRUPTED
         record = ledger.read_run(run_id)
         earlier = [one for one in ledger.same_commands(record.plan) if one.id != run_id]
-    document = document_of(record)
+    document = with_findings(document_of(record))
     show(document, record, earlier, wanted)
     folder = wanted.figures or wanted.ledger.parent / FOLDER / run_id
     silent = wanted.quiet or wanted.json_file == "-"

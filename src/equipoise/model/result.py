@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from equipoise.model.findings import Findings
 from equipoise.model.record import Notice
 from equipoise.model.trial import Phase
 
@@ -225,3 +226,5 @@ class ResultDocument:
     why: tuple[dict[str, Any], ...]
     warnings: tuple[Notice, ...]
     trials: tuple[TrialRow, ...]
+    findings: Findings | None = None
+    """What a built-in study says beyond its verdicts; null for any other."""
