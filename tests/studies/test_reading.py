@@ -249,6 +249,11 @@ MALFORMED = {
         "study.toml:6: [factors.n.a] cpu: '3-1' names no CPUs",
         'as in cpu = "0-1"',
     ),
+    "a comparison left out where there is no such factor": (
+        WHOLE + '[compare]\nfactor = "n"\nnot_at.m = 1\n',
+        "study.toml:9: [compare.not_at] m: there is no such key",
+        "leave m out",
+    ),
     "a server that nobody can ask": (
         NAMED + '[workload.server]\nstart = ["x"]\nclient = ["y"]\n' + VARIES,
         "study.toml:3: [workload.server]: ready is missing",

@@ -9,7 +9,7 @@ from equipoise.design.commands import parameter_list
 from equipoise.model.errors import UnusableInput
 from equipoise.model.places import Place
 from equipoise.model.record import Notice
-from equipoise.model.study import Compared, Factor, Level, Study, Words, is_size
+from equipoise.model.study import Factor, Level, Study, Words, is_size
 
 
 def quick_form(study: Study) -> Study:
@@ -34,7 +34,15 @@ def quick_form(study: Study) -> Study:
     workload = study.workload
     if quick.command is not None:
         workload = replace(workload, command=quick.command, command_place=quick.command_place)
-    return with_levels(replace(study, measure=measure, workload=workload), quick.levels)
+    compared = study.compared
+    if compared is not None:
+        not_at = {
+            name: (*compared.not_at.get(name, ()), *quick.not_at.get(name, ()))
+            for name in {**compared.not_at, **quick.not_at}
+        }
+        compared = replace(compared, not_at=not_at)
+    shorter = replace(study, measure=measure, workload=workload, compared=compared)
+    return with_levels(shorter, quick.levels)
 
 
 def with_command(study: Study, command: Words) -> Study:
@@ -96,7 +104,7 @@ def with_levels(study: Study, chosen: Mapping[str, tuple[str, ...]]) -> Study:
     if compared is not None:
         levels = next(factor.levels for factor in factors if factor.name == compared.factor)
         if compared.baseline not in [level.name for level in levels]:
-            compared = Compared(compared.factor, levels[0].name)
+            compared = replace(compared, baseline=levels[0].name)
     return replace(study, factors=factors, compared=compared)
 
 

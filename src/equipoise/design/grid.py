@@ -120,8 +120,11 @@ def _contrasts(study: Study, settings: list[Levels]) -> Iterator[Contrast]:
     factor, baseline = study.compared.factor, study.compared.baseline
     varied = [one.name for one in study.factors if len(one.levels) > 1 and one.name != factor]
     places = {_key(levels): index for index, levels in enumerate(settings)}
+    not_at = study.compared.not_at
     for index, levels in enumerate(settings):
         if levels[factor].name == baseline:
+            continue
+        if any(levels[name].name in unasked for name, unasked in not_at.items() if name in levels):
             continue
         other = places.get(_key({**levels, factor: Level(baseline)}))
         if other is not None:

@@ -110,12 +110,18 @@ class StudyMeasure:
     washout: bool = False
 
 
+Exclusion = dict[str, tuple[str, ...]]
+"""Levels by factor: it holds of a condition that has one of each."""
+
+
 @dataclass(frozen=True, slots=True)
 class Compared:
     """Which factor is compared, and with which of its levels."""
 
     factor: str
     baseline: str
+    not_at: Exclusion = field(default_factory=dict)
+    """Where nothing is compared, although it is run: for each of these levels of other factors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +129,12 @@ class Quick:
     """What ``--quick`` changes."""
 
     levels: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    not_at: Exclusion = field(default_factory=dict)
+    """Beside what is not compared in the whole study."""
     command: Words | None = None
     command_place: Place = field(default=Place(), compare=False)
     budget_s: float | None = None
     blocks: int | None = None
-
-
-Exclusion = dict[str, tuple[str, ...]]
-"""Levels by factor: a condition that has one of each is not run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +147,7 @@ class Study:
     workload: Workload
     factors: tuple[Factor, ...]
     exclusions: tuple[Exclusion, ...] = ()
+    """A condition of which one of them holds is not run."""
     measure: StudyMeasure = StudyMeasure()
     compared: Compared | None = None
     """``None`` if nothing is compared: sizes alone are described."""

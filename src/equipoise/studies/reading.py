@@ -234,12 +234,21 @@ def _compared(table: Table, factors: tuple[Factor, ...]) -> Compared | None:
     levels = _names(factor.levels)
     if baseline not in levels:
         raise table.fail("baseline", f"{name} has no level {baseline!r}", one_of(baseline, levels))
+    not_at = _levels_by_factor(table.table("not_at"), [one for one in factors if one != factor])
     table.finish()
-    return Compared(name, baseline)
+    return Compared(name, baseline, not_at)
 
 
 def _exclusion(table: Table, factors: tuple[Factor, ...]) -> Exclusion:
-    found: Exclusion = {}
+    found = _levels_by_factor(table, factors)
+    if not found:
+        raise table.fail(None, "it excludes everything", "name at least one factor and its level")
+    return found
+
+
+def _levels_by_factor(table: Table, factors: Iterable[Factor]) -> dict[str, tuple[str, ...]]:
+    """A table that is nothing but levels, one or more, of some of these factors."""
+    found: dict[str, tuple[str, ...]] = {}
     for factor in factors:
         if table.has(factor.name):
             levels = table.one_or_more(factor.name)
@@ -248,8 +257,6 @@ def _exclusion(table: Table, factors: tuple[Factor, ...]) -> Exclusion:
             _check_levels(table, factor, levels)
             found[factor.name] = levels
     table.finish()
-    if not found:
-        raise table.fail(None, "it excludes everything", "name at least one factor and its level")
     return found
 
 
@@ -274,6 +281,7 @@ def _quick(table: Table, factors: tuple[Factor, ...]) -> Quick:
     levels_table.finish()
     found = Quick(
         levels=levels,
+        not_at=_levels_by_factor(table.table("not_at"), factors),
         command=table.words("command"),
         command_place=table.place("command"),
         budget_s=table.number("budget", above=0),
