@@ -85,7 +85,7 @@ MALFORMED = {
     "an unknown key": (
         WHOLE + "[measure]\nbugdet = 3\n",
         "study.toml:8: [measure] bugdet: there is no such key",
-        "is it budget? there are alpha, blocks, budget, metrics, min_blocks, min_effect, "
+        "is it budget? there are about, alpha, blocks, budget, metrics, min_blocks, min_effect, "
         "precision, timeout, warmup, washout",
     ),
     "a wrong type": (

@@ -88,9 +88,20 @@ def conduct_and_show(plan: Plan, wanted: Wanted, notices: Sequence[Notice] = ())
     return show_after(campaign, wanted)
 
 
-def show_after(campaign: Callable[[conduct.Keeper, conduct.Watcher], str], wanted: Wanted) -> int:
-    """Let a campaign go to its stop and show its result; return the exit status."""
-    watcher = watcher_for(quiet=wanted.quiet, color=wanted.color)
+def show_after(
+    campaign: Callable[[conduct.Keeper, conduct.Watcher], str],
+    wanted: Wanted,
+    *,
+    about_s: float | None = None,
+) -> int:
+    """Let a campaign go to its stop and show its result; return the exit status.
+
+    Parameters
+    ----------
+    about_s
+        What a block of it takes, as far as that is known beforehand.
+    """
+    watcher = watcher_for(quiet=wanted.quiet, color=wanted.color, about_s=about_s)
     with (
         conduct.turn_to_measure(say_whom_it_waits_for, allow_concurrent=wanted.allow_concurrent),
         open_for_writing(wanted.ledger, durable=wanted.durable) as ledger,

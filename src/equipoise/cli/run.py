@@ -128,7 +128,7 @@ def command(context: click.Context, /, **given: Any) -> int:
             place = setting_place(study, levels, error.key, error.value)
             raise place.fail(error.what, error.mend) from None
 
-    return show_after(campaign, wanted)
+    return show_after(campaign, wanted, about_s=study.measure.about_s)
 
 
 def plan_of(study: Study, grid: Grid, given: dict[str, Any]) -> Plan:

@@ -30,6 +30,7 @@ def quick_form(study: Study) -> Study:
         study.measure,
         budget_s=quick.budget_s or study.measure.budget_s,
         blocks=quick.blocks or study.measure.blocks,
+        about_s=None,
     )
     workload = study.workload
     if quick.command is not None:
@@ -53,7 +54,7 @@ def with_command(study: Study, command: Words) -> Study:
             mend="change [workload.server] in its file",
         )
     workload = replace(study.workload, command=command, command_place=Place("--command"))
-    return replace(study, workload=workload)
+    return replace(study, workload=workload, measure=replace(study.measure, about_s=None))
 
 
 def chosen_levels(study: Study, options: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -105,7 +106,9 @@ def with_levels(study: Study, chosen: Mapping[str, tuple[str, ...]]) -> Study:
         levels = next(factor.levels for factor in factors if factor.name == compared.factor)
         if compared.baseline not in [level.name for level in levels]:
             compared = replace(compared, baseline=levels[0].name)
-    return replace(study, factors=factors, compared=compared)
+    # What a block took is told of the whole study only.
+    measure = replace(study.measure, about_s=None) if chosen else study.measure
+    return replace(study, factors=factors, compared=compared, measure=measure)
 
 
 def named_data(study: Study) -> str | None:

@@ -199,6 +199,7 @@ def _measure(table: Table, workload: Workload, counters: Collection[str]) -> Stu
         warmup=table.whole("warmup", least=0, most=MOST_WARMUP),
         timeout_s=table.number("timeout", above=0),
         washout=table.truth("washout") or False,
+        about_s=table.number("about", above=0),
     )
     blocks, min_blocks = found.blocks, found.min_blocks
     if blocks is not None and min_blocks is not None and min_blocks > blocks:
