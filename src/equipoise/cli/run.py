@@ -13,8 +13,9 @@ from click.core import ParameterSource
 
 from equipoise.campaign import conduct
 from equipoise.cli import options
-from equipoise.cli.finish import Wanted, show_after
+from equipoise.cli.finish import show_after
 from equipoise.cli.study_data import with_data
+from equipoise.cli.wanted import Wanted
 from equipoise.design.choice import (
     chosen_levels,
     quick_form,

@@ -10,10 +10,11 @@ import click
 
 from equipoise.campaign.result import document_of
 from equipoise.cli import options
-from equipoise.cli.finish import Wanted, show
 from equipoise.cli.output_file import write_file
 from equipoise.cli.study_findings import with_findings
+from equipoise.cli.wanted import Wanted, show
 from equipoise.ledger import open_for_reading
+from equipoise.model.bulk import collector_at_rest
 from equipoise.model.errors import UnusableInput
 
 
@@ -37,10 +38,12 @@ def command(**given: Any) -> int:
     wanted = Wanted.from_options(given)
     if given["pooled"]:
         return _show_pooled(given["run"], wanted)
-    with open_for_reading(wanted.ledger) as ledger:
-        record = ledger.read_run(given["run"])
-        others = [one for one in ledger.same_commands(record.plan) if one.id != record.id]
-    show(with_findings(document_of(record)), record, others, wanted)
+    # To the end: the collector would walk over a large campaign once for each part of the work.
+    with collector_at_rest():
+        with open_for_reading(wanted.ledger) as ledger:
+            record = ledger.read_run(given["run"])
+            others = [one for one in ledger.same_commands(record.plan) if one.id != record.id]
+        show(with_findings(document_of(record)), record, others, wanted)
     return 0
 
 
