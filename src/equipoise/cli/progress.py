@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from rich.console import Console, RenderableType
 from rich.markup import escape
@@ -57,9 +57,15 @@ class Bar:
     Nothing here runs by itself: a thread that redraws would run beside the trials (rule 4).
     """
 
-    def __init__(self, console: Console, about_s: float | None = None) -> None:
+    def __init__(
+        self,
+        console: Console,
+        about_s: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._console = console
         self._about_s = about_s
+        self._clock = clock
         self._progress = _ProgressAndTable(
             SpinnerColumn(),
             BarColumn(bar_width=24),
@@ -98,7 +104,7 @@ class Bar:
         words = self._foretold.trial_ended(seconds, of)
         if words is not None:
             self._say(words)
-        if time.monotonic() - self._drawn_at >= SHORTEST_REDRAW_S:
+        if self._clock() - self._drawn_at >= SHORTEST_REDRAW_S:
             self._describe(self._foretold.so_far(), 0.0)
 
     def warmed_up(self) -> None:
@@ -107,7 +113,7 @@ class Bar:
 
     def block_ended(self, moment: Moment) -> None:
         """Show the blocks, the time left and the interval that decides."""
-        if time.monotonic() - self._drawn_at < SHORTEST_REDRAW_S:
+        if self._clock() - self._drawn_at < SHORTEST_REDRAW_S:
             return
         if len(moment.standings) > 1:
             rows = self._console.height - LINES_BESIDE_THE_TABLE
@@ -135,7 +141,7 @@ class Bar:
         if self._task is not None:
             self._progress.update(self._task, description=escape(visible(text)), completed=part)
             self._progress.refresh()
-            self._drawn_at = time.monotonic()
+            self._drawn_at = self._clock()
 
 
 def _widest(standings: tuple[Standing, ...]) -> tuple[Standing, ...]:
