@@ -108,6 +108,8 @@ def test_where_nothing_is_asked_everything_runs_and_nothing_is_compared() -> Non
     quick = Quick(not_at={"allocator": ("c",)})
     made = grid(quick_form(replace(study, quick=quick)))
     assert [made.conditions[one.candidate].levels["allocator"] for one in made.contrasts] == ["b"]
+    chosen = with_levels(study, {"rows": ("20",)})
+    assert len(grid(chosen).contrasts) == 2
 
 
 def test_a_level_that_is_not_installed_is_named_with_its_package_and_left_out() -> None:

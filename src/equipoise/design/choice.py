@@ -35,15 +35,15 @@ def quick_form(study: Study) -> Study:
     workload = study.workload
     if quick.command is not None:
         workload = replace(workload, command=quick.command, command_place=quick.command_place)
-    compared = study.compared
-    if compared is not None:
-        not_at = {
-            name: (*compared.not_at.get(name, ()), *quick.not_at.get(name, ()))
-            for name in {**compared.not_at, **quick.not_at}
-        }
-        compared = replace(compared, not_at=not_at)
-    shorter = replace(study, measure=measure, workload=workload, compared=compared)
-    return with_levels(shorter, quick.levels)
+    shorter = with_levels(replace(study, measure=measure, workload=workload), quick.levels)
+    compared = shorter.compared
+    if compared is None:
+        return shorter
+    not_at = {
+        name: (*compared.not_at.get(name, ()), *quick.not_at.get(name, ()))
+        for name in {**compared.not_at, **quick.not_at}
+    }
+    return replace(shorter, compared=replace(compared, not_at=not_at))
 
 
 def with_command(study: Study, command: Words) -> Study:
@@ -90,7 +90,8 @@ def chosen_levels(study: Study, options: Sequence[str]) -> dict[str, tuple[str, 
 def with_levels(study: Study, chosen: Mapping[str, tuple[str, ...]]) -> Study:
     """The study with these levels of these factors.
 
-    If the baseline is not among them, the first that was chosen is the baseline.
+    If the baseline is not among them, the first that was chosen is the baseline. Whoever chooses
+    levels of a factor wants them compared, so nothing is left out at any of them.
 
     Raises
     ------
@@ -103,6 +104,8 @@ def with_levels(study: Study, chosen: Mapping[str, tuple[str, ...]]) -> Study:
     )
     compared = study.compared
     if compared is not None:
+        kept = {name: one for name, one in compared.not_at.items() if name not in chosen}
+        compared = replace(compared, not_at=kept)
         levels = next(factor.levels for factor in factors if factor.name == compared.factor)
         if compared.baseline not in [level.name for level in levels]:
             compared = replace(compared, baseline=levels[0].name)
