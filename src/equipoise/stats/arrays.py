@@ -12,6 +12,7 @@ from equipoise.model.errors import UnusableInput
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 OrderArray = NDArray[np.int8]
+BoolArray = NDArray[np.bool_]
 
 
 def as_costs(costs: FloatArray | Sequence[float], name: str) -> FloatArray:
