@@ -6,6 +6,7 @@ campaign's own seed.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,8 +19,8 @@ from equipoise.campaign.blocks import (
     complete_blocks,
     cut_blocks,
     is_unavailable,
+    known_values,
     left_out_because,
-    values_in,
 )
 from equipoise.campaign.comparisons import (
     Blocks,
@@ -32,7 +33,7 @@ from equipoise.campaign.shape import shape_of
 from equipoise.campaign.warnings import warnings_of
 from equipoise.campaign.what_varies import sources_of_spread
 from equipoise.campaign.words import control_words
-from equipoise.model.bulk import collector_at_rest, fast_maker
+from equipoise.model.bulk import collector_at_rest, make_many
 from equipoise.model.plan import Plan
 from equipoise.model.record import RunRecord, Sitting
 from equipoise.model.result import (
@@ -45,7 +46,6 @@ from equipoise.model.result import (
     TrialRow,
 )
 from equipoise.model.trial import Trial
-from equipoise.stats.arrays import FloatArray
 
 ACCOUNTED = ("wall_s", "user_s", "sys_s", "max_rss_bytes", "minor_faults", "major_faults")
 """What is described of every condition; a workload's own metrics are described beside it."""
@@ -138,15 +138,16 @@ def _condition_result(plan: Plan, index: int, gathered: _Gathered) -> ConditionR
     ended = [trial for trial in analysed if not trial.timed_out and not is_unavailable(trial)]
     metrics: dict[str, MetricSummary] = {}
     spread_because: dict[str, str] = {}
-    for metric, reported in values_in(
-        dict.fromkeys((*ACCOUNTED, *plan.measure.counters, *own)), ended
-    ).items():
-        known, values = _known(ended, reported)
-        if not known:
+    described = dict.fromkeys((*ACCOUNTED, *plan.measure.counters, *own))
+    for metric, values in known_values(ended, described).items():
+        known = ~np.isnan(values)
+        if not known.any():
             continue
-        metrics[metric] = shape_of(plan, metric, values, known, gathered.paddings)
-        if metric in condition.reports and is_wide(metrics[metric]):
-            spread_because[metric] = why_wide(metric, values, known, seed=plan.seed)
+        trials = ended if known.all() else list(itertools.compress(ended, known.tolist()))
+        summary = shape_of(plan, metric, values[known], trials, gathered.paddings)
+        metrics[metric] = summary
+        if metric in condition.reports and is_wide(summary):
+            spread_because[metric] = why_wide(metric, values[known], trials, seed=plan.seed)
     return ConditionResult(
         name=condition.name,
         levels=condition.levels,
@@ -161,18 +162,8 @@ def _condition_result(plan: Plan, index: int, gathered: _Gathered) -> ConditionR
     )
 
 
-def _known(ended: list[Trial], values: Sequence[float | None]) -> tuple[list[Trial], FloatArray]:
-    """The trials whose value is known, in order, and the values."""
-    if None in values:
-        both = zip(ended, values, strict=True)
-        known = [(one, value) for one, value in both if value is not None]
-        ended, values = [one for one, _ in known], [value for _, value in known]
-    return ended, np.array(values, dtype=np.float64)
-
-
 def _rows(plan: Plan, trials: Sequence[Trial], blocks: Blocks) -> tuple[TrialRow, ...]:
-    make = fast_maker(TrialRow)
-    return tuple(make(*_row_values(plan, trial, blocks)) for trial in trials)
+    return tuple(make_many(TrialRow, (_row_values(plan, trial, blocks) for trial in trials)))
 
 
 def _row_values(plan: Plan, trial: Trial, blocks: Blocks) -> tuple[Any, ...]:

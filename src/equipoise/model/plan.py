@@ -88,6 +88,8 @@ class Condition:
     begin."""
     reports: tuple[str, ...] = ()
     """The metrics that it is known to report itself: one that is missing is given a reason."""
+    tuned_for: tuple[str, ...] = ()
+    """What the BLAS that it uses must say of itself that it is tuned for, one of these."""
 
 
 @dataclass(frozen=True, slots=True)

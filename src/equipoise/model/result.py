@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from equipoise.model.against import Against
+from equipoise.model.findings import Findings
 from equipoise.model.interval import Interval as Interval
 from equipoise.model.record import Notice
 from equipoise.model.trial import Phase
@@ -232,3 +233,5 @@ class ResultDocument:
     trials: tuple[TrialRow, ...]
     against: Against | None = None
     """This result against another one that was asked for; in no ledger."""
+    findings: Findings | None = None
+    """What a built-in study says beyond its verdicts; null for any other."""

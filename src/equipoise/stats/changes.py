@@ -15,7 +15,7 @@ import numpy as np
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import State
-from equipoise.stats.arrays import FloatArray
+from equipoise.stats.arrays import FloatArray, part_medians
 
 LEAST_LENGTH = 5
 """Of a segment, in values."""
@@ -98,9 +98,10 @@ def states(values: FloatArray) -> tuple[State, ...]:
     UnusableInput
         As for ``find_changes``.
     """
-    parts = np.array_split(values, min(len(values), MOST_VALUES) or 1)
-    found = find_changes(np.array([np.median(part) for part in parts if len(part)]))
-    begins = np.concatenate([[0], np.cumsum([len(part) for part in parts])])
+    parts = max(1, min(len(values), MOST_VALUES))
+    found = find_changes(part_medians(values, parts) if len(values) else values)
+    length, longer = divmod(len(values), parts)
+    begins = np.concatenate([[0], np.cumsum(length + (np.arange(parts) < longer))])
     kept: list[Segment] = []
     for one in found.segments:
         if kept and found.same(kept[-1], one):
@@ -175,7 +176,12 @@ def _running_median(series: FloatArray) -> FloatArray:
     half = LEAST_LENGTH
     padded = np.pad(series, half, constant_values=math.nan)
     windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1)
-    medians: FloatArray = np.nanmedian(windows, axis=1)
+    whole = slice(half, max(half, len(series) - half))
+    medians = np.empty_like(series)
+    medians[whole] = np.median(windows[whole], axis=1)
+    # Windows that reach over an end: numpy looks at rows with gaps one by one.
+    for edge in (slice(0, half), slice(whole.stop, len(series))):
+        medians[edge] = np.nanmedian(windows[edge], axis=1)
     return medians
 
 
