@@ -7,9 +7,10 @@ import pytest
 from scipy import stats
 
 from equipoise.model.errors import UnusableInput
+from equipoise.model.result import Component
 from equipoise.stats.advice import advice, advice_words
 from equipoise.stats.carry_over import student_quantile
-from equipoise.stats.levels import Component, Levels, plural_of, variance_by_level
+from equipoise.stats.levels import Levels, plural_of, variance_by_level
 from tests.stats.planted import NESTED, Nested
 from tests.stats.simulated import at_least
 

@@ -105,7 +105,7 @@ def cost_in(metric: str) -> Callable[[Trial], float | None]:
             return TIMED_OUT
         for sample in reversed(trial.samples):
             if sample.metric == metric and sample.iteration is None:
-                return _as_cost(sample)
+                return as_cost(sample)
         if accounted is not None:
             return accounted(trial.accounting)
         return trial.accounting.counters.get(metric)
@@ -123,7 +123,7 @@ def costs_in(metrics: Iterable[str], ended: Sequence[Trial]) -> dict[str, Sequen
     return dict(zip(named, columns, strict=False))
 
 
-def _as_cost(sample: Sample) -> float:
+def as_cost(sample: Sample) -> float:
     """Less of a cost is better: what is better when higher counts as its inverse."""
     if sample.better == "lower":
         return sample.value

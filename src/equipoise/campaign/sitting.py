@@ -90,7 +90,7 @@ class SittingInProgress:
         began = self.clock()
         every_trial: list[Trial] = []
         block_s: float | None = None
-        for block in range(next_warmup, next_warmup + self.plan.measure.warmup):
+        for block in range(next_warmup, next_warmup + self.plan.warmup_blocks):
             block_began = self.clock()
             every_trial.extend(self._run_block("warmup", block))
             block_s = self.clock() - block_began

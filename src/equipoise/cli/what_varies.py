@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from equipoise.design.chance import STUDY, holding_one_at_a_time, sources_here
-from equipoise.measure.surroundings.host import Host, Unknown
-from equipoise.measure.surroundings.kernel import RANDOMISATION, randomisation_off_for_us
+from equipoise.measure.surroundings.host import Host
+from equipoise.measure.surroundings.kernel import addresses_are_random
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
 from equipoise.model.record import Notice
@@ -34,17 +34,10 @@ def what_varies(plan: Plan, environment: Mapping[str, str]) -> tuple[Plan, tuple
             mend=f"give at least --blocks {LEAST_BLOCKS}",
         )
     sources, notices = sources_here(
-        environment, tuple(sorted(os.sched_getaffinity(0))), random_addresses=_random_addresses()
+        environment,
+        tuple(sorted(os.sched_getaffinity(0))),
+        random_addresses=addresses_are_random(Host()),
     )
     conditions = holding_one_at_a_time(plan.conditions[0], sources)
     # Nothing is compared: the number of blocks depends on no time.
     return replace(plan, study=STUDY, conditions=conditions, chosen_contrasts=()), notices
-
-
-def _random_addresses() -> bool:
-    host = Host()
-    try:
-        return host.number(RANDOMISATION) != 0 and not randomisation_off_for_us(host)
-    except Unknown:
-        # Holding what may not vary shows nothing, and leaving it out would hide what does.
-        return True

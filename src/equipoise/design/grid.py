@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from equipoise.design.commands import MOST_CONDITIONS, find_program
+from equipoise.design.commands import MOST_CONDITIONS, find_programs
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition, Contrast, Process, Server
 from equipoise.model.record import Notice
@@ -223,7 +223,9 @@ def _condition(study: Study, levels: Levels, site: Site, builds: Mapping[str, st
     if asked is None:
         return Condition(
             name,
-            _command((*command, *arguments), meanings, site, environment),
+            _command(
+                (*command, *arguments), meanings, site, environment, study.measure.layouts or 0
+            ),
             levels=names,
             environment=environment,
             process=process,
@@ -300,10 +302,15 @@ def _given(asked: bool | None, otherwise: bool | None) -> bool | None:
 
 
 def _command(
-    words: Words, meanings: Mapping[str, str], site: Site, environment: Mapping[str, str]
+    words: Words,
+    meanings: Mapping[str, str],
+    site: Site,
+    environment: Mapping[str, str],
+    layouts: int = 0,
 ) -> Words:
     front, *rest = (_fill(word, meanings) for word in words)
-    return (find_program(front, site.native_programs, environment, PIPELINE), *rest)
+    found = find_programs(front, site.native_programs, environment, PIPELINE, layouts=layouts)
+    return (found, *rest)
 
 
 def _fill(text: str, meanings: Mapping[str, str]) -> str:

@@ -98,6 +98,10 @@ class StudyMeasure:
     warmup: int | None = None
     timeout_s: float | None = None
     washout: bool = False
+    layouts: int | None = None
+    """In how many layouts it is compared."""
+    aslr: Literal["drawn", "on", "off"] | None = None
+    """Whether the kernel draws the addresses in them."""
 
 
 @dataclass(frozen=True, slots=True)
