@@ -18,6 +18,7 @@ from equipoise.model.result import (
     MetricSummary,
     ResultDocument,
 )
+from equipoise.report.levels import scope_rows
 from equipoise.report.strip import Strip, strip_of
 from equipoise.report.units import byte_count, duration, percent_change, significant
 
@@ -194,6 +195,8 @@ def _facts(one: Comparison) -> Iterator[tuple[str, str]]:
     if one.carry_over is not None:
         interval = _ratio_interval(one.carry_over.ratio_ci)
         yield "Carry-over", f"{percent_change(one.carry_over.ratio)} ({interval})"
+    if one.by_level is not None:
+        yield from scope_rows(one.by_level)
     if one.blocks_to_go is not None:
         yield "Blocks to go", f"about {one.blocks_to_go} more would probably decide it"
     if one.minimum_misleads:
