@@ -5,21 +5,30 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from equipoise.campaign.blocks import as_cost, cost_in
+from equipoise.campaign.blocks import as_cost, complete_blocks, cost_in
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast, Plan
+from equipoise.model.record import RunRecord
 from equipoise.model.result import Advice, ByLevel, Comparison
 from equipoise.model.trial import Draw, Trial
 from equipoise.stats.advice import advice, advice_words
-from equipoise.stats.arrays import FloatArray
+from equipoise.stats.arrays import FloatArray, IntArray
 from equipoise.stats.levels import Levels, plural_of, variance_by_level
 
-LAYOUT, TRIAL, ITERATION = "layout", "trial", "iteration"
+HOST, BOOT, CAMPAIGN, LAYOUT, TRIAL, ITERATION = (
+    "host",
+    "boot",
+    "campaign",
+    "layout",
+    "trial",
+    "iteration",
+)
+_TOO_FEW = "too few blocks: no two layouts, or no two blocks in one"
 _NO_LOGARITHM = "a trial timed out, or cost nothing: there is no logarithm of that"
 
 
@@ -40,9 +49,8 @@ def cost_by_level(plan: Plan, trials: Sequence[Trial], draws: Mapping[int, Draw]
     metric = plan.judgement.primary_metric
     if not _has_levels(plan, trials):
         return None
-    return _by_level(
-        plan, [_Unit(_logarithms(one, metric), draws[one.block], (one,)) for one in trials]
-    )
+    units = [_Unit(_logarithms(one, metric), _places(draws[one.block]), (one,)) for one in trials]
+    return _by_level(plan, (LAYOUT, TRIAL), units)
 
 
 def ratios_by_level(
@@ -59,9 +67,40 @@ def ratios_by_level(
     if not _has_levels(plan, itertools.chain.from_iterable(blocks.values())):
         return tuple(comparisons)
     return tuple(
-        dataclasses.replace(one, by_level=_by_level(plan, _pairs(metric, contrast, blocks, draws)))
+        dataclasses.replace(
+            one,
+            by_level=_by_level(plan, (LAYOUT, TRIAL), _pairs(metric, contrast, blocks, draws)),
+        )
         for one, contrast in zip(comparisons, plan.contrasts, strict=True)
     )
+
+
+def pooled_by_level(
+    records: Sequence[RunRecord], contrast: Contrast, places: Sequence[tuple[int, int]]
+) -> ByLevel | None:
+    """Split the variance of one comparison over several campaigns into its levels.
+
+    Parameters
+    ----------
+    contrast
+        The same conditions in every campaign.
+    places
+        For each campaign, on which host and in which boot it ran.
+
+    Returns
+    -------
+    ``None`` where no level is replicated.
+    """
+    metric = records[0].plan.judgement.primary_metric
+    units: list[_Unit] = []
+    for number, (record, (host, boot)) in enumerate(zip(records, places, strict=True)):
+        draws = {one.block: one for one in record.draws if one.phase == "measured"}
+        blocks = complete_blocks(record.draws, record.trials)
+        units.extend(
+            dataclasses.replace(one, places=(host, boot, number, *one.places))
+            for one in _pairs(metric, contrast, blocks, draws)
+        )
+    return _by_level(records[0].plan, (HOST, BOOT, CAMPAIGN, LAYOUT, TRIAL), units)
 
 
 def _has_levels(plan: Plan, trials: Iterable[Trial]) -> bool:
@@ -76,7 +115,8 @@ class _Unit:
 
     logarithms: FloatArray
     """Shape (k,): of its k iterations, or of its one cost."""
-    draw: Draw
+    places: tuple[int, ...]
+    """Its unit at each level, the highest first."""
     trials: tuple[Trial, ...]
     """All that took time for it."""
 
@@ -95,7 +135,7 @@ def _pairs(
             count = min(len(below), len(above))
             with np.errstate(invalid="ignore"):
                 ratios = above[:count] - below[:count]
-            found.append(_Unit(ratios, draws[number], tuple(block)))
+            found.append(_Unit(ratios, _places(draws[number]), tuple(block)))
     return found
 
 
@@ -116,36 +156,38 @@ def _iterations(trial: Trial, metric: str) -> list[float]:
     ]
 
 
-def _by_level(plan: Plan, units: Sequence[_Unit]) -> ByLevel | None:
-    iterated = any(len(one.logarithms) > 1 for one in units)
-    if not plan.layouts and not iterated:
-        return None
-    names = (
-        *((LAYOUT,) if plan.layouts else ()),
-        TRIAL,
-        *((ITERATION,) if iterated else ()),
-    )
-    if any(not np.isfinite(one.logarithms).all() for one in units):
-        return _unknown(plan, names[0], _NO_LOGARITHM)
+def _places(draw: Draw) -> tuple[int, int]:
+    """The layout and the trial."""
+    return draw.layout or 0, draw.block
+
+
+def _by_level(plan: Plan, names: Sequence[str], units: Sequence[_Unit]) -> ByLevel | None:
     sizes = [len(one.logarithms) for one in units]
-    columns = {
-        LAYOUT: np.repeat([one.draw.layout or 0 for one in units], sizes),
-        TRIAL: np.repeat([one.draw.block for one in units], sizes),
-    }
+    table = np.repeat([one.places for one in units], sizes, axis=0).reshape(-1, len(names))
+    kept = list(_replicated(table, names))
+    if not kept:
+        return None
+    highest = kept[0][0]
+    if any(not np.isfinite(one.logarithms).all() for one in units):
+        return _unknown(plan, highest, _NO_LOGARITHM)
+    if max(sizes) > 1:
+        kept.append((ITERATION, np.arange(len(table))))
+    if len(kept) < 2:
+        return _unknown(plan, highest, _TOO_FEW)
     try:
         found = variance_by_level(
             np.concatenate([one.logarithms for one in units]),
-            [columns[name] for name in names[:-1]],
-            names,
+            [column for _, column in kept[:-1]],
+            [name for name, _ in kept],
             seed=plan.seed,
             level=plan.judgement.alpha,
         )
     except UnusableInput as error:
-        return _unknown(plan, names[0], error.what)
+        return _unknown(plan, highest, error.what)
     advised = _advice(plan, found, units)
     return ByLevel(
         mean=math.exp(found.mean),
-        these=f"these {found.components[0].units} {plural_of(names[0])}",
+        these=f"these {found.components[0].units} {plural_of(highest)}",
         these_ci=_ratios(found.within_ci),
         across=found.scope,
         across_ci=_ratios(found.across_ci),
@@ -154,6 +196,16 @@ def _by_level(plan: Plan, units: Sequence[_Unit]) -> ByLevel | None:
         advice=advised,
         advice_words=advice_words(advised) + _not_counted(plan) if advised else None,
     )
+
+
+def _replicated(table: IntArray, names: Sequence[str]) -> Iterator[tuple[str, IntArray]]:
+    """The levels that have more units than the one above, with their columns."""
+    above = 1
+    for place, name in enumerate(names):
+        count = len(np.unique(table[:, : place + 1], axis=0))
+        if count > above:
+            yield name, table[:, place]
+            above = count
 
 
 def _unknown(plan: Plan, highest: str, reason: str) -> ByLevel:
@@ -173,6 +225,9 @@ def _unknown(plan: Plan, highest: str, reason: str) -> ByLevel:
 
 def _advice(plan: Plan, found: Levels, units: Sequence[_Unit]) -> tuple[Advice, ...]:
     """Nothing where seconds are not known, or nothing varies."""
+    if not {one.level for one in found.components} <= {LAYOUT, TRIAL, ITERATION}:
+        # What a boot or a host costs is not known.
+        return ()
     walls = [one.accounting.wall_s for unit in units for one in unit.trials]
     if None in walls or not any(one.variance > 0 for one in found.components):
         return ()

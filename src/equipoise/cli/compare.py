@@ -120,6 +120,11 @@ def command(**given: Any) -> int:
     it stops as soon as it knows. A command is split into words and run without a shell.
     """
     if given["what_varies"]:
+        if given["layouts"] is not None:
+            raise UnusableInput(
+                "--what-varies holds the parts of a layout one at a time, --layouts draws them",
+                mend="leave out one of the two",
+            )
         plan, notices = what_varies(plan_of(given, least=1), own_environment())
     else:
         plan, notices = over_layouts(plan_of(given), given["layouts"], given["aslr"])

@@ -35,11 +35,8 @@ def levelled(document: ResultDocument) -> tuple[Levelled, ...]:
     return (*_comparisons(document), *_conditions(document))
 
 
-def print_levels(console: Console, document: ResultDocument) -> None:
-    """Print the table and the advice; nothing where trials are the only level."""
-    rows = levelled(document)
-    if not rows:
-        return
+def print_levels(console: Console, rows: Sequence[Levelled]) -> None:
+    """Print the table and the advice; nothing where there are no rows."""
     known = [row for row in rows if row.found.unknown_because is None]
     if known:
         console.print()
@@ -77,13 +74,15 @@ def scope_rows(found: ByLevel) -> Iterator[tuple[str, str]]:
         yield "More measuring", found.advice_words
 
 
+def levelled_ratio(name: str, found: ByLevel) -> Levelled:
+    """A ratio with its variance by level."""
+    return Levelled(name, True, found, percent_change, lambda ends: interval_words(*ends))
+
+
 def _comparisons(document: ResultDocument) -> Iterator[Levelled]:
     for one in document.comparisons:
         if one.by_level is not None:
-            name = f"{one.candidate} against {one.baseline}"
-            yield Levelled(
-                name, True, one.by_level, percent_change, lambda ends: interval_words(*ends)
-            )
+            yield levelled_ratio(f"{one.candidate} against {one.baseline}", one.by_level)
 
 
 def _conditions(document: ResultDocument) -> Iterator[Levelled]:

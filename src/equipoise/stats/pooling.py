@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.result import Interval
+from equipoise.model.result import ByLevel, Interval
 from equipoise.stats.arrays import FloatArray
 
 _LARGEST_QUANTILE = 1e6
@@ -56,6 +56,8 @@ class PooledComparison:
     ratios: tuple[float | None, ...]
     """By campaign; ``None`` where it has none."""
     pooled: Pooled
+    by_level: ByLevel | None = None
+    """``None`` where no level is replicated."""
 
 
 @dataclass(frozen=True, slots=True)
