@@ -140,9 +140,11 @@ def _density(comparisons: Sequence[Comparison]) -> str:
 
 def again_of(document: ResultDocument) -> str:
     """The command that runs the campaign again, as far as the document knows it."""
+    layouts = ["--layouts", str(len(document.run.layouts))] if document.run.layouts else []
+    seed = ["--seed", str(document.run.seed), *layouts]
     if document.run.study != "compare":
-        return f"equipoise run {shlex.quote(document.run.study)} --seed {document.run.seed}"
-    parts = ["equipoise", "compare", "--seed", str(document.run.seed)]
+        return shlex.join(["equipoise", "run", document.run.study, *seed])
+    parts = ["equipoise", "compare", *seed]
     if document.comparisons:
         first = document.comparisons[0]
         parts += ["--min-effect", f"{first.min_effect:g}", "--alpha", f"{first.alpha:g}"]
