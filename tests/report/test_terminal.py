@@ -140,3 +140,14 @@ def test_levels_that_cannot_be_told_apart_say_why(capsys: pytest.CaptureFixture[
 
 def test_trials_alone_have_no_table_of_levels(capsys: pytest.CaptureFixture[str]) -> None:
     assert "by level" not in screen(capsys, document_of())
+
+
+def test_conditions_of_different_numbers_of_trials_share_a_heading_without_a_number(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    document = layered_document("a", "b")
+    fewer = replace(by_level_of(1.0), these="these 9 layouts")
+    (comparison,) = document.comparisons
+    shown = screen(capsys, replace(document, comparisons=(replace(comparison, by_level=fewer),)))
+    heading = shown[shown.index("by level") :].splitlines()[0]
+    assert "these layouts" in heading

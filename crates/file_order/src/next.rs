@@ -19,13 +19,13 @@ type Scan = unsafe extern "C" fn(
 
 /// All of them.
 pub struct Next {
-    /// readdir64.
+    /// readdir.
     pub read: unsafe extern "C" fn(*mut DIR) -> *mut dirent64,
     /// rewinddir.
     pub rewind: unsafe extern "C" fn(*mut DIR),
     /// closedir.
     pub close: unsafe extern "C" fn(*mut DIR) -> c_int,
-    /// scandir64.
+    /// scandir.
     pub scan: Scan,
 }
 
@@ -39,14 +39,14 @@ pub fn next() -> &'static Next {
                 read: mem::transmute::<
                     *mut c_void,
                     unsafe extern "C" fn(*mut DIR) -> *mut dirent64,
-                >(find(c"readdir64")),
+                >(find(c"readdir")),
                 rewind: mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut DIR)>(find(
                     c"rewinddir",
                 )),
                 close: mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut DIR) -> c_int>(
                     find(c"closedir"),
                 ),
-                scan: mem::transmute::<*mut c_void, Scan>(find(c"scandir64")),
+                scan: mem::transmute::<*mut c_void, Scan>(find(c"scandir")),
             }
         }
     })

@@ -10,6 +10,17 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
 from equipoise.model.record import Notice
 
+_ALWAYS_RANDOM: tuple[Addresses, str, str] = (
+    "on",
+    "addresses cannot be held here: every layout has random ones",
+    "allow personality(2) in this container, or give --aslr on",
+)
+_NEVER_RANDOM: tuple[Addresses, str, str] = (
+    "off",
+    "this host does not draw addresses: no layout has random ones",
+    "sysctl kernel.randomize_va_space=2, or give --aslr off",
+)
+
 
 def over_layouts(
     plan: Plan, count: int | None, aslr: Addresses | None
@@ -28,23 +39,13 @@ def over_layouts(
                 mend="give --layouts 12 with it",
             )
         return plan, ()
-    if not addresses_are_random(Host()):
-        return with_layouts(plan, count, "off"), _unless_asked(
-            aslr in (None, "off"),
-            "this host does not draw addresses: no layout has random ones",
-            "sysctl kernel.randomize_va_space=2",
-        )
-    if aslr == "on" or addresses_can_be_held():
+    random = addresses_are_random(Host())
+    if random and addresses_can_be_held():
         return with_layouts(plan, count, aslr or "drawn"), ()
-    return with_layouts(plan, count, "on"), _unless_asked(
-        aslr is None,
-        "addresses cannot be held here: every layout has random ones",
-        "allow personality(2) in this container, or give --aslr on",
-    )
-
-
-def _unless_asked(fits: bool, what: str, mend: str) -> tuple[Notice, ...]:
-    """A notice; an error if something else was asked for."""
-    if not fits:
+    only, what, mend = _ALWAYS_RANDOM if random else _NEVER_RANDOM
+    over = with_layouts(plan, count, only)
+    if aslr == only:
+        return over, ()
+    if aslr is not None:
         raise UnusableInput(what, mend=mend)
-    return (Notice("layouts_without_addresses", what, mend),)
+    return over, (Notice("layouts_without_addresses", what, mend),)

@@ -15,7 +15,7 @@ from equipoise.model.result import ByLevel, Component, Interval, ResultDocument
 from equipoise.report.safe_text import visible
 from equipoise.report.units import byte_count, duration, interval_words, percent_change, significant
 
-MOST_ROWS = 24
+MOST_ROWS = 12
 MOST_ADVISED = 3
 
 
@@ -103,13 +103,16 @@ def _costs(show: Callable[[float], str]) -> Callable[[Interval], str]:
 
 
 def _table(rows: Sequence[Levelled]) -> Table:
-    first = rows[0].found
     names = list(dict.fromkeys(one.level for row in rows for one in row.found.components))
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("by level", overflow="ellipsis", no_wrap=True, max_width=40)
     table.add_column("mean", justify="right", no_wrap=True)
-    table.add_column(first.these, no_wrap=True)
-    table.add_column(first.across, no_wrap=True)
+    these = {row.found.these for row in rows}
+    across = rows[0].found.across
+    # Conditions that ran in different numbers of trials have no number in common.
+    heading = these.pop() if len(these) == 1 else across.replace("across", "these", 1)
+    table.add_column(heading, no_wrap=True)
+    table.add_column(across, no_wrap=True)
     for name in names:
         table.add_column(name, no_wrap=True)
     for row in rows:
