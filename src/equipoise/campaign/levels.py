@@ -46,10 +46,13 @@ def cost_by_level(plan: Plan, trials: Sequence[Trial], draws: Mapping[int, Draw]
     -------
     ``None`` where trials are the only level.
     """
-    metric = plan.judgement.primary_metric
     if not _has_levels(plan, trials):
         return None
-    units = [_Unit(_logarithms(one, metric), _places(draws[one.block]), (one,)) for one in trials]
+    metric = plan.judgement.primary_metric
+    units: list[_Unit] = []
+    for trial in trials:
+        alone = _read(metric, (trial,), draws[trial.block])
+        units.append(_Unit(alone.logarithms[trial.condition], alone.places, alone))
     return _by_level(plan, (LAYOUT, TRIAL), units)
 
 
@@ -63,14 +66,13 @@ def ratios_by_level(
 
     Iterations are paired as they came, the first with the first.
     """
-    metric = plan.judgement.primary_metric
     if not _has_levels(plan, itertools.chain.from_iterable(blocks.values())):
         return tuple(comparisons)
+    metric = plan.judgement.primary_metric
+    # Read once: there may be very many comparisons.
+    read = [_read(metric, block, draws[number]) for number, block in blocks.items()]
     return tuple(
-        dataclasses.replace(
-            one,
-            by_level=_by_level(plan, (LAYOUT, TRIAL), _pairs(metric, contrast, blocks, draws)),
-        )
+        dataclasses.replace(one, by_level=_by_level(plan, (LAYOUT, TRIAL), _pairs(contrast, read)))
         for one, contrast in zip(comparisons, plan.contrasts, strict=True)
     )
 
@@ -96,9 +98,10 @@ def pooled_by_level(
     for number, (record, (host, boot)) in enumerate(zip(records, places, strict=True)):
         draws = {one.block: one for one in record.draws if one.phase == "measured"}
         blocks = complete_blocks(record.draws, record.trials)
+        read = [_read(metric, block, draws[at]) for at, block in blocks.items()]
         units.extend(
             dataclasses.replace(one, places=(host, boot, number, *one.places))
-            for one in _pairs(metric, contrast, blocks, draws)
+            for one in _pairs(contrast, read)
         )
     return _by_level(records[0].plan, (HOST, BOOT, CAMPAIGN, LAYOUT, TRIAL), units)
 
@@ -110,32 +113,52 @@ def _has_levels(plan: Plan, trials: Iterable[Trial]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class _Read:
+    """What is read of a block, or of one trial."""
+
+    places: tuple[int, int]
+    """The layout and the trial."""
+    logarithms: dict[int, FloatArray]
+    """By condition, shape (k,): of its k iterations, or of its one cost."""
+    wall_s: float | None
+    """Of all its trials together."""
+    iteration_s: float
+    """What one more iteration of each takes, if iterations are in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
 class _Unit:
     """One trial, or the two trials of a ratio."""
 
     logarithms: FloatArray
-    """Shape (k,): of its k iterations, or of its one cost."""
+    """Shape (k,)."""
     places: tuple[int, ...]
     """Its unit at each level, the highest first."""
-    trials: tuple[Trial, ...]
-    """All that took time for it."""
+    cost: _Read
+    """What it takes to have one more."""
 
 
-def _pairs(
-    metric: str,
-    contrast: Contrast,
-    blocks: Mapping[int, Sequence[Trial]],
-    draws: Mapping[int, Draw],
-) -> list[_Unit]:
+def _read(metric: str, trials: Sequence[Trial], draw: Draw) -> _Read:
+    walls = [one.accounting.wall_s for one in trials]
+    iterations = [found for one in trials if (found := _iterations(one, metric))]
+    return _Read(
+        places=(draw.layout or 0, draw.block),
+        logarithms={one.condition: _logarithms(one, metric) for one in trials},
+        wall_s=None if None in walls else sum(one for one in walls if one is not None),
+        iteration_s=sum(sum(found) / len(found) for found in iterations),
+    )
+
+
+def _pairs(contrast: Contrast, blocks: Sequence[_Read]) -> list[_Unit]:
+    """The blocks in which both conditions ran."""
     found: list[_Unit] = []
-    for number, block in blocks.items():
-        both = {one.condition: _logarithms(one, metric) for one in block}
-        if contrast.baseline in both and contrast.candidate in both:
-            below, above = both[contrast.baseline], both[contrast.candidate]
+    for block in blocks:
+        below = block.logarithms.get(contrast.baseline)
+        above = block.logarithms.get(contrast.candidate)
+        if below is not None and above is not None:
             count = min(len(below), len(above))
             with np.errstate(invalid="ignore"):
-                ratios = above[:count] - below[:count]
-            found.append(_Unit(ratios, _places(draws[number]), tuple(block)))
+                found.append(_Unit(above[:count] - below[:count], block.places, block))
     return found
 
 
@@ -154,11 +177,6 @@ def _iterations(trial: Trial, metric: str) -> list[float]:
     return [
         as_cost(one) for one in trial.samples if one.iteration is not None and one.metric == metric
     ]
-
-
-def _places(draw: Draw) -> tuple[int, int]:
-    """The layout and the trial."""
-    return draw.layout or 0, draw.block
 
 
 def _by_level(plan: Plan, names: Sequence[str], units: Sequence[_Unit]) -> ByLevel | None:
@@ -228,28 +246,21 @@ def _advice(plan: Plan, found: Levels, units: Sequence[_Unit]) -> tuple[Advice, 
     if not {one.level for one in found.components} <= {LAYOUT, TRIAL, ITERATION}:
         # What a boot or a host costs is not known.
         return ()
-    walls = [one.accounting.wall_s for unit in units for one in unit.trials]
+    walls = [one.cost.wall_s for one in units]
     if None in walls or not any(one.variance > 0 for one in found.components):
         return ()
     costs_s = {LAYOUT: 0.0, TRIAL: sum(one for one in walls if one is not None) / len(units)}
-    if found.components[-1].level == ITERATION:
-        metric = plan.judgement.primary_metric
-        if not metric.endswith("_s"):
+    lowest = found.components[-1].level
+    if lowest == ITERATION:
+        if not plan.judgement.primary_metric.endswith("_s"):
             return ()
         count = sum(len(one.logarithms) for one in units) / len(units)
-        costs_s[ITERATION] = sum(_iteration_s(one.trials, metric) for one in units) / len(units)
+        costs_s[ITERATION] = sum(one.cost.iteration_s for one in units) / len(units)
         # What a process takes beside its iterations.
         costs_s[TRIAL] = max(0.0, costs_s[TRIAL] - count * costs_s[ITERATION])
+    if costs_s[lowest] <= 0.0:
+        return ()
     return advice(found, [costs_s[one.level] for one in found.components])
-
-
-def _iteration_s(trials: Iterable[Trial], metric: str) -> float:
-    """Seconds of one more iteration of each of the trials."""
-    seconds = 0.0
-    for trial in trials:
-        own = _iterations(trial, metric)
-        seconds += sum(own) / len(own) if own else 0.0
-    return seconds
 
 
 def _not_counted(plan: Plan) -> str:
