@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,47 @@ def test_a_study_has_layouts_by_a_key(equipoise: Equipoise, linked: Path) -> Non
     assert all(one["random_addresses"] for one in found["run"]["layouts"])
     (comparison,) = found["comparisons"]
     assert comparison["by_level"]["mean"] == pytest.approx(2.0)
+
+
+STACK = """
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(void) {
+    FILE *door = fopen(getenv("EQUIPOISE_METRICS"), "a");
+    unsigned long below = 0x800000000000ul - (uint64_t)&door;
+    fprintf(door, "{\\"metric\\": \\"below_bytes\\", \\"value\\": %lu}\\n", below);
+    return fclose(door);
+}
+"""
+"""How far its stack lies below the top of the addresses of a process."""
+
+
+@pytest.mark.live("cc", package="gcc")
+def test_a_layout_moves_the_stack_of_any_program_and_holds_it_there(
+    equipoise: Equipoise, tmp_path: Path
+) -> None:
+    (tmp_path / "stack.c").write_text(STACK)
+    program = str(tmp_path / "stack")
+    subprocess.run(["cc", "-O1", "-o", program, str(tmp_path / "stack.c")], check=True)
+    said = equipoise(
+        *("compare", "--layouts", "4", "--aslr", "off", "--seed", "3", "--blocks", "8"),
+        *("--metrics", "below_bytes", "--allow-concurrent", "--json", "-", program, program),
+    )
+    assert said.status == 0, said.err
+    found = document(said.out)
+    places = {
+        (row["layout"], row["metrics"]["below_bytes"])
+        for row in found["trials"]
+        if row["phase"] == "measured"
+    }
+    assert len(places) == len({place for _, place in places}) == 4
+    # What moves the stack of one layout further down than that of another, to 16 bytes.
+    longer = [one["environment_bytes"] + one["argument_bytes"] for one in found["run"]["layouts"]]
+    depths = [place for _, place in sorted(places)]
+    for layout in range(1, 4):
+        expected = longer[layout] - longer[0]
+        assert depths[layout] - depths[0] == pytest.approx(expected, abs=16)
 
 
 def test_the_environment_and_the_path_differ_by_layout_and_the_arguments_do_not(
