@@ -107,7 +107,7 @@ def cost_in(metric: str) -> Callable[[Trial], float | None]:
             return TIMED_OUT
         for sample in reversed(trial.samples):
             if sample.metric == metric and sample.iteration is None:
-                return _as_cost(sample)
+                return as_cost(sample)
         if accounted is not None:
             return accounted(trial.accounting)
         return trial.accounting.counters.get(metric)
@@ -129,7 +129,7 @@ def known_costs(trials: Sequence[Trial], metrics: Iterable[str]) -> dict[str, ND
     return dict(zip(named, np.ascontiguousarray(table.T), strict=True))
 
 
-def _as_cost(sample: Sample) -> float:
+def as_cost(sample: Sample) -> float:
     """Less of a cost is better: what is better when higher counts as its inverse."""
     if sample.better == "lower":
         return sample.value

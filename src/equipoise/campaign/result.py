@@ -6,9 +6,10 @@ campaign's own seed.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -27,6 +28,7 @@ from equipoise.campaign.comparisons import (
     other_comparisons,
     primary_comparisons,
 )
+from equipoise.campaign.levels import cost_by_level, ratios_by_level
 from equipoise.campaign.shape import shape_of
 from equipoise.campaign.warnings import warnings_of
 from equipoise.campaign.what_varies import sources_of_spread
@@ -43,7 +45,7 @@ from equipoise.model.result import (
     RunInfo,
     TrialRow,
 )
-from equipoise.model.trial import Trial
+from equipoise.model.trial import Draw, Trial
 
 ACCOUNTED = ("wall_s", "user_s", "sys_s", "max_rss_bytes", "minor_faults", "major_faults")
 """What is described of every condition; a workload's own metrics are described beside it."""
@@ -67,14 +69,14 @@ def _document_of(record: RunRecord) -> ResultDocument:
         run=_run_info(record, len(blocks)),
         environment=record.sittings[0].environment if record.sittings else {},
         conditions=tuple(_condition_result(plan, index, gathered) for index in plan.described),
-        comparisons=primary + others,
+        comparisons=ratios_by_level(plan, primary, blocks, gathered.draws) + others,
         control=control,
         why=sources_of_spread(plan, blocks),
         warnings=(
             *warnings_of(record, primary, control, cut_blocks(record, blocks)),
             *unknown,
         ),
-        trials=_rows(plan, record.trials, blocks),
+        trials=_rows(plan, record, blocks),
     )
 
 
@@ -88,6 +90,7 @@ def _run_info(record: RunRecord, blocks: int) -> RunInfo:
         seed=record.plan.seed,
         blocks=blocks,
         stopped_because=last.stopped_because,
+        layouts=record.plan.layouts,
     )
 
 
@@ -111,8 +114,8 @@ class _Gathered:
 
     analysed: Mapping[int, list[Trial]]
     failures: Mapping[int, int]
-    paddings: Mapping[int, int]
-    """For each measured block, by how many bytes its environments were enlarged."""
+    draws: Mapping[int, Draw]
+    """Of each measured block."""
 
 
 def _gathered(record: RunRecord, blocks: Blocks) -> _Gathered:
@@ -123,7 +126,7 @@ def _gathered(record: RunRecord, blocks: Blocks) -> _Gathered:
     return _Gathered(
         analysed,
         Counter(one.condition for one in record.trials if one.failure is not None),
-        {one.block: one.padding_bytes for one in record.draws if one.phase == "measured"},
+        {one.block: one for one in record.draws if one.phase == "measured"},
     )
 
 
@@ -139,7 +142,11 @@ def _condition_result(plan: Plan, index: int, gathered: _Gathered) -> ConditionR
         known = ~np.isnan(costs)
         if known.any():
             trials = ended if known.all() else list(itertools.compress(ended, known.tolist()))
-            metrics[metric] = shape_of(plan, metric, costs[known], trials, gathered.paddings)
+            metrics[metric] = shape_of(plan, metric, costs[known], trials, gathered.draws)
+    primary = plan.judgement.primary_metric
+    if primary in metrics:
+        found = cost_by_level(plan, analysed, gathered.draws)
+        metrics[primary] = dataclasses.replace(metrics[primary], by_level=found)
     return ConditionResult(
         name=condition.name,
         levels=condition.levels,
@@ -150,12 +157,21 @@ def _condition_result(plan: Plan, index: int, gathered: _Gathered) -> ConditionR
     )
 
 
-def _rows(plan: Plan, trials: Sequence[Trial], blocks: Blocks) -> tuple[TrialRow, ...]:
-    return tuple(make_many(TrialRow, (_row_values(plan, trial, blocks) for trial in trials)))
+def _rows(plan: Plan, record: RunRecord, blocks: Blocks) -> tuple[TrialRow, ...]:
+    layouts = {(one.phase, one.block): one.layout for one in record.draws}
+    return tuple(
+        make_many(
+            TrialRow,
+            (
+                (*_row_values(plan, trial, blocks), layouts.get((trial.phase, trial.block)))
+                for trial in record.trials
+            ),
+        )
+    )
 
 
 def _row_values(plan: Plan, trial: Trial, blocks: Blocks) -> tuple[Any, ...]:
-    """The fields of a ``TrialRow``, in its order."""
+    """The fields of a ``TrialRow``, in its order, without its layout."""
     reason = left_out_because(trial, blocks)
     own = trial.accounting
     iterations: dict[str, list[float]] = {}

@@ -110,6 +110,10 @@ class StudyMeasure:
     washout: bool = False
     about_s: float | None = None
     """What a block of the whole study took where it was written, to be said beforehand."""
+    layouts: int | None = None
+    """In how many layouts it is compared."""
+    aslr: Literal["drawn", "on", "off"] | None = None
+    """Whether the kernel draws the addresses in them."""
 
 
 Exclusion = dict[str, tuple[str, ...]]

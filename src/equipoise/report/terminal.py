@@ -20,6 +20,7 @@ from equipoise.model.result import (
     ResultDocument,
 )
 from equipoise.report.histogram import text_histogram
+from equipoise.report.levels import levelled, print_levels
 from equipoise.report.safe_text import visible
 from equipoise.report.scaling_table import scaling_tables
 from equipoise.report.shape import modes_words, states_words
@@ -72,6 +73,7 @@ def print_result(
     if document.control is not None:
         console.print()
         console.print(_control(document.control))
+    print_levels(console, levelled(document))
     print_sources(console, document)
     console.print()
     console.print(_how_it_ran(document, ledger), style="dim", highlight=False)
