@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from equipoise.campaign import conduct
 from equipoise.campaign.result import document_of
 from equipoise.campaign.watch import Unwatched, Watcher
-from equipoise.design.coin import fresh_seed
+from equipoise.design.coin import Addresses, fresh_seed
 from equipoise.design.commands import Asked, conditions_of, with_control
+from equipoise.design.layouts import with_layouts
 from equipoise.figures.library import require_figures
 from equipoise.ledger import open_for_reading, open_for_writing
 from equipoise.ledger.place import default_path
@@ -102,6 +103,8 @@ def compare(
     metrics: Sequence[str] = (PRIMARY_METRIC,),
     timeout: float = 600.0,
     ignore_failure: bool = False,
+    layouts: int | None = None,
+    aslr: Addresses = "drawn",
     seed: int | None = None,
     ledger: Path | str | None = None,
     allow_concurrent: bool = False,
@@ -120,6 +123,10 @@ def compare(
         Run the baseline a second time, to check the tool.
     metrics
         What is compared; the first decides, the others are judged beside it.
+    layouts
+        Compare over so many memory layouts; ``{layout}`` in a command is the number of each.
+    aslr
+        Whether the kernel draws addresses in a layout: by a coin for each, ``on`` or ``off``.
     min_effect, precision
         In percent.
     budget, timeout
@@ -143,6 +150,7 @@ def compare(
     asked = Asked(
         commands=tuple(one if isinstance(one, str) else tuple(one) for one in commands),
         names=tuple(names),
+        layouts=layouts or 0,
         environments=tuple(
             f"{which}:{key}={value}"
             for which, setting in (environments or {}).items()
@@ -178,6 +186,8 @@ def compare(
         seed=fresh_seed() if seed is None else seed,
         control=len(conditions) if control else None,
     )
+    if layouts is not None:
+        plan = with_layouts(plan, layouts, aslr)
     with (
         conduct.turn_to_measure(lambda _: None, allow_concurrent=allow_concurrent),
         open_for_writing(Path(ledger or default_path()), durable=False) as store,

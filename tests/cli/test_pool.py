@@ -31,6 +31,8 @@ def test_campaigns_of_the_same_commands_are_shown_each_and_pooled(equipoise: Equ
     for ratio in (pooled, *ratios):
         assert percent_change(ratio) in row
     assert "across 2 campaigns on one boot of one kernel" in said.out
+    heading = next(line for line in said.out.splitlines() if line.startswith("by level"))
+    assert "these 2 campaigns" in heading and heading.split()[-2:] == ["campaign", "trial"]
     written = equipoise("show", runs[0], "--pool", "--json", "-")
     assert written.err == ""
     found = json.loads(written.out)

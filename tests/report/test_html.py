@@ -16,7 +16,14 @@ from equipoise.model.result import CarryOver, ControlResult, ResultDocument
 from equipoise.report.html import Reported, page
 from equipoise.report.packing import by_columns, pack
 from equipoise.report.strip import strip_of
-from tests.documents import HOSTILE, comparison_of, document_of, points_of, sized_document
+from tests.documents import (
+    HOSTILE,
+    comparison_of,
+    document_of,
+    layered_document,
+    points_of,
+    sized_document,
+)
 
 LARGEST = 3_000_000
 
@@ -132,6 +139,16 @@ def test_what_else_the_comparison_knows_is_told() -> None:
         "minor faults",
     ):
         assert expected in joined
+
+
+def test_both_scopes_the_levels_and_the_advice_are_told_and_drawn() -> None:
+    given = page_of(layered_document("a", "b"))
+    texts = Outline(given).texts
+    assert texts[texts.index("Across layouts") + 1] == "-0.96 % to +5.16 %"
+    assert texts[texts.index("These 12 layouts") + 1] == "+1.59 % to +2.61 %"
+    assert texts[texts.index("Variance: layout") + 1] == "90 % (±3.0 %; 2.0 to 5.0)"
+    assert "one more minute on new layouts narrows the interval by 40 %" in given
+    assert "Which level the spread comes from" in texts
 
 
 def test_control_and_causes_are_shown_where_there_are_some() -> None:

@@ -85,8 +85,20 @@ MALFORMED = {
     "an unknown key": (
         WHOLE + "[measure]\nbugdet = 3\n",
         "study.toml:8: [measure] bugdet: there is no such key",
-        "is it budget? there are about, alpha, blocks, budget, ignore_failure, metrics, "
-        "min_blocks, min_effect, precision, timeout, warmup, washout",
+        "is it budget? there are about, alpha, aslr, blocks, budget, ignore_failure, layouts, "
+        "metrics, min_blocks, min_effect, precision, timeout, warmup, washout",
+    ),
+    "a word for ASLR that is none": (
+        WHOLE + '[measure]\nlayouts = 4\naslr = "of"\n',
+        "study.toml:9: [measure] aslr: there is no 'of'",
+        "is it off? there are drawn, on, off",
+    ),
+    "layouts beside a factor of that name": (
+        NAMED
+        + '[workload]\ncommand = ["sort", "{layout}"]\n[factors.layout]\nlevels = [1, 2]\n'
+        + "[measure]\nlayouts = 4\n",
+        "study.toml:8: [measure] layouts: there is a factor called layout already",
+        "leave out one of them",
     ),
     "a wrong type": (
         WHOLE + '[measure]\nbudget = "fast"\n',

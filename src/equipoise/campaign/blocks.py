@@ -105,7 +105,7 @@ def cost_in(metric: str) -> Callable[[Trial], float | None]:
 
     What the workload reported itself comes before what was accounted under the same name.
     """
-    return _reader(metric, _as_cost)
+    return _reader(metric, as_cost)
 
 
 def _reader(metric: str, of_sample: Callable[[Sample], float]) -> Callable[[Trial], float | None]:
@@ -128,7 +128,7 @@ def _reader(metric: str, of_sample: Callable[[Sample], float]) -> Callable[[Tria
 
 def known_costs(trials: Sequence[Trial], metrics: Iterable[str]) -> dict[str, NDArray[np.float64]]:
     """What trials cost in each metric, shape (n,), in their order; NaN where that is not known."""
-    return _known(trials, metrics, _as_cost)
+    return _known(trials, metrics, as_cost)
 
 
 def known_values(trials: Sequence[Trial], metrics: Iterable[str]) -> dict[str, NDArray[np.float64]]:
@@ -156,7 +156,7 @@ def _known(
     return dict(zip(named, np.ascontiguousarray(table.T), strict=True))
 
 
-def _as_cost(sample: Sample) -> float:
+def as_cost(sample: Sample) -> float:
     """Less of a cost is better: what is better when higher counts as its inverse."""
     if sample.better == "lower":
         return sample.value

@@ -132,7 +132,7 @@ def _comparison(plan: Plan, pairing: Pairing, judged: Judged, to_go: int | None)
             verdict=judged.verdict,
             min_effect=judgement.min_effect,
         ),
-        scope=SCOPE,
+        scope=_scope(plan),
         words=verdict_words(
             judged.verdict,
             pairing.metric,
@@ -154,6 +154,12 @@ def _comparison(plan: Plan, pairing: Pairing, judged: Judged, to_go: int | None)
         ),
         stratum=contrast.stratum,
     )
+
+
+def _scope(plan: Plan) -> str:
+    if not plan.layouts:
+        return SCOPE
+    return f"across processes, in these {len(plan.layouts)} layouts, in this campaign on this host"
 
 
 def _carry_over(plan: Plan, pairing: Pairing) -> CarryOver | None:

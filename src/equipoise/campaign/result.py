@@ -6,9 +6,10 @@ campaign's own seed.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -28,6 +29,7 @@ from equipoise.campaign.comparisons import (
     other_comparisons,
     primary_comparisons,
 )
+from equipoise.campaign.levels import cost_by_level, ratios_by_level
 from equipoise.campaign.reported import is_wide, why_unknown, why_wide
 from equipoise.campaign.shape import shape_of
 from equipoise.campaign.warnings import warnings_of
@@ -45,7 +47,7 @@ from equipoise.model.result import (
     RunInfo,
     TrialRow,
 )
-from equipoise.model.trial import Trial
+from equipoise.model.trial import Draw, Trial
 
 ACCOUNTED = ("wall_s", "user_s", "sys_s", "max_rss_bytes", "minor_faults", "major_faults")
 """What is described of every condition; a workload's own metrics are described beside it."""
@@ -69,14 +71,14 @@ def _document_of(record: RunRecord) -> ResultDocument:
         run=_run_info(record, len(blocks)),
         environment=record.sittings[0].environment if record.sittings else {},
         conditions=tuple(_condition_result(plan, index, gathered) for index in plan.described),
-        comparisons=primary + others,
+        comparisons=ratios_by_level(plan, primary, blocks, gathered.draws) + others,
         control=control,
         why=sources_of_spread(plan, blocks),
         warnings=(
             *warnings_of(record, primary, control, cut_blocks(record, blocks)),
             *unknown,
         ),
-        trials=_rows(plan, record.trials, blocks),
+        trials=_rows(plan, record, blocks),
     )
 
 
@@ -90,6 +92,7 @@ def _run_info(record: RunRecord, blocks: int) -> RunInfo:
         seed=record.plan.seed,
         blocks=blocks,
         stopped_because=last.stopped_because,
+        layouts=record.plan.layouts,
     )
 
 
@@ -113,8 +116,8 @@ class _Gathered:
 
     analysed: Mapping[int, list[Trial]]
     failures: Mapping[int, int]
-    paddings: Mapping[int, int]
-    """For each measured block, by how many bytes its environments were enlarged."""
+    draws: Mapping[int, Draw]
+    """Of each measured block."""
 
 
 def _gathered(record: RunRecord, blocks: Blocks) -> _Gathered:
@@ -125,7 +128,7 @@ def _gathered(record: RunRecord, blocks: Blocks) -> _Gathered:
     return _Gathered(
         analysed,
         Counter(one.condition for one in record.trials if one.failure is not None),
-        {one.block: one.padding_bytes for one in record.draws if one.phase == "measured"},
+        {one.block: one for one in record.draws if one.phase == "measured"},
     )
 
 
@@ -144,10 +147,14 @@ def _condition_result(plan: Plan, index: int, gathered: _Gathered) -> ConditionR
         if not known.any():
             continue
         trials = ended if known.all() else list(itertools.compress(ended, known.tolist()))
-        summary = shape_of(plan, metric, values[known], trials, gathered.paddings)
+        summary = shape_of(plan, metric, values[known], trials, gathered.draws)
         metrics[metric] = summary
         if metric in condition.reports and is_wide(summary):
             spread_because[metric] = why_wide(metric, values[known], trials, seed=plan.seed)
+    primary = plan.judgement.primary_metric
+    if primary in metrics:
+        found = cost_by_level(plan, analysed, gathered.draws)
+        metrics[primary] = dataclasses.replace(metrics[primary], by_level=found)
     return ConditionResult(
         name=condition.name,
         levels=condition.levels,
@@ -162,12 +169,21 @@ def _condition_result(plan: Plan, index: int, gathered: _Gathered) -> ConditionR
     )
 
 
-def _rows(plan: Plan, trials: Sequence[Trial], blocks: Blocks) -> tuple[TrialRow, ...]:
-    return tuple(make_many(TrialRow, (_row_values(plan, trial, blocks) for trial in trials)))
+def _rows(plan: Plan, record: RunRecord, blocks: Blocks) -> tuple[TrialRow, ...]:
+    layouts = {(one.phase, one.block): one.layout for one in record.draws}
+    return tuple(
+        make_many(
+            TrialRow,
+            (
+                (*_row_values(plan, trial, blocks), layouts.get((trial.phase, trial.block)))
+                for trial in record.trials
+            ),
+        )
+    )
 
 
 def _row_values(plan: Plan, trial: Trial, blocks: Blocks) -> tuple[Any, ...]:
-    """The fields of a ``TrialRow``, in its order."""
+    """The fields of a ``TrialRow``, in its order, without its layout."""
     reason = left_out_because(trial, blocks)
     own = trial.accounting
     condition = plan.conditions[trial.condition]

@@ -89,7 +89,7 @@ class SittingInProgress:
         """
         began = self.clock()
         every_trial: list[Trial] = []
-        for block in range(next_warmup, next_warmup + self.plan.measure.warmup):
+        for block in range(next_warmup, next_warmup + self.plan.warmup_blocks):
             every_trial.extend(self._run_block("warmup", block))
         self._fail_if_nothing_finishes(every_trial)
         self.watcher.warmed_up()

@@ -82,13 +82,16 @@ def _but_for_its_size(condition: Condition, plan: Plan) -> tuple[object, ...]:
 
 
 def _what_starts(condition: Condition, plan: Plan) -> tuple[tuple[str, ...], dict[str, str], str]:
-    """The command, its own environment and its folder: those of the server, if there is one."""
+    """The command, its own environment and its folder: those of the server, if there is one.
+
+    Of programs that differ in layout alone, the first stands for all.
+    """
     usual = plan.measure.working_folder
     if condition.server is not None:
         server = condition.server
         return server.start, server.environment, server.process.working_folder or usual
     return (
-        condition.command,
+        condition.command_in(1 if plan.layouts else None),
         condition.environment,
         condition.process.working_folder or usual,
     )
@@ -190,9 +193,8 @@ def _check_libraries(
     if missing and condition.server is None:
         folder = condition.process.working_folder or plan.measure.working_folder
         try:
-            found |= opened_libraries(
-                condition.command, environment, folder, plan.measure.timeout_s
-            )
+            command, _, folder = _what_starts(condition, plan)
+            found |= opened_libraries(command, environment, folder, plan.measure.timeout_s)
         except Unknown as reason:
             raise TookNoEffect(
                 condition.name,

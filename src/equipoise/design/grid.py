@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from equipoise.design.commands import MOST_CONDITIONS, find_program
+from equipoise.design.commands import MOST_CONDITIONS, find_programs
 from equipoise.design.contradictions import refuse_contradictions
 from equipoise.design.site import Site
 from equipoise.model.errors import UnusableInput
@@ -172,7 +172,14 @@ def _condition(
     if asked is None:
         return Condition(
             name,
-            _command((*command, *arguments), meanings, site, environment, place),
+            _command(
+                (*command, *arguments),
+                meanings,
+                site,
+                environment,
+                place,
+                study.measure.layouts or 0,
+            ),
             levels=names,
             environment=environment,
             process=process,
@@ -269,10 +276,11 @@ def _command(
     site: Site,
     environment: Mapping[str, str],
     place: Place,
+    layouts: int = 0,
 ) -> Words:
     front, *rest = (_fill(word, meanings) for word in words)
     try:
-        program = find_program(front, site.native_programs, environment, PIPELINE)
+        program = find_programs(front, site.native_programs, environment, PIPELINE, layouts=layouts)
     except UnusableInput as error:
         raise place.fail(error.what, error.mend) from None
     return (program, *rest)

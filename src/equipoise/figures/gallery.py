@@ -40,7 +40,14 @@ def gallery(
     every_trial
         Beyond so many trials a figure bins them and says so.
     """
-    from equipoise.figures import distributions, sequence, shift, size_scaling, time_course
+    from equipoise.figures import (
+        distributions,
+        sequence,
+        shift,
+        size_scaling,
+        time_course,
+        variance_by_level,
+    )
     from equipoise.figures.size_values import numeric_factors
     from equipoise.figures.trial_values import pairs_of, primary_metric
 
@@ -63,6 +70,9 @@ def gallery(
         if len(pairs.baseline) >= LEAST_BLOCKS:
             numbers = shift_function(pairs.baseline, pairs.candidate, seed=document.run.seed)
             yield Figure("shift", shift.HOW_TO_READ, shift.shift(document, comparison, numbers))
+    by_level = variance_by_level.variance_by_level(document)
+    if by_level is not None:
+        yield Figure("variance_by_level", variance_by_level.HOW_TO_READ, by_level)
     yield Figure(
         "time_course",
         time_course.HOW_TO_READ,

@@ -34,10 +34,11 @@ SELECT_SAMPLES = (
     "WHERE trial.run = ? ORDER BY sample.trial, place"
 )
 INSERT_DRAW = (
-    "INSERT INTO draw (run, phase, block, conditions, padding_bytes) VALUES (?, ?, ?, ?, ?)"
+    "INSERT INTO draw (run, phase, block, conditions, padding_bytes, layout) "
+    "VALUES (?, ?, ?, ?, ?, ?)"
 )
 SELECT_DRAWS = (
-    "SELECT phase, block, conditions, padding_bytes FROM draw WHERE run = ? ORDER BY number"
+    "SELECT phase, block, conditions, padding_bytes, layout FROM draw WHERE run = ? ORDER BY number"
 )
 
 _make_accounting = fast_maker(Accounting)
@@ -97,7 +98,7 @@ def sample_rows(trial: int, samples: Iterable[Sample]) -> Iterable[tuple[Any, ..
 def draw_row(run: int, draw: Draw) -> tuple[Any, ...]:
     """One row of ``draw``."""
     order = ",".join(str(condition) for condition in draw.order)
-    return (run, draw.phase, draw.block, f"[{order}]", draw.padding_bytes)
+    return (run, draw.phase, draw.block, f"[{order}]", draw.padding_bytes, draw.layout)
 
 
 def draws_from(rows: Iterable[tuple[Any, ...]]) -> tuple[Draw, ...]:
@@ -107,8 +108,8 @@ def draws_from(rows: Iterable[tuple[Any, ...]]) -> tuple[Draw, ...]:
         make_many(
             Draw,
             (
-                (phase, block, orders[conditions], padding)
-                for phase, block, conditions, padding in rows
+                (phase, block, orders[conditions], padding, layout)
+                for phase, block, conditions, padding, layout in rows
             ),
         )
     )

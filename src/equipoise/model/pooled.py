@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from equipoise.model.result import Interval
+from equipoise.model.result import ByLevel, Interval
 
 POOLED_SCHEMA = "equipoise.pooled/1"
 
@@ -48,6 +48,8 @@ class PooledComparison:
     ratios: tuple[float | None, ...]
     """By campaign; ``None`` where it has none."""
     pooled: Pooled
+    by_level: ByLevel | None = None
+    """``None`` where no level is replicated."""
 
 
 @dataclass(frozen=True, slots=True)

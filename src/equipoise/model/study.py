@@ -111,6 +111,10 @@ class StudyMeasure:
     ignore_failure: bool = False
     about_s: float | None = None
     """What a block of the whole study took where it was written, to be said beforehand."""
+    layouts: int | None = None
+    """In how many layouts it is compared."""
+    aslr: Literal["drawn", "on", "off"] | None = None
+    """Whether the kernel draws the addresses in them."""
 
 
 Exclusion = dict[str, tuple[str, ...]]

@@ -21,6 +21,7 @@ from equipoise.model.result import (
     ResultDocument,
 )
 from equipoise.report.against import lines_below, row_words, title_words
+from equipoise.report.levels import scope_rows
 from equipoise.report.primitives import (
     is_of_primitives,
     metric_of,
@@ -200,9 +201,11 @@ def again_of(document: ResultDocument) -> str:
     """The command that runs the campaign again, as far as the document knows it."""
     if document.run.study == OS_STUDY:
         return f"equipoise os --seed {document.run.seed}"
+    layouts = ["--layouts", str(len(document.run.layouts))] if document.run.layouts else []
+    seed = ["--seed", str(document.run.seed), *layouts]
     if document.run.study != "compare":
-        return f"equipoise run {shlex.quote(document.run.study)} --seed {document.run.seed}"
-    parts = ["equipoise", "compare", "--seed", str(document.run.seed)]
+        return shlex.join(["equipoise", "run", document.run.study, *seed])
+    parts = ["equipoise", "compare", *seed]
     if document.comparisons:
         first = document.comparisons[0]
         parts += ["--min-effect", f"{first.min_effect:g}", "--alpha", f"{first.alpha:g}"]
@@ -255,6 +258,8 @@ def _facts(one: Comparison) -> Iterator[tuple[str, str]]:
     if one.carry_over is not None:
         interval = _ratio_interval(one.carry_over.ratio_ci)
         yield "Carry-over", f"{percent_change(one.carry_over.ratio)} ({interval})"
+    if one.by_level is not None:
+        yield from scope_rows(one.by_level)
     if one.blocks_to_go is not None:
         yield "Blocks to go", f"about {one.blocks_to_go} more would probably decide it"
     if one.minimum_misleads:

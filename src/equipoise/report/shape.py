@@ -61,6 +61,10 @@ def _with(companion: Companion) -> str:
         return "the later trials" if more else "the earlier trials"
     if companion.covariate == "environment_bytes":
         return f"a {'large' if more else 'small'} environment"
+    if companion.covariate == "argument_bytes":
+        return f"a {'long' if more else 'short'} path of the program"
+    if companion.covariate == "random_addresses":
+        return "random addresses (ASLR)" if companion.value else "fixed addresses (no ASLR)"
     if companion.value is not None:
         return f"{companion.covariate} {companion.value:g}"
     return f"{'high' if more else 'low'} {companion.covariate}"

@@ -21,6 +21,7 @@ from equipoise.model.result import (
 )
 from equipoise.report.against import print_against
 from equipoise.report.histogram import text_histogram
+from equipoise.report.levels import levelled, print_levels
 from equipoise.report.primitives import is_of_primitives, primitives_tables, summary_words
 from equipoise.report.safe_text import visible
 from equipoise.report.scaling_table import scaling_tables
@@ -81,6 +82,7 @@ def print_result(
     if document.control is not None:
         console.print()
         console.print(_control(document.control))
+    print_levels(console, levelled(document))
     print_sources(console, document)
     console.print()
     console.print(_how_it_ran(document, ledger), style="dim", highlight=False)

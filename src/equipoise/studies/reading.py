@@ -8,7 +8,7 @@ import signal
 from collections.abc import Collection, Iterable
 from dataclasses import fields
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from equipoise.design.choice import named_data
 from equipoise.design.grid import kept_settings
@@ -45,6 +45,8 @@ SERVER_METRICS = (
 
 MOST_WARMUP = 1000
 """As ``--warmup``."""
+MOST_LAYOUTS = 1000
+"""As ``--layouts``."""
 
 _PLACEHOLDER = re.compile(r"(?<!\{)\{([A-Za-z_][\w-]*)\}(?!\})")
 _FILE_PLACEHOLDERS = ("study", "python")
@@ -201,6 +203,8 @@ def _measure(table: Table, workload: Workload, counters: Collection[str]) -> Stu
         washout=table.truth("washout") or False,
         ignore_failure=table.truth("ignore_failure") or False,
         about_s=table.number("about", above=0),
+        layouts=table.whole("layouts", least=2, most=MOST_LAYOUTS),
+        aslr=_aslr(table),
     )
     blocks, min_blocks = found.blocks, found.min_blocks
     if blocks is not None and min_blocks is not None and min_blocks > blocks:
@@ -209,6 +213,14 @@ def _measure(table: Table, workload: Workload, counters: Collection[str]) -> Stu
         )
     table.finish()
     return found
+
+
+def _aslr(table: Table) -> Literal["drawn", "on", "off"] | None:
+    word = table.text("aslr")
+    match word:
+        case None | "drawn" | "on" | "off":
+            return word
+    raise table.fail("aslr", f"there is no {word!r}", one_of(word, ["drawn", "on", "off"]))
 
 
 def _compared(table: Table, factors: tuple[Factor, ...]) -> Compared | None:
@@ -311,6 +323,12 @@ def _check_placeholders(file: Table, study: Study) -> None:
         known.add("build")
     if study.workload.data is not None:
         known.add("data")
+    if study.measure.layouts is not None:
+        if "layout" in known:
+            raise file.table("measure").fail(
+                "layouts", "there is a factor called layout already", "leave out one of them"
+            )
+        known.add("layout")
     server = study.workload.server
     if server is not None:
         known.update(_SERVER_PLACEHOLDERS)
