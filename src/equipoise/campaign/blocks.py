@@ -105,7 +105,7 @@ def cost_in(metric: str) -> Callable[[Trial], float | None]:
             return TIMED_OUT
         for sample in reversed(trial.samples):
             if sample.metric == metric and sample.iteration is None:
-                return _as_cost(sample)
+                return as_cost(sample)
         if accounted is not None:
             return accounted(trial.accounting)
         return trial.accounting.counters.get(metric)
@@ -123,7 +123,7 @@ def costs_in(metrics: Iterable[str], ended: Sequence[Trial]) -> dict[str, Sequen
     return dict(zip(named, columns, strict=False))
 
 
-def _as_cost(sample: Sample) -> float:
+def as_cost(sample: Sample) -> float:
     """Less of a cost is better: what is better when higher counts as its inverse."""
     if sample.better == "lower":
         return sample.value
@@ -252,13 +252,27 @@ def block_costs(plan: Plan, blocks: Mapping[int, tuple[Trial, ...]], metric: str
     found = [read(trial) for trial in trials]
     if None in found:
         raise _unknown(trials[found.index(None)], metric)
+    return costs_placed(plan, blocks, np.array(found, dtype=np.float64))
+
+
+def costs_placed(
+    plan: Plan, blocks: Mapping[int, tuple[Trial, ...]], found: NDArray[np.float64]
+) -> BlockCosts:
+    """Put the cost of every trial of the blocks in its place.
+
+    Parameters
+    ----------
+    found
+        Shape (t,): of the trials of all blocks, one block after the other.
+    """
+    trials = [trial for block in blocks.values() for trial in block]
     sizes = [len(block) for block in blocks.values()]
     rows = np.repeat(np.arange(len(blocks)), sizes)
     columns = np.array([trial.condition for trial in trials], dtype=np.int64)
     shape = (len(blocks), len(plan.conditions))
     places, costs = np.full(shape, -1, dtype=np.int64), np.full(shape, np.nan)
     places[rows, columns] = [place for size in sizes for place in range(size)]
-    costs[rows, columns] = np.array(found, dtype=np.float64)
+    costs[rows, columns] = found
     ends = [(block[0].condition, block[-1].condition) for block in blocks.values()]
     return BlockCosts(
         numbers=np.array(list(blocks), dtype=np.int64),

@@ -26,6 +26,13 @@ from equipoise.campaign.comparisons import (
     other_comparisons,
     primary_comparisons,
 )
+from equipoise.campaign.iterations import (
+    Classed,
+    classed_iterations,
+    iteration_shape,
+    iterations_in,
+    steady_comparisons,
+)
 from equipoise.campaign.shape import shape_of
 from equipoise.campaign.warnings import warnings_of
 from equipoise.campaign.what_varies import sources_of_spread
@@ -75,6 +82,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
             *unknown,
         ),
         trials=_rows(plan, record.trials, blocks),
+        steady_state=steady_comparisons(plan, blocks, gathered.iterations),
     )
 
 
@@ -113,6 +121,7 @@ class _Gathered:
     failures: Mapping[int, int]
     paddings: Mapping[int, int]
     """For each measured block, by how many bytes its environments were enlarged."""
+    iterations: Classed
 
 
 def _gathered(record: RunRecord, blocks: Blocks) -> _Gathered:
@@ -124,6 +133,7 @@ def _gathered(record: RunRecord, blocks: Blocks) -> _Gathered:
         analysed,
         Counter(one.condition for one in record.trials if one.failure is not None),
         {one.block: one.padding_bytes for one in record.draws if one.phase == "measured"},
+        classed_iterations(analysed),
     )
 
 
@@ -147,6 +157,10 @@ def _condition_result(plan: Plan, index: int, gathered: _Gathered) -> ConditionR
         trials=len(analysed),
         failures=gathered.failures.get(index, 0),
         metrics=metrics,
+        iterations={
+            metric: iteration_shape(classed)
+            for metric, classed in gathered.iterations.get(index, {}).items()
+        },
     )
 
 
@@ -168,10 +182,10 @@ def _row_values(plan: Plan, trial: Trial, blocks: Blocks) -> tuple[Any, ...]:
     """The fields of a ``TrialRow``, in its order."""
     reason = left_out_because(trial, blocks)
     own = trial.accounting
-    iterations: dict[str, list[float]] = {}
-    for sample in trial.samples:
-        if sample.iteration is not None:
-            iterations.setdefault(sample.metric, []).append(sample.value)
+    iterations = {
+        metric: [sample.value for sample in samples]
+        for metric, samples in iterations_in(trial.samples).items()
+    }
     return (
         trial.block,
         trial.position,

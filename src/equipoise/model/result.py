@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from equipoise.model.iterations import IterationShape
 from equipoise.model.record import Notice
 from equipoise.model.trial import Phase
 
@@ -101,6 +102,8 @@ class ConditionResult:
     """Analysed trials."""
     failures: int
     metrics: dict[str, MetricSummary]
+    iterations: dict[str, IterationShape] = field(default_factory=dict)
+    """For each metric that its trials report of iterations: the class of each trial, and its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +161,19 @@ class Comparison:
     """What each statistic alone would have said; the verdict rests on none of them."""
     disagreement: str | None = None
     """In words, where some would have said faster and others slower."""
+
+
+@dataclass(frozen=True, slots=True)
+class SteadyComparison:
+    """One candidate against its baseline in the steady state of what their trials repeat."""
+
+    baseline: str
+    candidate: str
+    metric: str
+    comparison: Comparison | None
+    """On one number for each trial; null unless both conditions have a steady state."""
+    words: str
+    """What came of it, or why there is no comparison."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,3 +241,5 @@ class ResultDocument:
     why: tuple[dict[str, Any], ...]
     warnings: tuple[Notice, ...]
     trials: tuple[TrialRow, ...]
+    steady_state: tuple[SteadyComparison, ...] = ()
+    """For each candidate and each metric that trials report of iterations."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import State
-from equipoise.stats.arrays import FloatArray
+from equipoise.stats.arrays import FloatArray, IntArray
 
 LEAST_LENGTH = 5
 """Of a segment, in values."""
@@ -98,9 +98,8 @@ def states(values: FloatArray) -> tuple[State, ...]:
     UnusableInput
         As for ``find_changes``.
     """
-    parts = np.array_split(values, min(len(values), MOST_VALUES) or 1)
-    found = find_changes(np.array([np.median(part) for part in parts if len(part)]))
-    begins = np.concatenate([[0], np.cumsum([len(part) for part in parts])])
+    medians, begins = thinned(values)
+    found = find_changes(medians)
     kept: list[Segment] = []
     for one in found.segments:
         if kept and found.same(kept[-1], one):
@@ -110,6 +109,20 @@ def states(values: FloatArray) -> tuple[State, ...]:
             one = Segment(before.begin, one.end, level)
         kept.append(one)
     return tuple(State(int(begins[one.begin]), one.level) for one in kept)
+
+
+def thinned(values: FloatArray) -> tuple[FloatArray, IntArray]:
+    """The values, or ``MOST_VALUES`` medians of consecutive ones where there are more.
+
+    Returns
+    -------
+    Shape (m,), and shape (m + 1,): before which value each of them begins, and n.
+    """
+    if len(values) <= MOST_VALUES:
+        return values, np.arange(len(values) + 1)
+    parts = np.array_split(values, MOST_VALUES)
+    begins = np.concatenate([[0], np.cumsum([len(part) for part in parts])])
+    return np.array([np.median(part) for part in parts]), begins
 
 
 def _penalty(count: int) -> float:
