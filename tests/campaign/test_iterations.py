@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -13,57 +12,9 @@ from equipoise.campaign.iterations import classed_iterations, steady_comparisons
 from equipoise.campaign.result import document_of
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument, SteadyComparison
-from equipoise.model.trial import Better, Draw, Sample, Trial
-from equipoise.stats.warm_up import LEAST_ITERATIONS
-from tests.plans import plan_of, trial_of
+from tests.iterated import FloatArray, Series, record_of, restless, short, steady
 from tests.schema import validated
-from tests.stats.simulated import FloatArray, at_most
-
-Series = Callable[[np.random.Generator, int], FloatArray]
-"""The iterations of the trial of one block."""
-
-
-def steady(level: float, *, warm_up: int = 10, count: int = 40) -> Series:
-    """Three times as long at first, then on a level."""
-
-    def draw(generator: np.random.Generator, block: int) -> FloatArray:
-        levels = np.where(np.arange(count) < warm_up, 3.0 * level, level)
-        return levels * np.exp(0.01 * generator.normal(size=count) + 0.01 * generator.normal())
-
-    return draw
-
-
-def restless(generator: np.random.Generator, block: int) -> FloatArray:
-    """Slower at the very end."""
-    return steady(1.0, warm_up=0)(generator, block) * np.where(np.arange(40) < 34, 1.0, 2.0)
-
-
-def short(generator: np.random.Generator, block: int) -> FloatArray:
-    """Too few to be classed."""
-    return np.ones(LEAST_ITERATIONS - 1)
-
-
-def record_of(
-    *conditions: Series, blocks: int = 20, seed: int = 1, better: Better = "lower"
-) -> RunRecord:
-    """A campaign whose trials report iterations, in blocks of random order."""
-    generator = np.random.default_rng(seed)
-    draws = tuple(
-        Draw("measured", block, tuple(generator.permutation(len(conditions)).tolist()), 0)
-        for block in range(1, blocks + 1)
-    )
-    trials: list[Trial] = []
-    for draw in draws:
-        for place, condition in enumerate(draw.order):
-            series = conditions[condition](generator, draw.block).tolist()
-            samples = tuple(
-                Sample("request_s", value, iteration=number, better=better)
-                for number, value in enumerate(series, 1)
-            )
-            made = trial_of(draw, place, abs(float(sum(series))))
-            trials.append(dataclasses.replace(made, samples=samples))
-    names = [chr(ord("a") + place) for place in range(len(conditions))]
-    return RunRecord("r", plan_of(*names), 0.0, (), draws, tuple(trials), ())
+from tests.stats.simulated import at_most
 
 
 def result_of(record: RunRecord) -> ResultDocument:
@@ -179,9 +130,7 @@ def test_what_is_not_given_counts_as_a_comparison_without_evidence() -> None:
 
 def test_iterations_stand_in_their_order_however_they_were_reported() -> None:
     record = record_of(steady(1.0), steady(1.0))
-    backwards = tuple(
-        dataclasses.replace(one, samples=one.samples[::-1]) for one in record.trials
-    )
+    backwards = tuple(dataclasses.replace(one, samples=one.samples[::-1]) for one in record.trials)
     assert document_of(dataclasses.replace(record, trials=backwards)) == document_of(record)
 
 

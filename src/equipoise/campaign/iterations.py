@@ -102,9 +102,7 @@ def classed_iterations(analysed: Mapping[int, Sequence[Trial]]) -> Classed:
         For each condition, its analysed trials in the order in which they ran.
     """
     return {
-        condition: found
-        for condition, trials in analysed.items()
-        if (found := _classed(trials))
+        condition: found for condition, trials in analysed.items() if (found := _classed(trials))
     }
 
 

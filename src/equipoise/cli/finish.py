@@ -12,7 +12,7 @@ from equipoise.campaign import conduct
 from equipoise.campaign.result import document_of
 from equipoise.cli.output_file import check_folder, write_file
 from equipoise.cli.progress import watcher_for
-from equipoise.cli.report import write_report
+from equipoise.cli.report import reported_of, write_page
 from equipoise.cli.study_findings import FOLDER, show_findings, write_figures
 from equipoise.figures.library import require_figures
 from equipoise.interop import hyperfine
@@ -135,7 +135,7 @@ def show(
     if wanted.export_markdown is not None:
         write_file(wanted.export_markdown, hyperfine.to_markdown(document).encode())
     if wanted.report_file is not None:
-        write_report(wanted.report_file, [record])
+        write_page(wanted.report_file, [reported_of(record)])
     if wanted.json_file == "-":
         sys.stdout.buffer.write(json_document.encode(document))
         return

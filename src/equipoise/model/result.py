@@ -103,7 +103,7 @@ class ConditionResult:
     failures: int
     metrics: dict[str, MetricSummary]
     iterations: dict[str, IterationShape] = field(default_factory=dict)
-    """For each metric that its trials report of iterations: the class of each trial, and its own."""
+    """For each metric that its trials reported of iterations: the class of each, and its own."""
 
 
 @dataclass(frozen=True, slots=True)

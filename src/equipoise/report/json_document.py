@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from typing import Any
 
 import msgspec
 
-from equipoise.model.result import SCHEMA, ResultDocument
+from equipoise.model.errors import UnusableInput
+from equipoise.model.result import SCHEMA, MetricSummary, ResultDocument
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -25,6 +28,36 @@ def encode(document: ResultDocument) -> bytes:
         return msgspec.json.encode(_in_unicode(msgspec.to_builtins(document, enc_hook=_plain)))
 
 
+def decode(text: bytes, name: str) -> ResultDocument:
+    """Read a document that ``encode`` wrote.
+
+    Parameters
+    ----------
+    name
+        Of the file, for what is said of it.
+
+    Raises
+    ------
+    UnusableInput
+        It is no JSON, or no result document of this version.
+    """
+    mend = "name a file that `equipoise … --json FILE` wrote"
+    try:
+        read = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UnusableInput(f"{name}: it is no JSON: {error}", mend=mend) from None
+    found = read.get("schema") if isinstance(read, dict) else None
+    if found != SCHEMA:
+        raise UnusableInput(
+            f"{name}: its schema is {'not named' if found is None else found!r}, not {SCHEMA}",
+            mend=mend,
+        )
+    try:
+        return msgspec.convert(_with_infinities(read), ResultDocument)
+    except msgspec.ValidationError as error:
+        raise UnusableInput(f"{name}: it is no result document: {error}", mend=mend) from None
+
+
 def schema() -> dict[str, Any]:
     """Make the JSON Schema of the document from the data classes.
 
@@ -34,6 +67,21 @@ def schema() -> dict[str, Any]:
     generated = _as_written(msgspec.json.schema(ResultDocument))
     generated["$defs"]["ResultDocument"]["properties"]["schema"] = {"const": SCHEMA}
     return {"$schema": _DIALECT, "$id": f"urn:{SCHEMA}", **generated}
+
+
+_ALWAYS_NUMBERS = tuple(
+    one.name for one in dataclasses.fields(MetricSummary) if str(one.type) == "float"
+)
+
+
+def _with_infinities(document: dict[str, Any]) -> dict[str, Any]:
+    """Put back what JSON cannot hold: a summary's null is an infinity."""
+    for condition in document.get("conditions", ()):
+        for summary in condition.get("metrics", {}).values():
+            for key in _ALWAYS_NUMBERS:
+                if key in summary and summary[key] is None:
+                    summary[key] = math.inf
+    return document
 
 
 def _plain(value: Any) -> Any:
