@@ -51,9 +51,15 @@ def _ends_at(points: Sequence[SequencePoint], comparison: Comparison) -> bool:
 def _record(
     document: ResultDocument, primary: Sequence[Comparison], better: Better
 ) -> RunRecord | None:
-    """The analysed trials on the primary metric; ``None`` where one does not know it."""
+    """The analysed trials on the primary metric; ``None`` where one does not know it.
+
+    Nor is there a record where a trial or a comparison names a condition that is not there.
+    """
     results = [*document.conditions, *([document.control.condition] if document.control else [])]
     places = {one.name: place for place, one in enumerate(results)}
+    compared = {name for one in primary for name in (one.baseline, one.candidate)}
+    if not compared | {row.condition for row in document.trials} <= places.keys():
+        return None
     blocks: dict[int, list[Trial]] = defaultdict(list)
     for row in document.trials:
         if row.phase != "measured" or not row.analysed:

@@ -49,7 +49,7 @@ def decode(text: bytes, name: str) -> ResultDocument:
     found = read.get("schema") if isinstance(read, dict) else None
     if found != SCHEMA:
         raise UnusableInput(
-            f"{name}: its schema is {'not named' if found is None else found!r}, not {SCHEMA}",
+            f"{name}: its schema is {'not named' if found is None else repr(found)}, not {SCHEMA}",
             mend=mend,
         )
     try:
@@ -69,19 +69,28 @@ def schema() -> dict[str, Any]:
     return {"$schema": _DIALECT, "$id": f"urn:{SCHEMA}", **generated}
 
 
-_ALWAYS_NUMBERS = tuple(
-    one.name for one in dataclasses.fields(MetricSummary) if str(one.type) == "float"
+_ALWAYS_NUMBERS = frozenset(
+    one.name for one in dataclasses.fields(MetricSummary) if one.type == "float"
 )
+"""Fields that make a mapping a summary."""
 
 
 def _with_infinities(document: dict[str, Any]) -> dict[str, Any]:
     """Put back what JSON cannot hold: a summary's null is an infinity."""
-    for condition in document.get("conditions", ()):
-        for summary in condition.get("metrics", {}).values():
-            for key in _ALWAYS_NUMBERS:
-                if key in summary and summary[key] is None:
-                    summary[key] = math.inf
-    return document
+    told = {key: document[key] for key in ("conditions", "control") if key in document}
+    return {**document, **{key: _infinite(part) for key, part in told.items()}}
+
+
+def _infinite(part: Any) -> Any:
+    match part:
+        case dict() if _ALWAYS_NUMBERS <= part.keys():
+            missing = {key: math.inf for key in _ALWAYS_NUMBERS if part[key] is None}
+            return {**part, **missing}
+        case dict():
+            return {key: _infinite(inner) for key, inner in part.items()}
+        case list():
+            return [_infinite(inner) for inner in part]
+    return part
 
 
 def _plain(value: Any) -> Any:
