@@ -13,7 +13,7 @@ from equipoise.campaign.sequences import sequences_of
 from equipoise.model.plan import Judgement
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
-from equipoise.model.trial import Draw, Sample
+from equipoise.model.trial import Draw, Phase, Sample
 from equipoise.report.json_document import decode, encode
 from tests.plans import plan_of, trial_of
 
@@ -23,9 +23,10 @@ BLOCKS = 25
 def record_of(*names: str) -> RunRecord:
     """A campaign in which each condition takes 4 % longer than the one before it."""
     generator = np.random.default_rng(3)
+    phases: list[tuple[Phase, int]] = [("warmup", 1), ("measured", BLOCKS)]
     draws = [
         Draw(phase, block, tuple(generator.permutation(len(names)).tolist()), 0)
-        for phase, blocks in (("warmup", 1), ("measured", BLOCKS))
+        for phase, blocks in phases
         for block in range(1, blocks + 1)
     ]
     trials = [

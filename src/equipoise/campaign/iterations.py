@@ -170,7 +170,7 @@ def _withheld(plan: Plan, contrast: Contrast, metric: str, reason: str) -> Stead
 
 
 def _classed(trials: Sequence[Trial]) -> dict[str, ClassedCondition]:
-    reported = [iterations_in(trial.samples) for trial in trials]
+    reported = [iterations_in(trial.samples) if trial.samples else {} for trial in trials]
     found = {}
     for metric in dict.fromkeys(metric for one in reported for metric in one):
         classed = tuple(

@@ -182,10 +182,8 @@ def _row_values(plan: Plan, trial: Trial, blocks: Blocks) -> tuple[Any, ...]:
     """The fields of a ``TrialRow``, in its order."""
     reason = left_out_because(trial, blocks)
     own = trial.accounting
-    iterations = {
-        metric: [sample.value for sample in samples]
-        for metric, samples in iterations_in(trial.samples).items()
-    }
+    # There may be very many trials, most of which report nothing.
+    reported = iterations_in(trial.samples) if trial.samples else {}
     return (
         trial.block,
         trial.position,
@@ -206,7 +204,7 @@ def _row_values(plan: Plan, trial: Trial, blocks: Blocks) -> tuple[Any, ...]:
         own.unknown,
         trial.covariates,
         {s.metric: s.value for s in trial.samples if s.iteration is None},
-        iterations,
+        {metric: [one.value for one in samples] for metric, samples in reported.items()},
     )
 
 

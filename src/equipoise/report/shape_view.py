@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from equipoise.figures.theme import color_of
-from equipoise.model.result import Comparison, ConditionResult, ResultDocument
+from equipoise.model.result import Comparison, ConditionResult, MetricSummary, ResultDocument
 from equipoise.report.shape import (
     iteration_words,
     modes_words,
@@ -19,6 +19,9 @@ from equipoise.report.units import percent_change, significant
 MOST_TABLES = 3
 """Of answers: a study may have hundreds of comparisons."""
 STATISTICS = {"minimum": "Minimum", "p50": "Median", "mean": "Mean"}
+LEAST_TRIALS = 20
+"""Fewer say nothing of tails and neighbours."""
+_SKEWED_FROM = 2.0
 _DEPENDENT_FROM = 0.3
 
 
@@ -77,14 +80,17 @@ def _lines(condition: ConditionResult, metric: str) -> Iterator[str]:
         yield modes_words(metric, summary) or f"1 mode: {unit_of(metric)(summary.modes[0].at)}"
         if (states := states_words(metric, summary)) is not None:
             yield f"change of state: {states}"
-        if summary.tail is not None:
-            yield (
-                "from the median to the 95th percentile it is "
-                f"{significant(summary.tail, 2)} times as far as from the 5th to the median"
-            )
-        if (alike := summary.autocorrelation) is not None and alike >= _DEPENDENT_FROM:
-            yield f"neighbouring trials are alike: correlation {significant(alike, 2)}"
+        if condition.trials >= LEAST_TRIALS:
+            yield from _sides_and_neighbours(summary)
     yield from iteration_words(condition)
+
+
+def _sides_and_neighbours(summary: MetricSummary) -> Iterator[str]:
+    if summary.tail is not None and summary.tail >= _SKEWED_FROM:
+        yield f"its upper tail is {significant(summary.tail, 2)} times as long as its lower one"
+    if summary.autocorrelation is not None and summary.autocorrelation >= _DEPENDENT_FROM:
+        alike = significant(summary.autocorrelation, 2)
+        yield f"neighbouring trials are alike: correlation {alike}"
 
 
 def _answers(one: Comparison) -> AnswersTable:
