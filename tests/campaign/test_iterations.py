@@ -128,6 +128,19 @@ def test_what_is_not_given_counts_as_a_comparison_without_evidence() -> None:
     assert (alone.level, given.comparison.level) == (0.05, 0.025)
 
 
+def test_a_control_is_pooled_in_the_steady_state_too_and_must_have_one() -> None:
+    def with_control(*conditions: Series) -> SteadyComparison:
+        record = record_of(*conditions)
+        plan = dataclasses.replace(record.plan, control=2)
+        return only(result_of(dataclasses.replace(record, plan=plan)))
+
+    compared = with_control(steady(1.0), steady(1.1), steady(1.0)).comparison
+    assert compared is not None
+    assert (compared.verdict, compared.baseline) == ("slower", "a")
+    without = with_control(steady(1.0), steady(1.1), restless)
+    assert "c: it has no steady state" in without.words
+
+
 def test_iterations_stand_in_their_order_however_they_were_reported() -> None:
     record = record_of(steady(1.0), steady(1.0))
     backwards = tuple(dataclasses.replace(one, samples=one.samples[::-1]) for one in record.trials)

@@ -317,9 +317,9 @@ def test_each_condition_has_its_iterations_drawn_with_their_change_points() -> N
 def test_a_long_series_is_thinned_to_medians_and_says_so() -> None:
     long = result_of(record_of(steady(0.01, count=1000), steady(0.01), blocks=2))
     chart = next(iteration_figures(long)).chart
-    assert "the median of 3 iterations" in notes(chart)
+    assert "the median of 5 iterations" in notes(chart)
     (lines,) = tables(chart, "line")
-    assert [row["iteration"] for row in lines[:3]] == [1, 4, 7]
+    assert [row["iteration"] for row in lines[:3]] == [1, 6, 11]
 
 
 def test_iterations_that_were_too_few_or_below_zero_are_drawn_without_levels() -> None:

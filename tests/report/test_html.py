@@ -18,6 +18,7 @@ from equipoise.model.result import (
     CarryOver,
     Companion,
     ControlResult,
+    Drift,
     Mode,
     ResultDocument,
     State,
@@ -153,6 +154,7 @@ def test_the_shape_of_each_condition_is_told_and_what_each_statistic_would_have_
         companions=(Companion(1, "cpu", 1.0, 0.9, 0.001),),
         states=(State(0, 0.049), State(30, 0.052)),
         tail=3.1,
+        drift=Drift(1.023, (1.01, 1.04)),
         autocorrelation=0.45,
     )
     answers = (Answer("minimum", 0.9, "faster"), Answer("p90", None, "slower"))
@@ -170,13 +172,14 @@ def test_the_shape_of_each_condition_is_told_and_what_each_statistic_would_have_
         )
     ).texts
     place = texts.index("Shape")
-    assert texts[place + 2 : place + 6] == [
+    assert texts[place + 2 : place + 7] == [
         "2 modes: 49.0 ms (70 %) and 52.0 ms (30 %); the slow one goes with CPU 1",
         "change of state: 49.0 ms at first, 52.0 ms (+6.12 %) from trial 31 on",
+        "drift: +2.30 % in the last third against the first",
         "its upper tail is 3.1 times as long as its lower one",
         "neighbouring trials are alike: correlation 0.45",
     ]
-    assert texts[place + 7].startswith("1 mode: ")
+    assert texts[place + 8].startswith("1 mode: ")
     assert "b is both, by the minimum." in texts
     place = texts.index("Would have said")
     assert texts[place + 1 : place + 7] == ["Minimum", "-10.0 %", "faster", "90 %", "–", "slower"]

@@ -21,7 +21,7 @@ HOW_TO_READ = (
     "and stays there; lines that go on stepping up and down have no steady state."
 )
 HEIGHT = 260
-MOST_POINTS = 400
+MOST_POINTS = 200
 """Of each line: longer series show the median of so many stretches."""
 MOST_TRIALS = 10
 _LOGARITHMIC_FROM = 3.0

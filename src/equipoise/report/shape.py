@@ -57,6 +57,23 @@ def states_words(metric: str, summary: MetricSummary) -> str | None:
     return ", ".join(words) + (f", and {more} more changes" if more > 0 else "")
 
 
+def drift_words(summary: MetricSummary, min_effect: float) -> str | None:
+    """``+1.30 % in the last third against the first``; ``None`` where there surely is none of note.
+
+    Parameters
+    ----------
+    min_effect
+        The smallest effect that matters, in percent.
+    """
+    if summary.drift is None or summary.drift.ratio is None:
+        return None
+    low, high = summary.drift.ratio_ci
+    sure = (low is not None and low > 1.0) or (high is not None and high < 1.0)
+    if not sure or abs(summary.drift.ratio - 1.0) <= min_effect / 100.0:
+        return None
+    return f"{percent_change(summary.drift.ratio)} in the last third against the first"
+
+
 def iteration_words(condition: ConditionResult) -> Iterator[str]:
     """``iterations of request_s: warm-up in all 10 trials, steady from iteration 31 on``."""
     for metric, shape in condition.iterations.items():

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from equipoise.figures.theme import color_of
 from equipoise.model.result import Comparison, ConditionResult, MetricSummary, ResultDocument
 from equipoise.report.shape import (
+    drift_words,
     iteration_words,
     modes_words,
     states_words,
@@ -62,11 +63,12 @@ def shape_view(document: ResultDocument, primary: Sequence[Comparison], metric: 
     primary
         The comparisons on ``metric``.
     """
+    smallest = min((one.min_effect for one in primary), default=0.0)
     # Where there are many, those that disagree come first.
     answered = sorted((one for one in primary if one.answers), key=lambda one: not one.disagreement)
     return ShapeView(
         conditions=tuple(
-            ConditionShape(one.name, color_of(index), tuple(_lines(one, metric)))
+            ConditionShape(one.name, color_of(index), tuple(_lines(one, metric, smallest)))
             for index, one in enumerate(document.conditions)
         ),
         steady=tuple(steady_words(one) for one in document.steady_state),
@@ -74,12 +76,14 @@ def shape_view(document: ResultDocument, primary: Sequence[Comparison], metric: 
     )
 
 
-def _lines(condition: ConditionResult, metric: str) -> Iterator[str]:
+def _lines(condition: ConditionResult, metric: str, min_effect: float) -> Iterator[str]:
     summary = condition.metrics.get(metric)
     if summary is not None:
         yield modes_words(metric, summary) or f"1 mode: {unit_of(metric)(summary.modes[0].at)}"
         if (states := states_words(metric, summary)) is not None:
             yield f"change of state: {states}"
+        if (drift := drift_words(summary, min_effect)) is not None:
+            yield f"drift: {drift}"
         if condition.trials >= LEAST_TRIALS:
             yield from _sides_and_neighbours(summary)
     yield from iteration_words(condition)

@@ -23,6 +23,7 @@ from equipoise.report.histogram import text_histogram
 from equipoise.report.safe_text import visible
 from equipoise.report.scaling_table import scaling_tables
 from equipoise.report.shape import (
+    drift_words,
     iteration_words,
     modes_words,
     states_words,
@@ -302,18 +303,13 @@ def _shapes(document: ResultDocument) -> Iterator[str]:
 
 def _drifts(document: ResultDocument) -> Iterator[str]:
     """A line for each condition whose time surely drifted by an effect that matters."""
-    smallest = min((one.min_effect for one in document.comparisons), default=0.0) / 100.0
+    smallest = min((one.min_effect for one in document.comparisons), default=0.0)
     for condition in document.conditions:
         wall = condition.metrics.get(PRIMARY_METRIC)
-        drift = None if wall is None else wall.drift
-        if drift is None or drift.ratio is None:
-            continue
-        low, high = drift.ratio_ci
-        sure = (low is not None and low > 1.0) or (high is not None and high < 1.0)
-        if sure and abs(drift.ratio - 1.0) > smallest:
+        if wall is not None and (words := drift_words(wall, smallest)) is not None:
             yield (
-                f"drift: {visible(condition.name)} took {percent_change(drift.ratio)} in the last "
-                "third against the first; the random order keeps that out of the verdict"
+                f"drift: {visible(condition.name)} took {words}; the random order keeps that out "
+                "of the verdict"
             )
 
 
