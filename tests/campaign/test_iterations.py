@@ -77,6 +77,7 @@ def test_too_few_iterations_are_said_to_be_too_few() -> None:
     shape = document.conditions[0].iterations["request_s"]
     assert (shape.kind, shape.trials, shape.not_classed) == (None, (), 20)
     assert shape.words == "not classed: no trial has 20 iterations"
+    assert document.steady_state == ()
 
 
 def test_a_trial_without_a_steady_state_is_compared_and_not_left_out() -> None:

@@ -13,37 +13,19 @@ import pytest
 
 from equipoise.campaign.result import document_of as result_of
 from equipoise.figures.distributions import distributions
-from equipoise.figures.gallery import gallery, iteration_figures
-from equipoise.figures.iterations import MOST_TRIALS
+from equipoise.figures.gallery import gallery
 from equipoise.figures.sequence import sequence
 from equipoise.figures.shift import shift
 from equipoise.figures.size_scaling import size_scaling
 from equipoise.figures.size_values import law_sentence, numeric_factors, scaling_laws
 from equipoise.figures.time_course import time_course
 from equipoise.model.errors import UnusableInput
-from equipoise.model.result import Mode, ResultDocument, State
+from equipoise.model.result import ResultDocument
 from equipoise.stats.sequence_point import SequencePoint
 from equipoise.stats.shift import shift_function
 from tests.documents import HOSTILE, comparison_of, document_of, points_of, sized_document
+from tests.figures.charts import notes, tables
 from tests.iterated import record_of, short, steady
-
-Rows = list[dict[str, Any]]
-
-
-def tables(chart: alt.LayerChart, mark: str) -> list[Rows]:
-    """The rows of every layer with this mark."""
-    whole = chart.to_dict()
-    datasets = whole["datasets"]
-    return [
-        datasets[layer.get("data", whole.get("data"))["name"]]
-        for layer in whole["layer"]
-        if layer["mark"]["type"] == mark
-    ]
-
-
-def notes(chart: alt.LayerChart) -> str:
-    """What the chart says of its data."""
-    return " ".join(chart.to_dict()["title"]["subtitle"])
 
 
 def axis_titles(chart: alt.LayerChart) -> Iterator[str]:
@@ -240,93 +222,6 @@ def test_a_course_of_many_trials_is_binned_from_least_to_most() -> None:
     assert sum(row["trials"] for row in bands) == 1202
     assert all(row["value"] <= row["most"] for row in bands)
     assert "1202 trials are too many to draw each" in notes(chart)
-
-
-def test_several_modes_are_marked_with_their_shares() -> None:
-    document = document_of()
-    assert not [row for one in tables(distributions(document), "text") for row in one if "▾" in row]
-    modes = (Mode(0.049, 0.7), Mode(0.052, 0.3))
-    marked = with_wall(document, modes=modes)
-    (rows,) = (
-        one for one in tables(distributions(marked), "text") if "▾" in str(one[0].get("words"))
-    )
-    assert [(row["x"], row["words"]) for row in rows] == [(49.0, "70% ▾"), (52.0, "30% ▾")]
-
-
-def with_wall(document: ResultDocument, **changed: Any) -> ResultDocument:
-    """The document with another summary of its first condition's time."""
-    first = document.conditions[0]
-    wall = replace(first.metrics["wall_s"], **changed)
-    changed_first = replace(first, metrics={**first.metrics, "wall_s": wall})
-    return replace(document, conditions=(changed_first, *document.conditions[1:]))
-
-
-def test_a_change_of_state_stands_at_its_trial_with_the_levels_around_it() -> None:
-    document = document_of(blocks=60)
-    assert tables(time_course(document), "rule") == []
-    changed = with_wall(document, states=(State(0, 0.0495), State(40, 0.051)))
-    levels, changes = tables(time_course(changed), "rule")
-    own = [
-        number
-        for number, row in enumerate(document.trials, 1)
-        if row.analysed and row.condition == document.conditions[0].name
-    ]
-    assert [(row["trial"], row["until"]) for row in levels] == [
-        (own[0], own[40]),
-        (own[40], own[-1]),
-    ]
-    assert [row["value"] for row in levels] == [49.5, 51.0]
-    assert [row["trial"] for row in changes] == [own[40]]
-
-
-def test_states_of_a_document_without_its_trials_are_not_drawn() -> None:
-    changed = with_wall(document_of(), states=(State(0, 0.0495), State(40, 0.051)))
-    assert tables(time_course(replace(changed, trials=())), "rule") == []
-
-
-def test_the_shift_chart_says_where_statistics_disagree() -> None:
-    document = document_of()
-    comparison = replace(document.comparisons[0], disagreement="b is faster by the minimum")
-    pairs = np.array([1.0, 1.1, 1.2] * 5)
-    chart = shift(document, comparison, shift_function(pairs, 1.05 * pairs, seed=1))
-    assert notes(chart) == "b is faster by the minimum."
-
-
-def iterated() -> ResultDocument:
-    """Twelve trials each, of which the first condition's warm up over ten iterations."""
-    return result_of(record_of(steady(0.01), steady(0.01, warm_up=0), blocks=12))
-
-
-def test_each_condition_has_its_iterations_drawn_with_their_change_points() -> None:
-    document = iterated()
-    warming, flat = list(iteration_figures(document))
-    assert (warming.name, flat.name) == ("iterations_a_request_s", "iterations_b_request_s")
-    (lines,) = tables(warming.chart, "line")
-    assert len(lines) == MOST_TRIALS * 40
-    row = next(one for one in document.trials if one.analysed and one.condition == "a")
-    drawn = [one["value"] for one in lines if one["block"] == row.block]
-    assert drawn == pytest.approx([1000 * one for one in row.iterations["request_s"]], rel=1e-5)
-    (levels,), (changes,) = tables(warming.chart, "rule"), tables(warming.chart, "point")
-    assert [(one["iteration"], one["end"]) for one in levels[:2]] == [(1, 10), (11, 40)]
-    assert [one["iteration"] for one in changes] == [11] * MOST_TRIALS
-    assert tables(flat.chart, "point") == [[]]
-    assert "warm-up in all 12 trials" in notes(warming.chart)
-    assert f"The first {MOST_TRIALS} of 12 trials are drawn." in notes(warming.chart)
-
-
-def test_a_long_series_is_thinned_to_medians_and_says_so() -> None:
-    long = result_of(record_of(steady(0.01, count=1000), steady(0.01), blocks=2))
-    chart = next(iteration_figures(long)).chart
-    assert "the median of 5 iterations" in notes(chart)
-    (lines,) = tables(chart, "line")
-    assert [row["iteration"] for row in lines[:3]] == [1, 6, 11]
-
-
-def test_iterations_that_were_too_few_or_below_zero_are_drawn_without_levels() -> None:
-    document = result_of(record_of(short, lambda generator, block: -np.ones(40), blocks=3))
-    few, negative = list(iteration_figures(document))
-    assert tables(few.chart, "rule") == [[]]
-    assert len(tables(negative.chart, "rule")[0]) == 3
 
 
 def test_sizes_are_found_and_each_algorithm_has_a_line() -> None:

@@ -131,30 +131,42 @@ def steady_comparisons(
     """Compare each candidate with its baseline in the steady state, where both have one.
 
     One comparison has all of alpha. Several share it like other metrics do; what is not given
-    counts as one of them, without evidence.
+    counts as one of them, without evidence. Where neither reports enough iterations to be classed,
+    nothing is said: a few measurements in a process are no course that could become steady.
     """
-    asked = [
+    reported = [
         (contrast, metric)
         for contrast in plan.contrasts
         for metric in dict.fromkeys(
-            metric
-            for place in (contrast.baseline, contrast.candidate)
-            for metric in classed.get(place, {})
+            metric for place in _compared(contrast) for metric in classed.get(place, {})
         )
     ]
-    reasons = [_why_not(plan, classed, *one) for one in asked]
-    given = [one for one, reason in zip(asked, reasons, strict=True) if reason is None]
+    asked = [
+        ((contrast, metric), _why_not(plan, classed, contrast, metric))
+        for contrast, metric in reported
+        if any(_is_classed(classed, place, metric) for place in _compared(contrast))
+    ]
     pairings = [
         pairing_of(
             plan, metric, costs_placed(plan, blocks, _costs(blocks, classed, metric)), contrast
         )
-        for contrast, metric in given
+        for (contrast, metric), reason in asked
+        if reason is None
     ]
-    judged = iter(judged_pairings(plan, pairings, withheld=len(asked) - len(given)))
+    judged = iter(judged_pairings(plan, pairings, withheld=len(reported) - len(pairings)))
     return tuple(
         _given(next(judged)) if reason is None else _withheld(plan, contrast, metric, reason)
-        for (contrast, metric), reason in zip(asked, reasons, strict=True)
+        for (contrast, metric), reason in asked
     )
+
+
+def _compared(contrast: Contrast) -> tuple[int, int]:
+    return (contrast.baseline, contrast.candidate)
+
+
+def _is_classed(classed: Classed, place: int, metric: str) -> bool:
+    condition = classed.get(place, {}).get(metric)
+    return condition is not None and condition.workload is not None
 
 
 def _given(judged: Comparison) -> SteadyComparison:
@@ -164,7 +176,7 @@ def _given(judged: Comparison) -> SteadyComparison:
 
 
 def _withheld(plan: Plan, contrast: Contrast, metric: str, reason: str) -> SteadyComparison:
-    baseline, candidate = (plan.conditions[i].name for i in (contrast.baseline, contrast.candidate))
+    baseline, candidate = (plan.conditions[place].name for place in _compared(contrast))
     words = f"{candidate} against {baseline}: no comparison of {metric} in the steady state: "
     return SteadyComparison(baseline, candidate, metric, None, f"{words}{reason}.")
 

@@ -80,12 +80,12 @@ def gallery(
 
 
 def iteration_figures(document: ResultDocument) -> Iterator[Figure]:
-    """Draw the iterations of each condition that reported some, on each metric."""
+    """Draw the iterations of each condition that reported enough to be classed, on each metric."""
     from equipoise.figures import iterations
 
     for condition in document.conditions:
-        for metric in condition.iterations:
-            chart = iterations.iterations(document, condition, metric)
+        for metric, shape in condition.iterations.items():
+            chart = iterations.iterations(document, condition, metric) if shape.kind else None
             if chart is not None:
                 name = _NO_WORD.sub("_", f"iterations {condition.name} {metric}").strip("_")
                 yield Figure(name[:MOST_LETTERS], iterations.HOW_TO_READ, chart)

@@ -77,12 +77,15 @@ def drift_words(summary: MetricSummary, min_effect: float) -> str | None:
 def iteration_words(condition: ConditionResult) -> Iterator[str]:
     """``iterations of request_s: warm-up in all 10 trials, steady from iteration 31 on``."""
     for metric, shape in condition.iterations.items():
+        if shape.kind is None:
+            # A few measurements in a process are no course; the document counts them.
+            continue
         words = f"iterations of {metric}: {shape.words}"
         steady = [one.steady for one in shape.trials if one.steady is not None]
         if shape.has_steady_state and steady:
             mean = unit_of(metric)(sum(steady) / len(steady))
             words += f"; {mean} in the steady state (mean over trials)"
-        if shape.kind is not None and shape.not_classed:
+        if shape.not_classed:
             words += f"; {shape.not_classed} not classed: too few iterations"
         yield words
 
