@@ -8,7 +8,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.campaign.result import document_of
 from equipoise.model.record import RunRecord
+from equipoise.model.result import Mode, ResultDocument, State
 from equipoise.model.trial import Better, Draw, Sample, Trial
 from equipoise.stats.warm_up import LEAST_ITERATIONS
 from tests.plans import plan_of, trial_of
@@ -65,3 +67,17 @@ def record_of(
             trials.append(dataclasses.replace(made, samples=samples))
     usual = tuple(chr(ord("a") + place) for place in range(len(conditions)))
     return RunRecord("r", plan_of(*(names or usual)), 0.0, (), draws, tuple(trials), ())
+
+
+def shaped_document() -> ResultDocument:
+    """A result with two modes, a change of state, a warm-up and no steady state."""
+    document = document_of(record_of(steady(0.01), steady(0.0105, warm_up=0), restless, blocks=30))
+    first = document.conditions[0]
+    wall = first.metrics["wall_s"]
+    changed = dataclasses.replace(
+        wall,
+        modes=(Mode(wall.p05, 0.7), Mode(wall.p95, 0.3)),
+        states=(State(0, wall.p25), State(12, wall.p75)),
+    )
+    changed_first = dataclasses.replace(first, metrics={**first.metrics, "wall_s": changed})
+    return dataclasses.replace(document, conditions=(changed_first, *document.conditions[1:]))
