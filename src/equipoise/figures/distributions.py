@@ -267,17 +267,30 @@ def _modes(
     """The place and the share of each, where there are several."""
     summaries = [condition.metrics.get(metric) for condition in conditions]
     rows: Rows = [
-        {"x": quantity.clipped(mode.at), "y": _HILL - index, "words": f"{mode.share:.0%} ▾"}
+        {
+            "x": quantity.clipped(mode.at),
+            "y": _HILL - index,
+            "words": f"{mode.share:.0%} ▾" if place == 0 else f"▾ {mode.share:.0%}",
+            "first": place == 0,
+        }
         for index, summary in enumerate(summaries)
         if summary is not None and len(summary.modes) > 1
-        for mode in summary.modes
+        for place, mode in enumerate(summary.modes)
     ]
-    if not rows:
-        return []
+    # The lowest one's share stands to its left: two that are near leave room for each other.
     return [
-        drawn_from(rows)
-        .mark_text(style="label", fontSize=11, dy=-6, dx=6, align="right", aria=False)
+        drawn_from(side)
+        .mark_text(
+            style="label",
+            fontSize=11,
+            dy=-6,
+            dx=5 if left else -5,
+            align="right" if left else "left",
+            aria=False,
+        )
         .encode(x=x, y=y, text="words:N")
+        for left in (True, False)
+        if (side := [row for row in rows if row["first"] is left])
     ]
 
 
