@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from equipoise.campaign import conduct
 from equipoise.campaign.result import document_of
@@ -19,6 +19,7 @@ from equipoise.ledger.place import default_path
 from equipoise.measure.counters import counters_among
 from equipoise.measure.native import native_programs
 from equipoise.model.errors import UnusableInput
+from equipoise.model.frame import Library, frame_of
 from equipoise.model.plan import PRIMARY_METRIC, Judgement, Measure, Plan, Stopping
 from equipoise.model.result import Comparison, Interval, ResultDocument, Verdict
 
@@ -58,29 +59,15 @@ class Result:
         """The confidence sequence of ``ratio`` where the campaign stopped."""
         return self.comparison.ratio_ci
 
-    def to_frame(
-        self, library: Literal["pandas", "polars"] = "pandas"
-    ) -> pandas.DataFrame | polars.DataFrame:
+    def to_frame(self, library: Library = "pandas") -> pandas.DataFrame | polars.DataFrame:
         """The trials, a row each, as a data frame.
 
         Raises
         ------
         UnusableInput
-            The library is not installed.
+            The library is another, or not installed.
         """
-        rows = [asdict(row) for row in self.document.trials]
-        try:
-            if library == "polars":
-                import polars
-
-                return polars.DataFrame(rows, infer_schema_length=None)
-            import pandas
-
-            return pandas.DataFrame(rows)
-        except ImportError as error:
-            raise UnusableInput(
-                f"{library} is not installed", mend=f"pip install {library}"
-            ) from error
+        return frame_of([asdict(row) for row in self.document.trials], library)
 
     def plot(self) -> altair.LayerChart:
         """The distributions side by side, with every trial.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from equipoise.model.result import (
     RunInfo,
     TrialRow,
 )
-from equipoise.report.json_document import decode, encode, schema
+from equipoise.report.json_document import decode, encode, pooled_schema, schema
 
 
 def _summary(median: float = 0.125) -> MetricSummary:
@@ -276,7 +277,12 @@ def test_the_schema_asks_for_every_field() -> None:
             _validate(json.dumps({**complete, "trials": [row]}).encode())
 
 
-def test_the_published_schema_is_the_generated_one() -> None:
-    published = Path(__file__).parents[2] / "docs" / "result.schema.json"
+@pytest.mark.parametrize(
+    ("name", "generated"), [("result", schema), ("pooled", pooled_schema)], ids=("result", "pooled")
+)
+def test_the_published_schemas_are_the_generated_ones(
+    name: str, generated: Callable[[], dict[str, Any]]
+) -> None:
+    published = Path(__file__).parents[2] / "docs" / f"{name}.schema.json"
     # Written by `make schema`.
-    assert json.loads(published.read_text(encoding="utf-8")) == schema()
+    assert json.loads(published.read_text(encoding="utf-8")) == generated()

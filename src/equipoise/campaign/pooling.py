@@ -10,13 +10,14 @@ import numpy as np
 from equipoise.campaign.blocks import QUANTA, block_costs, complete_blocks
 from equipoise.campaign.result import document_of
 from equipoise.model.errors import UnusableInput
-from equipoise.model.record import RunRecord
-from equipoise.stats.pooling import (
+from equipoise.model.pooled import (
+    POOLED_SCHEMA,
     PooledCampaign,
     PooledCampaigns,
     PooledComparison,
-    pool,
 )
+from equipoise.model.record import RunRecord
+from equipoise.stats.pooling import pool
 
 _NORMAL_MAD = 1.4826
 UNKNOWN_BOOT = "unknown"
@@ -82,7 +83,7 @@ def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
                 [boots[place] for place in known],
             )
             comparisons.append(PooledComparison(baseline, candidate, metric, tuple(ratios), found))
-    return PooledCampaigns(records[0].plan.study, campaigns, tuple(comparisons))
+    return PooledCampaigns(POOLED_SCHEMA, records[0].plan.study, campaigns, tuple(comparisons))
 
 
 def _error(record: RunRecord, baseline: str, candidate: str) -> float | None:

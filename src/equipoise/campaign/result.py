@@ -6,6 +6,7 @@ campaign's own seed.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,8 +17,8 @@ import numpy as np
 
 from equipoise.campaign.blocks import (
     complete_blocks,
-    costs_in,
     cut_blocks,
+    known_costs,
     left_out_because,
 )
 from equipoise.campaign.comparisons import (
@@ -37,7 +38,7 @@ from equipoise.campaign.shape import shape_of
 from equipoise.campaign.warnings import warnings_of
 from equipoise.campaign.what_varies import sources_of_spread
 from equipoise.campaign.words import control_words
-from equipoise.model.bulk import collector_at_rest, fast_maker
+from equipoise.model.bulk import collector_at_rest, make_many
 from equipoise.model.plan import Plan
 from equipoise.model.record import RunRecord, Sitting
 from equipoise.model.result import (
@@ -50,7 +51,6 @@ from equipoise.model.result import (
     TrialRow,
 )
 from equipoise.model.trial import Trial
-from equipoise.stats.arrays import FloatArray
 
 ACCOUNTED = ("wall_s", "user_s", "sys_s", "max_rss_bytes", "minor_faults", "major_faults")
 """What is described of every condition; a workload's own metrics are described beside it."""
@@ -144,12 +144,12 @@ def _condition_result(plan: Plan, index: int, gathered: _Gathered) -> ConditionR
     # A trial that was stopped for its time took unknown amounts of everything.
     ended = [trial for trial in analysed if not trial.timed_out]
     metrics: dict[str, MetricSummary] = {}
-    for metric, costs in costs_in(
-        dict.fromkeys((*ACCOUNTED, *plan.measure.counters, *own)), ended
-    ).items():
-        known, values = _known(ended, costs)
-        if known:
-            metrics[metric] = shape_of(plan, metric, values, known, gathered.paddings)
+    described = dict.fromkeys((*ACCOUNTED, *plan.measure.counters, *own))
+    for metric, costs in known_costs(ended, described).items():
+        known = ~np.isnan(costs)
+        if known.any():
+            trials = ended if known.all() else list(itertools.compress(ended, known.tolist()))
+            metrics[metric] = shape_of(plan, metric, costs[known], trials, gathered.paddings)
     return ConditionResult(
         name=condition.name,
         levels=condition.levels,
@@ -164,18 +164,8 @@ def _condition_result(plan: Plan, index: int, gathered: _Gathered) -> ConditionR
     )
 
 
-def _known(ended: list[Trial], costs: Sequence[float | None]) -> tuple[list[Trial], FloatArray]:
-    """The trials whose cost is known, in order, and the costs."""
-    if None in costs:
-        both = zip(ended, costs, strict=True)
-        known = [(one, cost) for one, cost in both if cost is not None]
-        ended, costs = [one for one, _ in known], [cost for _, cost in known]
-    return ended, np.array(costs, dtype=np.float64)
-
-
 def _rows(plan: Plan, trials: Sequence[Trial], blocks: Blocks) -> tuple[TrialRow, ...]:
-    make = fast_maker(TrialRow)
-    return tuple(make(*_row_values(plan, trial, blocks)) for trial in trials)
+    return tuple(make_many(TrialRow, (_row_values(plan, trial, blocks) for trial in trials)))
 
 
 def _row_values(plan: Plan, trial: Trial, blocks: Blocks) -> tuple[Any, ...]:

@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from equipoise.cli import options
-from equipoise.cli.finish import Wanted, conduct_and_show
+from equipoise.cli.finish import conduct_and_show
+from equipoise.cli.wanted import Wanted
 from equipoise.cli.what_varies import what_varies
 from equipoise.design.coin import fresh_seed
 from equipoise.design.commands import (

@@ -13,8 +13,9 @@ from click.core import ParameterSource
 
 from equipoise.campaign import conduct
 from equipoise.cli import options
-from equipoise.cli.finish import Wanted, show_after
+from equipoise.cli.finish import show_after
 from equipoise.cli.study_data import with_data
+from equipoise.cli.wanted import Wanted
 from equipoise.design.choice import (
     chosen_levels,
     quick_form,
@@ -23,13 +24,16 @@ from equipoise.design.choice import (
     without_idle_factors,
 )
 from equipoise.design.coin import fresh_seed
-from equipoise.design.grid import Grid, Site, build_lines, grid_of, without_missing
+from equipoise.design.grid import Grid, build_lines, grid_of
+from equipoise.design.site import Site, setting_place, without_missing
 from equipoise.measure.builds import build_levels
 from equipoise.measure.counters import COUNTERS, counters_among
 from equipoise.measure.installed import installed_library
 from equipoise.measure.native import native_programs
+from equipoise.measure.surroundings.host import Host
+from equipoise.measure.surroundings.processor import instructions
 from equipoise.measure.trials import own_environment
-from equipoise.model.errors import UnusableInput
+from equipoise.model.errors import TookNoEffect, UnusableInput
 from equipoise.model.plan import Judgement, Measure, Plan, Stopping
 from equipoise.model.study import Study
 from equipoise.report.safe_text import visible
@@ -98,7 +102,7 @@ def command(context: click.Context, /, **given: Any) -> int:
     path, shown = find_study(given["study"])
     study = _chosen(read_study(path, shown, counters=COUNTERS), given)
     wanted = Wanted.from_options(given)
-    site = Site(native_programs(), _find_library)
+    site = Site(native_programs(), _find_library, instructions(Host()))
     study, idle = without_idle_factors(study)
     study, missing = without_missing(study, site)
     study, stand_in = with_data(study, wanted.ledger)
@@ -118,9 +122,14 @@ def command(context: click.Context, /, **given: Any) -> int:
         if plan is None:
             builds = build_levels(lines, home, own_environment(), os.getcwd())
             plan = plan_of(study, grid_of(study, site, builds), given)
-        return conduct.begin(plan, ledger, watcher, notices=notices)
+        try:
+            return conduct.begin(plan, ledger, watcher, notices=notices)
+        except TookNoEffect as error:
+            levels = next(one.levels for one in plan.conditions if one.name == error.condition)
+            place = setting_place(study, levels, error.key, error.value)
+            raise place.fail(error.what, error.mend) from None
 
-    return show_after(campaign, wanted)
+    return show_after(campaign, wanted, about_s=study.measure.about_s)
 
 
 def plan_of(study: Study, grid: Grid, given: dict[str, Any]) -> Plan:

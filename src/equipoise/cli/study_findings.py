@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from equipoise.cli.figure_files import save_figures
@@ -16,11 +17,16 @@ FOLDER = "figures"
 """Beside the ledger, with a folder for each run."""
 
 
+def with_findings(document: ResultDocument) -> ResultDocument:
+    """The document with what a built-in study makes of it."""
+    own = own_findings(document.run.study)
+    return document if own is None else replace(document, findings=own.findings(document))
+
+
 def show_findings(document: ResultDocument, *, color: bool) -> None:
     """Print what a built-in study makes of its result."""
-    own = own_findings(document.run.study)
-    if own is not None:
-        print_findings(own.findings(document), color=color)
+    if document.findings is not None:
+        print_findings(document.findings, color=color)
 
 
 def write_figures(document: ResultDocument, folder: Path, *, quiet: bool, color: bool) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from equipoise.ledger.text import from_text, mapping_to_text, storable
-from equipoise.model.bulk import fast_maker
+from equipoise.model.bulk import fast_maker, make_many
 from equipoise.model.plan import Plan
 from equipoise.model.trial import Accounting, Draw, Sample, Trial
 
@@ -41,7 +41,6 @@ SELECT_DRAWS = (
 )
 
 _make_accounting = fast_maker(Accounting)
-_make_draw = fast_maker(Draw)
 _make_sample = fast_maker(Sample)
 _make_trial = fast_maker(Trial)
 
@@ -103,13 +102,16 @@ def draw_row(run: int, draw: Draw) -> tuple[Any, ...]:
 
 def draws_from(rows: Iterable[tuple[Any, ...]]) -> tuple[Draw, ...]:
     """Turn the rows of `SELECT_DRAWS` back into draws."""
-    orders: dict[str, tuple[int, ...]] = {}
-    draws: list[Draw] = []
-    for phase, block, conditions, padding in rows:
-        if conditions not in orders:
-            orders[conditions] = tuple(from_text(conditions))
-        draws.append(_make_draw(phase, block, orders[conditions], padding))
-    return tuple(draws)
+    orders = _Orders()
+    return tuple(
+        make_many(
+            Draw,
+            (
+                (phase, block, orders[conditions], padding)
+                for phase, block, conditions, padding in rows
+            ),
+        )
+    )
 
 
 def samples_from(rows: Iterable[tuple[Any, ...]]) -> dict[int, tuple[Sample, ...]]:
@@ -191,6 +193,14 @@ def trials_from(
             ) in rows
         ]
     )
+
+
+class _Orders(dict[str, tuple[int, ...]]):
+    """The decoded orders by their JSON."""
+
+    def __missing__(self, text: str) -> tuple[int, ...]:
+        decoded = self[text] = tuple(from_text(text))
+        return decoded
 
 
 class _Reasons(dict[str, dict[str, str]]):

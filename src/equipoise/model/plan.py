@@ -86,6 +86,8 @@ class Condition:
     mapped_from: tuple[str, ...] = ()
     """Folders and files: what it runs must map a library from each, or the campaign does not
     begin."""
+    tuned_for: tuple[str, ...] = ()
+    """What the BLAS that it uses must say of itself that it is tuned for, one of these."""
 
 
 @dataclass(frozen=True, slots=True)

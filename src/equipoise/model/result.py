@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from equipoise.model.findings import Findings
 from equipoise.model.iterations import IterationShape
 from equipoise.model.record import Notice
 from equipoise.model.trial import Phase
@@ -241,5 +242,7 @@ class ResultDocument:
     why: tuple[dict[str, Any], ...]
     warnings: tuple[Notice, ...]
     trials: tuple[TrialRow, ...]
+    findings: Findings | None = None
+    """What a built-in study says beyond its verdicts; null for any other."""
     steady_state: tuple[SteadyComparison, ...] = ()
     """For each candidate and each metric that trials report of iterations."""

@@ -1,4 +1,4 @@
-"""The result document as JSON (design.md §4), and the schema that it keeps to."""
+"""The documents as JSON (design.md §4), and the schemas that they keep to."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Any
 import msgspec
 
 from equipoise.model.errors import UnusableInput
+from equipoise.model.pooled import POOLED_SCHEMA, PooledCampaigns
 from equipoise.model.result import SCHEMA, MetricSummary, ResultDocument
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def encode(document: ResultDocument) -> bytes:
-    """Write the document as one line of JSON without a line end.
+def encode(document: ResultDocument | PooledCampaigns) -> bytes:
+    """Write a document as one line of JSON without a line end.
 
     Fields stand in the order of the data classes, mappings in their own order, so the
     same document always gives the same bytes; every finite float comes back bit for bit
@@ -59,14 +60,23 @@ def decode(text: bytes, name: str) -> ResultDocument:
 
 
 def schema() -> dict[str, Any]:
-    """Make the JSON Schema of the document from the data classes.
+    """Make the JSON Schema of the result document from the data classes.
 
     Every field is there in every document. A number may be null, where it is infinite:
     a median over trials of which most timed out.
     """
-    generated = _as_written(msgspec.json.schema(ResultDocument))
-    generated["$defs"]["ResultDocument"]["properties"]["schema"] = {"const": SCHEMA}
-    return {"$schema": _DIALECT, "$id": f"urn:{SCHEMA}", **generated}
+    return _schema_of(ResultDocument, SCHEMA)
+
+
+def pooled_schema() -> dict[str, Any]:
+    """Make the JSON Schema of pooled campaigns, likewise."""
+    return _schema_of(PooledCampaigns, POOLED_SCHEMA)
+
+
+def _schema_of(kind: type, name: str) -> dict[str, Any]:
+    generated = _as_written(msgspec.json.schema(kind))
+    generated["$defs"][kind.__name__]["properties"]["schema"] = {"const": name}
+    return {"$schema": _DIALECT, "$id": f"urn:{name}", **generated}
 
 
 _ALWAYS_NUMBERS = frozenset(

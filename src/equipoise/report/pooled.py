@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
+from equipoise.model.pooled import PooledCampaigns, PooledComparison
 from equipoise.report.safe_text import visible
 from equipoise.report.terminal import console_for
 from equipoise.report.units import interval_words, percent_change
-from equipoise.stats.pooling import PooledCampaigns, PooledComparison
 
 MOST_COLUMNS = 6
 """So many campaigns stand beside one another, the newest."""

@@ -181,13 +181,23 @@ def _table_in(layout: _Layout, document: ResultDocument) -> Table:
     table.add_column("spread", justify="right", no_wrap=True)
     table.add_column("peak", justify="right", no_wrap=True)
     table.add_column("least to most" if layout.ends else "shape", no_wrap=True)
+    times = _times(document)
     for condition in document.conditions:
-        table.add_row(*_condition_row(condition, document, layout))
+        table.add_row(*_condition_row(condition, times.get(condition.name, []), layout))
     return table
 
 
+def _times(document: ResultDocument) -> dict[str, list[float]]:
+    """The analysed wall times of each condition, by its name."""
+    times: dict[str, list[float]] = {}
+    for row in document.trials:
+        if row.analysed and row.wall_s is not None:
+            times.setdefault(row.condition, []).append(row.wall_s)
+    return times
+
+
 def _condition_row(
-    condition: ConditionResult, document: ResultDocument, layout: _Layout
+    condition: ConditionResult, times: Sequence[float], layout: _Layout
 ) -> Iterable[Text]:
     name = visible(condition.name)
     if len(name) > layout.name_width:
@@ -196,11 +206,6 @@ def _condition_row(
     memory = condition.metrics.get("max_rss_bytes")
     if wall is None:
         return [Text(name), *[Text("–")] * 5]
-    times = [
-        row.wall_s
-        for row in document.trials
-        if row.analysed and row.condition == condition.name and row.wall_s is not None
-    ]
     low, high = wall.median_ci
     interval = "–" if low is None or high is None else f"{duration(low)} to {duration(high)}"
     picture = text_histogram(times, wall.min, wall.max, layout.bins)

@@ -15,7 +15,7 @@ import numpy as np
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import State
-from equipoise.stats.arrays import FloatArray, IntArray
+from equipoise.stats.arrays import FloatArray, IntArray, part_medians
 
 LEAST_LENGTH = 5
 """Of a segment, in values."""
@@ -118,11 +118,10 @@ def thinned(values: FloatArray) -> tuple[FloatArray, IntArray]:
     -------
     Shape (m,), and shape (m + 1,): before which value each of them begins, and n.
     """
-    if len(values) <= MOST_VALUES:
-        return values, np.arange(len(values) + 1)
-    parts = np.array_split(values, MOST_VALUES)
-    begins = np.concatenate([[0], np.cumsum([len(part) for part in parts])])
-    return np.array([np.median(part) for part in parts]), begins
+    parts = max(1, min(len(values), MOST_VALUES))
+    length, longer = divmod(len(values), parts)
+    begins = np.concatenate([[0], np.cumsum(length + (np.arange(parts) < longer))])
+    return part_medians(values, parts) if len(values) else values, begins
 
 
 def _penalty(count: int) -> float:
@@ -188,7 +187,12 @@ def _running_median(series: FloatArray) -> FloatArray:
     half = LEAST_LENGTH
     padded = np.pad(series, half, constant_values=math.nan)
     windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1)
-    medians: FloatArray = np.nanmedian(windows, axis=1)
+    whole = slice(half, max(half, len(series) - half))
+    medians = np.empty_like(series)
+    medians[whole] = np.median(windows[whole], axis=1)
+    # Windows that reach over an end: numpy looks at rows with gaps one by one.
+    for edge in (slice(0, half), slice(whole.stop, len(series))):
+        medians[edge] = np.nanmedian(windows[edge], axis=1)
     return medians
 
 
