@@ -28,6 +28,13 @@ from equipoise.campaign.comparisons import (
     other_comparisons,
     primary_comparisons,
 )
+from equipoise.campaign.iterations import (
+    Classed,
+    classed_iterations,
+    iteration_shape,
+    iterations_in,
+    steady_comparisons,
+)
 from equipoise.campaign.levels import cost_by_level, ratios_by_level
 from equipoise.campaign.shape import shape_of
 from equipoise.campaign.warnings import warnings_of
@@ -77,6 +84,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
             *unknown,
         ),
         trials=_rows(plan, record, blocks),
+        steady_state=steady_comparisons(plan, blocks, gathered.iterations),
     )
 
 
@@ -116,6 +124,7 @@ class _Gathered:
     failures: Mapping[int, int]
     draws: Mapping[int, Draw]
     """Of each measured block."""
+    iterations: Classed
 
 
 def _gathered(record: RunRecord, blocks: Blocks) -> _Gathered:
@@ -127,6 +136,7 @@ def _gathered(record: RunRecord, blocks: Blocks) -> _Gathered:
         analysed,
         Counter(one.condition for one in record.trials if one.failure is not None),
         {one.block: one for one in record.draws if one.phase == "measured"},
+        classed_iterations(analysed),
     )
 
 
@@ -154,6 +164,10 @@ def _condition_result(plan: Plan, index: int, gathered: _Gathered) -> ConditionR
         trials=len(analysed),
         failures=gathered.failures.get(index, 0),
         metrics=metrics,
+        iterations={
+            metric: iteration_shape(classed)
+            for metric, classed in gathered.iterations.get(index, {}).items()
+        },
     )
 
 
@@ -174,10 +188,8 @@ def _row_values(plan: Plan, trial: Trial, blocks: Blocks) -> tuple[Any, ...]:
     """The fields of a ``TrialRow``, in its order, without its layout."""
     reason = left_out_because(trial, blocks)
     own = trial.accounting
-    iterations: dict[str, list[float]] = {}
-    for sample in trial.samples:
-        if sample.iteration is not None:
-            iterations.setdefault(sample.metric, []).append(sample.value)
+    # There may be very many trials, most of which report nothing.
+    reported = iterations_in(trial.samples) if trial.samples else {}
     return (
         trial.block,
         trial.position,
@@ -198,7 +210,7 @@ def _row_values(plan: Plan, trial: Trial, blocks: Blocks) -> tuple[Any, ...]:
         own.unknown,
         trial.covariates,
         {s.metric: s.value for s in trial.samples if s.iteration is None},
-        iterations,
+        {metric: [one.value for one in samples] for metric, samples in reported.items()},
     )
 
 

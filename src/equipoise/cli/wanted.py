@@ -87,7 +87,7 @@ def show(
 
 def _export(document: ResultDocument, record: RunRecord, wanted: Wanted) -> None:
     """Write the page and the files in the forms of other tools."""
-    from equipoise.cli.report import write_report
+    from equipoise.cli.report import reported_of, write_page
     from equipoise.interop import hyperfine
 
     if wanted.export_json is not None:
@@ -97,4 +97,4 @@ def _export(document: ResultDocument, record: RunRecord, wanted: Wanted) -> None
     if wanted.export_markdown is not None:
         write_file(wanted.export_markdown, hyperfine.to_markdown(document).encode())
     if wanted.report_file is not None:
-        write_report(wanted.report_file, [record])
+        write_page(wanted.report_file, [reported_of(record)])

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from equipoise.model.findings import Findings
+from equipoise.model.iterations import IterationShape
 from equipoise.model.plan import Layout
 from equipoise.model.record import Notice
 from equipoise.model.trial import Phase
@@ -158,6 +159,8 @@ class ConditionResult:
     """Analysed trials."""
     failures: int
     metrics: dict[str, MetricSummary]
+    iterations: dict[str, IterationShape] = field(default_factory=dict)
+    """For each metric that its trials reported of iterations: the class of each, and its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +220,19 @@ class Comparison:
     """In words, where some would have said faster and others slower."""
     by_level: ByLevel | None = None
     """Of the primary metric; null where trials are the only level."""
+
+
+@dataclass(frozen=True, slots=True)
+class SteadyComparison:
+    """One candidate against its baseline in the steady state of what their trials repeat."""
+
+    baseline: str
+    candidate: str
+    metric: str
+    comparison: Comparison | None
+    """On one number for each trial; null unless both conditions have a steady state."""
+    words: str
+    """What came of it, or why there is no comparison."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,3 +306,5 @@ class ResultDocument:
     trials: tuple[TrialRow, ...]
     findings: Findings | None = None
     """What a built-in study says beyond its verdicts; null for any other."""
+    steady_state: tuple[SteadyComparison, ...] = ()
+    """For each candidate and each metric that trials report of iterations."""

@@ -19,6 +19,7 @@ from equipoise.model.result import (
     ResultDocument,
 )
 from equipoise.report.levels import scope_rows
+from equipoise.report.shape_view import ShapeView, shape_view
 from equipoise.report.strip import Strip, strip_of
 from equipoise.report.units import byte_count, duration, percent_change, significant
 
@@ -85,6 +86,7 @@ class RunView:
     conditions: tuple[ConditionView, ...]
     others: tuple[tuple[str, ...], ...]
     """Comparisons on other metrics: metric, candidate, verdict, change, interval."""
+    shape: ShapeView
     figures: tuple[FigureView, ...]
     why: tuple[str, ...]
     control: ControlView | None
@@ -120,6 +122,7 @@ def run_view(
             _condition(one, index, metric) for index, one in enumerate(document.conditions)
         ),
         others=tuple(_other(one) for one in document.comparisons if one.metric != metric),
+        shape=shape_view(document, primary, metric),
         figures=figures,
         why=tuple(str(one.get("words", one.get("cause", UNKNOWN))) for one in document.why),
         control=None if document.control is None else _control(document.control),
