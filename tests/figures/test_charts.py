@@ -11,6 +11,7 @@ import altair as alt
 import numpy as np
 import pytest
 
+from equipoise.campaign.result import document_of as result_of
 from equipoise.figures.distributions import distributions
 from equipoise.figures.gallery import gallery
 from equipoise.figures.sequence import sequence
@@ -31,24 +32,8 @@ from tests.documents import (
     points_of,
     sized_document,
 )
-
-Rows = list[dict[str, Any]]
-
-
-def tables(chart: alt.LayerChart, mark: str) -> list[Rows]:
-    """The rows of every layer with this mark."""
-    whole = chart.to_dict()
-    datasets = whole["datasets"]
-    return [
-        datasets[layer.get("data", whole.get("data"))["name"]]
-        for layer in whole["layer"]
-        if layer["mark"]["type"] == mark
-    ]
-
-
-def notes(chart: alt.LayerChart) -> str:
-    """What the chart says of its data."""
-    return " ".join(chart.to_dict()["title"]["subtitle"])
+from tests.figures.charts import notes, tables
+from tests.iterated import record_of, short, steady
 
 
 def axis_titles(chart: alt.LayerChart) -> Iterator[str]:
@@ -286,6 +271,7 @@ def test_a_factor_without_numbers_is_refused_by_name() -> None:
         replace(document_of(), comparisons=()),
         sized_document(),
         layered_document(HOSTILE, "b"),
+        result_of(record_of(steady(0.01), short, blocks=4)),
     ],
     ids=[
         "two",
@@ -297,6 +283,7 @@ def test_a_factor_without_numbers_is_refused_by_name() -> None:
         "alone",
         "sizes",
         "levels",
+        "iterations",
     ],
 )
 def test_every_figure_of_a_document_has_titles_units_and_a_line_on_how_to_read_it(

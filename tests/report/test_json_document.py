@@ -29,7 +29,7 @@ from equipoise.model.result import (
     RunInfo,
     TrialRow,
 )
-from equipoise.report.json_document import encode, pooled_schema, schema
+from equipoise.report.json_document import decode, encode, pooled_schema, schema
 
 
 def _summary(median: float = 0.125) -> MetricSummary:
@@ -194,6 +194,24 @@ def test_numbers_of_numpy_are_numbers() -> None:
     assert decoded["comparisons"][0]["ratio"] == 1.5
     assert decoded["comparisons"][0]["minimum_misleads"] is True
     assert decoded["why"] == [{"blocks": 3}]
+
+
+def test_what_was_written_is_read_back_infinities_of_a_summary_too() -> None:
+    document = _document(
+        control=_control(),
+        conditions=(
+            ConditionResult("old", {}, ("old",), 1, 1, {"wall_s": _summary(median=math.inf)}),
+        ),
+    )
+    assert decode(encode(document), "result.json") == document
+
+
+def test_a_document_of_an_earlier_version_is_read_without_what_it_did_not_have() -> None:
+    earlier = json.loads(encode(_document()))
+    del earlier["steady_state"]
+    for condition in earlier["conditions"]:
+        del condition["iterations"]
+    assert decode(json.dumps(earlier).encode(), "result.json") == _document()
 
 
 def test_what_has_no_place_in_a_document_is_a_defect_that_shows() -> None:

@@ -284,6 +284,20 @@ def block_costs(plan: Plan, blocks: Mapping[int, tuple[Trial, ...]], metric: str
     found = known_costs(trials, [metric])[metric]
     if np.isnan(found).any():
         raise _unknown(trials[int(np.argmax(np.isnan(found)))], metric)
+    return costs_placed(plan, blocks, found)
+
+
+def costs_placed(
+    plan: Plan, blocks: Mapping[int, tuple[Trial, ...]], found: NDArray[np.float64]
+) -> BlockCosts:
+    """Put the cost of every trial of the blocks in its place.
+
+    Parameters
+    ----------
+    found
+        Shape (t,): of the trials of all blocks, one block after the other.
+    """
+    trials = list(itertools.chain.from_iterable(blocks.values()))
     sizes = np.fromiter(map(len, blocks.values()), np.int64, len(blocks))
     rows = np.repeat(np.arange(len(blocks)), sizes)
     columns = np.fromiter(map(_CONDITION, trials), np.int64, len(trials))

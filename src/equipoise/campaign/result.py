@@ -29,6 +29,13 @@ from equipoise.campaign.comparisons import (
     other_comparisons,
     primary_comparisons,
 )
+from equipoise.campaign.iterations import (
+    Classed,
+    classed_iterations,
+    iteration_shape,
+    iterations_in,
+    steady_comparisons,
+)
 from equipoise.campaign.levels import cost_by_level, ratios_by_level
 from equipoise.campaign.reported import is_wide, why_unknown, why_wide
 from equipoise.campaign.shape import shape_of
@@ -79,6 +86,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
             *unknown,
         ),
         trials=_rows(plan, record, blocks),
+        steady_state=steady_comparisons(plan, blocks, gathered.iterations),
     )
 
 
@@ -118,6 +126,7 @@ class _Gathered:
     failures: Mapping[int, int]
     draws: Mapping[int, Draw]
     """Of each measured block."""
+    iterations: Classed
 
 
 def _gathered(record: RunRecord, blocks: Blocks) -> _Gathered:
@@ -129,6 +138,7 @@ def _gathered(record: RunRecord, blocks: Blocks) -> _Gathered:
         analysed,
         Counter(one.condition for one in record.trials if one.failure is not None),
         {one.block: one for one in record.draws if one.phase == "measured"},
+        classed_iterations(analysed),
     )
 
 
@@ -166,6 +176,10 @@ def _condition_result(plan: Plan, index: int, gathered: _Gathered) -> ConditionR
             metric: why_unknown(analysed) for metric in condition.reports if metric not in metrics
         },
         spread_because=spread_because,
+        iterations={
+            metric: iteration_shape(classed)
+            for metric, classed in gathered.iterations.get(index, {}).items()
+        },
     )
 
 
@@ -187,12 +201,10 @@ def _row_values(plan: Plan, trial: Trial, blocks: Blocks) -> tuple[Any, ...]:
     reason = left_out_because(trial, blocks)
     own = trial.accounting
     condition = plan.conditions[trial.condition]
-    reported = {s.metric: s.value for s in trial.samples if s.iteration is None}
-    missing = {one: why_unknown([trial]) for one in condition.reports if one not in reported}
-    iterations: dict[str, list[float]] = {}
-    for sample in trial.samples:
-        if sample.iteration is not None:
-            iterations.setdefault(sample.metric, []).append(sample.value)
+    own_values = {s.metric: s.value for s in trial.samples if s.iteration is None}
+    missing = {one: why_unknown([trial]) for one in condition.reports if one not in own_values}
+    # There may be very many trials, most of which report nothing.
+    reported = iterations_in(trial.samples) if trial.samples else {}
     return (
         trial.block,
         trial.position,
@@ -212,8 +224,8 @@ def _row_values(plan: Plan, trial: Trial, blocks: Blocks) -> tuple[Any, ...]:
         trial.failure,
         {**own.unknown, **missing} if missing else own.unknown,
         trial.covariates,
-        reported,
-        iterations,
+        own_values,
+        {metric: [one.value for one in samples] for metric, samples in reported.items()},
     )
 
 

@@ -6,13 +6,13 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from equipoise.cli.figure_files import save_figures
 from equipoise.figures.library import require_figures
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import ResultDocument
 from equipoise.report.findings import print_figure_files, print_findings
 from equipoise.studies.own_findings import own_findings
 
-ENDINGS = ("html", "svg", "png")
 FOLDER = "figures"
 """Beside the ledger, with a folder for each run."""
 
@@ -30,7 +30,7 @@ def show_findings(document: ResultDocument, *, color: bool) -> None:
 
 
 def write_figures(document: ResultDocument, folder: Path, *, quiet: bool, color: bool) -> None:
-    """Write a built-in study's own figures, each as a page, a vector picture and a pixel picture.
+    """Write a built-in study's own figures, and those of the iterations that it reported.
 
     Raises
     ------
@@ -50,20 +50,8 @@ def write_figures(document: ResultDocument, folder: Path, *, quiet: bool, color:
             file=sys.stderr,
         )
         return
-    from equipoise.figures.save import save
+    from equipoise.figures.gallery import iteration_figures
 
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UnusableInput(
-            f"cannot make the folder {folder}: {error.strerror}",
-            mend="name another one with --figures",
-        ) from None
-    written: list[Path] = []
-    for figure in own.figures(document):
-        for ending in ENDINGS:
-            path = folder / f"{figure.name}.{ending}"
-            save(figure.chart, path)
-            written.append(path)
+    written = save_figures([*own.figures(document), *iteration_figures(document)], folder)
     if written and not quiet:
         print_figure_files(written, color=color)

@@ -10,9 +10,9 @@ from typing import Any
 from equipoise.cli.output_file import check_folder, write_file
 from equipoise.cli.study_findings import show_findings
 from equipoise.figures.library import require_figures
+from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord, RunSummary
 from equipoise.model.result import ResultDocument
-from equipoise.model.stored import StoredResult
 from equipoise.report import json_document, terminal
 
 
@@ -30,7 +30,7 @@ class Wanted:
     export_json: Path | None = None
     export_csv: Path | None = None
     export_markdown: Path | None = None
-    against: StoredResult | None = None
+    against: ResultDocument | None = None
     """What every row is held against."""
     figures: Path | None = None
     """The folder for a study's own figures; by default one for each run beside the ledger."""
@@ -70,12 +70,17 @@ class Wanted:
         return [path for path in named if path is not None]
 
 
-def _read(path: Path | None) -> StoredResult | None:
+def _read(path: Path | None) -> ResultDocument | None:
     if path is None:
         return None
-    from equipoise.interop.result_document import read_result
-
-    return read_result(path)
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise UnusableInput(
+            f"cannot read {path}: {error.strerror}",
+            mend="name a file that `equipoise os --json FILE` wrote",
+        ) from None
+    return json_document.decode(content, str(path))
 
 
 def show(
@@ -99,7 +104,7 @@ def show(
 
 def _export(document: ResultDocument, record: RunRecord, wanted: Wanted) -> None:
     """Write the page and the files in the forms of other tools."""
-    from equipoise.cli.report import reported_of, write_report
+    from equipoise.cli.report import reported_of, write_page
     from equipoise.interop import hyperfine
 
     if wanted.export_json is not None:
@@ -109,4 +114,4 @@ def _export(document: ResultDocument, record: RunRecord, wanted: Wanted) -> None
     if wanted.export_markdown is not None:
         write_file(wanted.export_markdown, hyperfine.to_markdown(document).encode())
     if wanted.report_file is not None:
-        write_report(wanted.report_file, [reported_of(record, document)])
+        write_page(wanted.report_file, [reported_of(record, document)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 
 Sequences = Mapping[str, tuple[SequencePoint, ...]]
 """For each candidate, where its interval on the primary metric stood after each block."""
+
+MOST_LETTERS = 80
+"""Of a name: a command may be very long."""
+_NO_WORD = re.compile("[^A-Za-z0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +83,19 @@ def gallery(
         time_course.HOW_TO_READ,
         time_course.time_course(document, every_trial=every_trial),
     )
+    yield from iteration_figures(document)
     for factor in numeric_factors(document, metric):
         chart = size_scaling.size_scaling(document, factor)
         yield Figure("size_scaling", size_scaling.HOW_TO_READ, chart)
+
+
+def iteration_figures(document: ResultDocument) -> Iterator[Figure]:
+    """Draw the iterations of each condition that reported enough to be classed, on each metric."""
+    from equipoise.figures import iterations
+
+    for condition in document.conditions:
+        for metric, shape in condition.iterations.items():
+            chart = iterations.iterations(document, condition, metric) if shape.kind else None
+            if chart is not None:
+                name = _NO_WORD.sub("_", f"iterations {condition.name} {metric}").strip("_")
+                yield Figure(name[:MOST_LETTERS], iterations.HOW_TO_READ, chart)

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from equipoise.model.against import Against
 from equipoise.model.findings import Findings
 from equipoise.model.interval import Interval as Interval
+from equipoise.model.iterations import IterationShape
 from equipoise.model.plan import Layout
 from equipoise.model.record import Notice
 from equipoise.model.trial import Phase
@@ -163,6 +164,8 @@ class ConditionResult:
     """The metrics that its workload reports elsewhere and not here, each with the reason."""
     spread_because: dict[str, str] = field(default_factory=dict)
     """Of the metrics that its workload reports: why one spreads widely, as far as was seen."""
+    iterations: dict[str, IterationShape] = field(default_factory=dict)
+    """For each metric that its trials reported of iterations: the class of each, and its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +225,19 @@ class Comparison:
     """In words, where some would have said faster and others slower."""
     by_level: ByLevel | None = None
     """Of the primary metric; null where trials are the only level."""
+
+
+@dataclass(frozen=True, slots=True)
+class SteadyComparison:
+    """One candidate against its baseline in the steady state of what their trials repeat."""
+
+    baseline: str
+    candidate: str
+    metric: str
+    comparison: Comparison | None
+    """On one number for each trial; null unless both conditions have a steady state."""
+    words: str
+    """What came of it, or why there is no comparison."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,3 +313,5 @@ class ResultDocument:
     """This result against another one that was asked for; in no ledger."""
     findings: Findings | None = None
     """What a built-in study says beyond its verdicts; null for any other."""
+    steady_state: tuple[SteadyComparison, ...] = ()
+    """For each candidate and each metric that trials report of iterations."""

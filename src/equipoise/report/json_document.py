@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from typing import Any
 
 import msgspec
 
+from equipoise.model.errors import UnusableInput
 from equipoise.model.pooled import POOLED_SCHEMA, PooledCampaigns
-from equipoise.model.result import SCHEMA, ResultDocument
+from equipoise.model.result import SCHEMA, MetricSummary, ResultDocument
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -24,6 +27,36 @@ def encode(document: ResultDocument | PooledCampaigns) -> bytes:
     except UnicodeEncodeError:
         # A command line may hold bytes that are no text.
         return msgspec.json.encode(_in_unicode(msgspec.to_builtins(document, enc_hook=_plain)))
+
+
+def decode(text: bytes, name: str) -> ResultDocument:
+    """Read a document that ``encode`` wrote.
+
+    Parameters
+    ----------
+    name
+        Of the file, for what is said of it.
+
+    Raises
+    ------
+    UnusableInput
+        It is no JSON, or no result document of this version.
+    """
+    mend = "name a file that `equipoise … --json FILE` wrote"
+    try:
+        read = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UnusableInput(f"{name}: it is no JSON: {error}", mend=mend) from None
+    found = read.get("schema") if isinstance(read, dict) else None
+    if found != SCHEMA:
+        raise UnusableInput(
+            f"{name}: its schema is {'not named' if found is None else repr(found)}, not {SCHEMA}",
+            mend=mend,
+        )
+    try:
+        return msgspec.convert(_with_infinities(read), ResultDocument)
+    except msgspec.ValidationError as error:
+        raise UnusableInput(f"{name}: it is no result document: {error}", mend=mend) from None
 
 
 def schema() -> dict[str, Any]:
@@ -44,6 +77,30 @@ def _schema_of(kind: type, name: str) -> dict[str, Any]:
     generated = _as_written(msgspec.json.schema(kind))
     generated["$defs"][kind.__name__]["properties"]["schema"] = {"const": name}
     return {"$schema": _DIALECT, "$id": f"urn:{name}", **generated}
+
+
+_ALWAYS_NUMBERS = frozenset(
+    one.name for one in dataclasses.fields(MetricSummary) if one.type == "float"
+)
+"""Fields that make a mapping a summary."""
+
+
+def _with_infinities(document: dict[str, Any]) -> dict[str, Any]:
+    """Put back what JSON cannot hold: a summary's null is an infinity."""
+    told = {key: document[key] for key in ("conditions", "control") if key in document}
+    return {**document, **{key: _infinite(part) for key, part in told.items()}}
+
+
+def _infinite(part: Any) -> Any:
+    match part:
+        case dict() if _ALWAYS_NUMBERS <= part.keys():
+            missing = {key: math.inf for key in _ALWAYS_NUMBERS if part[key] is None}
+            return {**part, **missing}
+        case dict():
+            return {key: _infinite(inner) for key, inner in part.items()}
+        case list():
+            return [_infinite(inner) for inner in part]
+    return part
 
 
 def _plain(value: Any) -> Any:

@@ -29,6 +29,7 @@ from equipoise.report.primitives import (
     summary_words,
     why_words,
 )
+from equipoise.report.shape_view import ShapeView, shape_view
 from equipoise.report.strip import Strip, strip_of
 from equipoise.report.units import byte_count, percent_change, shower, significant
 
@@ -115,6 +116,7 @@ class RunView:
     others: tuple[tuple[str, ...], ...]
     """Comparisons on other metrics: metric, candidate, verdict, change, interval."""
     against: AgainstView | None
+    shape: ShapeView
     figures: tuple[FigureView, ...]
     why: tuple[str, ...]
     control: ControlView | None
@@ -152,6 +154,7 @@ def run_view(
         ),
         others=tuple(_other(one) for one in document.comparisons if one.metric != metric),
         against=None if document.against is None else _against(document.against),
+        shape=shape_view(document, primary, metric),
         figures=figures,
         why=(
             *(str(one.get("words", one.get("cause", UNKNOWN))) for one in document.why),

@@ -15,7 +15,7 @@ import numpy as np
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import State
-from equipoise.stats.arrays import FloatArray, part_medians
+from equipoise.stats.arrays import FloatArray, IntArray, part_medians
 
 LEAST_LENGTH = 5
 """Of a segment, in values."""
@@ -98,10 +98,8 @@ def states(values: FloatArray) -> tuple[State, ...]:
     UnusableInput
         As for ``find_changes``.
     """
-    parts = max(1, min(len(values), MOST_VALUES))
-    found = find_changes(part_medians(values, parts) if len(values) else values)
-    length, longer = divmod(len(values), parts)
-    begins = np.concatenate([[0], np.cumsum(length + (np.arange(parts) < longer))])
+    medians, begins = thinned(values)
+    found = find_changes(medians)
     kept: list[Segment] = []
     for one in found.segments:
         if kept and found.same(kept[-1], one):
@@ -111,6 +109,19 @@ def states(values: FloatArray) -> tuple[State, ...]:
             one = Segment(before.begin, one.end, level)
         kept.append(one)
     return tuple(State(int(begins[one.begin]), one.level) for one in kept)
+
+
+def thinned(values: FloatArray) -> tuple[FloatArray, IntArray]:
+    """The values, or ``MOST_VALUES`` medians of consecutive ones where there are more.
+
+    Returns
+    -------
+    Shape (m,), and shape (m + 1,): before which value each of them begins, and n.
+    """
+    parts = max(1, min(len(values), MOST_VALUES))
+    length, longer = divmod(len(values), parts)
+    begins = np.concatenate([[0], np.cumsum(length + (np.arange(parts) < longer))])
+    return part_medians(values, parts) if len(values) else values, begins
 
 
 def _penalty(count: int) -> float:
