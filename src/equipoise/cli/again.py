@@ -5,7 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from equipoise.model.plan import Condition, Hooks, Judgement, Measure, Plan, Stopping
+from equipoise.design.probe_rows import ALPHA, MIN_EFFECT, QUICK, TIMEOUT_S
+from equipoise.model.plan import Condition, Hooks, Judgement, Layout, Measure, Plan, Stopping
 
 
 def again_of(plan: Plan) -> str:
@@ -13,6 +14,25 @@ def again_of(plan: Plan) -> str:
     words = ["equipoise", "compare", *_options(plan)]
     commands = [shlex.join(condition.command) for condition in _asked(plan)]
     return f"cd {shlex.quote(plan.measure.working_folder)} && {shlex.join([*words, *commands])}"
+
+
+def os_again_of(plan: Plan) -> str:
+    """The shell line that runs the same rows of ``equipoise os`` again."""
+    names = ",".join(condition.name for condition in plan.conditions)
+    words = ["equipoise", "os", "--only", names, "--seed", str(plan.seed)]
+    if any(QUICK.batching.options == one.command[-4:] for one in plan.conditions):
+        words.append("--quick")
+    words += ["--blocks", str(plan.stopping.blocks), "--budget", _plain(plan.stopping.budget_s)]
+    words += ["--min-blocks", str(plan.stopping.min_blocks)]
+    for option, value, usual in (
+        ("--warmup", plan.measure.warmup, Measure(plan.measure.working_folder).warmup),
+        ("--timeout", plan.measure.timeout_s, TIMEOUT_S),
+        ("--alpha", plan.judgement.alpha, ALPHA),
+        ("--min-effect", plan.judgement.min_effect, MIN_EFFECT),
+    ):
+        if value != usual:
+            words += [option, _plain(value)]
+    return shlex.join(words)
 
 
 def _options(plan: Plan) -> Iterator[str]:
@@ -26,6 +46,7 @@ def _options(plan: Plan) -> Iterator[str]:
             yield from ("--env", f"{position}:{key}={value}")
     yield from _hooks([condition.hooks for condition in asked])
     yield from _measuring(plan.measure)
+    yield from _layouts(plan.layouts)
     yield from _stopping(plan.stopping)
     usual = Judgement()
     if plan.judgement.alpha != usual.alpha:
@@ -67,6 +88,15 @@ def _measuring(measure: Measure) -> Iterator[str]:
         yield "--washout"
     if measure.ignore_failure:
         yield "--ignore-failure"
+
+
+def _layouts(layouts: tuple[Layout, ...]) -> Iterator[str]:
+    """What the coin draws once more; addresses that are alike in all may have been asked for."""
+    if not layouts:
+        return
+    yield from ("--layouts", str(len(layouts)))
+    random = {one.random_addresses for one in layouts}
+    yield from ("--aslr", "drawn" if len(random) > 1 else "on" if random == {True} else "off")
 
 
 def _stopping(stopping: Stopping) -> Iterator[str]:

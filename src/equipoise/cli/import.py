@@ -12,7 +12,7 @@ import click
 
 from equipoise.campaign.result import document_of
 from equipoise.cli import options
-from equipoise.cli.finish import Wanted, show
+from equipoise.cli.wanted import Wanted, show
 from equipoise.interop.assembly import Named, assemble
 from equipoise.interop.formats import FORMATS
 from equipoise.interop.loading import read_source, read_within_bounds

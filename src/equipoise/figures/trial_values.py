@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.model.primitives import LATENCY
 from equipoise.model.result import Comparison, ResultDocument, TrialRow
 
 TIMED_OUT = math.inf
@@ -24,8 +25,10 @@ class Pairs:
 
 
 def primary_metric(document: ResultDocument) -> str:
-    """What the first comparison compares."""
-    return document.primary_metric
+    """What the first comparison compares; where nothing is compared, what probes report."""
+    of_probes = any(LATENCY in condition.metrics for condition in document.conditions)
+    compared = bool(document.comparisons) or document.imported is not None
+    return LATENCY if of_probes and not compared else document.primary_metric
 
 
 def value_of(row: TrialRow, metric: str) -> float | None:

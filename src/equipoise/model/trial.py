@@ -11,6 +11,8 @@ Better = Literal["lower", "higher"]
 CUT_BLOCK = "its block was cut by an interruption"
 WASHOUT_RUN = "it washes out what ran before (--washout)"
 WARMUP_RUN = "it warms up"
+UNAVAILABLE = "unavailable here: "
+"""A failure that begins so is the machine's, not the workload's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,8 @@ class Draw:
     """Indices into the plan's conditions, in the order in which they run."""
     padding_bytes: int
     """By how much the environment of every trial of the block is enlarged."""
+    layout: int | None = None
+    """The plan's layout, from 1, that every trial of the block runs in."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,38 +8,43 @@ from dataclasses import dataclass
 from typing import Any
 
 from equipoise.figures.theme import color_of
+from equipoise.model.against import Against
 from equipoise.model.plan import PRIMARY_METRIC
+from equipoise.model.primitives import OS_STUDY
 from equipoise.model.record import Notice
 from equipoise.model.result import (
     Comparison,
     ConditionResult,
     ControlResult,
-    Interval,
     MetricSummary,
     ResultDocument,
 )
-from equipoise.report.strip import Strip, strip_of
+from equipoise.report.against import lines_below, row_words, title_words
+from equipoise.report.levels import scope_rows
+from equipoise.report.primitives import (
+    is_of_primitives,
+    metric_of,
+    processes_of,
+    summary_words,
+    why_words,
+)
+from equipoise.report.shape_view import ShapeView, shape_view
+from equipoise.report.strip import strip_of
 from equipoise.report.units import byte_count, metric_value, percent_change, significant
+from equipoise.report.verdict_view import VerdictView, imported_views, ratio_interval
 
 UNKNOWN = "unknown"
+PRIMITIVE_COLUMNS = (
+    "Median",
+    "95 % interval",
+    "Middle 90 %",
+    "Least",
+    "Peak memory",
+    "Drift",
+    "Trials",
+)
 LONG_WORDS = 140
 FEW = 3
-NO_VERDICT = "imported"
-
-
-@dataclass(frozen=True, slots=True)
-class VerdictView:
-    """One comparison on the primary metric."""
-
-    verdict: str
-    words: str
-    candidate: str
-    baseline: str
-    change: str
-    interval: str
-    coverage: str
-    strip: Strip | None
-    facts: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +78,16 @@ class ControlView:
 
 
 @dataclass(frozen=True, slots=True)
+class AgainstView:
+    """The result held against another one."""
+
+    title: str
+    rows: tuple[tuple[str, ...], ...]
+    """Name, there, here, ratio, interval, and what is to be said."""
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RunView:
     """One campaign on the page."""
 
@@ -85,6 +100,8 @@ class RunView:
     conditions: tuple[ConditionView, ...]
     others: tuple[tuple[str, ...], ...]
     """Comparisons on other metrics: metric, candidate, verdict, change, interval."""
+    against: AgainstView | None
+    shape: ShapeView
     figures: tuple[FigureView, ...]
     why: tuple[str, ...]
     control: ControlView | None
@@ -109,18 +126,25 @@ def run_view(
     """
     metric = document.primary_metric
     primary = [one for one in document.comparisons if one.metric == metric]
+    by_themselves = is_of_primitives(document)
     return RunView(
         anchor=f"run-{number}",
         title=_title(document, primary),
         verdicts=tuple(_verdict(one) for one in primary) or imported_views(document),
         density=_density(primary),
-        columns=_columns(metric),
+        columns=PRIMITIVE_COLUMNS if by_themselves else _columns(metric),
         conditions=tuple(
-            _condition(one, index, metric) for index, one in enumerate(document.conditions)
+            _condition(one, index, metric_of(one) or metric if by_themselves else metric)
+            for index, one in enumerate(document.conditions)
         ),
         others=tuple(_other(one) for one in document.comparisons if one.metric != metric),
+        against=None if document.against is None else _against(document.against),
+        shape=shape_view(document, primary, metric),
         figures=figures,
-        why=tuple(str(one.get("words", one.get("cause", UNKNOWN))) for one in document.why),
+        why=(
+            *(str(one.get("words", one.get("cause", UNKNOWN))) for one in document.why),
+            *(_why_of_rows(document) if by_themselves else ()),
+        ),
         control=None if document.control is None else _control(document.control),
         warnings=document.warnings,
         how_it_ran=_how_it_ran(document),
@@ -135,34 +159,7 @@ def _title(document: ResultDocument, primary: Sequence[Comparison]) -> str:
         return primary[0].words
     if document.imported is not None and document.imported.comparisons:
         return document.imported.comparisons[0].words
-    names = " and ".join(one.name for one in document.conditions)
-    return f"{names}: nothing was compared"
-
-
-def imported_views(document: ResultDocument) -> tuple[VerdictView, ...]:
-    """The comparisons of an imported run, in the place of verdicts: they are none."""
-    imported = document.imported
-    if imported is None:
-        return ()
-    return tuple(
-        VerdictView(
-            verdict=NO_VERDICT,
-            words=one.words,
-            candidate=one.candidate,
-            baseline=one.baseline,
-            change="unknown" if one.ratio is None else percent_change(one.ratio),
-            interval="unknown" if one.unknown else _ratio_interval(one.ratio_ci),
-            coverage=f"ordinary {100 * (1 - one.level):g} %",
-            strip=None,
-            facts=(
-                ("What this is", imported.words),
-                ("Estimand", f"{one.estimand} ({one.method})"),
-                ("Trials", f"{one.baseline_trials} against {one.candidate_trials}"),
-                ("Holds for", one.scope),
-            ),
-        )
-        for one in imported.comparisons
-    )
+    return _title_without_verdict(document)
 
 
 def _density(comparisons: Sequence[Comparison]) -> str:
@@ -172,11 +169,39 @@ def _density(comparisons: Sequence[Comparison]) -> str:
     return "compact" if len(comparisons) > 1 or long else ""
 
 
+def _title_without_verdict(document: ResultDocument) -> str:
+    if is_of_primitives(document):
+        return f"{document.run.study}: {summary_words(document)}"
+    names = " and ".join(one.name for one in document.conditions)
+    return f"{names}: nothing was compared"
+
+
+def _against(held: Against) -> AgainstView:
+    title = title_words(held)
+    return AgainstView(
+        title=title[:1].upper() + title[1:],
+        rows=tuple((one.name, *row_words(one)) for one in held.rows),
+        lines=lines_below(held),
+    )
+
+
+def _why_of_rows(document: ResultDocument) -> Iterator[str]:
+    processes = processes_of(document)
+    for condition in document.conditions:
+        words = why_words(condition, processes[condition.name])
+        if words:
+            yield f"{condition.name}: {words}"
+
+
 def again_of(document: ResultDocument) -> str:
     """The command that runs the campaign again, as far as the document knows it."""
+    if document.run.study == OS_STUDY:
+        return f"equipoise os --seed {document.run.seed}"
+    layouts = ["--layouts", str(len(document.run.layouts))] if document.run.layouts else []
+    seed = ["--seed", str(document.run.seed), *layouts]
     if document.run.study != "compare":
-        return f"equipoise run {shlex.quote(document.run.study)} --seed {document.run.seed}"
-    parts = ["equipoise", "compare", "--seed", str(document.run.seed)]
+        return shlex.join(["equipoise", "run", document.run.study, *seed])
+    parts = ["equipoise", "compare", *seed]
     if document.comparisons:
         first = document.comparisons[0]
         parts += ["--min-effect", f"{first.min_effect:g}", "--alpha", f"{first.alpha:g}"]
@@ -210,7 +235,7 @@ def _verdict(one: Comparison) -> VerdictView:
         candidate=one.candidate,
         baseline=one.baseline,
         change="not known yet" if one.ratio is None else percent_change(one.ratio),
-        interval=_ratio_interval(one.ratio_ci),
+        interval=ratio_interval(one.ratio_ci),
         coverage=f"{100 * (1 - one.level):g} %",
         strip=strip_of(one),
         facts=tuple(_facts(one)),
@@ -224,11 +249,13 @@ def _facts(one: Comparison) -> Iterator[tuple[str, str]]:
         between = "" if low is None or high is None else f" ({100 * low:.0f} to {100 * high:.0f} %)"
         yield "Candidate slower in", f"{100 * one.probability_slower:.0f} % of blocks{between}"
     if one.mean_ratio is not None:
-        interval = _ratio_interval(one.mean_ratio_ci)
+        interval = ratio_interval(one.mean_ratio_ci)
         yield "Total cost of many runs", f"{percent_change(one.mean_ratio)} ({interval})"
     if one.carry_over is not None:
-        interval = _ratio_interval(one.carry_over.ratio_ci)
+        interval = ratio_interval(one.carry_over.ratio_ci)
         yield "Carry-over", f"{percent_change(one.carry_over.ratio)} ({interval})"
+    if one.by_level is not None:
+        yield from scope_rows(one.by_level)
     if one.blocks_to_go is not None:
         yield "Blocks to go", f"about {one.blocks_to_go} more would probably decide it"
     if one.minimum_misleads:
@@ -244,18 +271,10 @@ def _control(control: ControlResult) -> ControlView:
         words=control.words[:1].upper() + control.words[1:],
         facts=(
             (f"{one.candidate} against {one.baseline}", change),
-            (f"{100 * (1 - one.level):g} % interval", _ratio_interval(one.ratio_ci)),
+            (f"{100 * (1 - one.level):g} % interval", ratio_interval(one.ratio_ci)),
             ("Trials", str(control.condition.trials)),
         ),
     )
-
-
-def _ratio_interval(interval: Interval) -> str:
-    low, high = interval
-    if low is None and high is None:
-        return "still unlimited"
-    lower = "unlimited" if low is None else percent_change(low)
-    return f"{lower} to {'unlimited' if high is None else percent_change(high)}"
 
 
 def _columns(metric: str) -> tuple[str, ...]:
@@ -282,12 +301,17 @@ def _condition(condition: ConditionResult, index: int, metric: str) -> Condition
         command=shlex.join(condition.command),
         color=color_of(index),
         cells=(
-            *(_summary_cells(summary, metric) if summary else ("–",) * 4),
+            *(_summary_cells(summary, metric) if summary else _without(condition, metric)),
             UNKNOWN if memory is None else byte_count(memory.median),
             "–" if summary is None else _drift(summary),
             trials,
         ),
     )
+
+
+def _without(condition: ConditionResult, metric: str) -> tuple[str, ...]:
+    """In the place of a summary: the reason, if one is known."""
+    return (condition.unknown.get(metric, "–"), *("–",) * 3)
 
 
 def _summary_cells(summary: MetricSummary, metric: str) -> tuple[str, ...]:
@@ -314,7 +338,7 @@ def _other(one: Comparison) -> tuple[str, ...]:
         one.candidate,
         one.verdict,
         "not known yet" if one.ratio is None else percent_change(one.ratio),
-        _ratio_interval(one.ratio_ci),
+        ratio_interval(one.ratio_ci),
     )
 
 

@@ -20,11 +20,20 @@ from equipoise.model.result import (
     ControlResult,
     ResultDocument,
 )
+from equipoise.report.against import print_against
 from equipoise.report.histogram import text_histogram
 from equipoise.report.imported import imported_words, print_imported
+from equipoise.report.levels import levelled, print_levels
+from equipoise.report.primitives import is_of_primitives, primitives_tables, summary_words
 from equipoise.report.safe_text import visible
 from equipoise.report.scaling_table import scaling_tables
-from equipoise.report.shape import modes_words, states_words
+from equipoise.report.shape import (
+    drift_words,
+    iteration_words,
+    modes_words,
+    states_words,
+    steady_words,
+)
 from equipoise.report.study_table import (
     VERDICT_STYLE,
     belongs_in_a_table,
@@ -45,7 +54,8 @@ from equipoise.report.what_varies import print_sources
 EARLIER_SHOWN = 5
 OTHERS_SHOWN = 60
 ALIKE_SHOWN = 3
-"""Of warnings of one code, and of drifts."""
+"""Of warnings of one code, of drifts and of comparisons in the steady state."""
+SHAPES_SHOWN = 6
 
 
 def print_result(
@@ -63,6 +73,13 @@ def print_result(
         ):
             console.print()
             console.print(table)
+    elif is_of_primitives(document):
+        for table in primitives_tables(document):
+            console.print(table)
+            console.print()
+        console.print(summary_words(document))
+        if document.against is not None:
+            print_against(console, document.against)
     else:
         console.print(_conditions_table(document, console))
         for comparison in primary:
@@ -75,22 +92,29 @@ def print_result(
     if others:
         console.print()
         console.print(_others_table(others))
+    for one in document.steady_state[:ALIKE_SHOWN]:
+        console.print()
+        console.print(Text(visible(steady_words(one))))
+    _say_how_many_more(console, len(document.steady_state))
     if document.control is not None:
         console.print()
         console.print(_control(document.control))
+    print_levels(console, levelled(document))
     print_sources(console, document)
     console.print()
     console.print(_how_it_ran(document, ledger), style="dim", highlight=False)
-    shapes = list(_shapes(document))
-    for line in shapes[:ALIKE_SHOWN]:
-        console.print(Text(line, style="dim"))
-    _say_how_many_more(console, len(shapes))
-    drifts = list(_drifts(document))
-    for line in drifts[:ALIKE_SHOWN]:
-        console.print(Text(line, style="dim"))
-    _say_how_many_more(console, len(drifts))
+    if not is_of_primitives(document):
+        # How long the process of a probe takes says nothing of what it measures.
+        _print_alike(console, list(_shapes(document)), SHAPES_SHOWN)
+        _print_alike(console, list(_drifts(document)), ALIKE_SHOWN)
     _print_warnings(console, document.warnings)
     _print_earlier(console, earlier, document.run.id)
+
+
+def _print_alike(console: Console, lines: Sequence[str], shown: int) -> None:
+    for line in lines[:shown]:
+        console.print(Text(line, style="dim"))
+    _say_how_many_more(console, len(lines), shown)
 
 
 def _print_warnings(console: Console, warnings: Sequence[Notice]) -> None:
@@ -102,9 +126,9 @@ def _print_warnings(console: Console, warnings: Sequence[Notice]) -> None:
         _say_how_many_more(console, len(alike))
 
 
-def _say_how_many_more(console: Console, alike: int) -> None:
-    if alike > ALIKE_SHOWN:
-        console.print(f"  and {alike - ALIKE_SHOWN} more like these; --json has all", style="dim")
+def _say_how_many_more(console: Console, alike: int, shown: int = ALIKE_SHOWN) -> None:
+    if alike > shown:
+        console.print(f"  and {alike - shown} more like these; --json has all", style="dim")
 
 
 def print_runs(runs: Sequence[RunSummary], *, color: bool) -> None:
@@ -176,24 +200,29 @@ def _table_in(layout: _Layout, document: ResultDocument) -> Table:
     table.add_column("spread", justify="right", no_wrap=True)
     table.add_column("peak", justify="right", no_wrap=True)
     table.add_column("least to most" if layout.ends else "shape", no_wrap=True)
+    metric = _shown_metric(document)
+    values = analysed_values(document, metric)
     for condition in document.conditions:
-        table.add_row(*_condition_row(condition, document, layout))
+        table.add_row(*_condition_row(condition, metric, values[condition.name], layout))
     return table
 
 
+def _shown_metric(document: ResultDocument) -> str:
+    """What a line for a condition is about: its time, unless it was imported without one."""
+    return PRIMARY_METRIC if document.imported is None else document.imported.metric
+
+
 def _condition_row(
-    condition: ConditionResult, document: ResultDocument, layout: _Layout
+    condition: ConditionResult, metric: str, values: Sequence[float], layout: _Layout
 ) -> Iterable[Text]:
     name = visible(condition.name)
     if len(name) > layout.name_width:
         name = name[: layout.name_width - 1] + "…"
-    metric = document.primary_metric
     summary = condition.metrics.get(metric)
     memory = condition.metrics.get("max_rss_bytes")
     if summary is None:
         return [Text(name), *[Text("–")] * 5]
     low, high = (None if end is None else metric_value(end, metric) for end in summary.median_ci)
-    values = analysed_values(document, metric)[condition.name]
     picture = text_histogram(values, summary.min, summary.max, layout.bins)
     if layout.ends:
         ends = [metric_value(end, metric) for end in (summary.min, summary.max)]
@@ -265,8 +294,14 @@ def _how_it_ran(document: ResultDocument, ledger: Path) -> str:
     if document.imported is not None:
         return imported_words(document.imported, run.id, ledger)
     compared = document.comparisons
-    nothing = "nothing was compared" if run.blocks else "nothing: no block is complete"
-    scope = compared[0].scope if compared else nothing
+    if compared:
+        scope = compared[0].scope
+    elif not run.blocks:
+        scope = "nothing: no block is complete"
+    elif is_of_primitives(document):
+        scope = "across processes, in this campaign on this host"
+    else:
+        scope = "nothing was compared"
     certificate = document.environment.get("certificate")
     return (
         f"{run.blocks} blocks; stopped by: {run.stopped_because or 'it did not end'}; "
@@ -277,9 +312,11 @@ def _how_it_ran(document: ResultDocument, ledger: Path) -> str:
 
 
 def _shapes(document: ResultDocument) -> Iterator[str]:
-    """A line for each condition with several modes, and for each that changed its state."""
+    """What is not flat: several modes, changes of state, and what the iterations did."""
     metric = document.primary_metric
     for condition in document.conditions:
+        for words in iteration_words(condition):
+            yield f"{visible(condition.name)}: {visible(words)}"
         summary = condition.metrics.get(metric)
         if summary is None:
             continue
@@ -294,19 +331,11 @@ def _drifts(document: ResultDocument) -> Iterator[str]:
     keeps = "the random order keeps that out of the verdict"
     if document.imported is not None:
         keeps = "nothing keeps that out of a ratio: the trials were not in random order"
-    smallest = min((one.min_effect for one in document.comparisons), default=0.0) / 100.0
+    smallest = min((one.min_effect for one in document.comparisons), default=0.0)
     for condition in document.conditions:
-        summary = condition.metrics.get(document.primary_metric)
-        drift = None if summary is None else summary.drift
-        if drift is None or drift.ratio is None:
-            continue
-        low, high = drift.ratio_ci
-        sure = (low is not None and low > 1.0) or (high is not None and high < 1.0)
-        if sure and abs(drift.ratio - 1.0) > smallest:
-            yield (
-                f"drift: {visible(condition.name)} took {percent_change(drift.ratio)} in the last "
-                f"third against the first; {keeps}"
-            )
+        summary = condition.metrics.get(_shown_metric(document))
+        if summary is not None and (words := drift_words(summary, smallest)) is not None:
+            yield f"drift: {visible(condition.name)} took {words}; {keeps}"
 
 
 def _print_earlier(console: Console, earlier: Sequence[RunSummary], run_id: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from equipoise.model.result import MetricSummary
 
@@ -17,16 +18,40 @@ def duration(seconds: float) -> str:
     return _with_unit(seconds, _TIME_UNITS)
 
 
+def waiting_time(seconds: float) -> str:
+    """How long one waits, in the unit that one waits in: ``45 s``, ``12 min``, ``2.6 h``."""
+    if seconds < 99.5:
+        return duration(seconds)
+    minutes = seconds / 60.0
+    if minutes < 99.5:
+        return f"{minutes:.0f} min"
+    hours = minutes / 60.0
+    return f"{hours:.1f} h" if hours < 99.95 else f"{hours / 24.0:.0f} days"
+
+
 def byte_count(count: float) -> str:
     """Bytes with a decimal unit: ``2.1 MB``."""
     return _with_unit(count, _BYTE_UNITS)
 
 
+def byte_rate(per_second: float) -> str:
+    """Bytes a second with a decimal unit: ``2.1 GB/s``."""
+    return f"{byte_count(per_second)}/s"
+
+
 def metric_value(value: float, metric: str) -> str:
     """A value with its unit, which is the end of the metric's name."""
-    if metric.endswith("_s"):
-        return duration(value)
-    return byte_count(value) if metric.endswith("_bytes") else significant(value, 4)
+    show = shower(metric)
+    return significant(value, 4) if show is significant else show(value)
+
+
+def shower(metric: str) -> Callable[[float], str]:
+    """How a metric is written; its unit is the end of its name."""
+    if metric.endswith("_bytes_per_s"):
+        return byte_rate
+    if metric.endswith("_s") and not metric.endswith("_per_s"):
+        return duration
+    return byte_count if metric.endswith("_bytes") else significant
 
 
 def percent_change(ratio: float) -> str:
