@@ -185,6 +185,9 @@ def test_a_report_of_an_import_shows_the_interval_and_how_to_import_again(folder
     assert "ordinary 95 %" in page
     assert "equipoise import" in page
     assert "block by block" not in page
+    assert call(show.command, "--json", "result.json", "--quiet") == 0
+    assert call(report.command, "result.json", "-o", "again.html") == 0
+    assert (folder / "again.html").read_text(encoding="utf-8") == page
 
 
 def test_hostile_names_stay_text(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import subprocess
 import sys
@@ -48,12 +47,6 @@ def decoded(path: Path) -> Any:
     return json.loads(path.read_text())
 
 
-def needs(module: str) -> None:
-    """Skip without a package of the dev group."""
-    if importlib.util.find_spec(module) is None:
-        pytest.skip(f"misses {module}: make .venv/dev")
-
-
 @pytest.mark.live("hyperfine")
 def test_times_and_exit_codes_of_hyperfine(tmp_path: Path) -> None:
     path = tmp_path / "result.json"
@@ -75,7 +68,6 @@ def test_times_and_exit_codes_of_hyperfine(tmp_path: Path) -> None:
 
 
 def test_values_and_warm_ups_of_pyperf(tmp_path: Path) -> None:
-    needs("pyperf")
     path = tmp_path / "result.json"
     ran(
         *(sys.executable, "-m", "pyperf", "timeit", "--quiet", "-p", "2", "-n", "3", "-w", "1"),
@@ -95,7 +87,6 @@ def test_values_and_warm_ups_of_pyperf(tmp_path: Path) -> None:
 
 
 def test_rounds_of_pytest_benchmark_are_iterations_of_one_process(tmp_path: Path) -> None:
-    needs("pytest_benchmark")
     (tmp_path / "test_sum.py").write_text(PYTEST_BENCHMARK)
     path = tmp_path / "result.json"
     ran(
@@ -113,7 +104,7 @@ def test_rounds_of_pytest_benchmark_are_iterations_of_one_process(tmp_path: Path
     assert all(len(one.iterations["time_s"]) == 4 for one in reading.processes)
 
 
-@pytest.mark.live("g++", package="g++ libbenchmark-dev")
+@pytest.mark.live("g++")
 def test_repetitions_and_counters_of_google_benchmark(tmp_path: Path) -> None:
     if not Path("/usr/include/benchmark/benchmark.h").exists():
         pytest.skip("misses benchmark/benchmark.h: apt-get install libbenchmark-dev")

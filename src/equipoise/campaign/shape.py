@@ -46,7 +46,9 @@ def shape_of(
     summary = describe(values, seed=plan.seed, resolution=resolution)
     if len(summary.modes) > 1 and len(values) >= LEAST_TRIALS:
         modes = find_modes(values, resolution=resolution).of(values)
-        beside = [*_observed(trials), *_drawn(plan, trials, draws)]
+        beside = observed_covariates(trials)
+        if plan.imported is None:
+            beside = [*_observed(trials), *_drawn(plan, trials, draws)]
         summary = dataclasses.replace(summary, companions=companions(modes, beside))
     if metric != plan.judgement.primary_metric:
         return summary
@@ -72,12 +74,9 @@ def _observed(trials: Sequence[Trial]) -> Iterator[Covariate]:
 
 
 def _drawn(plan: Plan, trials: Sequence[Trial], draws: Mapping[int, Draw]) -> Iterator[Covariate]:
-    yield _time(trials)
-    if plan.imported is not None:
-        # Nobody drew their positions or the sizes of their environments.
-        return
     positions = _column([trial.position for trial in trials])
     yield Covariate(POSITION, positions, named=True, drawn=True)
+    yield _time(trials)
     of_trials = [draws.get(trial.block) for trial in trials]
     sizes = _column([None if draw is None else draw.padding_bytes for draw in of_trials])
     if not plan.layouts:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -120,8 +119,6 @@ def _reported(document: ResultDocument, sequences: Sequences, again: str | None)
 
 
 def _again(record: RunRecord) -> str | None:
-    if record.plan.imported is not None:
-        return shlex.join(["equipoise", "import", *record.plan.imported.files])
     if record.plan.study == OS_STUDY:
         return os_again_of(record.plan)
     return again_of(record.plan) if record.plan.study == "compare" else None
