@@ -39,7 +39,6 @@ mod sample {
     pub const SIZE: usize = 0;
     pub const INTERVAL: usize = 1;
     pub const KEPT: usize = 4;
-    pub const CUT: usize = 5;
     pub const REGISTERS: usize = 6;
     pub const STACK: usize = 16;
 }
@@ -98,6 +97,7 @@ struct Reading {
     cache: Cache,
     folded: Folded,
     samples: u64,
+    /// Stacks whose outermost frame was not reached.
     cut: u64,
     without_room: u64,
     unreadable: u64,
@@ -172,10 +172,10 @@ impl Reading {
             stack,
         };
         self.samples += 1;
-        self.cut += word(sample::CUT)?;
-        let addresses = space.unwind(&mut self.cache, &captured);
+        let unwound = space.unwind(&mut self.cache, &captured);
+        self.cut += u64::from(!unwound.whole);
         let mut frames: Vec<Frame> = Vec::new();
-        for address in addresses.iter().rev() {
+        for address in unwound.addresses.iter().rev() {
             frames.extend_from_slice(&self.names.of(process, space, *address));
         }
         frames.retain(|frame| frame.module != RECORDER);
@@ -201,7 +201,11 @@ impl Reading {
             unseen.push(format!("{} sampled stacks had no room", self.without_room));
         }
         if self.cut > 0 {
-            unseen.push(format!("the outer frames of {} deep stacks", self.cut));
+            unseen.push(format!(
+                "the outer frames of {} of {} stacks: deeper than was kept, or code without unwind \
+                 information",
+                self.cut, self.samples
+            ));
         }
         Report {
             source: "allocation_stacks",

@@ -171,8 +171,7 @@ pub struct Sample {
     pub thread: Number,
     /// How many bytes of `stack` were kept.
     pub kept: Number,
-    /// Whether the stack goes on beyond what was kept.
-    pub cut: Number,
+    spare: u64,
     /// Instruction, stack and frame pointer, then those that a callee saves.
     pub registers: [Number; 10],
     pub stack: [Number; STACK_WORDS],

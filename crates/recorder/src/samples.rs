@@ -107,7 +107,6 @@ fn keep_stack(thread: &mut Thread, sample: &Sample, stack_pointer: u64) {
         word.set(unsafe { stack.add(index).read_volatile() });
     }
     sample.kept.set(8 * kept as u64);
-    sample.cut.set(u64::from(kept < words));
 }
 
 /// Instruction, stack and frame pointer, then those that a callee saves, here and now.

@@ -207,7 +207,7 @@ def test_an_interpreter_with_threads_and_children_does_what_it_does_without(tmp_
     found, status = recorded(tmp_path, sys.executable, "-c", text)
     assert status == 0
     assert found.processes >= 2
-    assert found.allocations > 10_000
+    assert found.allocations > 1000
 
 
 def test_sampled_stacks_name_who_allocates_how_much(tmp_path: Path) -> None:

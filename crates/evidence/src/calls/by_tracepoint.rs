@@ -13,7 +13,8 @@ use crate::perf::rings::Rings;
 use crate::perf::tracepoint;
 use crate::problem::Problem;
 
-const RING_BYTES: usize = 8 << 20;
+/// On all processors together.
+const RING_BYTES: usize = 32 << 20;
 
 /// The numbers of `sys_enter` and `sys_exit`.
 pub struct Tracepoints {
@@ -96,8 +97,10 @@ struct Merged {
     queues: Vec<VecDeque<Moment>>,
     account: Account,
     lost: u64,
-    /// Processes that executed something, until they end.
+    /// Threads that have executed something, until they ask something of the kernel.
     executed: HashSet<u32>,
+    /// Programs of which nothing was reported, as if they had ended at once.
+    unreported: u64,
 }
 
 impl Merged {
@@ -108,6 +111,7 @@ impl Merged {
             account: Account::default(),
             lost: 0,
             executed: HashSet::new(),
+            unreported: 0,
         }
     }
 
@@ -168,11 +172,12 @@ impl Merged {
             };
             match moment.what {
                 What::Executed => {
-                    self.executed.insert(moment.process);
+                    self.executed.insert(moment.thread);
                 }
-                What::Ended if moment.process == moment.thread => {
-                    self.executed.remove(&moment.process);
+                What::Entered { .. } if !self.executed.is_empty() => {
+                    self.executed.remove(&moment.thread);
                 }
+                What::Ended if self.executed.remove(&moment.thread) => self.unreported += 1,
                 _ => {}
             }
             self.account.take(&moment);
@@ -188,23 +193,15 @@ impl Merged {
                 self.lost
             ));
         }
-        let gained = self
-            .executed
-            .iter()
-            .filter(|process| !is_alive(**process))
-            .count();
-        if gained > 0 {
+        if self.unreported > 0 {
             remarks.push(format!(
-                "{gained} processes were not seen to their end: the kernel stops reporting at a \
-                 program that gains rights (set-user-ID)"
+                "all calls of {} programs: the kernel stops reporting at one that gains rights \
+                 (set-user-ID)",
+                self.unreported
             ));
         }
         remarks
     }
-}
-
-fn is_alive(process: u32) -> bool {
-    std::path::Path::new(&format!("/proc/{process}")).exists()
 }
 
 /// The thread, the time, and what the tracepoint has behind its common fields.
@@ -231,4 +228,55 @@ fn read_call(mut reader: Reader<'_>, enter: u64) -> Option<Moment> {
         thread,
         what,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn merged() -> Merged {
+        Merged::new(&Tracepoints { enter: 1, exit: 2 }, 2)
+    }
+
+    fn moment(ns: u64, what: What) -> Moment {
+        Moment {
+            ns,
+            process: 1_000_000_000,
+            thread: 1_000_000_000,
+            what,
+        }
+    }
+
+    const ENTERED: What = What::Entered {
+        number: 0,
+        arguments: [0; 6],
+    };
+
+    #[test]
+    fn records_of_two_processors_are_taken_in_the_order_of_their_times() {
+        let mut merged = merged();
+        merged.queues[0].push_back(moment(30, What::Left { result: 0 }));
+        merged.queues[1].push_back(moment(10, ENTERED));
+        merged.release_until(20);
+        assert_eq!(merged.account.calls[&0].ns, 0);
+        merged.release_until(u64::MAX);
+        assert_eq!(merged.account.calls[&0].ns, 20);
+    }
+
+    #[test]
+    fn a_program_of_which_nothing_is_reported_is_said() {
+        let mut merged = merged();
+        merged.queues[0].extend([moment(1, What::Executed), moment(2, What::Ended)]);
+        merged.release_until(u64::MAX);
+        assert_eq!(merged.remarks().len(), 1);
+    }
+
+    #[test]
+    fn a_program_that_asks_and_ends_is_nothing_to_remark() {
+        let mut merged = merged();
+        merged.queues[0].extend([moment(1, What::Executed), moment(2, ENTERED)]);
+        merged.queues[0].push_back(moment(3, What::Ended));
+        merged.release_until(u64::MAX);
+        assert!(merged.remarks().is_empty());
+    }
 }

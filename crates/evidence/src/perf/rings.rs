@@ -15,18 +15,20 @@ pub struct Rings {
 }
 
 impl Rings {
-    /// Opens every event on every processor.
+    /// Opens every event on every processor, with rings of so many bytes together.
     ///
     /// # Errors
     /// What `perf_event_open` or `mmap` says.
-    pub fn open(wanted: &[Wanted], pid: libc::pid_t, ring_bytes: usize) -> io::Result<Self> {
+    pub fn open(wanted: &[Wanted], pid: libc::pid_t, all_bytes: usize) -> io::Result<Self> {
+        let processors = processors()?;
+        let ring_bytes = share(all_bytes, processors.len());
         let wakeup = u32::try_from(ring_bytes / 8).unwrap_or(u32::MAX);
         let mut opened = Self {
             of_processors: Vec::new(),
             others: Vec::new(),
             scratch: Vec::new(),
         };
-        for cpu in processors()? {
+        for cpu in processors {
             let Some((first, rest)) = wanted.split_first() else {
                 break;
             };
@@ -105,6 +107,13 @@ impl Rings {
     }
 }
 
+/// A power of two that so many rings can have.
+fn share(all_bytes: usize, rings: usize) -> usize {
+    const LEAST: usize = 1 << 17;
+    let most = (all_bytes / rings.max(1)).max(LEAST);
+    1 << most.ilog2()
+}
+
 /// The numbers of the processors that are on.
 fn processors() -> io::Result<Vec<libc::c_int>> {
     let list = std::fs::read_to_string("/sys/devices/system/cpu/online")?;
@@ -123,7 +132,14 @@ fn numbers(list: &str) -> Vec<libc::c_int> {
 
 #[cfg(test)]
 mod tests {
-    use super::numbers;
+    use super::{numbers, share};
+
+    #[test]
+    fn rings_share_what_there_is_in_powers_of_two() {
+        assert_eq!(share(32 << 20, 2), 16 << 20);
+        assert_eq!(share(32 << 20, 3), 8 << 20);
+        assert_eq!(share(32 << 20, 1000), 1 << 17);
+    }
 
     #[test]
     fn a_list_of_processors_is_read() {

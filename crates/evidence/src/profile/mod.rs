@@ -19,7 +19,8 @@ use crate::stacks::folded::Stacks;
 use replay::Replay;
 use spool::Spool;
 
-const RING_BYTES: usize = 4 << 20;
+/// On all processors together.
+const RING_BYTES: usize = 16 << 20;
 /// Deeper stacks are cut.
 const STACK_BYTES: u32 = 16 << 10;
 const SOFTWARE: u32 = 1;

@@ -21,6 +21,8 @@ pub struct Replay {
     folded: Folded,
     samples: u64,
     lost: u64,
+    /// Stacks whose outermost frame was not reached.
+    cut: u64,
     kernel_without_names: bool,
     interpreters_without_names: BTreeSet<String>,
     /// Since when each thread waits, and the sample that was taken when it began to.
@@ -63,6 +65,7 @@ impl Replay {
             folded: Folded::default(),
             samples: 0,
             lost: 0,
+            cut: 0,
             kernel_without_names: false,
             interpreters_without_names: BTreeSet::new(),
             waiting: HashMap::new(),
@@ -159,10 +162,12 @@ impl Replay {
         }
         let names = &self.names;
         space.name_trampolines(|low, high| names.told_between(process, low, high));
-        let addresses = sample
+        let unwound = sample
             .captured
             .as_ref()
-            .map_or_else(Vec::new, |captured| space.unwind(&mut self.cache, captured));
+            .map(|captured| space.unwind(&mut self.cache, captured));
+        self.cut += u64::from(unwound.as_ref().is_some_and(|unwound| !unwound.whole));
+        let addresses = unwound.map_or_else(Vec::new, |unwound| unwound.addresses);
         let mut frames: Vec<Frame> = Vec::new();
         for address in addresses.iter().rev() {
             frames.extend_from_slice(&self.names.of(process, space, *address));
@@ -182,6 +187,13 @@ impl Replay {
         let mut unseen = Vec::new();
         if self.lost > 0 {
             unseen.push(format!("{} records had no room and are missing", self.lost));
+        }
+        if self.cut > 0 {
+            unseen.push(format!(
+                "the outer frames of {} of {} stacks: deeper than was copied, or code without \
+                 unwind information",
+                self.cut, self.samples
+            ));
         }
         if self.kernel_without_names {
             unseen.push(

@@ -61,6 +61,14 @@ pub struct Captured<'a> {
     pub stack: &'a [u8],
 }
 
+/// The addresses of a stack.
+pub struct Unwound {
+    /// Innermost first, each inside the call that was made there.
+    pub addresses: Vec<u64>,
+    /// Whether the outermost frame was reached.
+    pub whole: bool,
+}
+
 impl Space {
     /// Code was mapped; what lay there is gone.
     pub fn map(&mut self, images: &mut Images, path: &str, low: u64, length: u64, offset: u64) {
@@ -109,8 +117,8 @@ impl Space {
         self.mapped.iter().map(|mapped| &*mapped.path)
     }
 
-    /// The addresses of the stack, innermost first, each inside the call that was made there.
-    pub fn unwind(&self, cache: &mut Cache, captured: &Captured<'_>) -> Vec<u64> {
+    /// The stack, as far as it can be followed.
+    pub fn unwind(&self, cache: &mut Cache, captured: &Captured<'_>) -> Unwound {
         let mut read = |address: u64| {
             let at = address.checked_sub(captured.stack_pointer).ok_or(())?;
             let at = usize::try_from(at).map_err(|_| ())?;
@@ -121,13 +129,16 @@ impl Space {
             self.unwinder
                 .iter_frames(captured.instruction, registers(captured), cache, &mut read);
         let mut addresses = Vec::new();
-        while let Ok(Some(frame)) = frames.next() {
-            addresses.push(frame.address_for_lookup());
-            if addresses.len() == DEEPEST {
-                break;
+        let whole = loop {
+            match frames.next() {
+                Ok(Some(frame)) if addresses.len() < DEEPEST => {
+                    addresses.push(frame.address_for_lookup());
+                }
+                Ok(None) => break true,
+                Ok(Some(_)) | Err(_) => break false,
             }
-        }
-        addresses
+        };
+        Unwound { addresses, whole }
     }
 }
 
