@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -227,6 +228,29 @@ def test_without_root_it_degrades_and_says_how(tmp_path: Path) -> None:
     assert any("every call was stopped twice by ptrace" in words for words in found.unseen)
     assert any("set-user-ID" in words for words in found.unseen)
     assert found.by_name()["openat"].count > 0
+
+
+FORBIDS = """
+import ctypes, os, struct, sys
+PTRACE, DENY, ALLOW = int(sys.argv[1]), 0x50000 | 1, 0x7FFF0000
+rules = [(0x20, 0, 0, 0), (0x15, 0, 1, PTRACE), (0x06, 0, 0, DENY), (0x06, 0, 0, ALLOW)]
+rules = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *rule) for rule in rules))
+filter = struct.pack("HxxxxxxQ", 4, ctypes.addressof(rules))
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, filter, 0, 0) == 0
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+"""Executes its arguments with ptrace forbidden by a seccomp filter, as containers do."""
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="the number of ptrace is x86-64's")
+def test_where_ptrace_is_forbidden_it_says_what_would_mend_that(tmp_path: Path) -> None:
+    wrapped = system_calls.wrap(Process(("true",), ENVIRONMENT), tmp_path, "ptrace")
+    ptrace = "101"
+    done = run(Process((sys.executable, "-c", FORBIDS, ptrace, *wrapped.command), ENVIRONMENT))
+    assert done.returncode == 1
+    assert "Operation not permitted" in done.stderr
+    assert "a container has to allow it" in done.stderr
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes programs of another user")

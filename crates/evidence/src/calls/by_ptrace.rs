@@ -27,7 +27,12 @@ const OPTIONS: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
 /// It cannot be executed or traced.
 pub fn observe(mut held: Held) -> Result<Seen, Problem> {
     let pid = held.pid;
-    let refused = |error| Problem::system("ptrace", &error);
+    let refused = |error: io::Error| {
+        Problem::failure(format!(
+            "ptrace: {error}; it is the only way without tracepoints: a container has to allow it \
+             (--cap-add SYS_PTRACE), or run as root"
+        ))
+    };
     request(libc::PTRACE_SEIZE, pid, OPTIONS as usize).map_err(refused)?;
     request(libc::PTRACE_INTERRUPT, pid, 0).map_err(refused)?;
     held.open_gate()?;

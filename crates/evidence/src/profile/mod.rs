@@ -153,7 +153,12 @@ fn open(
     pid: libc::pid_t,
     unseen: &mut Vec<String>,
 ) -> Result<Rings, Problem> {
-    let refused = |error: io::Error| Problem::system("perf_event_open", &error);
+    let refused = |error: io::Error| {
+        Problem::failure(format!(
+            "perf_event_open: {error}; samples are forbidden where kernel.perf_event_paranoid is \
+             above 2, and in many containers: run as root, or set it to 1"
+        ))
+    };
     match Rings::open(&[what.wanted(frequency, 0)], pid, RING_BYTES) {
         Err(error) if is_forbidden(&error) => match what {
             What::Waits => Err(Problem::failure(format!(

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use syscalls::Sysno;
+
 /// The functions of the running kernel, by address.
 #[derive(Debug, Default)]
 pub struct KernelFunctions(Vec<(u64, String)>);
@@ -55,12 +57,11 @@ impl KernelFunctions {
         // The outermost one that is known: a fault inside a call belongs to the call.
         let door = names.iter().rev().find_map(|name| door(name));
         let other = || {
-            let outermost = names.last().copied().unwrap_or("kernel");
-            let at_entry = AT_ENTRY.iter().any(|start| outermost.starts_with(start));
-            if at_entry {
-                "system_call_entry"
-            } else {
-                outermost
+            let at_entry = |name: &&&str| AT_ENTRY.iter().any(|start| name.starts_with(start));
+            match names.iter().rev().find(|name| !at_entry(name)) {
+                Some(name) => call_of(name).unwrap_or(name),
+                None if names.is_empty() => "kernel",
+                None => "system_call_entry",
             }
             .to_owned()
         };
@@ -69,7 +70,21 @@ impl KernelFunctions {
 }
 
 /// Between the program and the function of the call.
-const AT_ENTRY: [&str; 3] = ["entry_SYSCALL", "do_syscall_64", "el0_svc"];
+const AT_ENTRY: [&str; 4] = ["entry_SYSCALL", "do_syscall_64", "x64_sys_call", "el0_svc"];
+
+/// The system call that a function does the work of, and that has jumped there:
+/// `ksys_read`, `vm_mmap_pgoff`.
+fn call_of(function: &str) -> Option<&'static str> {
+    let rest = ["ksys_", "vfs_", "vm_", "do_sys_", "do_"]
+        .iter()
+        .find_map(|prefix| function.strip_prefix(prefix))?;
+    let ends = rest.match_indices('_').map(|(at, _)| at);
+    [rest.len()]
+        .into_iter()
+        .chain(ends.rev())
+        .find_map(|end| rest[..end].parse::<Sysno>().ok())
+        .map(|call| call.name())
+}
 
 fn door(function: &str) -> Option<String> {
     for prefix in [
@@ -111,6 +126,8 @@ ffffffff81000200 T __x64_sys_munmap
 ffffffff81000300 T do_syscall_64
 ffffffff81000400 T asm_exc_page_fault
 ffffffff81000500 D some_data
+ffffffff81000600 T vm_mmap_pgoff
+ffffffff81000700 T ksys_read
 0000000000000000 T hidden
 ";
     const KERNEL: u64 = u64::MAX - 127;
@@ -125,6 +142,23 @@ ffffffff81000500 D some_data
             0xffff_ffff_8100_0310,
         ];
         assert_eq!(functions.entry(&chain).as_deref(), Some("munmap"));
+    }
+
+    #[test]
+    fn a_call_that_has_jumped_to_its_work_is_named_by_it() {
+        let functions = KernelFunctions::parse(TEXT);
+        for (address, name) in [
+            (0xffff_ffff_8100_0610, "mmap"),
+            (0xffff_ffff_8100_0710, "read"),
+        ] {
+            let chain = [KERNEL, address, 0xffff_ffff_8100_0310];
+            assert_eq!(functions.entry(&chain).as_deref(), Some(name));
+        }
+        let at_entry = [KERNEL, 0xffff_ffff_8100_0310];
+        assert_eq!(
+            functions.entry(&at_entry).as_deref(),
+            Some("system_call_entry")
+        );
     }
 
     #[test]

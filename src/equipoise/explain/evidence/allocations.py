@@ -137,8 +137,8 @@ def read(folder: Path) -> Allocations:
     unseen += stacks.unseen
     if not recordings:
         unseen.append(
-            "every allocation: the program is linked statically, brings an allocator of its own, or "
-            "starts with an environment of its own"
+            "every allocation: the program is linked statically, brings an allocator of its own, "
+            "starts with an environment of its own, or may not write into the folder"
         )
     bounds_s, classes = _classes(recordings)
     counts = {
