@@ -1,14 +1,11 @@
-/* COUNT times: allocate SIZE bytes, touch one, free; prints nanoseconds a pair. */
+/* COUNT times, DEPTH calls below main: allocate SIZE bytes, touch one, free; prints nanoseconds a
+   pair. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-int main(int words, char **word)
+static double pairs(size_t size, long count)
 {
-    if (words != 3)
-        return 2;
-    size_t size = strtoul(word[1], 0, 10);
-    long count = strtol(word[2], 0, 10);
     struct timespec began, ended;
     clock_gettime(CLOCK_MONOTONIC, &began);
     for (long at = 0; at < count; at++) {
@@ -18,6 +15,19 @@ int main(int words, char **word)
     }
     clock_gettime(CLOCK_MONOTONIC, &ended);
     double ns = 1e9 * (ended.tv_sec - began.tv_sec) + (ended.tv_nsec - began.tv_nsec);
-    printf("%.3f\n", ns / count);
+    return ns / count;
+}
+
+__attribute__((noinline, noclone)) static double below(int depth, size_t size, long count)
+{
+    volatile double found = depth > 0 ? below(depth - 1, size, count) : pairs(size, count);
+    return found;
+}
+
+int main(int words, char **word)
+{
+    if (words != 4)
+        return 2;
+    printf("%.3f\n", below(atoi(word[1]), strtoul(word[2], 0, 10), strtol(word[3], 0, 10)));
     return 0;
 }

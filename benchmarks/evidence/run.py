@@ -163,9 +163,9 @@ def main() -> int:
             programs[name] = Path(folder, name)
             source = HERE / f"{name}.c"
             subprocess.run(["cc", "-O2", "-g", "-o", programs[name], source], check=True)
-        for size in ("64", "35600"):
-            found = medians(PAIRS, programs["pairs"], [size], options.rounds, coin)
-            show(f"malloc and free of {size} bytes", found)
+        for depth, size in (("1", "64"), ("16", "64"), ("16", "35600")):
+            found = medians(PAIRS, programs["pairs"], [depth, size], options.rounds, coin)
+            show(f"malloc and free of {size} bytes, {depth} calls below main", found)
             times = found["recorder"] / found["plain"]
             good &= met(f"recorder under {RECORDER_BOUND:.0f} x", times, most=RECORDER_BOUND)
             saved = cheaper(found, "recorder", "heaptrack")

@@ -212,8 +212,9 @@ fn make_file(folder: &CStr) -> *mut Header {
 }
 
 fn describe(header: &Header) {
-    header.first_ticks.set(clock::ticks());
-    header.first_ns.set(clock::nanoseconds());
+    let (ticks, ns) = clock::both();
+    header.first_ticks.set(ticks);
+    header.first_ns.set(ns);
     header.table_offset.set(PAGE as u64);
     header.table_bytes.set(TABLE_BYTES as u64);
     header.tables.set(TABLES as u64);
@@ -229,11 +230,12 @@ fn describe(header: &Header) {
     header.steady_clock.set(u64::from(clock::is_steady()));
     header.machine.set(samples::MACHINE);
     samples::keep_maps(header);
-    while clock::nanoseconds() - header.first_ns.get() < CALIBRATION_NS {
+    while clock::nanoseconds() - ns < CALIBRATION_NS {
         std::hint::spin_loop();
     }
-    header.second_ticks.set(clock::ticks());
-    header.second_ns.set(clock::nanoseconds());
+    let (ticks, ns) = clock::both();
+    header.second_ticks.set(ticks);
+    header.second_ns.set(ns);
     // Last: a file without it was not finished.
     header.magic.set(MAGIC);
 }

@@ -63,7 +63,7 @@ def test_every_block_is_counted_with_its_size_and_its_lifetime(tmp_path: Path) -
 
 
 def test_lifetimes_are_told_apart(tmp_path: Path) -> None:
-    body = "void *old = malloc(5000); churn(500, 100); usleep(20000); free(old); return 0;"
+    body = "void *old = make(5000); churn(500, 100); usleep(20000); free(old); return 0;"
     program = compiled(tmp_path, main(body))
     found, _ = recorded(tmp_path, str(program))
     least_s = next(

@@ -15,6 +15,11 @@ impl<'a> Reader<'a> {
         Some(front)
     }
 
+    /// All but so many bytes at the end.
+    pub fn rest_but(&mut self, length: usize) -> Option<&'a [u8]> {
+        self.bytes(self.0.len().checked_sub(length)?)
+    }
+
     pub fn u32(&mut self) -> Option<u32> {
         Some(u32::from_ne_bytes(self.bytes(4)?.try_into().ok()?))
     }

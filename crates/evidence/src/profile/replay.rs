@@ -247,19 +247,15 @@ impl<'a> Sample<'a> {
         #[cfg(not(target_arch = "aarch64"))]
         let link = 0;
         let (stack_pointer, instruction) = (reader.u64()?, reader.u64()?);
-        let room = usize::try_from(reader.u64()?).ok()?;
-        let stack = reader.bytes(room)?;
-        let copied = if room == 0 {
-            0
-        } else {
-            usize::try_from(reader.u64()?).ok()?
-        };
+        let room = reader.u64()?;
+        // The spool has left out what was not filled.
+        let stack = if room == 0 { &[] } else { reader.rest_but(8)? };
         sample.captured = Some(Captured {
             instruction,
             stack_pointer,
             frame_pointer,
             link,
-            stack: stack.get(..copied)?,
+            stack,
         });
         Some(sample)
     }
