@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
 from equipoise.explain.evidence.observed import Process
 
+NOBODY = 65534
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
 
 
@@ -36,3 +38,22 @@ def run(process: Process, *, user: int | None = None) -> subprocess.CompletedPro
         group=user,
         extra_groups=None if user is None else [],
     )
+
+
+def opened_to_all(folder: Path) -> None:
+    """Let other users pass through the folder of a test and those above it."""
+    for above in (folder, *folder.parents[:3]):
+        above.chmod(above.stat().st_mode | 0o011)
+
+
+def run_as_nobody(process: Process, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run an observer, which writes into the folder, as a user without rights.
+
+    The observer is copied there, as the sources may be in a place that is not for everybody.
+    """
+    observer = folder / "observer"
+    shutil.copy2(process.command[0], observer)
+    os.chown(folder, NOBODY, NOBODY)
+    opened_to_all(folder)
+    copied = Process((str(observer), *process.command[1:]), process.environment)
+    return run(copied, user=NOBODY)

@@ -14,7 +14,7 @@ from equipoise.explain.evidence import page_faults, profile, waits
 from equipoise.explain.evidence.observed import Process
 from equipoise.explain.evidence.sampled import Sampled
 from equipoise.explain.evidence.stacks import Frame
-from tests.explain.evidence.programs import ENVIRONMENT, compiled, run
+from tests.explain.evidence.programs import ENVIRONMENT, compiled, run, run_as_nobody
 
 SOURCE = """
 #include <stdlib.h>
@@ -98,6 +98,15 @@ def test_time_is_in_the_functions_that_use_it(tmp_path: Path, program: Path) -> 
 
 
 @needs_kernel
+def test_processes_that_are_too_short_to_be_sampled_are_told(tmp_path: Path) -> None:
+    shell = "number=0; while [ $number -lt 200 ]; do /bin/true; number=$((number + 1)); done"
+    found = observed(profile, tmp_path, "sh", "-c", shell)
+    assert found.total is not None
+    missing = found.total - found.stacks.weight()
+    assert any("too short" in words for words in found.unseen) is (missing > 0.1 * found.total)
+
+
+@needs_kernel
 def test_faults_are_charged_to_who_touches(tmp_path: Path, program: Path) -> None:
     found = observed(page_faults, tmp_path, str(program), "faults")
     assert found.total is not None
@@ -128,6 +137,24 @@ def test_the_kernel_is_entered_by_a_named_door(tmp_path: Path) -> None:
     assert kernel_may_be_sampled() is bool(kernel)
     if kernel:
         assert max(kernel, key=kernel.__getitem__) == "read"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_without_root_the_kernels_part_is_missing_or_all_is_refused(
+    tmp_path: Path, program: Path
+) -> None:
+    mine = shutil.copy2(program, tmp_path / "mine")
+    wrapped = profile.wrap(Process((str(mine), "time"), ENVIRONMENT), tmp_path)
+    done = run_as_nobody(wrapped, tmp_path)
+    paranoid = int(Path("/proc/sys/kernel/perf_event_paranoid").read_text())
+    if paranoid > 2:
+        assert done.returncode == 1
+        assert "kernel.perf_event_paranoid" in done.stderr
+        return
+    assert done.returncode == 0, done.stderr
+    found = profile.read(tmp_path)
+    assert any("kernel's own time" in words for words in found.unseen) is (paranoid == 2)
+    assert below(found)["slow_function"] == pytest.approx(0.3, abs=0.1)
 
 
 def new_interpreter() -> str | None:

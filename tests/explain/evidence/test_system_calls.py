@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -17,7 +16,14 @@ import pytest
 from equipoise.explain.evidence import system_calls
 from equipoise.explain.evidence.observed import Process
 from equipoise.explain.evidence.system_calls import Method, SystemCalls
-from tests.explain.evidence.programs import ENVIRONMENT, compiled, run
+from tests.explain.evidence.programs import (
+    ENVIRONMENT,
+    NOBODY,
+    compiled,
+    opened_to_all,
+    run,
+    run_as_nobody,
+)
 
 HEAD = """
 #define _GNU_SOURCE
@@ -29,7 +35,6 @@ HEAD = """
 #include <sys/wait.h>
 #include <unistd.h>
 """
-NOBODY = 65534
 
 
 def tracepoints_work() -> bool:
@@ -95,7 +100,7 @@ def test_files_have_their_reads_writes_and_syncs(tmp_path: Path, method: Method)
         char bytes[100];
         if (pread(file, bytes, 100, 0) != 100 || pipe(ends)) return 2;
         if (write(ends[1], "x", 1) != 1) return 3;
-        usleep(60000);
+        usleep(300000);
         return 0;
     }}"""
     found = observed(tmp_path, method, str(compiled(tmp_path, source)))
@@ -148,7 +153,7 @@ def test_waits_on_a_lock_name_the_lock(tmp_path: Path, method: Method) -> None:
         pthread_t threads[2];
         for (int at = 0; at < 2; at++) pthread_create(threads + at, 0, work, 0);
         for (int at = 0; at < 2; at++) pthread_join(threads[at], 0);
-        usleep(60000);
+        usleep(300000);
         return 0;
     }}"""
     program = compiled(tmp_path, source, "-pthread")
@@ -212,18 +217,10 @@ def test_a_command_that_cannot_be_executed_is_named(tmp_path: Path, method: Meth
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_without_root_it_degrades_and_says_how(tmp_path: Path) -> None:
-    folder = tmp_path / "theirs"
-    folder.mkdir()
-    observer = folder / "equipoise-evidence"
-    wrapped = system_calls.wrap(Process(("getent", "hosts", "localhost"), ENVIRONMENT), folder)
-    shutil.copy2(wrapped.command[0], observer)
-    os.chown(folder, NOBODY, NOBODY)
-    for above in (tmp_path, *tmp_path.parents[:3]):
-        above.chmod(above.stat().st_mode | 0o011)
-    command = (str(observer), *wrapped.command[1:])
-    done = run(Process(command, wrapped.environment), user=NOBODY)
+    wrapped = system_calls.wrap(Process(("getent", "hosts", "localhost"), ENVIRONMENT), tmp_path)
+    done = run_as_nobody(wrapped, tmp_path)
     assert done.returncode == 0, done.stderr
-    found = system_calls.read(folder)
+    found = system_calls.read(tmp_path)
     assert found.method == "ptrace"
     assert any("every call was stopped twice by ptrace" in words for words in found.unseen)
     assert any("set-user-ID" in words for words in found.unseen)
@@ -262,8 +259,7 @@ def test_a_program_that_changes_its_user_runs_and_is_not_guessed_at(
     program = compiled(tmp_path, source, name="changes")
     os.chown(program, NOBODY, NOBODY)
     program.chmod(0o6755)
-    for above in (tmp_path, *tmp_path.parents[:3]):
-        above.chmod(above.stat().st_mode | 0o011)
+    opened_to_all(tmp_path)
     found = observed(tmp_path, method, "sh", "-c", f"{program}; exit $?")
     assert found.end.exit == 0
     seen = method == "ptrace"

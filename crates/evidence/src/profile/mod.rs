@@ -51,6 +51,29 @@ impl What {
         }
     }
 
+    /// What samples have missed of all that was counted, in words, if it is much.
+    fn missing(self, sampled: f64, total: f64) -> Option<String> {
+        /// Samples are a matter of chance; so much may be missing anyway.
+        const TOLERATED: f64 = 0.1;
+        let missing = total - sampled;
+        if missing <= TOLERATED * total {
+            return None;
+        }
+        match self {
+            Self::Time => Some(format!(
+                "the stacks of {missing:.3} of {total:.3} s: in processes that were too short to \
+                 be sampled"
+            )),
+            Self::Faults => Some(format!(
+                "the stacks of {missing:.0} of {total:.0} faults: in processes that were too short \
+                 to be sampled"
+            )),
+            Self::Waits => Some(format!(
+                "the stacks of {missing:.3} of {total:.3} s: in waits that were not sampled"
+            )),
+        }
+    }
+
     /// `PERF_COUNT_SW_*`.
     fn event(self) -> u64 {
         match self {
@@ -109,9 +132,8 @@ pub struct Report {
 /// The command cannot be executed, or the kernel forbids samples.
 pub fn observe(what: What, frequency: u64, command: Vec<OsString>) -> Result<Report, Problem> {
     let refused = |error| Problem::system("the observed command", &error);
-    let mut unseen = Vec::new();
     let held = command::hold(command)?;
-    let mut rings = open(what, frequency, held.pid, &mut unseen)?;
+    let (mut rings, outside_kernel) = open(what, frequency, held.pid)?;
     let mut spool = Spool::new().map_err(|error| Problem::system("a temporary file", &error))?;
     let started_ns = monotonic_ns();
     let running = held.start()?;
@@ -127,12 +149,15 @@ pub fn observe(what: What, frequency: u64, command: Vec<OsString>) -> Result<Rep
     let mut replay = Replay::new(what);
     spool.replay(|ns, record| replay.take(ns, record))?;
     let finished = replay.finish();
-    unseen.extend(finished.unseen);
     let total = match what {
         What::Time => counted.map(|ns| ns as f64 * 1e-9),
         What::Faults => counted.map(|count| count as f64),
         What::Waits => Some(finished.waited_s),
     };
+    let missing = total.and_then(|total| what.missing(finished.stacks.weight(), total));
+    let mut unseen = finished.unseen;
+    // What is missing from a part is no wonder.
+    unseen.extend(outside_kernel.or(missing));
     Ok(Report {
         source: what.source(),
         version: 1,
@@ -146,39 +171,44 @@ pub fn observe(what: What, frequency: u64, command: Vec<OsString>) -> Result<Rep
     })
 }
 
-/// Without leave to look into the kernel, what can be seen from outside is taken.
-fn open(
-    what: What,
-    frequency: u64,
-    pid: libc::pid_t,
-    unseen: &mut Vec<String>,
-) -> Result<Rings, Problem> {
+/// Without leave to look into the kernel, what can be seen from outside is taken, and said.
+fn open(what: What, frequency: u64, pid: libc::pid_t) -> Result<(Rings, Option<String>), Problem> {
+    const MEND: &str = "run as root, or set kernel.perf_event_paranoid to 1";
     let refused = |error: io::Error| {
         Problem::failure(format!(
             "perf_event_open: {error}; samples are forbidden where kernel.perf_event_paranoid is \
-             above 2, and in many containers: run as root, or set it to 1"
+             above 2, and in many containers: {MEND}"
         ))
     };
     match Rings::open(&[what.wanted(frequency, 0)], pid, RING_BYTES) {
         Err(error) if is_forbidden(&error) => match what {
             What::Waits => Err(Problem::failure(format!(
-                "perf_event_open: {error}; waits happen in the kernel: run as root, or set \
-                 kernel.perf_event_paranoid to 1"
+                "perf_event_open: {error}; waits happen in the kernel: {MEND}"
             ))),
             What::Time | What::Faults => {
-                unseen.push(
-                    "the kernel's own time and stacks: run as root, or set \
-                     kernel.perf_event_paranoid to 1"
-                        .to_owned(),
-                );
                 let wanted = what.wanted(frequency, flag::EXCLUDE_KERNEL);
-                Rings::open(&[wanted], pid, RING_BYTES).map_err(refused)
+                let rings = Rings::open(&[wanted], pid, RING_BYTES).map_err(refused)?;
+                let remark = format!("the kernel's own time and stacks: {MEND}");
+                Ok((rings, Some(remark)))
             }
         },
-        opened => opened.map_err(refused),
+        opened => Ok((opened.map_err(refused)?, None)),
     }
 }
 
 fn is_forbidden(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::What;
+
+    #[test]
+    fn what_samples_have_missed_is_told_if_it_is_much() {
+        assert_eq!(What::Time.missing(0.95, 1.0), None);
+        assert_eq!(What::Time.missing(1.05, 1.0), None);
+        let told = What::Time.missing(0.2, 1.0).expect("much is missing");
+        assert!(told.starts_with("the stacks of 0.800 of 1.000 s"), "{told}");
+    }
 }

@@ -68,6 +68,13 @@ pub struct Stack {
     pub weight: f64,
 }
 
+impl Stacks {
+    /// The sum of all weights.
+    pub fn weight(&self) -> f64 {
+        self.stacks.iter().map(|stack| stack.weight).sum()
+    }
+}
+
 impl Folded {
     /// Adds one sample, its frames outermost first.
     pub fn add(&mut self, frames: impl Iterator<Item = Frame>, weight: f64) {
