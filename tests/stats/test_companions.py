@@ -77,3 +77,23 @@ def test_few_trials_or_one_mode_say_nothing() -> None:
     modes = np.arange(19) % 2
     assert companions(modes, [observed("same", modes.astype(np.float64))]) == ()
     assert companions(np.zeros(50, dtype=np.int64), [in_order(50)]) == ()
+
+
+def test_what_was_drawn_once_for_each_layout_counts_once_for_each() -> None:
+    generator = np.random.default_rng(8)
+    named = 0
+    for _ in range(SIMULATIONS):
+        layouts = np.tile(np.arange(8), 12)
+        modes = generator.permutation([0, 0, 0, 0, 0, 1, 1, 1])[layouts]
+        sizes = generator.normal(0.0, 1.0, 8)[layouts]
+        size = Covariate("environment_bytes", sizes, named=False, drawn=True, units=8)
+        named += bool(companions(modes, [size]))
+    assert named <= at_most(SIMULATIONS, 0.05)
+
+
+def test_the_coin_for_the_addresses_of_a_layout_is_named_where_the_mode_follows_it() -> None:
+    layouts = np.tile(np.arange(12), 6)
+    coins = (layouts % 2).astype(np.float64)
+    addresses = Covariate("random_addresses", coins, named=True, drawn=True, units=12)
+    (one,) = companions(coins.astype(np.int64), [addresses])
+    assert (one.covariate, one.value) == ("random_addresses", 1.0)

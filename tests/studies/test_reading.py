@@ -69,7 +69,8 @@ MALFORMED = {
         + '[workload]\ncommand = ["sort"]\n[factors.n]\nkind = "blas"\n[quick]\n'
         + 'factors.n = ["atlsa"]\n',
         "study.toml:8: [quick.factors] n: n has no level 'atlsa'",
-        "is it atlas? there are reference, atlas, openblas, blis",
+        "is it atlas? there are reference, atlas, openblas, blis, openblas_haswell, openblas_zen, "
+        "openblas_skylakex, blis_haswell, blis_zen, blis_zen2, blis_zen3, blis_skylakex",
     ),
     "arrays without end": (
         WHOLE + "[measure]\nmetrics = " + "[" * 3000 + "]" * 3000 + "\n",
@@ -84,8 +85,20 @@ MALFORMED = {
     "an unknown key": (
         WHOLE + "[measure]\nbugdet = 3\n",
         "study.toml:8: [measure] bugdet: there is no such key",
-        "is it budget? there are alpha, blocks, budget, metrics, min_blocks, min_effect, "
-        "precision, timeout, warmup, washout",
+        "is it budget? there are about, alpha, aslr, blocks, budget, layouts, metrics, min_blocks, "
+        "min_effect, precision, timeout, warmup, washout",
+    ),
+    "a word for ASLR that is none": (
+        WHOLE + '[measure]\nlayouts = 4\naslr = "of"\n',
+        "study.toml:9: [measure] aslr: there is no 'of'",
+        "is it off? there are drawn, on, off",
+    ),
+    "layouts beside a factor of that name": (
+        NAMED
+        + '[workload]\ncommand = ["sort", "{layout}"]\n[factors.layout]\nlevels = [1, 2]\n'
+        + "[measure]\nlayouts = 4\n",
+        "study.toml:8: [measure] layouts: there is a factor called layout already",
+        "leave out one of them",
     ),
     "a wrong type": (
         WHOLE + '[measure]\nbudget = "fast"\n',
@@ -110,7 +123,7 @@ MALFORMED = {
     "an unknown role": (
         WHOLE + 'role = "sise"\n',
         "study.toml:7: [factors.n] role: there is no role 'sise'",
-        "is it size? there are treatment, size",
+        "is it size? there are treatment, size, stratum",
     ),
     "a level twice": (
         NAMED + RUNS + "[factors.n]\nlevels = [1, 1]\n",
@@ -172,6 +185,86 @@ MALFORMED = {
         WHOLE + "[factors.m]\nlevels = [1]\n",
         "study.toml: [compare]: factor is missing",
         "name what is compared: n, m",
+    ),
+    "a stratum that is compared": (
+        WHOLE + 'role = "stratum"\n[compare]\nfactor = "n"\n',
+        "study.toml:9: [compare] factor: n is a stratum, not a treatment",
+        "compare another factor at each stratum",
+    ),
+    "a size that is a word": (
+        NAMED + RUNS + '[factors.n]\nlevels = [\n  1,\n  "big"]\nrole = "size"\n',
+        "study.toml:6: [factors.n] levels: 'big' is no size",
+        'give numbers above 0, or role = "stratum" to what is no number',
+    ),
+    "a size of nothing": (
+        NAMED + RUNS + '[factors.n]\nrole = "size"\n[factors.n.0]\nargs = "-r"\n',
+        "study.toml:7: [factors.n] 0: '0' is no size",
+        'give numbers above 0, or role = "stratum" to what is no number',
+    ),
+    "an exclusion of a size that is none": (
+        WHOLE + 'role = "size"\n[[exclude]]\nn = "big"\n',
+        "study.toml:9: [exclude] n: 'big' is no size",
+        "give numbers above 0",
+    ),
+    "an exclusion that is neither level nor levels": (
+        WHOLE + "[[exclude]]\nn = true\n",
+        "study.toml:8: [exclude] n: True is neither a string nor a number",
+        "write a value",
+    ),
+    "an exclusion of no level": (
+        WHOLE + "[[exclude]]\nn = []\n",
+        "study.toml:8: [exclude] n: it has no levels",
+        "name at least one",
+    ),
+    "a null byte in a command": (
+        NAMED + '[workload]\ncommand = "sort \\u0000 {n}"\n' + VARIES,
+        "study.toml:4: [workload] command: it holds a null byte",
+        "no program can be given one",
+    ),
+    "a null byte in a level": (
+        NAMED + RUNS + '[factors.n]\nlevels = ["a", "\\u0000"]\n',
+        "study.toml:6: [factors.n] levels: it holds a null byte",
+        "no program can be given one",
+    ),
+    "no metric": (
+        WHOLE + "[measure]\nmetrics = []\n",
+        "study.toml:8: [measure] metrics: it is empty",
+        'as in metrics = ["wall_s"]',
+    ),
+    "a report twice": (
+        NAMED + RUNS + 'reports = ["rate", "rate"]\n' + VARIES,
+        "study.toml:5: [workload] reports: 'rate' is no name, or stands there twice",
+        "name each metric once",
+    ),
+    "a date for a number": (
+        WHOLE + "[measure]\nbudget = 2006-05-01\n",
+        "study.toml:8: [measure] budget: it is a date or a time, not a number",
+        "give a number",
+    ),
+    "rows that nothing asks for": (
+        NAMED + RUNS + 'data = "lalonde"\n' + VARIES,
+        "study.toml:5: [workload] data: nothing asks for {data}",
+        "write {data} where the file of the rows belongs",
+    ),
+    "a level of a kind that is a table too": (
+        NAMED + RUNS + '[factors.n]\nkind = "allocator"\nlevels = ["glibc"]\n[factors.n.glibc]\n',
+        "study.toml:8: [factors.n] glibc: it stands among levels too",
+        "leave one of them out",
+    ),
+    "braces in a path": (
+        NAMED + '[workload]\ncommand = ["sort"]\n[factors.n.a]\npreload = "{study}/x.so"\n',
+        "study.toml:6: [factors.n.a] preload: nothing is put in for {study} in a path",
+        "write the path out; a relative one starts from the study's own folder",
+    ),
+    "CPUs from the last to the first": (
+        NAMED + '[workload]\ncommand = ["sort"]\n[factors.n.a]\ncpu = "3-1"\n',
+        "study.toml:6: [factors.n.a] cpu: '3-1' names no CPUs",
+        'as in cpu = "0-1"',
+    ),
+    "a comparison left out where there is no such factor": (
+        WHOLE + '[compare]\nfactor = "n"\nnot_at.m = 1\n',
+        "study.toml:9: [compare.not_at] m: there is no such key",
+        "leave m out",
     ),
     "a server that nobody can ask": (
         NAMED + '[workload.server]\nstart = ["x"]\nclient = ["y"]\n' + VARIES,

@@ -6,8 +6,10 @@ campaign's own seed.
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -16,8 +18,8 @@ import numpy as np
 
 from equipoise.campaign.blocks import (
     complete_blocks,
-    costs_in,
     cut_blocks,
+    known_costs,
     left_out_because,
 )
 from equipoise.campaign.comparisons import (
@@ -26,11 +28,19 @@ from equipoise.campaign.comparisons import (
     other_comparisons,
     primary_comparisons,
 )
+from equipoise.campaign.iterations import (
+    Classed,
+    classed_iterations,
+    iteration_shape,
+    iterations_in,
+    steady_comparisons,
+)
+from equipoise.campaign.levels import cost_by_level, ratios_by_level
 from equipoise.campaign.shape import shape_of
 from equipoise.campaign.warnings import warnings_of
 from equipoise.campaign.what_varies import sources_of_spread
 from equipoise.campaign.words import control_words
-from equipoise.model.bulk import collector_at_rest, fast_maker
+from equipoise.model.bulk import collector_at_rest, make_many
 from equipoise.model.plan import Plan
 from equipoise.model.record import RunRecord, Sitting
 from equipoise.model.result import (
@@ -42,8 +52,7 @@ from equipoise.model.result import (
     RunInfo,
     TrialRow,
 )
-from equipoise.model.trial import Trial
-from equipoise.stats.arrays import FloatArray
+from equipoise.model.trial import Draw, Trial
 
 ACCOUNTED = ("wall_s", "user_s", "sys_s", "max_rss_bytes", "minor_faults", "major_faults")
 """What is described of every condition; a workload's own metrics are described beside it."""
@@ -67,14 +76,15 @@ def _document_of(record: RunRecord) -> ResultDocument:
         run=_run_info(record, len(blocks)),
         environment=record.sittings[0].environment if record.sittings else {},
         conditions=tuple(_condition_result(plan, index, gathered) for index in plan.described),
-        comparisons=primary + others,
+        comparisons=ratios_by_level(plan, primary, blocks, gathered.draws) + others,
         control=control,
         why=sources_of_spread(plan, blocks),
         warnings=(
             *warnings_of(record, primary, control, cut_blocks(record, blocks)),
             *unknown,
         ),
-        trials=_rows(plan, record.trials, blocks),
+        trials=_rows(plan, record, blocks),
+        steady_state=steady_comparisons(plan, blocks, gathered.iterations),
     )
 
 
@@ -88,6 +98,7 @@ def _run_info(record: RunRecord, blocks: int) -> RunInfo:
         seed=record.plan.seed,
         blocks=blocks,
         stopped_because=last.stopped_because,
+        layouts=record.plan.layouts,
     )
 
 
@@ -111,8 +122,9 @@ class _Gathered:
 
     analysed: Mapping[int, list[Trial]]
     failures: Mapping[int, int]
-    paddings: Mapping[int, int]
-    """For each measured block, by how many bytes its environments were enlarged."""
+    draws: Mapping[int, Draw]
+    """Of each measured block."""
+    iterations: Classed
 
 
 def _gathered(record: RunRecord, blocks: Blocks) -> _Gathered:
@@ -123,7 +135,8 @@ def _gathered(record: RunRecord, blocks: Blocks) -> _Gathered:
     return _Gathered(
         analysed,
         Counter(one.condition for one in record.trials if one.failure is not None),
-        {one.block: one.padding_bytes for one in record.draws if one.phase == "measured"},
+        {one.block: one for one in record.draws if one.phase == "measured"},
+        classed_iterations(analysed),
     )
 
 
@@ -134,12 +147,16 @@ def _condition_result(plan: Plan, index: int, gathered: _Gathered) -> ConditionR
     # A trial that was stopped for its time took unknown amounts of everything.
     ended = [trial for trial in analysed if not trial.timed_out]
     metrics: dict[str, MetricSummary] = {}
-    for metric, costs in costs_in(
-        dict.fromkeys((*ACCOUNTED, *plan.measure.counters, *own)), ended
-    ).items():
-        known, values = _known(ended, costs)
-        if known:
-            metrics[metric] = shape_of(plan, metric, values, known, gathered.paddings)
+    described = dict.fromkeys((*ACCOUNTED, *plan.measure.counters, *own))
+    for metric, costs in known_costs(ended, described).items():
+        known = ~np.isnan(costs)
+        if known.any():
+            trials = ended if known.all() else list(itertools.compress(ended, known.tolist()))
+            metrics[metric] = shape_of(plan, metric, costs[known], trials, gathered.draws)
+    primary = plan.judgement.primary_metric
+    if primary in metrics:
+        found = cost_by_level(plan, analysed, gathered.draws)
+        metrics[primary] = dataclasses.replace(metrics[primary], by_level=found)
     return ConditionResult(
         name=condition.name,
         levels=condition.levels,
@@ -147,31 +164,32 @@ def _condition_result(plan: Plan, index: int, gathered: _Gathered) -> ConditionR
         trials=len(analysed),
         failures=gathered.failures.get(index, 0),
         metrics=metrics,
+        iterations={
+            metric: iteration_shape(classed)
+            for metric, classed in gathered.iterations.get(index, {}).items()
+        },
     )
 
 
-def _known(ended: list[Trial], costs: Sequence[float | None]) -> tuple[list[Trial], FloatArray]:
-    """The trials whose cost is known, in order, and the costs."""
-    if None in costs:
-        both = zip(ended, costs, strict=True)
-        known = [(one, cost) for one, cost in both if cost is not None]
-        ended, costs = [one for one, _ in known], [cost for _, cost in known]
-    return ended, np.array(costs, dtype=np.float64)
-
-
-def _rows(plan: Plan, trials: Sequence[Trial], blocks: Blocks) -> tuple[TrialRow, ...]:
-    make = fast_maker(TrialRow)
-    return tuple(make(*_row_values(plan, trial, blocks)) for trial in trials)
+def _rows(plan: Plan, record: RunRecord, blocks: Blocks) -> tuple[TrialRow, ...]:
+    layouts = {(one.phase, one.block): one.layout for one in record.draws}
+    return tuple(
+        make_many(
+            TrialRow,
+            (
+                (*_row_values(plan, trial, blocks), layouts.get((trial.phase, trial.block)))
+                for trial in record.trials
+            ),
+        )
+    )
 
 
 def _row_values(plan: Plan, trial: Trial, blocks: Blocks) -> tuple[Any, ...]:
-    """The fields of a ``TrialRow``, in its order."""
+    """The fields of a ``TrialRow``, in its order, without its layout."""
     reason = left_out_because(trial, blocks)
     own = trial.accounting
-    iterations: dict[str, list[float]] = {}
-    for sample in trial.samples:
-        if sample.iteration is not None:
-            iterations.setdefault(sample.metric, []).append(sample.value)
+    # There may be very many trials, most of which report nothing.
+    reported = iterations_in(trial.samples) if trial.samples else {}
     return (
         trial.block,
         trial.position,
@@ -192,7 +210,7 @@ def _row_values(plan: Plan, trial: Trial, blocks: Blocks) -> tuple[Any, ...]:
         own.unknown,
         trial.covariates,
         {s.metric: s.value for s in trial.samples if s.iteration is None},
-        iterations,
+        {metric: [one.value for one in samples] for metric, samples in reported.items()},
     )
 
 

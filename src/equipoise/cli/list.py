@@ -8,9 +8,12 @@ from typing import Any
 import click
 
 from equipoise.cli import options
+from equipoise.design.site import Site, what_is_missing
 from equipoise.ledger import open_for_reading
 from equipoise.measure.installed import installed_library
 from equipoise.measure.native import native_programs
+from equipoise.measure.surroundings.host import Host
+from equipoise.measure.surroundings.processor import instructions
 from equipoise.model.certificate import CERTIFICATE_STUDY
 from equipoise.model.study import Level
 from equipoise.report import terminal
@@ -20,12 +23,15 @@ from equipoise.studies.registry import KINDS
 
 
 @click.command("list")
-@click.argument("what", type=click.Choice(["runs", "studies", "allocators"]), default="runs")
+@click.argument(
+    "what", type=click.Choice(["runs", "studies", "allocators", "blas"]), default="runs"
+)
 @click.option("--all", "every", is_flag=True, help="Also the campaigns of certificates.")
 @options.ledger_option
 @click.option("--no-color", is_flag=True, help="Print without colour.")
 def command(**given: Any) -> int:
-    """List the campaigns in the ledger, the latest last; the built-in studies; the allocators."""
+    """List the campaigns in the ledger, the latest last; the built-in studies; the allocators;
+    the libraries of linear algebra."""
     color = not given["no_color"]
     match given["what"]:
         case "studies":
@@ -34,7 +40,13 @@ def command(**given: Any) -> int:
         case "allocators":
             print_listing(
                 ("allocator", "what it is", "here"),
-                [_listed(level) for level in KINDS["allocator"]],
+                [_listed(level) for level in KINDS["allocator"].choices],
+                color=color,
+            )
+        case "blas":
+            print_listing(
+                ("library", "what it is", "here"),
+                [_listed(level) for level in KINDS["blas"].choices],
                 color=color,
             )
         case _:
@@ -47,9 +59,12 @@ def command(**given: Any) -> int:
 
 
 def _listed(level: Level) -> Listed:
-    libraries = [
-        installed_library(library, native_programs(), os.environ) for library in level.preload
-    ]
-    if all(libraries):
+    site = Site(native_programs(), _find_library, instructions(Host()))
+    missing = what_is_missing(level, site)
+    if missing is None:
         return Listed(level.name, level.summary, "yes")
-    return Listed(level.name, level.summary, f"no: apt install {level.package}")
+    return Listed(level.name, level.summary, f"no: {missing.mend}")
+
+
+def _find_library(name: str) -> str | None:
+    return installed_library(name, native_programs(), os.environ)

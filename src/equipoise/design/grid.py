@@ -3,35 +3,22 @@
 from __future__ import annotations
 
 import itertools
-import os
 import re
-import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
-from equipoise.design.commands import MOST_CONDITIONS, find_program
+from equipoise.design.commands import MOST_CONDITIONS, find_programs
+from equipoise.design.contradictions import refuse_contradictions
+from equipoise.design.site import Site
 from equipoise.model.errors import UnusableInput
+from equipoise.model.places import Place
 from equipoise.model.plan import Condition, Contrast, Process, Server
-from equipoise.model.record import Notice
 from equipoise.model.study import Factor, Level, ServerWorkload, Study, Words
 
 _BRACES = re.compile(r"\{\{([A-Za-z_][\w-]*)\}\}|\{([A-Za-z_][\w-]*)\}")
 
 PIPELINE = 'check its spelling; a pipeline is written ["sh", "-c", "…"]'
-
-_PLAIN_NAME = re.compile(r"[A-Za-z0-9][\w.+-]*")
-"""Neither a path, nor a placeholder, nor something for a shell."""
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """What design has to know of the host."""
-
-    native_programs: Path
-    find_library: Callable[[str], str | None]
-    """The absolute path of a library by its file name or path; ``None`` if it is not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,50 +33,6 @@ Levels = dict[str, Level]
 """One level of each factor, by factor."""
 
 
-def without_missing(study: Study, site: Site) -> tuple[Study, tuple[Notice, ...]]:
-    """The study without the levels whose libraries or programs are not installed, and which.
-
-    Raises
-    ------
-    UnusableInput
-        The baseline is one of them, or no two levels of what is compared are left.
-    """
-    notices: list[Notice] = []
-    factors: list[Factor] = []
-    for factor in study.factors:
-        present: list[Level] = []
-        for level in factor.levels:
-            missing = next(_missing(level, site), None)
-            if missing is None:
-                present.append(level)
-                continue
-            what = f"{factor.name} {level.name} cannot run here: there is no {missing}"
-            mend = f"apt install {level.package}" if level.package else "install it"
-            compared = study.compared
-            if compared is not None and (compared.factor, compared.baseline) == (
-                factor.name,
-                level.name,
-            ):
-                raise UnusableInput(f"the baseline {what}", mend=mend)
-            notices.append(Notice("level_missing", f"{what}; it is left out", mend))
-        if not present:
-            raise UnusableInput(
-                f"no level of {factor.name} can run here: {notices[-1].words}",
-                mend=notices[-1].mend,
-            )
-        if len(present) == 1 < len(factor.levels) and _is_compared(factor, study):
-            raise UnusableInput(
-                f"nothing is left to compare {present[0].name} with: {notices[-1].words}",
-                mend=notices[-1].mend,
-            )
-        factors.append(replace(factor, levels=tuple(present)))
-    return replace(study, factors=tuple(factors)), tuple(notices)
-
-
-def _is_compared(factor: Factor, study: Study) -> bool:
-    return study.compared is not None and study.compared.factor == factor.name
-
-
 def grid_of(study: Study, site: Site, builds: Mapping[str, str]) -> Grid:
     """Make the conditions of a study, and what is compared with what.
 
@@ -101,26 +44,33 @@ def grid_of(study: Study, site: Site, builds: Mapping[str, str]) -> Grid:
     Raises
     ------
     UnusableInput
-        Everything is excluded, nothing is left to compare, there are too many conditions, or
-        a program does not exist.
+        Everything is excluded, nothing is left to compare, there are too many conditions, two
+        levels of one condition contradict each other, or a program does not exist.
     """
     settings = list(kept_settings(study))
     if not settings:
-        raise UnusableInput(
+        raise study.places.table("exclude").fail(
             f"the study {study.name} excludes every condition",
-            mend="leave out an [[exclude]], or choose other levels",
+            "leave out an [[exclude]], or choose other levels",
         )
     if len(settings) > MOST_CONDITIONS:
-        raise UnusableInput(
+        raise study.places.table("factors").fail(
             f"{len(settings)} conditions are more than the {MOST_CONDITIONS} of one block",
-            mend="choose fewer levels with --factor, or write an [[exclude]]",
+            "choose fewer levels with --factor, or write an [[exclude]]",
         )
-    conditions = tuple(_condition(study, levels, site, builds) for levels in settings)
+    for levels in settings:
+        refuse_contradictions(study, levels)
+    names = _names(study, settings)
+    conditions = tuple(
+        _condition(study, name, levels, site, builds)
+        for name, levels in zip(names, settings, strict=True)
+    )
     contrasts = tuple(_contrasts(study, settings))
-    if study.compared is not None and not contrasts:
-        raise UnusableInput(
-            f"nothing is left to compare {study.compared.baseline} with",
-            mend=f"give {study.compared.factor} another level that runs here",
+    compared = study.compared
+    if compared is not None and not contrasts:
+        raise study.places.table("factors", compared.factor).fail(
+            f"nothing is left to compare {compared.baseline} with",
+            f"give {compared.factor} another level that runs here",
         )
     return Grid(conditions, contrasts)
 
@@ -151,24 +101,6 @@ def _meanings(study: Study) -> dict[str, str]:
     return meanings
 
 
-def _missing(level: Level, site: Site) -> Iterator[str]:
-    for library in level.preload:
-        if site.find_library(library) is None:
-            yield library
-    for folder in level.library_path:
-        if not os.path.isdir(folder):
-            yield f"folder {folder}"
-    if level.working_folder is not None and not os.path.isdir(level.working_folder):
-        yield f"folder {level.working_folder}"
-    program = None if level.command is None else level.command[0]
-    own = program is not None and (site.native_programs / program).is_file()
-    if program is not None and not own and "{" not in program and not shutil.which(program):
-        yield f"program {program}"
-    builder = (level.build or "").partition(" ")[0]
-    if _PLAIN_NAME.fullmatch(builder) and shutil.which(builder) is None:
-        yield f"program {builder}"
-
-
 def _product(factors: tuple[Factor, ...]) -> Iterator[Levels]:
     names = [factor.name for factor in factors]
     for levels in itertools.product(*(factor.levels for factor in factors)):
@@ -188,8 +120,11 @@ def _contrasts(study: Study, settings: list[Levels]) -> Iterator[Contrast]:
     factor, baseline = study.compared.factor, study.compared.baseline
     varied = [one.name for one in study.factors if len(one.levels) > 1 and one.name != factor]
     places = {_key(levels): index for index, levels in enumerate(settings)}
+    not_at = study.compared.not_at
     for index, levels in enumerate(settings):
         if levels[factor].name == baseline:
+            continue
+        if any(levels[name].name in unasked for name, unasked in not_at.items() if name in levels):
             continue
         other = places.get(_key({**levels, factor: Level(baseline)}))
         if other is not None:
@@ -201,44 +136,76 @@ def _key(levels: Levels) -> tuple[str, ...]:
     return tuple(level.name for level in levels.values())
 
 
-def _condition(study: Study, levels: Levels, site: Site, builds: Mapping[str, str]) -> Condition:
+def _names(study: Study, settings: list[Levels]) -> list[str]:
+    """A name for each condition: its levels, and their factors too where it takes them."""
+    varied = [factor for factor in study.factors if len(factor.levels) > 1]
+
+    def named(levels: Levels, *, spelled: bool) -> str:
+        words = (
+            f"{one.name}={levels[one.name].name}" if one.plain or spelled else levels[one.name].name
+            for one in varied
+        )
+        return " ".join(words) or study.name
+
+    names = [named(levels, spelled=False) for levels in settings]
+    if len(set(names)) < len(names):
+        # "a b" and "c" beside "a" and "b c".
+        names = [named(levels, spelled=True) for levels in settings]
+    return names
+
+
+def _condition(
+    study: Study, name: str, levels: Levels, site: Site, builds: Mapping[str, str]
+) -> Condition:
     names = {factor: level.name for factor, level in levels.items()}
     meanings = {**names, **_meanings(study)}
     for level in levels.values():
         if level.build is not None:
             meanings["build"] = builds[level.name]
-    chosen = [level.command for level in levels.values() if level.command is not None]
-    command = chosen[-1] if chosen else study.workload.command
+    command, place = _chosen_command(study, levels)
     arguments = tuple(one for level in levels.values() for one in level.arguments)
     environment = _environment(levels.values(), meanings, site)
     process = _process(levels.values(), study)
     mapped_from = tuple(folder for level in levels.values() for folder in level.library_path)
-    varied = {
-        factor.name: f"{factor.name}={names[factor.name]}" if factor.plain else names[factor.name]
-        for factor in study.factors
-        if len(factor.levels) > 1
-    }
-    name = " ".join(varied.values()) or study.name
+    tuned_for = tuple(name for level in levels.values() for name in level.tuned_for)
     asked = study.workload.server
     if asked is None:
         return Condition(
             name,
-            _command((*command, *arguments), meanings, site, environment),
+            _command(
+                (*command, *arguments),
+                meanings,
+                site,
+                environment,
+                place,
+                study.measure.layouts or 0,
+            ),
             levels=names,
             environment=environment,
             process=process,
             mapped_from=mapped_from,
+            tuned_for=tuned_for,
         )
     return Condition(
         name,
-        _command(command, meanings, site, {}),
+        _command(command, meanings, site, {}, place),
         levels=names,
-        server=_server(asked, arguments, meanings, site, environment, process),
+        server=_server(study, asked, arguments, meanings, site, environment, process),
         mapped_from=mapped_from,
+        tuned_for=tuned_for,
     )
 
 
+def _chosen_command(study: Study, levels: Levels) -> tuple[Words, Place]:
+    """What is run, and where it stands: a level's own command comes before the workload's."""
+    for factor, level in levels.items():
+        if level.command is not None:
+            return level.command, study.places.key("factors", factor, level.name, "command")
+    return study.workload.command, study.workload.command_place
+
+
 def _server(
+    study: Study,
     asked: ServerWorkload,
     arguments: Words,
     meanings: Mapping[str, str],
@@ -246,16 +213,19 @@ def _server(
     environment: dict[str, str],
     process: Process,
 ) -> Server:
-    def own(words: Words | None) -> Words | None:
-        return None if words is None else _command(words, meanings, site, {})
+    def place(key: str) -> Place:
+        return study.places.key("workload", "server", key)
+
+    def own(key: str, words: Words | None) -> Words | None:
+        return None if words is None else _command(words, meanings, site, {}, place(key))
 
     return Server(
-        start=_command((*asked.start, *arguments), meanings, site, environment),
+        start=_command((*asked.start, *arguments), meanings, site, environment, place("start")),
         environment=environment,
         process=process,
-        prepare=own(asked.prepare),
-        ready=own(asked.ready),
-        stop=own(asked.stop),
+        prepare=own("prepare", asked.prepare),
+        ready=own("ready", asked.ready),
+        stop=own("stop", asked.stop),
         stop_signal=asked.stop_signal,
         ready_s=asked.ready_s,
     )
@@ -285,7 +255,6 @@ def _environment(
 def _process(levels: Iterable[Level], study: Study) -> Process:
     process = Process(working_folder=study.workload.working_folder)
     for level in levels:
-        # What a later factor sets counts.
         process = Process(
             working_folder=level.working_folder or process.working_folder,
             cpus=level.cpus or process.cpus,
@@ -300,10 +269,19 @@ def _given(asked: bool | None, otherwise: bool | None) -> bool | None:
 
 
 def _command(
-    words: Words, meanings: Mapping[str, str], site: Site, environment: Mapping[str, str]
+    words: Words,
+    meanings: Mapping[str, str],
+    site: Site,
+    environment: Mapping[str, str],
+    place: Place,
+    layouts: int = 0,
 ) -> Words:
     front, *rest = (_fill(word, meanings) for word in words)
-    return (find_program(front, site.native_programs, environment, PIPELINE), *rest)
+    try:
+        program = find_programs(front, site.native_programs, environment, PIPELINE, layouts=layouts)
+    except UnusableInput as error:
+        raise place.fail(error.what, error.mend) from None
+    return (program, *rest)
 
 
 def _fill(text: str, meanings: Mapping[str, str]) -> str:

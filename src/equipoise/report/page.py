@@ -18,6 +18,8 @@ from equipoise.model.result import (
     MetricSummary,
     ResultDocument,
 )
+from equipoise.report.levels import scope_rows
+from equipoise.report.shape_view import ShapeView, shape_view
 from equipoise.report.strip import Strip, strip_of
 from equipoise.report.units import byte_count, duration, percent_change, significant
 
@@ -84,6 +86,7 @@ class RunView:
     conditions: tuple[ConditionView, ...]
     others: tuple[tuple[str, ...], ...]
     """Comparisons on other metrics: metric, candidate, verdict, change, interval."""
+    shape: ShapeView
     figures: tuple[FigureView, ...]
     why: tuple[str, ...]
     control: ControlView | None
@@ -119,6 +122,7 @@ def run_view(
             _condition(one, index, metric) for index, one in enumerate(document.conditions)
         ),
         others=tuple(_other(one) for one in document.comparisons if one.metric != metric),
+        shape=shape_view(document, primary, metric),
         figures=figures,
         why=tuple(str(one.get("words", one.get("cause", UNKNOWN))) for one in document.why),
         control=None if document.control is None else _control(document.control),
@@ -139,9 +143,11 @@ def _density(comparisons: Sequence[Comparison]) -> str:
 
 def again_of(document: ResultDocument) -> str:
     """The command that runs the campaign again, as far as the document knows it."""
+    layouts = ["--layouts", str(len(document.run.layouts))] if document.run.layouts else []
+    seed = ["--seed", str(document.run.seed), *layouts]
     if document.run.study != "compare":
-        return f"equipoise run {shlex.quote(document.run.study)} --seed {document.run.seed}"
-    parts = ["equipoise", "compare", "--seed", str(document.run.seed)]
+        return shlex.join(["equipoise", "run", document.run.study, *seed])
+    parts = ["equipoise", "compare", *seed]
     if document.comparisons:
         first = document.comparisons[0]
         parts += ["--min-effect", f"{first.min_effect:g}", "--alpha", f"{first.alpha:g}"]
@@ -194,6 +200,8 @@ def _facts(one: Comparison) -> Iterator[tuple[str, str]]:
     if one.carry_over is not None:
         interval = _ratio_interval(one.carry_over.ratio_ci)
         yield "Carry-over", f"{percent_change(one.carry_over.ratio)} ({interval})"
+    if one.by_level is not None:
+        yield from scope_rows(one.by_level)
     if one.blocks_to_go is not None:
         yield "Blocks to go", f"about {one.blocks_to_go} more would probably decide it"
     if one.minimum_misleads:

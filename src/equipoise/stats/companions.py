@@ -38,6 +38,8 @@ class Covariate:
     """Whether a value is a name (a CPU, a position), not an amount."""
     drawn: bool
     """Whether a coin drew it, or it is the time itself: no dependence of its own to allow for."""
+    units: int | None = None
+    """How often it was drawn, if not anew for each trial."""
 
 
 def companions(
@@ -70,7 +72,8 @@ def companions(
         for covariate in covariates:
             for value, column in _columns(covariate):
                 correlations = _at_every_shift(member, column)
-                trials = count if covariate.drawn else _effective(correlations)
+                drawn = covariate.units or count
+                trials = drawn if covariate.drawn else _effective(correlations)
                 found = float(correlations[0])
                 tested.append(
                     (

@@ -8,9 +8,11 @@ import signal
 from collections.abc import Collection, Iterable
 from dataclasses import fields
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
+from equipoise.design.choice import named_data
 from equipoise.design.grid import kept_settings
+from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.study import (
     Compared,
     Exclusion,
@@ -21,6 +23,7 @@ from equipoise.model.study import (
     StudyMeasure,
     Words,
     Workload,
+    is_size,
 )
 from equipoise.model.trial import Accounting
 from equipoise.studies.data_sets import DATA_SETS
@@ -42,6 +45,8 @@ SERVER_METRICS = (
 
 MOST_WARMUP = 1000
 """As ``--warmup``."""
+MOST_LAYOUTS = 1000
+"""As ``--layouts``."""
 
 _PLACEHOLDER = re.compile(r"(?<!\{)\{([A-Za-z_][\w-]*)\}(?!\})")
 _FILE_PLACEHOLDERS = ("study", "python")
@@ -87,10 +92,15 @@ def read_study(path: Path, shown: str | None = None, *, counters: Collection[str
         compared=_compared(file.table("compare"), factors),
         quick=_quick(file.table("quick"), factors) if file.has("quick") else None,
         summary=summary,
+        places=file.places,
     )
     file.finish()
     _check_that_something_is_left(file, study)
     _check_placeholders(file, study)
+    if workload.data is not None and named_data(study) is None:
+        raise file.table("workload").fail(
+            "data", "nothing asks for {data}", "write {data} where the file of the rows belongs"
+        )
     return study
 
 
@@ -99,12 +109,14 @@ def _workload(table: Table, folder: str) -> Workload:
     server: ServerWorkload | None = None
     if server_table is None:
         command = table.required("command", table.words, 'command = ["sort", "words"]')
+        command_place = table.place("command")
     else:
         if table.has("command"):
             raise table.fail(
                 "command", "a workload with a server has a client", "move it to [workload.server]"
             )
         command = server_table.required("client", server_table.words, 'client = ["curl", "…"]')
+        command_place = server_table.place("client")
         server = _server(server_table)
     own_folder = table.text("folder")
     if own_folder is not None and not os.path.isdir(os.path.join(folder, own_folder)):
@@ -115,6 +127,10 @@ def _workload(table: Table, folder: str) -> Workload:
         )
     reports = table.texts("reports") or ()
     for metric in reports:
+        if not metric or reports.count(metric) > 1:
+            raise table.fail(
+                "reports", f"{metric!r} is no name, or stands there twice", "name each metric once"
+            )
         if metric in METRICS:
             raise table.fail("reports", f"{metric} is measured of every trial", "leave it out")
     data = table.text("data")
@@ -122,6 +138,7 @@ def _workload(table: Table, folder: str) -> Workload:
         raise table.fail("data", f"there is no data set {data!r}", one_of(data, list(DATA_SETS)))
     found = Workload(
         command=command,
+        command_place=command_place,
         server=server,
         working_folder=None if own_folder is None else os.path.join(folder, own_folder),
         reports=reports,
@@ -154,7 +171,10 @@ def _server(table: Table) -> ServerWorkload:
 
 
 def _measure(table: Table, workload: Workload, counters: Collection[str]) -> StudyMeasure:
-    metrics = table.texts("metrics") or ("wall_s",)
+    metrics = table.texts("metrics")
+    if metrics == ():
+        raise table.fail("metrics", "it is empty", 'as in metrics = ["wall_s"]')
+    metrics = metrics or (PRIMARY_METRIC,)
     of_server = SERVER_METRICS if workload.server is not None else ()
     known = (*METRICS, *counters, *of_server, *workload.reports)
     for metric in metrics:
@@ -181,6 +201,9 @@ def _measure(table: Table, workload: Workload, counters: Collection[str]) -> Stu
         warmup=table.whole("warmup", least=0, most=MOST_WARMUP),
         timeout_s=table.number("timeout", above=0),
         washout=table.truth("washout") or False,
+        about_s=table.number("about", above=0),
+        layouts=table.whole("layouts", least=2, most=MOST_LAYOUTS),
+        aslr=_aslr(table),
     )
     blocks, min_blocks = found.blocks, found.min_blocks
     if blocks is not None and min_blocks is not None and min_blocks > blocks:
@@ -189,6 +212,14 @@ def _measure(table: Table, workload: Workload, counters: Collection[str]) -> Stu
         )
     table.finish()
     return found
+
+
+def _aslr(table: Table) -> Literal["drawn", "on", "off"] | None:
+    word = table.text("aslr")
+    match word:
+        case None | "drawn" | "on" | "off":
+            return word
+    raise table.fail("aslr", f"there is no {word!r}", one_of(word, ["drawn", "on", "off"]))
 
 
 def _compared(table: Table, factors: tuple[Factor, ...]) -> Compared | None:
@@ -206,29 +237,39 @@ def _compared(table: Table, factors: tuple[Factor, ...]) -> Compared | None:
     factor = next((factor for factor in factors if factor.name == name), None)
     if factor is None:
         raise table.fail("factor", f"there is no factor {name!r}", one_of(name, _names(factors)))
-    if factor.role == "size":
+    if factor.role != "treatment":
         raise table.fail(
-            "factor", f"{name} is a size, not a treatment", "compare another factor at each size"
+            "factor",
+            f"{name} is a {factor.role}, not a treatment",
+            f"compare another factor at each {factor.role}",
         )
     baseline = table.text("baseline") or factor.levels[0].name
     levels = _names(factor.levels)
     if baseline not in levels:
         raise table.fail("baseline", f"{name} has no level {baseline!r}", one_of(baseline, levels))
+    not_at = _levels_by_factor(table.table("not_at"), [one for one in factors if one != factor])
     table.finish()
-    return Compared(name, baseline)
+    return Compared(name, baseline, not_at)
 
 
 def _exclusion(table: Table, factors: tuple[Factor, ...]) -> Exclusion:
-    found: Exclusion = {}
-    for factor in factors:
-        if table.has(factor.name):
-            one = table.values[factor.name]
-            levels = table.values_of(factor.name) if isinstance(one, list) else (str(one),)
-            found[factor.name] = levels or ()
-            _check_levels(table, factor, found[factor.name])
-    table.finish()
+    found = _levels_by_factor(table, factors)
     if not found:
         raise table.fail(None, "it excludes everything", "name at least one factor and its level")
+    return found
+
+
+def _levels_by_factor(table: Table, factors: Iterable[Factor]) -> dict[str, tuple[str, ...]]:
+    """A table that is nothing but levels, one or more, of some of these factors."""
+    found: dict[str, tuple[str, ...]] = {}
+    for factor in factors:
+        if table.has(factor.name):
+            levels = table.one_or_more(factor.name)
+            if not levels:
+                raise table.fail(factor.name, "it has no levels", "name at least one")
+            _check_levels(table, factor, levels)
+            found[factor.name] = levels
+    table.finish()
     return found
 
 
@@ -253,7 +294,9 @@ def _quick(table: Table, factors: tuple[Factor, ...]) -> Quick:
     levels_table.finish()
     found = Quick(
         levels=levels,
+        not_at=_levels_by_factor(table.table("not_at"), factors),
         command=table.words("command"),
+        command_place=table.place("command"),
         budget_s=table.number("budget", above=0),
         blocks=table.whole("blocks", least=1),
     )
@@ -264,6 +307,8 @@ def _quick(table: Table, factors: tuple[Factor, ...]) -> Quick:
 def _check_levels(table: Table, factor: Factor, levels: Iterable[str]) -> None:
     known = list(dict.fromkeys(_names((*factor.levels, *factor.choices))))
     for level in levels:
+        if factor.role == "size" and not is_size(level):
+            raise table.fail(factor.name, f"{level!r} is no size", "give numbers above 0")
         if level not in known and not factor.plain:
             raise table.fail(
                 factor.name, f"{factor.name} has no level {level!r}", one_of(level, known)
@@ -277,6 +322,12 @@ def _check_placeholders(file: Table, study: Study) -> None:
         known.add("build")
     if study.workload.data is not None:
         known.add("data")
+    if study.measure.layouts is not None:
+        if "layout" in known:
+            raise file.table("measure").fail(
+                "layouts", "there is a factor called layout already", "leave out one of them"
+            )
+        known.add("layout")
     server = study.workload.server
     if server is not None:
         known.update(_SERVER_PLACEHOLDERS)
@@ -299,6 +350,13 @@ def _check_placeholders(file: Table, study: Study) -> None:
             _check_words(table, "args", level.arguments, known)
             _check_words(table, "env", tuple(level.environment.values()), known)
             _check_words(table, "build", (level.build or "",), known)
+            paths = {
+                "preload": level.preload,
+                "library_path": level.library_path,
+                "folder": (level.working_folder or "",),
+            }
+            for key, words in paths.items():
+                _refuse_placeholders(table, key, words, known)
 
 
 def _check_words(table: Table, key: str, words: Words, known: set[str]) -> None:
@@ -308,6 +366,16 @@ def _check_words(table: Table, key: str, words: Words, known: set[str]) -> None:
                 key,
                 f"{{{name}}} stands for nothing",
                 f"{one_of(name, sorted(known))}; write {{{{{name}}}}} for the braces themselves",
+            )
+
+
+def _refuse_placeholders(table: Table, key: str, words: Words, known: set[str]) -> None:
+    for name in (found for word in words for found in _PLACEHOLDER.findall(word)):
+        if name in known:
+            raise table.fail(
+                key,
+                f"nothing is put in for {{{name}}} in a path",
+                "write the path out; a relative one starts from the study's own folder",
             )
 
 
