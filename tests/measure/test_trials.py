@@ -198,6 +198,14 @@ def test_hooks_run_around_each_trial_and_around_all_of_them(tmp_path: Path) -> N
     ]
 
 
+def test_a_workload_that_the_machine_forbids_is_told_from_one_that_is_broken() -> None:
+    said = '{"unavailable": "seccomp forbids fork"}\n'
+    forbidden = dataclasses.replace(FINISHED, exit=69, error_tail=said)
+    assert failure_of(forbidden, 1.0) == "unavailable here: seccomp forbids fork"
+    broken = dataclasses.replace(FINISHED, exit=69, error_tail="out of forks\n")
+    assert failure_of(broken, 1.0) == "exit status 69"
+
+
 def test_in_a_layout_the_path_is_longer_and_every_argument_what_it_was(tmp_path: Path) -> None:
     plan = plan_of()
     linked = dataclasses.replace(plan.conditions[1], command=("/bin/b-{layout}", "x", "{layout}"))

@@ -85,8 +85,8 @@ MALFORMED = {
     "an unknown key": (
         WHOLE + "[measure]\nbugdet = 3\n",
         "study.toml:8: [measure] bugdet: there is no such key",
-        "is it budget? there are about, alpha, aslr, blocks, budget, layouts, metrics, min_blocks, "
-        "min_effect, precision, timeout, warmup, washout",
+        "is it budget? there are about, alpha, aslr, blocks, budget, ignore_failure, layouts, "
+        "metrics, min_blocks, min_effect, precision, timeout, warmup, washout",
     ),
     "a word for ASLR that is none": (
         WHOLE + '[measure]\nlayouts = 4\naslr = "of"\n',

@@ -20,6 +20,7 @@ from equipoise.model.plan import Contrast, Plan
 from equipoise.model.record import RunRecord
 from equipoise.model.trial import (
     CUT_BLOCK,
+    UNAVAILABLE,
     WARMUP_RUN,
     WASHOUT_RUN,
     Accounting,
@@ -30,7 +31,8 @@ from equipoise.model.trial import (
 from equipoise.stats.sequence import BASELINE_FIRST, CANDIDATE_FIRST, PairedBlocks
 
 TIMED_OUT = math.inf
-"""The cost of a trial that timed out: slower than every other (rule 1)."""
+"""The cost of a trial that timed out, or could not do its work here: slower than every other
+(rule 1)."""
 
 
 _ACCOUNTED = frozenset(field.name for field in fields(Accounting)) - {"counters", "unknown"}
@@ -88,6 +90,11 @@ def cut_blocks(record: RunRecord, complete: dict[int, tuple[Trial, ...]]) -> int
     return len(drawn) - len(complete)
 
 
+def is_unavailable(trial: Trial) -> bool:
+    """Whether the machine could not do what the trial asked for: that it ended soon is no speed."""
+    return trial.failure is not None and trial.failure.startswith(UNAVAILABLE)
+
+
 def cost(trial: Trial, metric: str) -> float | None:
     """What a trial cost in one metric; ``None`` if that is not known."""
     return cost_in(metric)(trial)
@@ -98,16 +105,20 @@ def cost_in(metric: str) -> Callable[[Trial], float | None]:
 
     What the workload reported itself comes before what was accounted under the same name.
     """
+    return _reader(metric, as_cost)
+
+
+def _reader(metric: str, of_sample: Callable[[Sample], float]) -> Callable[[Trial], float | None]:
     accounted: Callable[[Accounting], float | None] | None = (
         attrgetter(metric) if metric in _ACCOUNTED else None
     )
 
     def read(trial: Trial) -> float | None:
-        if trial.timed_out:
+        if trial.timed_out or is_unavailable(trial):
             return TIMED_OUT
         for sample in reversed(trial.samples):
             if sample.metric == metric and sample.iteration is None:
-                return as_cost(sample)
+                return of_sample(sample)
         if accounted is not None:
             return accounted(trial.accounting)
         return trial.accounting.counters.get(metric)
@@ -117,10 +128,26 @@ def cost_in(metric: str) -> Callable[[Trial], float | None]:
 
 def known_costs(trials: Sequence[Trial], metrics: Iterable[str]) -> dict[str, NDArray[np.float64]]:
     """What trials cost in each metric, shape (n,), in their order; NaN where that is not known."""
+    return _known(trials, metrics, as_cost)
+
+
+def known_values(trials: Sequence[Trial], metrics: Iterable[str]) -> dict[str, NDArray[np.float64]]:
+    """Each metric of trials for its description, shape (n,), in their order; NaN where unknown.
+
+    A metric of which more is better is described as it was reported; only a comparison takes
+    its inverse for a cost.
+    """
+    return _known(trials, metrics, attrgetter("value"))
+
+
+def _known(
+    trials: Sequence[Trial], metrics: Iterable[str], of_sample: Callable[[Sample], float]
+) -> dict[str, NDArray[np.float64]]:
     named = list(metrics)
-    if not _ACCOUNTED.issuperset(named) or any(one.samples or one.timed_out for one in trials):
+    ordinary = not any(one.samples or one.failure is not None for one in trials)
+    if not ordinary or not _ACCOUNTED.issuperset(named):
         return {
-            metric: np.array(list(map(cost_in(metric), trials)), dtype=np.float64)
+            metric: np.array(list(map(_reader(metric, of_sample), trials)), dtype=np.float64)
             for metric in named
         }
     # In one pass: there may be very many trials.

@@ -19,7 +19,8 @@ import numpy as np
 from equipoise.campaign.blocks import (
     complete_blocks,
     cut_blocks,
-    known_costs,
+    is_unavailable,
+    known_values,
     left_out_because,
 )
 from equipoise.campaign.comparisons import (
@@ -36,6 +37,7 @@ from equipoise.campaign.iterations import (
     steady_comparisons,
 )
 from equipoise.campaign.levels import cost_by_level, ratios_by_level
+from equipoise.campaign.reported import is_wide, why_unknown, why_wide
 from equipoise.campaign.shape import shape_of
 from equipoise.campaign.warnings import warnings_of
 from equipoise.campaign.what_varies import sources_of_spread
@@ -144,15 +146,21 @@ def _condition_result(plan: Plan, index: int, gathered: _Gathered) -> ConditionR
     condition = plan.conditions[index]
     analysed = gathered.analysed.get(index, [])
     own = dict.fromkeys(s.metric for t in analysed for s in t.samples if s.iteration is None)
-    # A trial that was stopped for its time took unknown amounts of everything.
-    ended = [trial for trial in analysed if not trial.timed_out]
+    # A trial that was stopped for its time took unknown amounts of everything; one that could not
+    # do its work here has no amount of it.
+    ended = [trial for trial in analysed if not trial.timed_out and not is_unavailable(trial)]
     metrics: dict[str, MetricSummary] = {}
+    spread_because: dict[str, str] = {}
     described = dict.fromkeys((*ACCOUNTED, *plan.measure.counters, *own))
-    for metric, costs in known_costs(ended, described).items():
-        known = ~np.isnan(costs)
-        if known.any():
-            trials = ended if known.all() else list(itertools.compress(ended, known.tolist()))
-            metrics[metric] = shape_of(plan, metric, costs[known], trials, gathered.draws)
+    for metric, values in known_values(ended, described).items():
+        known = ~np.isnan(values)
+        if not known.any():
+            continue
+        trials = ended if known.all() else list(itertools.compress(ended, known.tolist()))
+        summary = shape_of(plan, metric, values[known], trials, gathered.draws)
+        metrics[metric] = summary
+        if metric in condition.reports and is_wide(summary):
+            spread_because[metric] = why_wide(metric, values[known], trials, seed=plan.seed)
     primary = plan.judgement.primary_metric
     if primary in metrics:
         found = cost_by_level(plan, analysed, gathered.draws)
@@ -164,6 +172,10 @@ def _condition_result(plan: Plan, index: int, gathered: _Gathered) -> ConditionR
         trials=len(analysed),
         failures=gathered.failures.get(index, 0),
         metrics=metrics,
+        unknown={
+            metric: why_unknown(analysed) for metric in condition.reports if metric not in metrics
+        },
+        spread_because=spread_because,
         iterations={
             metric: iteration_shape(classed)
             for metric, classed in gathered.iterations.get(index, {}).items()
@@ -188,12 +200,15 @@ def _row_values(plan: Plan, trial: Trial, blocks: Blocks) -> tuple[Any, ...]:
     """The fields of a ``TrialRow``, in its order, without its layout."""
     reason = left_out_because(trial, blocks)
     own = trial.accounting
+    condition = plan.conditions[trial.condition]
+    own_values = {s.metric: s.value for s in trial.samples if s.iteration is None}
+    missing = {one: why_unknown([trial]) for one in condition.reports if one not in own_values}
     # There may be very many trials, most of which report nothing.
     reported = iterations_in(trial.samples) if trial.samples else {}
     return (
         trial.block,
         trial.position,
-        plan.conditions[trial.condition].name,
+        condition.name,
         trial.phase,
         reason is None,
         reason,
@@ -207,9 +222,9 @@ def _row_values(plan: Plan, trial: Trial, blocks: Blocks) -> tuple[Any, ...]:
         own.involuntary_switches,
         trial.exit,
         trial.failure,
-        own.unknown,
+        {**own.unknown, **missing} if missing else own.unknown,
         trial.covariates,
-        {s.metric: s.value for s in trial.samples if s.iteration is None},
+        own_values,
         {metric: [one.value for one in samples] for metric, samples in reported.items()},
     )
 

@@ -60,6 +60,11 @@ def _states(values: FloatArray) -> tuple[State, ...] | None:
     return states(values)
 
 
+def observed_covariates(trials: Sequence[Trial]) -> list[Covariate]:
+    """What was observed beside each trial, and the order in which they ran."""
+    return [*_observed(trials), _time(trials)]
+
+
 def _observed(trials: Sequence[Trial]) -> Iterator[Covariate]:
     for name in dict.fromkeys(name for trial in trials for name in trial.covariates):
         column = _column([trial.covariates.get(name) for trial in trials])
@@ -69,7 +74,7 @@ def _observed(trials: Sequence[Trial]) -> Iterator[Covariate]:
 def _drawn(plan: Plan, trials: Sequence[Trial], draws: Mapping[int, Draw]) -> Iterator[Covariate]:
     positions = _column([trial.position for trial in trials])
     yield Covariate(POSITION, positions, named=True, drawn=True)
-    yield Covariate(TIME, np.arange(len(trials), dtype=np.float64), named=False, drawn=True)
+    yield _time(trials)
     of_trials = [draws.get(trial.block) for trial in trials]
     sizes = _column([None if draw is None else draw.padding_bytes for draw in of_trials])
     if not plan.layouts:
@@ -85,6 +90,10 @@ def _drawn(plan: Plan, trials: Sequence[Trial], draws: Mapping[int, Draw]) -> It
     yield Covariate(PADDING, sizes, named=False, drawn=True, units=units)
     yield Covariate(PATH, paths, named=False, drawn=True, units=units)
     yield Covariate(ADDRESSES, coins, named=True, drawn=True, units=units)
+
+
+def _time(trials: Sequence[Trial]) -> Covariate:
+    return Covariate(TIME, np.arange(len(trials), dtype=np.float64), named=False, drawn=True)
 
 
 def _column(values: Sequence[float | None]) -> FloatArray:

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Callable, Sequence
 
 from equipoise.campaign import conduct
-from equipoise.campaign.result import document_of
 from equipoise.cli.progress import watcher_for
-from equipoise.cli.study_findings import FOLDER, with_findings, write_figures
+from equipoise.cli.shown import shown_document
+from equipoise.cli.study_findings import FOLDER, write_figures
 from equipoise.cli.wanted import Wanted, show
 from equipoise.ledger import open_for_writing
 from equipoise.model.errors import (
@@ -59,7 +59,7 @@ def show_after(
             return EXIT_INTERRUPTED
         record = ledger.read_run(run_id)
         earlier = [one for one in ledger.same_commands(record.plan) if one.id != run_id]
-    document = with_findings(document_of(record))
+    document = shown_document(record, wanted)
     show(document, record, earlier, wanted)
     folder = wanted.figures or wanted.ledger.parent / FOLDER / run_id
     silent = wanted.quiet or wanted.json_file == "-"

@@ -29,6 +29,7 @@ class Foretold:
         self, plan: Plan, earliest: int, blocks_before: int, about_s: float | None
     ) -> None:
         self._conditions = len(plan.conditions)
+        self._compares = bool(plan.contrasts)
         self._budget_s = plan.stopping.budget_s
         self._blocks = plan.stopping.blocks - blocks_before
         self._earliest = max(1, earliest - blocks_before)
@@ -93,6 +94,8 @@ class Foretold:
     def _then(self, block_s: float) -> str:
         # The last block begins before the budget is spent.
         end_s = min(self._budget_s + block_s, self._blocks * block_s)
+        if not self._compares:
+            return f"the end after at most {waiting_time(end_s)}"
         first_s = self._earliest * block_s
         words = f"first verdicts after about {waiting_time(first_s)}"
         if first_s > self._budget_s + block_s:

@@ -85,9 +85,9 @@ class Bar:
         self._budget_s = plan.stopping.budget_s
         self._blocks = plan.stopping.blocks
         earliest = max(earliest_block, plan.stopping.min_blocks)
+        verdict = f"; earliest possible verdict: block {earliest}" if plan.contrasts else ""
         self._say(
-            f"campaign {run_id}: at most {self._blocks} blocks or {self._budget_s:g} s; "
-            f"earliest possible verdict: block {earliest}"
+            f"campaign {run_id}: at most {self._blocks} blocks or {self._budget_s:g} s{verdict}"
         )
         if len(plan.conditions) > PAIR:
             self._foretold = Foretold(plan, earliest, blocks_before, self._about_s)

@@ -12,11 +12,12 @@ from equipoise.campaign.from_document import Sequences, sequences_in
 from equipoise.campaign.result import document_of
 from equipoise.campaign.sequences import sequences_of
 from equipoise.cli import options
-from equipoise.cli.again import again_of
+from equipoise.cli.again import again_of, os_again_of
 from equipoise.cli.figure_files import save_figures
 from equipoise.cli.output_file import check_folder, write_file
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
+from equipoise.model.primitives import OS_STUDY
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
 from equipoise.report.json_document import decode
@@ -87,11 +88,9 @@ def write_page(path: Path, reported: Sequence[Reported]) -> None:
     write_file(path, page(reported).encode())
 
 
-def reported_of(record: RunRecord) -> Reported:
-    """What a page needs of a campaign."""
-    document = document_of(record)
-    again = again_of(record.plan) if record.plan.study == "compare" else None
-    return _reported(document, sequences_of(record), again)
+def reported_of(record: RunRecord, document: ResultDocument) -> Reported:
+    """What a page needs of a campaign and its result."""
+    return _reported(document, sequences_of(record), _again(record))
 
 
 def _asked(named: str, ledger_path: Path) -> Reported:
@@ -99,7 +98,8 @@ def _asked(named: str, ledger_path: Path) -> Reported:
     path = Path(named)
     if path.suffix.lower() != DOCUMENT:
         with open_for_reading(ledger_path) as ledger:
-            return reported_of(ledger.read_run(named))
+            record = ledger.read_run(named)
+        return reported_of(record, document_of(record))
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -116,6 +116,12 @@ def _reported(document: ResultDocument, sequences: Sequences, again: str | None)
     own = own_findings(document.run.study)
     own_figures = () if own is None else tuple(own.figures(document))
     return Reported(document, sequences, again, own_figures=own_figures)
+
+
+def _again(record: RunRecord) -> str | None:
+    if record.plan.study == OS_STUDY:
+        return os_again_of(record.plan)
+    return again_of(record.plan) if record.plan.study == "compare" else None
 
 
 def _write_figures(folder: Path, reported: Sequence[Reported]) -> None:

@@ -8,10 +8,9 @@ from typing import Any
 
 import click
 
-from equipoise.campaign.result import document_of
 from equipoise.cli import options
 from equipoise.cli.output_file import write_file
-from equipoise.cli.study_findings import with_findings
+from equipoise.cli.shown import shown_document
 from equipoise.cli.wanted import Wanted, show
 from equipoise.ledger import open_for_reading
 from equipoise.model.bulk import collector_at_rest
@@ -26,6 +25,7 @@ from equipoise.model.errors import UnusableInput
     is_flag=True,
     help="All campaigns of the same commands: each by itself, and pooled by boot and kernel.",
 )
+@options.against_option
 @options.ledger_option
 @options.hyperfine_exports
 @options.report_option
@@ -43,7 +43,7 @@ def command(**given: Any) -> int:
         with open_for_reading(wanted.ledger) as ledger:
             record = ledger.read_run(given["run"])
             others = [one for one in ledger.same_commands(record.plan) if one.id != record.id]
-        show(with_findings(document_of(record)), record, others, wanted)
+        show(shown_document(record, wanted), record, others, wanted)
     return 0
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from equipoise.cli.output_file import check_folder, write_file
 from equipoise.cli.study_findings import show_findings
 from equipoise.figures.library import require_figures
+from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord, RunSummary
 from equipoise.model.result import ResultDocument
 from equipoise.report import json_document, terminal
@@ -29,6 +30,8 @@ class Wanted:
     export_json: Path | None = None
     export_csv: Path | None = None
     export_markdown: Path | None = None
+    against: ResultDocument | None = None
+    """What every row is held against."""
     figures: Path | None = None
     """The folder for a study's own figures; by default one for each run beside the ledger."""
 
@@ -46,6 +49,7 @@ class Wanted:
             export_json=given.get("export_json"),
             export_csv=given.get("export_csv"),
             export_markdown=given.get("export_markdown"),
+            against=_read(given.get("against_file")),
             figures=given.get("figures"),
         )
         # Found out before the campaign, not after an hour of it.
@@ -64,6 +68,19 @@ class Wanted:
         """The page and the files in the forms of other tools."""
         named = (self.export_json, self.export_csv, self.export_markdown, self.report_file)
         return [path for path in named if path is not None]
+
+
+def _read(path: Path | None) -> ResultDocument | None:
+    if path is None:
+        return None
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise UnusableInput(
+            f"cannot read {path}: {error.strerror}",
+            mend="name a file that `equipoise os --json FILE` wrote",
+        ) from None
+    return json_document.decode(content, str(path))
 
 
 def show(
@@ -97,4 +114,4 @@ def _export(document: ResultDocument, record: RunRecord, wanted: Wanted) -> None
     if wanted.export_markdown is not None:
         write_file(wanted.export_markdown, hyperfine.to_markdown(document).encode())
     if wanted.report_file is not None:
-        write_page(wanted.report_file, [reported_of(record)])
+        write_page(wanted.report_file, [reported_of(record, document)])

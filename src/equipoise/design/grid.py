@@ -184,6 +184,7 @@ def _condition(
             environment=environment,
             process=process,
             mapped_from=mapped_from,
+            reports=study.workload.reports,
             tuned_for=tuned_for,
         )
     return Condition(
@@ -192,6 +193,7 @@ def _condition(
         levels=names,
         server=_server(study, asked, arguments, meanings, site, environment, process),
         mapped_from=mapped_from,
+        reports=study.workload.reports,
         tuned_for=tuned_for,
     )
 

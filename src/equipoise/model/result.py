@@ -10,7 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from equipoise.model.against import Against
 from equipoise.model.findings import Findings
+from equipoise.model.interval import Interval as Interval
 from equipoise.model.iterations import IterationShape
 from equipoise.model.plan import Layout
 from equipoise.model.record import Notice
@@ -19,7 +21,6 @@ from equipoise.model.trial import Phase
 SCHEMA = "equipoise.result/1"
 
 Verdict = Literal["faster", "slower", "equivalent", "mixed", "undecided"]
-Interval = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +160,10 @@ class ConditionResult:
     """Analysed trials."""
     failures: int
     metrics: dict[str, MetricSummary]
+    unknown: dict[str, str] = field(default_factory=dict)
+    """The metrics that its workload reports elsewhere and not here, each with the reason."""
+    spread_because: dict[str, str] = field(default_factory=dict)
+    """Of the metrics that its workload reports: why one spreads widely, as far as was seen."""
     iterations: dict[str, IterationShape] = field(default_factory=dict)
     """For each metric that its trials reported of iterations: the class of each, and its own."""
 
@@ -304,6 +309,8 @@ class ResultDocument:
     why: tuple[dict[str, Any], ...]
     warnings: tuple[Notice, ...]
     trials: tuple[TrialRow, ...]
+    against: Against | None = None
+    """This result against another one that was asked for; in no ledger."""
     findings: Findings | None = None
     """What a built-in study says beyond its verdicts; null for any other."""
     steady_state: tuple[SteadyComparison, ...] = ()

@@ -108,6 +108,7 @@ class StudyMeasure:
     warmup: int | None = None
     timeout_s: float | None = None
     washout: bool = False
+    ignore_failure: bool = False
     about_s: float | None = None
     """What a block of the whole study took where it was written, to be said beforehand."""
     layouts: int | None = None

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.result import (
     Companion,
     ConditionResult,
@@ -13,11 +12,9 @@ from equipoise.model.result import (
     SteadyComparison,
 )
 from equipoise.report.units import (
-    byte_count,
-    duration,
     interval_words,
     percent_change,
-    significant,
+    shower,
 )
 
 _MOST_STATES = 4
@@ -31,7 +28,7 @@ def modes_words(metric: str, summary: MetricSummary) -> str | None:
     modes = summary.modes
     if len(modes) < 2:
         return None
-    show = unit_of(metric)
+    show = shower(metric)
     parts = [f"{show(one.at)} ({100 * one.share:.0f} %)" for one in modes]
     words = f"{len(modes)} modes: {', '.join(parts[:-1])} and {parts[-1]}"
     told: set[int] = set()
@@ -48,7 +45,7 @@ def states_words(metric: str, summary: MetricSummary) -> str | None:
     states = summary.states or ()
     if len(states) < 2:
         return None
-    show = unit_of(metric)
+    show = shower(metric)
     words = [f"{show(states[0].level)} at first"]
     for before, one in zip(states, states[1:_MOST_STATES], strict=False):
         change = f" ({percent_change(one.level / before.level)})" if before.level > 0 else ""
@@ -83,7 +80,7 @@ def iteration_words(condition: ConditionResult) -> Iterator[str]:
         words = f"iterations of {metric}: {shape.words}"
         steady = [one.steady for one in shape.trials if one.steady is not None]
         if shape.has_steady_state and steady:
-            mean = unit_of(metric)(sum(steady) / len(steady))
+            mean = shower(metric)(sum(steady) / len(steady))
             words += f"; {mean} in the steady state (mean over trials)"
         if shape.not_classed:
             words += f"; {shape.not_classed} not classed: too few iterations"
@@ -104,7 +101,7 @@ def _which(modes: Sequence[Mode], mode: int, metric: str) -> str:
     if len(modes) == 2:
         slow, fast = ("slow", "fast") if metric.endswith("_s") else ("high", "low")
         return f"the {slow if mode == 1 else fast} one"
-    return f"that at {unit_of(metric)(modes[mode].at)}"
+    return f"that at {shower(metric)(modes[mode].at)}"
 
 
 def _with(companion: Companion) -> str:
@@ -124,10 +121,3 @@ def _with(companion: Companion) -> str:
     if companion.value is not None:
         return f"{companion.covariate} {companion.value:g}"
     return f"{'high' if more else 'low'} {companion.covariate}"
-
-
-def unit_of(metric: str) -> Callable[[float], str]:
-    """What writes a value of a metric; its unit is the end of its name."""
-    if metric == PRIMARY_METRIC or metric.endswith("_s"):
-        return duration
-    return byte_count if metric.endswith("_bytes") else significant

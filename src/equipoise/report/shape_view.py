@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from equipoise.figures.theme import color_of
 from equipoise.model.result import Comparison, ConditionResult, MetricSummary, ResultDocument
+from equipoise.report.primitives import is_of_primitives, metric_of
 from equipoise.report.shape import (
     drift_words,
     iteration_words,
     modes_words,
     states_words,
     steady_words,
-    unit_of,
 )
-from equipoise.report.units import percent_change, significant
+from equipoise.report.units import percent_change, shower, significant
 
 MOST_TABLES = 3
 """Of answers: a study may have hundreds of comparisons."""
@@ -64,11 +64,16 @@ def shape_view(document: ResultDocument, primary: Sequence[Comparison], metric: 
         The comparisons on ``metric``.
     """
     smallest = min((one.min_effect for one in primary), default=0.0)
+    by_themselves = is_of_primitives(document)
+
+    def metric_for(condition: ConditionResult) -> str:
+        return metric_of(condition) or metric if by_themselves else metric
+
     # Where there are many, those that disagree come first.
     answered = sorted((one for one in primary if one.answers), key=lambda one: not one.disagreement)
     return ShapeView(
         conditions=tuple(
-            ConditionShape(one.name, color_of(index), tuple(_lines(one, metric, smallest)))
+            ConditionShape(one.name, color_of(index), tuple(_lines(one, metric_for(one), smallest)))
             for index, one in enumerate(document.conditions)
         ),
         steady=tuple(steady_words(one) for one in document.steady_state),
@@ -79,7 +84,7 @@ def shape_view(document: ResultDocument, primary: Sequence[Comparison], metric: 
 def _lines(condition: ConditionResult, metric: str, min_effect: float) -> Iterator[str]:
     summary = condition.metrics.get(metric)
     if summary is not None:
-        yield modes_words(metric, summary) or f"1 mode: {unit_of(metric)(summary.modes[0].at)}"
+        yield modes_words(metric, summary) or f"1 mode: {shower(metric)(summary.modes[0].at)}"
         if (states := states_words(metric, summary)) is not None:
             yield f"change of state: {states}"
         if (drift := drift_words(summary, min_effect)) is not None:

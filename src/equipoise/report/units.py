@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from equipoise.model.result import MetricSummary
 
@@ -31,6 +32,20 @@ def waiting_time(seconds: float) -> str:
 def byte_count(count: float) -> str:
     """Bytes with a decimal unit: ``2.1 MB``."""
     return _with_unit(count, _BYTE_UNITS)
+
+
+def byte_rate(per_second: float) -> str:
+    """Bytes a second with a decimal unit: ``2.1 GB/s``."""
+    return f"{byte_count(per_second)}/s"
+
+
+def shower(metric: str) -> Callable[[float], str]:
+    """How a metric is written; its unit is the end of its name."""
+    if metric.endswith("_bytes_per_s"):
+        return byte_rate
+    if metric.endswith("_s") and not metric.endswith("_per_s"):
+        return duration
+    return byte_count if metric.endswith("_bytes") else significant
 
 
 def percent_change(ratio: float) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 
@@ -64,6 +65,7 @@ def pool(
     return Pooled(math.exp(mean), interval, math.sqrt(between), len(effects), count)
 
 
+@cache
 def student_quantile(probability: float, freedom: int) -> float:
     """The quantile of Student's t, for a probability above one half, exact for any freedom.
 
@@ -77,6 +79,11 @@ def student_quantile(probability: float, freedom: int) -> float:
         else:
             high = middle
     return 0.5 * (low + high)
+
+
+def student_outside(t: float, freedom: int) -> float:
+    """P(|T| > t), for t from 0 up."""
+    return max(0.0, 1.0 - _within(t, freedom))
 
 
 def _within(t: float, freedom: int) -> float:

@@ -201,6 +201,7 @@ def _measure(table: Table, workload: Workload, counters: Collection[str]) -> Stu
         warmup=table.whole("warmup", least=0, most=MOST_WARMUP),
         timeout_s=table.number("timeout", above=0),
         washout=table.truth("washout") or False,
+        ignore_failure=table.truth("ignore_failure") or False,
         about_s=table.number("about", above=0),
         layouts=table.whole("layouts", least=2, most=MOST_LAYOUTS),
         aslr=_aslr(table),

@@ -6,6 +6,7 @@ mod spool;
 
 use std::ffi::OsString;
 use std::io;
+use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 
@@ -24,6 +25,8 @@ const RING_BYTES: usize = 16 << 20;
 /// Deeper stacks are cut.
 const STACK_BYTES: u32 = 16 << 10;
 const SOFTWARE: u32 = 1;
+/// Times of files are those of the last tick of the kernel.
+const CLOCK_OF_FILES: Duration = Duration::from_millis(20);
 
 /// Registers that unwinding needs, in the order of their numbers (`asm/perf_regs.h`).
 #[cfg(target_arch = "x86_64")]
@@ -135,6 +138,7 @@ pub fn observe(what: What, frequency: u64, command: Vec<OsString>) -> Result<Rep
     let held = command::hold(command)?;
     let (mut rings, outside_kernel) = open(what, frequency, held.pid)?;
     let mut spool = Spool::new().map_err(|error| Problem::system("a temporary file", &error))?;
+    let since = SystemTime::now() - CLOCK_OF_FILES;
     let started_ns = monotonic_ns();
     let running = held.start()?;
     let descriptor = running.descriptor().map_err(refused)?;
@@ -146,7 +150,7 @@ pub fn observe(what: What, frequency: u64, command: Vec<OsString>) -> Result<Rep
     spool.fill(&mut rings)?;
     let counted = rings.count().ok();
     drop(rings);
-    let mut replay = Replay::new(what);
+    let mut replay = Replay::new(what, since);
     spool.replay(|ns, record| replay.take(ns, record))?;
     let finished = replay.finish();
     let total = match what {

@@ -1,6 +1,7 @@
 //! Makes stacks with names and weights out of records.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::time::SystemTime;
 
 use crate::perf::record::{Reader, Record, Turn};
 use crate::profile::What;
@@ -12,6 +13,7 @@ use crate::stacks::space::{Cache, Captured, Images, Space};
 /// What is known after so many records.
 pub struct Replay {
     what: What,
+    since: SystemTime,
     images: Images,
     spaces: HashMap<u32, Space>,
     names: Names,
@@ -53,9 +55,11 @@ struct Sample<'a> {
 }
 
 impl Replay {
-    pub fn new(what: What) -> Self {
+    /// Of a command that was started after `since`.
+    pub fn new(what: What, since: SystemTime) -> Self {
         Self {
             what,
+            since,
             images: Images::default(),
             spaces: HashMap::new(),
             names: Names::default(),
@@ -155,7 +159,7 @@ impl Replay {
     fn frames(&mut self, sample: &Sample<'_>) -> Vec<Frame> {
         let process = sample.process;
         let space = self.spaces.entry(process).or_default();
-        if self.asked.insert(process) && !self.names.read_told(process) {
+        if self.asked.insert(process) && !self.names.read_told(process, self.since) {
             let interpreters = space.paths().filter(|path| is_python(path));
             self.interpreters_without_names
                 .extend(interpreters.map(str::to_owned));
@@ -183,7 +187,11 @@ impl Replay {
         frames
     }
 
-    pub fn finish(self) -> Finished {
+    pub fn finish(mut self) -> Finished {
+        for process in self.spaces.keys() {
+            // Of those that left no sample, only to remove the file.
+            self.names.read_told(*process, self.since);
+        }
         let mut unseen = Vec::new();
         if self.lost > 0 {
             unseen.push(format!("{} records had no room and are missing", self.lost));

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::SystemTime;
 
 use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{Input, Symbolized, Symbolizer};
@@ -44,9 +45,13 @@ impl Default for Names {
 
 impl Names {
     /// Reads what the interpreter of a process has told, and removes the file; says whether there
-    /// was one.
-    pub fn read_told(&mut self, process: u32) -> bool {
+    /// was one. An older file is that of another process, which had the same number.
+    pub fn read_told(&mut self, process: u32, since: SystemTime) -> bool {
         let file = map_file(process);
+        let modified = fs::metadata(&file).and_then(|found| found.modified());
+        if modified.map_or(true, |at| at < since) {
+            return false;
+        }
         let Ok(text) = fs::read_to_string(&file) else {
             return false;
         };
