@@ -1,6 +1,7 @@
 //! Stacks of the allocations that the recorder (crates/recorder) has sampled.
 
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use serde::Serialize;
@@ -25,6 +26,7 @@ pub struct Report {
 const MAGIC: u64 = u64::from_le_bytes(*b"EQALLOC1");
 /// Places of numbers in the header, in words.
 mod header {
+    pub const WORDS: usize = 26;
     pub const MAPS_OFFSET: usize = 8;
     pub const MAPS_BYTES: usize = 9;
     pub const SAMPLES_OFFSET: usize = 10;
@@ -60,33 +62,45 @@ pub fn stacks(folder: &Path) -> Result<Report, Problem> {
     files.sort();
     let mut reading = Reading::default();
     for file in files {
-        let bytes = fs::read(&file).map_err(refused)?;
-        reading.take(&Recording(&bytes));
+        reading.take(&Recording(File::open(&file).map_err(refused)?));
     }
     Ok(reading.finish())
 }
 
-/// The bytes of one file.
-struct Recording<'a>(&'a [u8]);
+/// The file of one process, most of which was never written.
+struct Recording(File);
 
-impl Recording<'_> {
-    fn word(&self, offset: usize, place: usize) -> Option<u64> {
-        let bytes = self.0.get(offset + 8 * place..)?.get(..8)?;
+/// Words of a file.
+struct Words(Vec<u8>);
+
+impl Words {
+    fn at(&self, place: usize) -> Option<u64> {
+        let bytes = self.0.get(8 * place..)?.get(..8)?;
         Some(u64::from_ne_bytes(bytes.try_into().ok()?))
     }
 
-    fn header(&self, place: usize) -> Option<usize> {
-        usize::try_from(self.word(0, place)?).ok()
+    fn number_at(&self, place: usize) -> Option<usize> {
+        usize::try_from(self.at(place)?).ok()
+    }
+}
+
+impl Recording {
+    fn bytes(&self, offset: usize, length: usize) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; length];
+        self.0.read_exact_at(&mut bytes, offset as u64).ok()?;
+        Some(bytes)
     }
 
-    fn maps(&self) -> Option<&str> {
-        let (offset, length) = (
-            self.header(header::MAPS_OFFSET)?,
-            self.header(header::MAPS_BYTES)?,
-        );
-        let bytes = self.0.get(offset..offset + length)?;
+    fn header(&self) -> Option<Words> {
+        Some(Words(self.bytes(0, 8 * header::WORDS)?))
+    }
+
+    fn maps(&self, header: &Words) -> Option<String> {
+        let offset = header.number_at(header::MAPS_OFFSET)?;
+        let mut bytes = self.bytes(offset, header.number_at(header::MAPS_BYTES)?)?;
         let whole = bytes.iter().rposition(|byte| *byte == b'\n')?;
-        std::str::from_utf8(&bytes[..whole]).ok()
+        bytes.truncate(whole);
+        String::from_utf8(bytes).ok()
     }
 }
 
@@ -104,27 +118,29 @@ struct Reading {
 }
 
 impl Reading {
-    fn take(&mut self, recording: &Recording<'_>) {
+    fn take(&mut self, recording: &Recording) {
         if self.try_take(recording).is_none() {
             self.unreadable += 1;
         }
     }
 
-    fn try_take(&mut self, recording: &Recording<'_>) -> Option<()> {
-        let is_ours =
-            recording.word(0, 0)? == MAGIC && recording.word(0, header::MACHINE)? == THIS_MACHINE;
-        if !is_ours {
+    fn try_take(&mut self, recording: &Recording) -> Option<()> {
+        let header = recording.header()?;
+        if header.at(0)? != MAGIC || header.at(header::MACHINE)? != THIS_MACHINE {
             return None;
         }
-        let process = u32::try_from(recording.header(header::PROCESS)?).ok()?;
-        let space = self.space(recording.maps()?);
-        let taken = recording.header(header::SAMPLES_TAKEN)?;
-        let room = recording.header(header::SAMPLES)?;
+        let process = u32::try_from(header.at(header::PROCESS)?).ok()?;
+        let space = self.space(&recording.maps(&header)?);
+        let taken = header.number_at(header::SAMPLES_TAKEN)?;
+        let room = header.number_at(header::SAMPLES)?;
+        let (first, length) = (
+            header.number_at(header::SAMPLES_OFFSET)?,
+            header.number_at(header::SAMPLE_BYTES)?,
+        );
         self.without_room += taken.saturating_sub(room) as u64;
         for index in 0..taken.min(room) {
-            let offset = recording.header(header::SAMPLES_OFFSET)?
-                + index * recording.header(header::SAMPLE_BYTES)?;
-            self.sample(recording, offset, process, &space)?;
+            let sample = Words(recording.bytes(first + index * length, length)?);
+            self.sample(&sample, process, &space)?;
         }
         Some(())
     }
@@ -149,21 +165,14 @@ impl Reading {
         space
     }
 
-    fn sample(
-        &mut self,
-        recording: &Recording<'_>,
-        offset: usize,
-        process: u32,
-        space: &Space,
-    ) -> Option<()> {
-        let word = |place| recording.word(offset, place);
-        let (size, interval) = (word(sample::SIZE)?, word(sample::INTERVAL)?);
+    fn sample(&mut self, sample: &Words, process: u32, space: &Space) -> Option<()> {
+        let (size, interval) = (sample.at(sample::SIZE)?, sample.at(sample::INTERVAL)?);
         if interval == 0 {
             return Some(()); // the process ended while it was taken
         }
-        let register = |number| word(sample::REGISTERS + number);
-        let kept = usize::try_from(word(sample::KEPT)?).ok()?;
-        let stack = recording.0.get(offset + 8 * sample::STACK..)?.get(..kept)?;
+        let register = |number| sample.at(sample::REGISTERS + number);
+        let kept = sample.number_at(sample::KEPT)?;
+        let stack = sample.0.get(8 * sample::STACK..)?.get(..kept)?;
         let captured = Captured {
             instruction: register(0)?,
             stack_pointer: register(1)?,
@@ -237,7 +246,8 @@ mod tests {
     #[test]
     fn a_file_of_something_else_is_said_to_be_unreadable() {
         let mut reading = Reading::default();
-        reading.take(&Recording(b"short"));
+        let other = File::open("/proc/self/exe").expect("opened");
+        reading.take(&Recording(other));
         assert_eq!(reading.finish().unseen.len(), 1);
     }
 }
