@@ -49,6 +49,7 @@ splits CPU time between user and system by its ticks (systems.md §1)."""
 
 
 _SAMPLES = attrgetter("samples")
+_AS_REPORTED = attrgetter("value")
 
 
 def complete_blocks(draws: Iterable[Draw], trials: Iterable[Trial]) -> dict[int, tuple[Trial, ...]]:
@@ -96,16 +97,19 @@ def cost_in(metric: str) -> Callable[[Trial], float | None]:
 
     What the workload reported itself comes before what was accounted under the same name.
     """
+    known = _read_as(metric, _as_cost)
+    return lambda trial: TIMED_OUT if trial.timed_out else known(trial)
+
+
+def _read_as(metric: str, of_sample: Callable[[Sample], float]) -> Callable[[Trial], float | None]:
     accounted: Callable[[Accounting], float | None] | None = (
         attrgetter(metric) if metric in _ACCOUNTED else None
     )
 
     def read(trial: Trial) -> float | None:
-        if trial.timed_out:
-            return TIMED_OUT
         for sample in reversed(trial.samples):
             if sample.metric == metric and sample.iteration is None:
-                return _as_cost(sample)
+                return of_sample(sample)
         if accounted is not None:
             return accounted(trial.accounting)
         return trial.accounting.counters.get(metric)
@@ -113,11 +117,14 @@ def cost_in(metric: str) -> Callable[[Trial], float | None]:
     return read
 
 
-def costs_in(metrics: Iterable[str], ended: Sequence[Trial]) -> dict[str, Sequence[float | None]]:
-    """What trials that ended by themselves cost in each metric, in their order."""
+def values_in(metrics: Iterable[str], ended: Sequence[Trial]) -> dict[str, Sequence[float | None]]:
+    """What each metric was in trials that ended by themselves, in their order.
+
+    As it was reported: a throughput is one here, and a cost only where it is compared.
+    """
     named = list(metrics)
     if any(map(_SAMPLES, ended)) or not _ACCOUNTED.issuperset(named):
-        return {metric: list(map(cost_in(metric), ended)) for metric in named}
+        return {metric: list(map(_read_as(metric, _AS_REPORTED), ended)) for metric in named}
     # One pass over the trials where there may be very many.
     columns = zip(*map(attrgetter(*(f"accounting.{one}" for one in named)), ended), strict=True)
     return dict(zip(named, columns, strict=False))

@@ -16,9 +16,9 @@ import numpy as np
 
 from equipoise.campaign.blocks import (
     complete_blocks,
-    costs_in,
     cut_blocks,
     left_out_because,
+    values_in,
 )
 from equipoise.campaign.comparisons import (
     Blocks,
@@ -134,10 +134,10 @@ def _condition_result(plan: Plan, index: int, gathered: _Gathered) -> ConditionR
     # A trial that was stopped for its time took unknown amounts of everything.
     ended = [trial for trial in analysed if not trial.timed_out]
     metrics: dict[str, MetricSummary] = {}
-    for metric, costs in costs_in(
+    for metric, found in values_in(
         dict.fromkeys((*ACCOUNTED, *plan.measure.counters, *own)), ended
     ).items():
-        known, values = _known(ended, costs)
+        known, values = _known(ended, found)
         if known:
             metrics[metric] = shape_of(plan, metric, values, known, gathered.paddings)
     return ConditionResult(
@@ -150,13 +150,13 @@ def _condition_result(plan: Plan, index: int, gathered: _Gathered) -> ConditionR
     )
 
 
-def _known(ended: list[Trial], costs: Sequence[float | None]) -> tuple[list[Trial], FloatArray]:
-    """The trials whose cost is known, in order, and the costs."""
-    if None in costs:
-        both = zip(ended, costs, strict=True)
-        known = [(one, cost) for one, cost in both if cost is not None]
-        ended, costs = [one for one, _ in known], [cost for _, cost in known]
-    return ended, np.array(costs, dtype=np.float64)
+def _known(ended: list[Trial], found: Sequence[float | None]) -> tuple[list[Trial], FloatArray]:
+    """The trials whose value is known, in order, and the values."""
+    if None in found:
+        both = zip(ended, found, strict=True)
+        known = [(one, value) for one, value in both if value is not None]
+        ended, found = [one for one, _ in known], [value for _, value in known]
+    return ended, np.array(found, dtype=np.float64)
 
 
 def _rows(plan: Plan, trials: Sequence[Trial], blocks: Blocks) -> tuple[TrialRow, ...]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from equipoise.design.commands import MOST_CONDITIONS, find_program
+from equipoise.design.server_programs import absent_program, search_folders, searched
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition, Contrast, Process, Server
 from equipoise.model.record import Notice
@@ -54,6 +55,13 @@ def without_missing(study: Study, site: Site) -> tuple[Study, tuple[Notice, ...]
     UnusableInput
         The baseline is one of them, or no two levels of what is compared are left.
     """
+    server = study.workload.server
+    absent = None if server is None else absent_program(server, site.native_programs)
+    if absent is not None:
+        raise UnusableInput(
+            f"the server of {study.name} cannot run here: there is no program {absent.program}",
+            mend=absent.mend,
+        )
     notices: list[Notice] = []
     factors: list[Factor] = []
     for factor in study.factors:
@@ -63,8 +71,8 @@ def without_missing(study: Study, site: Site) -> tuple[Study, tuple[Notice, ...]
             if missing is None:
                 present.append(level)
                 continue
-            what = f"{factor.name} {level.name} cannot run here: there is no {missing}"
-            mend = f"apt install {level.package}" if level.package else "install it"
+            what = f"{factor.name} {level.name} cannot run here: there is no {missing.what}"
+            mend = missing.mend
             compared = study.compared
             if compared is not None and (compared.factor, compared.baseline) == (
                 factor.name,
@@ -151,22 +159,35 @@ def _meanings(study: Study) -> dict[str, str]:
     return meanings
 
 
-def _missing(level: Level, site: Site) -> Iterator[str]:
+@dataclass(frozen=True, slots=True)
+class _Missing:
+    what: str
+    mend: str
+
+
+def _missing(level: Level, site: Site) -> Iterator[_Missing]:
+    mend = f"apt install {level.package}" if level.package else "install it"
     for library in level.preload:
         if site.find_library(library) is None:
-            yield library
-    for folder in level.library_path:
-        if not os.path.isdir(folder):
-            yield f"folder {folder}"
-    if level.working_folder is not None and not os.path.isdir(level.working_folder):
-        yield f"folder {level.working_folder}"
+            yield _Missing(library, mend)
+    folder = level.working_folder
+    for needed in (*level.library_path, *(() if folder is None else (folder,))):
+        if not os.path.isdir(needed):
+            yield _Missing(f"folder {needed}", mend)
+    search = None
+    if level.server is not None:
+        absent = absent_program(level.server, site.native_programs)
+        if absent is not None:
+            yield _Missing(f"program {absent.program}", absent.mend)
+        search = searched(level.server)
     program = None if level.command is None else level.command[0]
     own = program is not None and (site.native_programs / program).is_file()
-    if program is not None and not own and "{" not in program and not shutil.which(program):
-        yield f"program {program}"
+    plain = program is not None and not own and "{" not in program
+    if program is not None and plain and not shutil.which(program, path=search):
+        yield _Missing(f"program {program}", mend)
     builder = (level.build or "").partition(" ")[0]
     if _PLAIN_NAME.fullmatch(builder) and shutil.which(builder) is None:
-        yield f"program {builder}"
+        yield _Missing(f"program {builder}", mend)
 
 
 def _product(factors: tuple[Factor, ...]) -> Iterator[Levels]:
@@ -219,7 +240,8 @@ def _condition(study: Study, levels: Levels, site: Site, builds: Mapping[str, st
         if len(factor.levels) > 1
     }
     name = " ".join(varied.values()) or study.name
-    asked = study.workload.server
+    servers = [level.server for level in levels.values() if level.server is not None]
+    asked = servers[-1] if servers else study.workload.server
     if asked is None:
         return Condition(
             name,
@@ -229,10 +251,14 @@ def _condition(study: Study, levels: Levels, site: Site, builds: Mapping[str, st
             process=process,
             mapped_from=mapped_from,
         )
+    client = (*command, *(one for level in levels.values() for one in level.client_arguments))
+    cpus = [level.client_cpus for level in levels.values() if level.client_cpus is not None]
     return Condition(
         name,
-        _command(command, meanings, site, {}),
+        _command(client, meanings, site, {"PATH": searched(asked)}),
         levels=names,
+        environment={"PATH": searched(asked)} if asked.path else {},
+        process=Process(cpus=cpus[-1] if cpus else None),
         server=_server(asked, arguments, meanings, site, environment, process),
         mapped_from=mapped_from,
     )
@@ -246,18 +272,25 @@ def _server(
     environment: dict[str, str],
     process: Process,
 ) -> Server:
+    path = {"PATH": searched(asked)}
+
     def own(words: Words | None) -> Words | None:
-        return None if words is None else _command(words, meanings, site, {})
+        return None if words is None else _command(words, meanings, site, path)
 
     return Server(
-        start=_command((*asked.start, *arguments), meanings, site, environment),
+        start=_command((*asked.start, *arguments), meanings, site, {**path, **environment}),
         environment=environment,
         process=process,
+        install=own(asked.install),
+        fill=own(asked.fill),
         prepare=own(asked.prepare),
         ready=own(asked.ready),
         stop=own(asked.stop),
         stop_signal=asked.stop_signal,
         ready_s=asked.ready_s,
+        search_path=search_folders(asked),
+        unprivileged=asked.unprivileged,
+        trial=asked.trial,
     )
 
 

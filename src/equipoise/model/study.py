@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from equipoise.model.plan import ServerTrial
+
 Role = Literal["treatment", "size"]
 """A ``treatment`` can be what is compared; a ``size`` is where it is compared."""
 
@@ -28,6 +30,12 @@ class Level:
     """Put behind the command."""
     command: Words | None = None
     """Instead of the workload's own."""
+    server: ServerWorkload | None = None
+    """Instead of the workload's own; ``command`` is its client then."""
+    client_arguments: Words = ()
+    """Put behind the client of a server."""
+    client_cpus: tuple[int, ...] | None = None
+    """The CPUs that the client of a server may use."""
     working_folder: str | None = None
     cpus: tuple[int, ...] | None = None
     random_addresses: bool | None = None
@@ -58,11 +66,31 @@ class ServerWorkload:
     """A server and how it is dealt with; see `equipoise.model.plan.Server`."""
 
     start: Words
+    install: Words | None = None
+    fill: Words | None = None
     prepare: Words | None = None
     ready: Words | None = None
     stop: Words | None = None
     stop_signal: str = "TERM"
     ready_s: float = 30.0
+    path: Words = ()
+    """Patterns of folders in which its programs may be, beside those of ``PATH``."""
+    needs: dict[str, str] = field(default_factory=dict)
+    """The Debian package of each program that it needs."""
+    unprivileged: bool = False
+    trial: ServerTrial = "life"
+
+    def commands(self) -> dict[str, Words]:
+        """Its commands by the keys under which a study gives them, without the client."""
+        given = {
+            "start": self.start,
+            "install": self.install,
+            "fill": self.fill,
+            "prepare": self.prepare,
+            "ready": self.ready,
+            "stop": self.stop,
+        }
+        return {key: words for key, words in given.items() if words is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +98,7 @@ class Workload:
     """What is run."""
 
     command: Words
-    """With a server, its client."""
+    """With a server, its client; empty where the levels of a factor bring their own."""
     server: ServerWorkload | None = None
     """With a server, the levels change the server, not the client."""
     working_folder: str | None = None

@@ -121,6 +121,8 @@ def _description(condition: ConditionResult, metric: str) -> Iterator[Text]:
 
 def _shower(metric: str) -> Callable[[float], str]:
     """How a metric is written; its unit is the end of its name."""
+    if metric.endswith("_per_s"):
+        return lambda value: f"{significant(value)}/s"
     if metric.endswith("_s"):
         return duration
     return byte_count if metric.endswith("_bytes") else significant

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 from collections.abc import Collection, Iterable
 from dataclasses import fields
 from pathlib import Path
@@ -25,27 +24,19 @@ from equipoise.model.study import (
 from equipoise.model.trial import Accounting
 from equipoise.studies.data_sets import DATA_SETS
 from equipoise.studies.factors import read_factors
+from equipoise.studies.server_table import OF_A_LIFE, PLACEHOLDERS, SERVER_METRICS, read_server
 from equipoise.studies.table import Table, one_of
 
 METRICS = tuple(
     field.name for field in fields(Accounting) if field.name not in ("counters", "unknown")
 )
 """What every trial has."""
-SERVER_METRICS = (
-    "server_user_s",
-    "server_sys_s",
-    "server_max_rss_bytes",
-    "server_minor_faults",
-    "server_major_faults",
-)
-"""What every server has."""
 
 MOST_WARMUP = 1000
 """As ``--warmup``."""
 
 _PLACEHOLDER = re.compile(r"(?<!\{)\{([A-Za-z_][\w-]*)\}(?!\})")
 _FILE_PLACEHOLDERS = ("study", "python")
-_SERVER_PLACEHOLDERS = ("folder", "port")
 _NAME = re.compile(r"[A-Za-z0-9][\w .-]*")
 
 
@@ -83,12 +74,14 @@ def read_study(path: Path, shown: str | None = None, *, counters: Collection[str
         workload=workload,
         factors=factors,
         exclusions=exclusions,
-        measure=_measure(file.table("measure"), workload, counters),
+        measure=_measure(file.table("measure"), workload, factors, counters),
         compared=_compared(file.table("compare"), factors),
         quick=_quick(file.table("quick"), factors) if file.has("quick") else None,
         summary=summary,
     )
     file.finish()
+    _check_that_everything_has_a_command(file, study)
+    _check_that_trials_are_of_one_kind(file, study)
     _check_that_something_is_left(file, study)
     _check_placeholders(file, study)
     return study
@@ -97,15 +90,15 @@ def read_study(path: Path, shown: str | None = None, *, counters: Collection[str
 def _workload(table: Table, folder: str) -> Workload:
     server_table = table.table("server") if table.has("server") else None
     server: ServerWorkload | None = None
+    command: Words = ()
     if server_table is None:
-        command = table.required("command", table.words, 'command = ["sort", "words"]')
+        command = table.words("command") or ()
     else:
         if table.has("command"):
             raise table.fail(
                 "command", "a workload with a server has a client", "move it to [workload.server]"
             )
-        command = server_table.required("client", server_table.words, 'client = ["curl", "…"]')
-        server = _server(server_table)
+        server, command = read_server(server_table)
     own_folder = table.text("folder")
     if own_folder is not None and not os.path.isdir(os.path.join(folder, own_folder)):
         raise table.fail(
@@ -131,31 +124,14 @@ def _workload(table: Table, folder: str) -> Workload:
     return found
 
 
-def _server(table: Table) -> ServerWorkload:
-    stop_signal = table.text("signal") or "TERM"
-    if f"SIG{stop_signal.removeprefix('SIG')}" not in signal.Signals.__members__:
-        raise table.fail("signal", f"there is no signal {stop_signal}", "as in TERM or INT")
-    start = table.required("start", table.words, 'start = ["python3", "-m", "http.server"]')
-    ready = table.words("ready")
-    if ready is None and not any("{port}" in word for word in start):
-        raise table.fail(
-            None, "ready is missing", "give a command that succeeds when the server is ready"
-        )
-    found = ServerWorkload(
-        start=start,
-        prepare=table.words("prepare"),
-        ready=ready,
-        stop=table.words("stop"),
-        stop_signal=stop_signal,
-        ready_s=table.number("ready_s", above=0) or 30.0,
-    )
-    table.finish()
-    return found
-
-
-def _measure(table: Table, workload: Workload, counters: Collection[str]) -> StudyMeasure:
+def _measure(
+    table: Table,
+    workload: Workload,
+    factors: tuple[Factor, ...],
+    counters: Collection[str],
+) -> StudyMeasure:
     metrics = table.texts("metrics") or ("wall_s",)
-    of_server = SERVER_METRICS if workload.server is not None else ()
+    of_server = _server_metrics(servers_of(workload, factors))
     known = (*METRICS, *counters, *of_server, *workload.reports)
     for metric in metrics:
         if metric not in known:
@@ -232,6 +208,40 @@ def _exclusion(table: Table, factors: tuple[Factor, ...]) -> Exclusion:
     return found
 
 
+def servers_of(workload: Workload, factors: Iterable[Factor]) -> tuple[ServerWorkload, ...]:
+    """Every server of a study: the workload's own and those of levels."""
+    levels = (level.server for factor in factors for level in factor.levels)
+    return tuple(one for one in (workload.server, *levels) if one is not None)
+
+
+def _server_metrics(servers: tuple[ServerWorkload, ...]) -> tuple[str, ...]:
+    if not servers:
+        return ()
+    lives = all(server.trial == "life" for server in servers)
+    return tuple(metric for metric in SERVER_METRICS if lives or metric not in OF_A_LIFE)
+
+
+def _check_that_everything_has_a_command(file: Table, study: Study) -> None:
+    brings_its_own = any(
+        all(level.command is not None for level in factor.levels) for factor in study.factors
+    )
+    if not study.workload.command and not brings_its_own:
+        raise file.table("workload").fail(
+            None, "command is missing", 'as in command = ["sort", "words"]'
+        )
+
+
+def _check_that_trials_are_of_one_kind(file: Table, study: Study) -> None:
+    """A life and an interval are different units: what they vary over is not the same."""
+    kinds = {server.trial for server in servers_of(study.workload, study.factors)}
+    if len(kinds) > 1:
+        raise file.table("factors").fail(
+            None,
+            "a trial is a whole life of one server and an interval of another",
+            "give every server the same trial",
+        )
+
+
 def _check_that_something_is_left(file: Table, study: Study) -> None:
     for _ in kept_settings(study):
         return
@@ -278,24 +288,26 @@ def _check_placeholders(file: Table, study: Study) -> None:
     if study.workload.data is not None:
         known.add("data")
     server = study.workload.server
-    if server is not None:
-        known.update(_SERVER_PLACEHOLDERS)
+    if servers_of(study.workload, study.factors):
+        known.update(PLACEHOLDERS)
     workload = file.table("workload")
     if server is None:
         _check_words(workload, "command", study.workload.command, known)
     else:
         table = workload.table("server")
-        commands = {"start": server.start, "client": study.workload.command}
-        others = {"prepare": server.prepare, "ready": server.ready, "stop": server.stop}
-        for key, words in {**commands, **others}.items():
-            _check_words(table, key, words or (), known)
+        for key, words in {**server.commands(), "client": study.workload.command}.items():
+            _check_words(table, key, words, known)
     if study.quick is not None and study.quick.command is not None:
         _check_words(file.table("quick"), "command", study.quick.command, known)
     factors = file.table("factors")
     for factor in study.factors:
         for level in factor.levels:
             table = factors.table(factor.name).table(level.name) if not factor.plain else factors
+            if level.server is not None:
+                for key, words in level.server.commands().items():
+                    _check_words(table.table("server"), key, words, known)
             _check_words(table, "command", level.command or (), known)
+            _check_words(table, "client", level.client_arguments, known)
             _check_words(table, "args", level.arguments, known)
             _check_words(table, "env", tuple(level.environment.values()), known)
             _check_words(table, "build", (level.build or "",), known)
