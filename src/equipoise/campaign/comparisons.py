@@ -23,6 +23,7 @@ from equipoise.stats.verdict import Judged, blocks_to_go, judge
 
 ESTIMAND = "typical within-block ratio"
 SCOPE = "across processes, in this campaign on this host"
+SCOPE_OF_INTERVALS = "across intervals of one life of each server, in this campaign on this host"
 
 CONTROLLED = 0
 """The condition that a control runs a second time."""
@@ -132,7 +133,7 @@ def _comparison(plan: Plan, pairing: Pairing, judged: Judged, to_go: int | None)
             verdict=judged.verdict,
             min_effect=judgement.min_effect,
         ),
-        scope=SCOPE,
+        scope=scope_of(plan),
         words=verdict_words(
             judged.verdict,
             pairing.metric,
@@ -154,6 +155,14 @@ def _comparison(plan: Plan, pairing: Pairing, judged: Judged, to_go: int | None)
         ),
         stratum=contrast.stratum,
     )
+
+
+def scope_of(plan: Plan) -> str:
+    """What the verdicts of a plan are about, by what its trials replicate."""
+    of_intervals = any(
+        one.server is not None and one.server.trial == "interval" for one in plan.conditions
+    )
+    return SCOPE_OF_INTERVALS if of_intervals else SCOPE
 
 
 def _carry_over(plan: Plan, pairing: Pairing) -> CarryOver | None:

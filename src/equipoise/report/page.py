@@ -19,7 +19,7 @@ from equipoise.model.result import (
     ResultDocument,
 )
 from equipoise.report.strip import Strip, strip_of
-from equipoise.report.units import byte_count, duration, percent_change, significant
+from equipoise.report.units import byte_count, percent_change, shower_of, significant
 
 UNKNOWN = "unknown"
 LONG_WORDS = 140
@@ -269,9 +269,7 @@ def _summary_cells(summary: MetricSummary, metric: str) -> tuple[str, ...]:
 
 def metric_value(value: float, metric: str) -> str:
     """A value with its unit, which is the end of the metric's name."""
-    if metric.endswith("_s"):
-        return duration(value)
-    return byte_count(value) if metric.endswith("_bytes") else significant(value, 4)
+    return shower_of(metric, digits=4)(value)
 
 
 def _drift(summary: MetricSummary) -> str:

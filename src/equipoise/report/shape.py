@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.result import Companion, MetricSummary, Mode
-from equipoise.report.units import byte_count, duration, percent_change, significant
+from equipoise.report.units import percent_change, shower_of
 
 _MOST_STATES = 4
 
@@ -19,7 +18,7 @@ def modes_words(metric: str, summary: MetricSummary) -> str | None:
     modes = summary.modes
     if len(modes) < 2:
         return None
-    show = _unit_of(metric)
+    show = shower_of(metric)
     parts = [f"{show(one.at)} ({100 * one.share:.0f} %)" for one in modes]
     words = f"{len(modes)} modes: {', '.join(parts[:-1])} and {parts[-1]}"
     told: set[int] = set()
@@ -36,7 +35,7 @@ def states_words(metric: str, summary: MetricSummary) -> str | None:
     states = summary.states or ()
     if len(states) < 2:
         return None
-    show = _unit_of(metric)
+    show = shower_of(metric)
     words = [f"{show(states[0].level)} at first"]
     for before, one in zip(states, states[1:_MOST_STATES], strict=False):
         change = f" ({percent_change(one.level / before.level)})" if before.level > 0 else ""
@@ -47,9 +46,9 @@ def states_words(metric: str, summary: MetricSummary) -> str | None:
 
 def _which(modes: Sequence[Mode], mode: int, metric: str) -> str:
     if len(modes) == 2:
-        slow, fast = ("slow", "fast") if metric.endswith("_s") else ("high", "low")
+        slow, fast = ("slow", "fast") if _is_time(metric) else ("high", "low")
         return f"the {slow if mode == 1 else fast} one"
-    return f"that at {_unit_of(metric)(modes[mode].at)}"
+    return f"that at {shower_of(metric)(modes[mode].at)}"
 
 
 def _with(companion: Companion) -> str:
@@ -67,7 +66,5 @@ def _with(companion: Companion) -> str:
     return f"{'high' if more else 'low'} {companion.covariate}"
 
 
-def _unit_of(metric: str) -> Callable[[float], str]:
-    if metric == PRIMARY_METRIC or metric.endswith("_s"):
-        return duration
-    return byte_count if metric.endswith("_bytes") else significant
+def _is_time(metric: str) -> bool:
+    return metric.endswith("_s") and not metric.endswith("_per_s")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.table import Table
 from rich.text import Text
@@ -12,10 +12,9 @@ from equipoise.model.result import Comparison, ConditionResult, ResultDocument, 
 from equipoise.report.safe_text import visible
 from equipoise.report.units import (
     byte_count,
-    duration,
     interval_words,
     percent_change,
-    significant,
+    shower_of,
     spread_words,
 )
 
@@ -111,21 +110,12 @@ def _description(condition: ConditionResult, metric: str) -> Iterator[Text]:
     if cost is None:
         yield from [Text("–")] * 4
         return
-    show = _shower(metric)
+    show = shower_of(metric)
     low, high = cost.median_ci
     yield Text(show(cost.median), style="bold")
     yield Text("–" if low is None or high is None else f"{show(low)} to {show(high)}")
     yield Text(spread_words(cost))
     yield Text("unknown" if memory is None else byte_count(memory.median))
-
-
-def _shower(metric: str) -> Callable[[float], str]:
-    """How a metric is written; its unit is the end of its name."""
-    if metric.endswith("_per_s"):
-        return lambda value: f"{significant(value)}/s"
-    if metric.endswith("_s"):
-        return duration
-    return byte_count if metric.endswith("_bytes") else significant
 
 
 def _comparison(one: Comparison | None, *, baseline: bool) -> Iterator[Text]:

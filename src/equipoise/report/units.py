@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from equipoise.model.result import MetricSummary
 
@@ -63,6 +64,23 @@ def seconds_left(elapsed_s: float, budget_s: float, blocks: int, block_limit: in
     by_blocks = elapsed_s / blocks * max(0, block_limit - blocks) if blocks else by_budget
     left = round(min(by_budget, by_blocks))
     return f"{left // 60}:{left % 60:02d}"
+
+
+def shower_of(metric: str, digits: int = 3) -> Callable[[float], str]:
+    """How a metric is written; its unit is the end of its name.
+
+    Parameters
+    ----------
+    digits
+        Of a number without a unit of its own.
+    """
+    if metric.endswith("_per_s"):
+        return lambda value: f"{significant(value)}/s"
+    if metric.endswith("_s"):
+        return duration
+    if metric.endswith("_bytes"):
+        return byte_count
+    return lambda value: significant(value, digits)
 
 
 def _with_unit(value: float, units: tuple[tuple[float, str], ...]) -> str:
