@@ -70,7 +70,7 @@ def _knee(measured: Measured, metric: str, levels: Levels, points: list[Point]) 
         return None
     most = max(points, key=lambda point: point.median)
     if most.clients == 1:
-        return Knee(1.0, (1.0, 1.0), 1)
+        return Knee(1.0, (None, None), 1)
     ratio = measured.ratio(metric, {**levels, THREADS: str(most.clients)}, {**levels, THREADS: "1"})
     if ratio is None:
         return None

@@ -60,7 +60,7 @@ def figures(document: ResultDocument) -> Iterator[Figure]:
         for metric, how_to_read in charts.HOW_TO_READ.items():
             curves = [one for one in curves_of(measured, metric, where) if len(one.points) > 1]
             if curves:
-                name = f"{metric.removesuffix('_s')}_{where['server']}_{where['work']}"
+                name = f"{metric.removesuffix('_s').removesuffix('_per')}_{where['server']}_{where['work']}"
                 title = f"{where['server']}, {where['work']}"
                 yield Figure(name, how_to_read, charts.curve_chart(title, metric, curves))
 
@@ -86,6 +86,8 @@ def knee_words(knee: Knee | None) -> str:
     """The number with its interval."""
     if knee is None:
         return ""
+    if knee.most_at == 1:
+        return "1: more clients brought no more"
     low, high = knee.interval
     if low is None or high is None:
         return f"{short(knee.clients)} (too few blocks for an interval)"
