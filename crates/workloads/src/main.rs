@@ -1,6 +1,5 @@
 //! `equipoise-workload NAME [options]`: the built-in workloads of Equipoise.
 
-mod arguments;
 mod blas;
 mod block;
 mod calls;
@@ -14,8 +13,6 @@ mod invert;
 mod library;
 mod malloc;
 mod memory;
-mod metrics;
-mod problem;
 mod random;
 mod registry;
 mod residual;
@@ -29,6 +26,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
+use equipoise_reporting::{arguments, metrics, problem};
 use lexopt::{Arg, Parser};
 
 use crate::problem::Problem;

@@ -48,8 +48,7 @@ QUANTA = {
 splits CPU time between user and system by its ticks (systems.md §1)."""
 
 
-_SAMPLES = attrgetter("samples")
-_AS_REPORTED = attrgetter("value")
+_SAMPLES, _VALUE = attrgetter("samples"), attrgetter("value")
 
 
 def complete_blocks(draws: Iterable[Draw], trials: Iterable[Trial]) -> dict[int, tuple[Trial, ...]]:
@@ -97,16 +96,17 @@ def cost_in(metric: str) -> Callable[[Trial], float | None]:
 
     What the workload reported itself comes before what was accounted under the same name.
     """
-    known = _read_as(metric, _as_cost)
-    return lambda trial: TIMED_OUT if trial.timed_out else known(trial)
+    return _reader(metric, _as_cost)
 
 
-def _read_as(metric: str, of_sample: Callable[[Sample], float]) -> Callable[[Trial], float | None]:
+def _reader(metric: str, of_sample: Callable[[Sample], float]) -> Callable[[Trial], float | None]:
     accounted: Callable[[Accounting], float | None] | None = (
         attrgetter(metric) if metric in _ACCOUNTED else None
     )
 
     def read(trial: Trial) -> float | None:
+        if trial.timed_out:
+            return TIMED_OUT
         for sample in reversed(trial.samples):
             if sample.metric == metric and sample.iteration is None:
                 return of_sample(sample)
@@ -118,13 +118,14 @@ def _read_as(metric: str, of_sample: Callable[[Sample], float]) -> Callable[[Tri
 
 
 def values_in(metrics: Iterable[str], ended: Sequence[Trial]) -> dict[str, Sequence[float | None]]:
-    """What each metric was in trials that ended by themselves, in their order.
+    """Each metric of trials that ended by themselves, in their order, for its description.
 
-    As it was reported: a throughput is one here, and a cost only where it is compared.
+    A metric of which more is better is described as it was reported; only a comparison takes
+    its inverse for a cost.
     """
     named = list(metrics)
     if any(map(_SAMPLES, ended)) or not _ACCOUNTED.issuperset(named):
-        return {metric: list(map(_read_as(metric, _AS_REPORTED), ended)) for metric in named}
+        return {metric: list(map(_reader(metric, _VALUE), ended)) for metric in named}
     # One pass over the trials where there may be very many.
     columns = zip(*map(attrgetter(*(f"accounting.{one}" for one in named)), ended), strict=True)
     return dict(zip(named, columns, strict=False))

@@ -26,6 +26,7 @@ from equipoise.campaign.comparisons import (
     other_comparisons,
     primary_comparisons,
 )
+from equipoise.campaign.reported import is_unavailable, is_wide, why_unknown, why_wide
 from equipoise.campaign.shape import shape_of
 from equipoise.campaign.warnings import warnings_of
 from equipoise.campaign.what_varies import sources_of_spread
@@ -131,15 +132,20 @@ def _condition_result(plan: Plan, index: int, gathered: _Gathered) -> ConditionR
     condition = plan.conditions[index]
     analysed = gathered.analysed.get(index, [])
     own = dict.fromkeys(s.metric for t in analysed for s in t.samples if s.iteration is None)
-    # A trial that was stopped for its time took unknown amounts of everything.
-    ended = [trial for trial in analysed if not trial.timed_out]
+    # A trial that was stopped for its time took unknown amounts of everything; one that could not
+    # do its work here has no amount of it.
+    ended = [trial for trial in analysed if not trial.timed_out and not is_unavailable(trial)]
     metrics: dict[str, MetricSummary] = {}
-    for metric, found in values_in(
+    spread_because: dict[str, str] = {}
+    for metric, reported in values_in(
         dict.fromkeys((*ACCOUNTED, *plan.measure.counters, *own)), ended
     ).items():
-        known, values = _known(ended, found)
-        if known:
-            metrics[metric] = shape_of(plan, metric, values, known, gathered.paddings)
+        known, values = _known(ended, reported)
+        if not known:
+            continue
+        metrics[metric] = shape_of(plan, metric, values, known, gathered.paddings)
+        if metric in condition.reports and is_wide(metrics[metric]):
+            spread_because[metric] = why_wide(metric, values, known, seed=plan.seed)
     return ConditionResult(
         name=condition.name,
         levels=condition.levels,
@@ -147,16 +153,20 @@ def _condition_result(plan: Plan, index: int, gathered: _Gathered) -> ConditionR
         trials=len(analysed),
         failures=gathered.failures.get(index, 0),
         metrics=metrics,
+        unknown={
+            metric: why_unknown(analysed) for metric in condition.reports if metric not in metrics
+        },
+        spread_because=spread_because,
     )
 
 
-def _known(ended: list[Trial], found: Sequence[float | None]) -> tuple[list[Trial], FloatArray]:
+def _known(ended: list[Trial], values: Sequence[float | None]) -> tuple[list[Trial], FloatArray]:
     """The trials whose value is known, in order, and the values."""
-    if None in found:
-        both = zip(ended, found, strict=True)
+    if None in values:
+        both = zip(ended, values, strict=True)
         known = [(one, value) for one, value in both if value is not None]
-        ended, found = [one for one, _ in known], [value for _, value in known]
-    return ended, np.array(found, dtype=np.float64)
+        ended, values = [one for one, _ in known], [value for _, value in known]
+    return ended, np.array(values, dtype=np.float64)
 
 
 def _rows(plan: Plan, trials: Sequence[Trial], blocks: Blocks) -> tuple[TrialRow, ...]:
@@ -168,6 +178,9 @@ def _row_values(plan: Plan, trial: Trial, blocks: Blocks) -> tuple[Any, ...]:
     """The fields of a ``TrialRow``, in its order."""
     reason = left_out_because(trial, blocks)
     own = trial.accounting
+    condition = plan.conditions[trial.condition]
+    reported = {s.metric: s.value for s in trial.samples if s.iteration is None}
+    missing = {one: why_unknown([trial]) for one in condition.reports if one not in reported}
     iterations: dict[str, list[float]] = {}
     for sample in trial.samples:
         if sample.iteration is not None:
@@ -175,7 +188,7 @@ def _row_values(plan: Plan, trial: Trial, blocks: Blocks) -> tuple[Any, ...]:
     return (
         trial.block,
         trial.position,
-        plan.conditions[trial.condition].name,
+        condition.name,
         trial.phase,
         reason is None,
         reason,
@@ -189,9 +202,9 @@ def _row_values(plan: Plan, trial: Trial, blocks: Blocks) -> tuple[Any, ...]:
         own.involuntary_switches,
         trial.exit,
         trial.failure,
-        own.unknown,
+        {**own.unknown, **missing} if missing else own.unknown,
         trial.covariates,
-        {s.metric: s.value for s in trial.samples if s.iteration is None},
+        reported,
         iterations,
     )
 

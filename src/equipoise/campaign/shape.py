@@ -59,7 +59,8 @@ def _states(values: FloatArray) -> tuple[State, ...] | None:
     return states(values)
 
 
-def _covariates(trials: Sequence[Trial], paddings: Mapping[int, int]) -> list[Covariate]:
+def observed_covariates(trials: Sequence[Trial]) -> list[Covariate]:
+    """What was observed beside each trial, and the order in which they ran."""
     names = dict.fromkeys(name for trial in trials for name in trial.covariates)
     observed = [
         Covariate(
@@ -70,15 +71,18 @@ def _covariates(trials: Sequence[Trial], paddings: Mapping[int, int]) -> list[Co
         )
         for name in names
     ]
+    order = np.arange(len(trials), dtype=np.float64)
+    return [*observed, Covariate(TIME, order, named=False, drawn=True)]
+
+
+def _covariates(trials: Sequence[Trial], paddings: Mapping[int, int]) -> list[Covariate]:
     positions = _column([trial.position for trial in trials])
     sizes = _column([paddings.get(trial.block) for trial in trials])
-    order = np.arange(len(trials), dtype=np.float64)
     drawn = [
         Covariate(POSITION, positions, named=True, drawn=True),
         Covariate(PADDING, sizes, named=False, drawn=True),
-        Covariate(TIME, order, named=False, drawn=True),
     ]
-    return [*observed, *drawn]
+    return [*observed_covariates(trials), *drawn]
 
 
 def _column(values: Sequence[float | None]) -> FloatArray:

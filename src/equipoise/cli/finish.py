@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from equipoise.campaign import conduct
+from equipoise.campaign.against import against
 from equipoise.campaign.result import document_of
 from equipoise.cli.output_file import check_folder, write_file
 from equipoise.cli.progress import watcher_for
@@ -16,6 +17,7 @@ from equipoise.cli.report import write_report
 from equipoise.cli.study_findings import FOLDER, show_findings, write_figures
 from equipoise.figures.library import require_figures
 from equipoise.interop import hyperfine
+from equipoise.interop.result_document import read_result
 from equipoise.ledger import open_for_writing
 from equipoise.model.errors import (
     EXIT_CONDITION_FAILED,
@@ -25,6 +27,7 @@ from equipoise.model.errors import (
 from equipoise.model.plan import Plan
 from equipoise.model.record import Notice, RunRecord, RunSummary
 from equipoise.model.result import ResultDocument
+from equipoise.model.stored import StoredResult
 from equipoise.report import json_document, terminal
 
 
@@ -42,6 +45,8 @@ class Wanted:
     export_json: Path | None = None
     export_csv: Path | None = None
     export_markdown: Path | None = None
+    against: StoredResult | None = None
+    """What every row is held against."""
     figures: Path | None = None
     """The folder for a study's own figures; by default one for each run beside the ledger."""
 
@@ -59,6 +64,7 @@ class Wanted:
             export_json=given.get("export_json"),
             export_csv=given.get("export_csv"),
             export_markdown=given.get("export_markdown"),
+            against=_read(given.get("against_file")),
             figures=given.get("figures"),
         )
         # Found out before the campaign, not after an hour of it.
@@ -103,12 +109,28 @@ def show_after(campaign: Callable[[conduct.Keeper, conduct.Watcher], str], wante
             return EXIT_INTERRUPTED
         record = ledger.read_run(run_id)
         earlier = [one for one in ledger.same_commands(record.plan) if one.id != run_id]
-    document = document_of(record)
+    document = shown_document(record, wanted)
     show(document, record, earlier, wanted)
     folder = wanted.figures or wanted.ledger.parent / FOLDER / run_id
     silent = wanted.quiet or wanted.json_file == "-"
     write_figures(document, folder, quiet=silent, color=wanted.color)
     return exit_status(record, document)
+
+
+def shown_document(record: RunRecord, wanted: Wanted) -> ResultDocument:
+    """The result of a campaign, held against another one if that is wanted.
+
+    Raises
+    ------
+    UnusableInput
+        The two have nothing in common.
+    """
+    document = document_of(record)
+    if wanted.against is None:
+        return document
+    judgement = record.plan.judgement
+    held = against(wanted.against, document, min_effect=judgement.min_effect, alpha=judgement.alpha)
+    return replace(document, against=held)
 
 
 def say_whom_it_waits_for(holder: conduct.Holder) -> None:
@@ -144,6 +166,10 @@ def show(
     if not wanted.quiet:
         terminal.print_result(document, earlier, wanted.ledger, color=wanted.color)
         show_findings(document, color=wanted.color)
+
+
+def _read(path: Path | None) -> StoredResult | None:
+    return None if path is None else read_result(path)
 
 
 def exit_status(record: RunRecord, document: ResultDocument) -> int:

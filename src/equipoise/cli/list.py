@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import click
@@ -11,21 +12,25 @@ from equipoise.cli import options
 from equipoise.ledger import open_for_reading
 from equipoise.measure.installed import installed_library
 from equipoise.measure.native import native_programs
+from equipoise.measure.probes import probe_program, probe_rows, why_unavailable
 from equipoise.model.certificate import CERTIFICATE_STUDY
+from equipoise.model.primitives import ProbeRow
 from equipoise.model.study import Level
 from equipoise.report import terminal
 from equipoise.report.listing import Listed, print_listing
 from equipoise.studies.builtin import built_in_studies
 from equipoise.studies.registry import KINDS
 
+KINDS_OF_LISTS = ("runs", "studies", "allocators", "probes")
+
 
 @click.command("list")
-@click.argument("what", type=click.Choice(["runs", "studies", "allocators"]), default="runs")
+@click.argument("what", type=click.Choice(KINDS_OF_LISTS), default="runs")
 @click.option("--all", "every", is_flag=True, help="Also the campaigns of certificates.")
 @options.ledger_option
 @click.option("--no-color", is_flag=True, help="Print without colour.")
 def command(**given: Any) -> int:
-    """List the campaigns in the ledger, the latest last; the built-in studies; the allocators."""
+    """List the campaigns in the ledger, the latest last; built-in studies; allocators; probes."""
     color = not given["no_color"]
     match given["what"]:
         case "studies":
@@ -37,6 +42,8 @@ def command(**given: Any) -> int:
                 [_listed(level) for level in KINDS["allocator"]],
                 color=color,
             )
+        case "probes":
+            _print_probes(color=color)
         case _:
             with open_for_reading(given["ledger_path"]) as ledger:
                 runs = ledger.runs()
@@ -44,6 +51,20 @@ def command(**given: Any) -> int:
                 runs = [run for run in runs if run.study != CERTIFICATE_STUDY]
             terminal.print_runs(runs, color=color)
     return 0
+
+
+def _print_probes(*, color: bool) -> None:
+    program = probe_program()
+    listed = [
+        Listed(row.name, f"{row.group.replace('_', ' ')}: {row.words}", _here(program, row))
+        for row in probe_rows(program)
+    ]
+    print_listing(("row", "what one operation is", "here"), listed, color=color)
+
+
+def _here(program: Path, row: ProbeRow) -> str:
+    reason = why_unavailable(program, row)
+    return "yes" if reason is None else f"no: {reason}"
 
 
 def _listed(level: Level) -> Listed:

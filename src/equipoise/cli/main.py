@@ -18,6 +18,7 @@ from equipoise.model.errors import EXIT_INTERRUPTED, EXIT_UNUSABLE_INPUT, Equipo
 COMMANDS = {
     "compare": "Is one command faster than another? The first is the baseline.",
     "run": "Run a study: your file or a built-in one.",
+    "os": "What the primitives of this operating system cost, in a table.",
     "resume": "Go on with a campaign that was stopped, killed or is undecided.",
     "layouts": "Link one program in many memory layouts.",
     "show": "Compute a campaign's result again from the ledger.",

@@ -74,6 +74,17 @@ def report_option(function: Decorated) -> Decorated:
     )(function)
 
 
+def against_option(function: Decorated) -> Decorated:
+    """``--against FILE``."""
+    return click.option(
+        "--against",
+        "against_file",
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        help="Hold every row against this --json of another host, or of this one earlier.",
+    )(function)
+
+
 def turn_option(function: Decorated) -> Decorated:
     """``--allow-concurrent``."""
     return click.option(
@@ -140,6 +151,16 @@ def _stopping_options(function: Decorated, default: str, blocks: int) -> Decorat
     return function
 
 
+def seed_option(function: Decorated) -> Decorated:
+    """``--seed``."""
+    return click.option(
+        "--seed",
+        type=click.IntRange(min=0, max=LARGEST_SEED),
+        metavar="N",
+        help="The seed of the coin; drawn and recorded if it is not given.",
+    )(function)
+
+
 def judging_options(function: Decorated) -> Decorated:
     """``--alpha``, ``--min-effect`` and ``--seed``."""
     return _judging_options(function, "{}")
@@ -152,12 +173,7 @@ def study_judging_options(function: Decorated) -> Decorated:
 
 def _judging_options(function: Decorated, default: str) -> Decorated:
     for option in (
-        click.option(
-            "--seed",
-            type=click.IntRange(min=0, max=LARGEST_SEED),
-            metavar="N",
-            help="The seed of the coin; drawn and recorded if it is not given.",
-        ),
+        seed_option,
         click.option(
             "--alpha",
             type=FiniteRange(min=0, max=0.5, min_open=True),

@@ -60,6 +60,7 @@ class Bar:
         self._blocks = 0
         self._drawn_at = 0.0
         self._conditions = 0
+        self._compares = False
         self._earliest = 0
 
     def begins(self, run_id: str, plan: Plan, earliest_block: int) -> None:
@@ -67,10 +68,11 @@ class Bar:
         self._budget_s = plan.stopping.budget_s
         self._blocks = plan.stopping.blocks
         self._conditions = len(plan.conditions)
+        self._compares = bool(plan.contrasts)
         self._earliest = earliest = max(earliest_block, plan.stopping.min_blocks)
+        verdict = f"; earliest possible verdict: block {earliest}" if plan.contrasts else ""
         self._console.print(
-            f"campaign {run_id}: at most {self._blocks} blocks or {self._budget_s:g} s; "
-            f"earliest possible verdict: block {earliest}",
+            f"campaign {run_id}: at most {self._blocks} blocks or {self._budget_s:g} s{verdict}",
             style="dim",
             highlight=False,
             markup=False,
@@ -81,7 +83,7 @@ class Bar:
 
     def warmed_up(self, block_s: float | None) -> None:
         """Say how long it will take, and show that the first block has begun."""
-        if block_s is not None and block_s > 0 and self._conditions > 2:
+        if block_s is not None and block_s > 0 and self._compares and self._conditions > 2:
             self._console.print(
                 _forecast(self._conditions, block_s, self._earliest, self._budget_s),
                 style="dim",

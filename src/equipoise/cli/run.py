@@ -161,6 +161,7 @@ def plan_of(study: Study, grid: Grid, given: dict[str, Any]) -> Plan:
             timeout_s=first("timeout", asked.timeout_s, 600.0),
             warmup=first("warmup", asked.warmup, 1),
             washout=asked.washout,
+            ignore_failure=asked.ignore_failure,
             counters=counters_among(asked.metrics),
         ),
         stopping=stopping,

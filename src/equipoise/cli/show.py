@@ -6,9 +6,8 @@ from typing import Any
 
 import click
 
-from equipoise.campaign.result import document_of
 from equipoise.cli import options
-from equipoise.cli.finish import Wanted, show
+from equipoise.cli.finish import Wanted, show, shown_document
 from equipoise.ledger import open_for_reading
 
 
@@ -20,6 +19,7 @@ from equipoise.ledger import open_for_reading
     is_flag=True,
     help="All campaigns of the same commands: each by itself, and pooled by boot and kernel.",
 )
+@options.against_option
 @options.ledger_option
 @options.hyperfine_exports
 @options.report_option
@@ -42,5 +42,5 @@ def command(**given: Any) -> int:
             )
             return 0
         others = [one for one in ledger.same_commands(record.plan) if one.id != record.id]
-    show(document_of(record), record, others, wanted)
+    show(shown_document(record, wanted), record, others, wanted)
     return 0

@@ -250,6 +250,7 @@ def _condition(study: Study, levels: Levels, site: Site, builds: Mapping[str, st
             environment=environment,
             process=process,
             mapped_from=mapped_from,
+            reports=study.workload.reports,
         )
     client = (*command, *(one for level in levels.values() for one in level.client_arguments))
     cpus = [level.client_cpus for level in levels.values() if level.client_cpus is not None]
@@ -261,6 +262,7 @@ def _condition(study: Study, levels: Levels, site: Site, builds: Mapping[str, st
         process=Process(cpus=cpus[-1] if cpus else None),
         server=_server(asked, arguments, meanings, site, environment, process),
         mapped_from=mapped_from,
+        reports=study.workload.reports,
     )
 
 

@@ -12,7 +12,8 @@ from equipoise.figures.ticks import log_ticks
 
 _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _BYTES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
-_RATES = ((1.0, "per s"),)
+_RATES = tuple((divisor, f"{unit}/s") for divisor, unit in _BYTES)
+_COUNTS = ((1.0, "per s"),)
 _NAMES = {
     "wall_s": "time",
     "user_s": "user CPU time",
@@ -102,29 +103,37 @@ def quantity_of(metric: str, groups: Sequence[Sequence[float]]) -> Quantity:
 
 def metric_name(metric: str) -> str:
     """A metric in words, without its unit."""
-    plain = metric.removesuffix("_per_s").replace("_", " ")
-    plain = plain.removesuffix(" s").removesuffix(" bytes")
+    plain = (
+        metric.removesuffix("_bytes_per_s")
+        .removesuffix("_per_s")
+        .removesuffix("_s")
+        .removesuffix("_bytes")
+    )
+    plain = plain.replace("_", " ")
     return _NAMES.get(metric, plain)
 
 
 def unit_of(metric: str, typical: float) -> tuple[float, str]:
     """The divisor and the name of the unit in which a typical value reads well.
 
-    A metric's own unit is the end of its name: ``_s`` for seconds, ``_bytes`` for bytes.
+    A metric's own unit is the end of its name: ``_s`` for seconds, ``_bytes`` for bytes,
+    ``_bytes_per_s`` for bytes a second.
     """
-    units: Iterable[tuple[float, str]] = _units_of(metric)
+    units: Iterable[tuple[float, str]] = ()
+    if metric.endswith("_bytes_per_s"):
+        units = _RATES
+    elif metric.endswith("_per_s"):
+        units = _COUNTS
+    elif metric.endswith("_s"):
+        units = _TIMES
+    elif metric.endswith("_bytes"):
+        units = _BYTES
     smallest = (1.0, "")
     for divisor, unit in units:
         smallest = (divisor, unit)
         if abs(typical) >= divisor:
             break
     return smallest
-
-
-def _units_of(metric: str) -> tuple[tuple[float, str], ...]:
-    if metric.endswith("_per_s"):
-        return _RATES
-    return _TIMES if metric.endswith("_s") else _BYTES if metric.endswith("_bytes") else ()
 
 
 def _range(

@@ -13,8 +13,9 @@ from equipoise.measure import hooks, own_metrics
 from equipoise.measure.launcher import Report, Request, Starter, accounting
 from equipoise.measure.servers import Servers, Service
 from equipoise.measure.surroundings import CovariateReader
+from equipoise.measure.unavailable import unavailable_reason
 from equipoise.model.plan import PADDING_VARIABLE, Condition, Plan
-from equipoise.model.trial import Draw, Trial
+from equipoise.model.trial import UNAVAILABLE, Draw, Trial
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +189,9 @@ def failure_of(report: Report, timeout_s: float) -> str | None:
     if report.signal is not None:
         memory = ": out of memory" if report.out_of_memory else ""
         return hooks.signal_words(report.signal) + memory
+    unavailable = unavailable_reason(report.exit, report.error_tail)
+    if unavailable is not None:
+        return f"{UNAVAILABLE}{unavailable}"
     if report.exit:
         return f"exit status {report.exit}"
     return None

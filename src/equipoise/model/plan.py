@@ -99,6 +99,8 @@ class Condition:
     mapped_from: tuple[str, ...] = ()
     """Folders and files: what it runs must map a library from each, or the campaign does not
     begin."""
+    reports: tuple[str, ...] = ()
+    """The metrics that it is known to report itself: one that is missing is given a reason."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from equipoise.model.against import Against
+from equipoise.model.interval import Interval as Interval
 from equipoise.model.record import Notice
 from equipoise.model.trial import Phase
 
 SCHEMA = "equipoise.result/1"
 
 Verdict = Literal["faster", "slower", "equivalent", "mixed", "undecided"]
-Interval = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,10 @@ class ConditionResult:
     """Analysed trials."""
     failures: int
     metrics: dict[str, MetricSummary]
+    unknown: dict[str, str] = field(default_factory=dict)
+    """The metrics that its workload reports elsewhere and not here, each with the reason."""
+    spread_because: dict[str, str] = field(default_factory=dict)
+    """Of the metrics that its workload reports: why one spreads widely, as far as was seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,3 +230,5 @@ class ResultDocument:
     why: tuple[dict[str, Any], ...]
     warnings: tuple[Notice, ...]
     trials: tuple[TrialRow, ...]
+    against: Against | None = None
+    """This result against another one that was asked for; in no ledger."""

@@ -126,6 +126,7 @@ class StudyMeasure:
     warmup: int | None = None
     timeout_s: float | None = None
     washout: bool = False
+    ignore_failure: bool = False
 
 
 @dataclass(frozen=True, slots=True)

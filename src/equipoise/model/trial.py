@@ -11,6 +11,8 @@ Better = Literal["lower", "higher"]
 CUT_BLOCK = "its block was cut by an interruption"
 WASHOUT_RUN = "it washes out what ran before (--washout)"
 WARMUP_RUN = "it warms up"
+UNAVAILABLE = "unavailable here: "
+"""A failure that begins so is the machine's, not the workload's."""
 
 
 @dataclass(frozen=True, slots=True)

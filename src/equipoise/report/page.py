@@ -19,7 +19,7 @@ from equipoise.model.result import (
     ResultDocument,
 )
 from equipoise.report.strip import Strip, strip_of
-from equipoise.report.units import byte_count, percent_change, shower_of, significant
+from equipoise.report.units import byte_count, percent_change, shower, significant
 
 UNKNOWN = "unknown"
 LONG_WORDS = 140
@@ -269,7 +269,8 @@ def _summary_cells(summary: MetricSummary, metric: str) -> tuple[str, ...]:
 
 def metric_value(value: float, metric: str) -> str:
     """A value with its unit, which is the end of the metric's name."""
-    return shower_of(metric, digits=4)(value)
+    show = shower(metric)
+    return significant(value, 4) if show is significant else show(value)
 
 
 def _drift(summary: MetricSummary) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from equipoise.model.result import Companion, MetricSummary, Mode
-from equipoise.report.units import percent_change, shower_of
+from equipoise.report.units import percent_change, shower
 
 _MOST_STATES = 4
 
@@ -18,7 +18,7 @@ def modes_words(metric: str, summary: MetricSummary) -> str | None:
     modes = summary.modes
     if len(modes) < 2:
         return None
-    show = shower_of(metric)
+    show = shower(metric)
     parts = [f"{show(one.at)} ({100 * one.share:.0f} %)" for one in modes]
     words = f"{len(modes)} modes: {', '.join(parts[:-1])} and {parts[-1]}"
     told: set[int] = set()
@@ -35,7 +35,7 @@ def states_words(metric: str, summary: MetricSummary) -> str | None:
     states = summary.states or ()
     if len(states) < 2:
         return None
-    show = shower_of(metric)
+    show = shower(metric)
     words = [f"{show(states[0].level)} at first"]
     for before, one in zip(states, states[1:_MOST_STATES], strict=False):
         change = f" ({percent_change(one.level / before.level)})" if before.level > 0 else ""
@@ -46,9 +46,9 @@ def states_words(metric: str, summary: MetricSummary) -> str | None:
 
 def _which(modes: Sequence[Mode], mode: int, metric: str) -> str:
     if len(modes) == 2:
-        slow, fast = ("slow", "fast") if _is_time(metric) else ("high", "low")
+        slow, fast = ("slow", "fast") if metric.endswith("_s") else ("high", "low")
         return f"the {slow if mode == 1 else fast} one"
-    return f"that at {shower_of(metric)(modes[mode].at)}"
+    return f"that at {shower(metric)(modes[mode].at)}"
 
 
 def _with(companion: Companion) -> str:
@@ -64,7 +64,3 @@ def _with(companion: Companion) -> str:
     if companion.value is not None:
         return f"{companion.covariate} {companion.value:g}"
     return f"{'high' if more else 'low'} {companion.covariate}"
-
-
-def _is_time(metric: str) -> bool:
-    return metric.endswith("_s") and not metric.endswith("_per_s")

@@ -14,7 +14,7 @@ from equipoise.report.units import (
     byte_count,
     interval_words,
     percent_change,
-    shower_of,
+    shower,
     spread_words,
 )
 
@@ -110,7 +110,7 @@ def _description(condition: ConditionResult, metric: str) -> Iterator[Text]:
     if cost is None:
         yield from [Text("–")] * 4
         return
-    show = shower_of(metric)
+    show = shower(metric)
     low, high = cost.median_ci
     yield Text(show(cost.median), style="bold")
     yield Text("–" if low is None or high is None else f"{show(low)} to {show(high)}")

@@ -19,7 +19,9 @@ from equipoise.model.result import (
     ControlResult,
     ResultDocument,
 )
+from equipoise.report.against import print_against
 from equipoise.report.histogram import text_histogram
+from equipoise.report.primitives import is_of_primitives, primitives_tables, summary_words
 from equipoise.report.safe_text import visible
 from equipoise.report.scaling_table import scaling_tables
 from equipoise.report.shape import modes_words, states_words
@@ -60,6 +62,13 @@ def print_result(
         for table in scaling_tables(document, metric, compared_factor(document, primary[0])):
             console.print()
             console.print(table)
+    elif is_of_primitives(document):
+        for table in primitives_tables(document):
+            console.print(table)
+            console.print()
+        console.print(summary_words(document))
+        if document.against is not None:
+            print_against(console, document.against)
     else:
         console.print(_conditions_table(document, console))
         for comparison in primary:
@@ -75,16 +84,18 @@ def print_result(
     print_sources(console, document)
     console.print()
     console.print(_how_it_ran(document, ledger), style="dim", highlight=False)
-    shapes = list(_shapes(document))
-    for line in shapes[:ALIKE_SHOWN]:
-        console.print(Text(line, style="dim"))
-    _say_how_many_more(console, len(shapes))
-    drifts = list(_drifts(document))
-    for line in drifts[:ALIKE_SHOWN]:
-        console.print(Text(line, style="dim"))
-    _say_how_many_more(console, len(drifts))
+    if not is_of_primitives(document):
+        # How long the process of a probe takes says nothing of what it measures.
+        _print_alike(console, list(_shapes(document)))
+        _print_alike(console, list(_drifts(document)))
     _print_warnings(console, document.warnings)
     _print_earlier(console, earlier, document.run.id)
+
+
+def _print_alike(console: Console, lines: Sequence[str]) -> None:
+    for line in lines[:ALIKE_SHOWN]:
+        console.print(Text(line, style="dim"))
+    _say_how_many_more(console, len(lines))
 
 
 def _print_warnings(console: Console, warnings: Sequence[Notice]) -> None:
@@ -264,8 +275,14 @@ def _how_sure(comparison: Comparison) -> str:
 def _how_it_ran(document: ResultDocument, ledger: Path) -> str:
     run = document.run
     compared = document.comparisons
-    nothing = "nothing was compared" if run.blocks else "nothing: no block is complete"
-    scope = compared[0].scope if compared else nothing
+    if compared:
+        scope = compared[0].scope
+    elif not run.blocks:
+        scope = "nothing: no block is complete"
+    elif is_of_primitives(document):
+        scope = "across processes, in this campaign on this host"
+    else:
+        scope = "nothing was compared"
     certificate = document.environment.get("certificate")
     return (
         f"{run.blocks} blocks; stopped by: {run.stopped_because or 'it did not end'}; "

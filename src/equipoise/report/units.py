@@ -23,6 +23,27 @@ def byte_count(count: float) -> str:
     return _with_unit(count, _BYTE_UNITS)
 
 
+def byte_rate(per_second: float) -> str:
+    """Bytes a second with a decimal unit: ``2.1 GB/s``."""
+    return f"{byte_count(per_second)}/s"
+
+
+def rate(per_second: float) -> str:
+    """How many in a second: ``2439/s``."""
+    return f"{significant(per_second)}/s"
+
+
+def shower(metric: str) -> Callable[[float], str]:
+    """How a metric is written; its unit is the end of its name."""
+    if metric.endswith("_bytes_per_s"):
+        return byte_rate
+    if metric.endswith("_per_s"):
+        return rate
+    if metric.endswith("_s"):
+        return duration
+    return byte_count if metric.endswith("_bytes") else significant
+
+
 def percent_change(ratio: float) -> str:
     """A ratio as a signed change: ``+3.1 %``, or ``×210`` where a percentage misleads."""
     if ratio >= _BIG_FACTOR:
@@ -64,23 +85,6 @@ def seconds_left(elapsed_s: float, budget_s: float, blocks: int, block_limit: in
     by_blocks = elapsed_s / blocks * max(0, block_limit - blocks) if blocks else by_budget
     left = round(min(by_budget, by_blocks))
     return f"{left // 60}:{left % 60:02d}"
-
-
-def shower_of(metric: str, digits: int = 3) -> Callable[[float], str]:
-    """How a metric is written; its unit is the end of its name.
-
-    Parameters
-    ----------
-    digits
-        Of a number without a unit of its own.
-    """
-    if metric.endswith("_per_s"):
-        return lambda value: f"{significant(value)}/s"
-    if metric.endswith("_s"):
-        return duration
-    if metric.endswith("_bytes"):
-        return byte_count
-    return lambda value: significant(value, digits)
 
 
 def _with_unit(value: float, units: tuple[tuple[float, str], ...]) -> str:

@@ -1,4 +1,4 @@
-"""What a mode goes with: the CPU, the place in the block, the size of the environment, time …
+"""What a mode, or an amount, goes with: the CPU, the place in the block, the environment, time …
 
 Each mode is held against each value of a covariate of names and against the ranks of each amount
 by their correlation. What is only observed may change as slowly as the modes do; then neighbours
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
@@ -25,6 +25,8 @@ LEAST_MEMBERS = 4
 """Trials in a mode, and trials with a value: fewer cannot be told from chance."""
 LEAST_STRENGTH = 0.3
 """Below this a mode and a covariate go together too loosely to be told."""
+LEAST_FOR_AMOUNTS = 6
+"""Trials; and of each name of a covariate at least two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,52 @@ class Covariate:
     """Whether a value is a name (a CPU, a position), not an amount."""
     drawn: bool
     """Whether a coin drew it, or it is the time itself: no dependence of its own to allow for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Association:
+    """A covariate that an amount goes with."""
+
+    covariate: str
+    value: float | None
+    """The name it goes with, such as a CPU; ``None`` for an amount."""
+    correlation: float
+    """Of the ranks, or of the ranks with having that name."""
+    p_value: float
+    """Adjusted for all covariates together."""
+
+
+def goes_with(
+    values: FloatArray, covariates: Sequence[Covariate], *, level: float = 0.05
+) -> Association | None:
+    """Tell what an amount goes with most surely; ``None`` where that can be chance.
+
+    Parameters
+    ----------
+    values
+        Shape (n,), in the order in which the trials ran; their ranks are used.
+    covariates
+        Each with n values. One that is not known everywhere, or never changes, is left out.
+    level
+        Chance that anything is named where nothing goes with it (Bonferroni's bound).
+    """
+    count = len(values)
+    column = _standard(shared_ranks(values), 0) if count >= LEAST_FOR_AMOUNTS else None
+    if column is None:
+        return None
+    tested: list[Association] = []
+    for covariate in covariates:
+        for value, other in _columns(covariate, least=2):
+            correlations = _at_every_shift(column, other)
+            trials = count if covariate.drawn else _effective(correlations)
+            found = float(correlations[0])
+            tested.append(Association(covariate.name, value, found, _p_value(found, trials)))
+    likely = [one for one in tested if one.value is None or one.correlation > 0]
+    if not likely:
+        return None
+    surest = min(likely, key=lambda one: one.p_value)
+    adjusted = min(1.0, surest.p_value * len(tested))
+    return replace(surest, p_value=adjusted) if adjusted <= level else None
 
 
 def companions(
@@ -68,7 +116,7 @@ def companions(
         if member is None:
             continue
         for covariate in covariates:
-            for value, column in _columns(covariate):
+            for value, column in _columns(covariate, LEAST_MEMBERS):
                 correlations = _at_every_shift(member, column)
                 trials = count if covariate.drawn else _effective(correlations)
                 found = float(correlations[0])
@@ -91,7 +139,7 @@ def companions(
     return tuple(sorted(named, key=lambda one: -abs(one.correlation)))
 
 
-def _columns(covariate: Covariate) -> Iterator[tuple[float | None, FloatArray]]:
+def _columns(covariate: Covariate, least: int) -> Iterator[tuple[float | None, FloatArray]]:
     """What the modes are held against, standardised."""
     values = covariate.values
     if np.isnan(values).any():
@@ -102,7 +150,7 @@ def _columns(covariate: Covariate) -> Iterator[tuple[float | None, FloatArray]]:
             yield None, column
         return
     for value in np.unique(values):
-        column = _standard((values == value).astype(np.float64), LEAST_MEMBERS)
+        column = _standard((values == value).astype(np.float64), least)
         if column is not None:
             yield float(value), column
 

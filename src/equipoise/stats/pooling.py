@@ -126,6 +126,11 @@ def student_quantile(probability: float, freedom: int) -> float:
     return 0.5 * (low + high)
 
 
+def student_outside(t: float, freedom: int) -> float:
+    """P(|T| > t), for t from 0 up."""
+    return max(0.0, 1.0 - _within(t, freedom))
+
+
 def _within(t: float, freedom: int) -> float:
     """P(|T| <= t)."""
     angle = math.atan2(t, math.sqrt(freedom))

@@ -157,6 +157,7 @@ def _measure(
         warmup=table.whole("warmup", least=0, most=MOST_WARMUP),
         timeout_s=table.number("timeout", above=0),
         washout=table.truth("washout") or False,
+        ignore_failure=table.truth("ignore_failure") or False,
     )
     blocks, min_blocks = found.blocks, found.min_blocks
     if blocks is not None and min_blocks is not None and min_blocks > blocks:

@@ -30,6 +30,10 @@ pub fn number(
 }
 
 /// A number from an option as a size.
+///
+/// # Panics
+/// If it does not fit an address; the ranges of options end far below that.
+#[must_use]
 pub fn to_usize(number: u64) -> usize {
     usize::try_from(number).expect("every range given here fits a 64-bit address space")
 }

@@ -4,6 +4,8 @@ use std::fmt;
 
 const RUN_FAILED: u8 = 1;
 const BAD_OPTIONS: u8 = 2;
+/// `EX_UNAVAILABLE` of sysexits.h.
+const UNAVAILABLE: u8 = 69;
 
 /// One line for the user, and what the process exits with.
 #[derive(Debug)]
@@ -29,16 +31,31 @@ impl Problem {
         }
     }
 
-    /// The same problem, naming the workload that has it.
-    #[must_use]
-    pub fn within(self, workload: &str) -> Self {
+    /// This machine, or what the process may do on it, does not allow the work: exit status 69.
+    pub fn unavailable(words: impl Into<String>) -> Self {
         Self {
-            words: format!("{workload}: {}", self.words),
+            words: words.into(),
+            exit_status: UNAVAILABLE,
+        }
+    }
+
+    /// Whether the work is not allowed here, rather than wrongly asked for or gone wrong.
+    #[must_use]
+    pub fn is_unavailable(&self) -> bool {
+        self.exit_status == UNAVAILABLE
+    }
+
+    /// The same problem, naming the program's part that has it.
+    #[must_use]
+    pub fn within(self, part: &str) -> Self {
+        Self {
+            words: format!("{part}: {}", self.words),
             ..self
         }
     }
 
     /// What the process exits with.
+    #[must_use]
     pub fn exit_status(&self) -> u8 {
         self.exit_status
     }

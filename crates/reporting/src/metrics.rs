@@ -32,8 +32,10 @@ pub struct Report {
 
 /// Which values of a metric are good.
 #[derive(Clone, Copy, Debug)]
-enum Better {
+pub enum Better {
+    /// Less is better.
     Lower,
+    /// More is better.
     Higher,
 }
 
@@ -99,6 +101,25 @@ impl Report {
             .work(mean)
     }
 
+    /// Adds the values of batches of operations: each as an iteration, their median as the
+    /// trial's metric. Without a batch there is no metric.
+    #[must_use]
+    pub fn batches(
+        self,
+        name: &'static str,
+        values: &[f64],
+        unit: &'static str,
+        better: Better,
+    ) -> Self {
+        let Some(median) = median(values) else {
+            return self;
+        };
+        values.iter().enumerate().fold(
+            self.with(name, median, unit, better, None),
+            |report, (index, &value)| report.with(name, value, unit, better, Some(index + 1)),
+        )
+    }
+
     /// Adds a number of bytes, if it could be found out (an unknown number is never a zero).
     #[must_use]
     pub fn bytes(self, name: &'static str, bytes: Option<u64>) -> Self {
@@ -150,8 +171,20 @@ impl Report {
     }
 }
 
+fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let upper = sorted.len() / 2;
+    let lower = upper.checked_sub(usize::from(sorted.len().is_multiple_of(2)))?;
+    Some(f64::midpoint(*sorted.get(lower)?, *sorted.get(upper)?))
+}
+
 /// The text as the inside of a JSON string (RFC 8259, section 7).
-fn escaped(text: &str) -> String {
+///
+/// # Panics
+/// Never: a string can be written to.
+#[must_use]
+pub fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
@@ -199,7 +232,7 @@ fn append(file: &OsString, lines: &str) -> Result<(), Problem> {
 
 #[cfg(test)]
 mod tests {
-    use super::Report;
+    use super::{Better, Report};
     use std::time::Duration;
 
     #[test]
@@ -215,6 +248,30 @@ mod tests {
         {
             assert!(line.contains(part), "{line}");
         }
+    }
+
+    #[test]
+    fn batches_are_iterations_and_their_median_is_the_metric_of_the_trial() {
+        for (values, median) in [
+            (vec![4.0, 1.0, 9.0], "\"value\": 4.0,"),
+            (vec![4.0, 1.0, 9.0, 2.0], "\"value\": 3.0,"),
+        ] {
+            let report = Report::default().batches("latency_s", &values, "s", Better::Lower);
+            let lines = report.metric_lines();
+            let (first, others) = lines.split_once('\n').unwrap();
+            assert!(
+                first.contains(median) && !first.contains("iteration"),
+                "{first}"
+            );
+            assert_eq!(others.lines().count(), values.len());
+            assert!(others.contains("\"value\": 1.0, \"iteration\": 2,"));
+        }
+    }
+
+    #[test]
+    fn without_a_batch_there_is_no_metric() {
+        let report = Report::default().batches("latency_s", &[], "s", Better::Lower);
+        assert_eq!(report.metric_lines(), "");
     }
 
     #[test]

@@ -1,0 +1,150 @@
+//! Batches: so many operations that the clock is fine enough, each batch kept.
+
+use std::time::{Duration, Instant};
+
+use equipoise_reporting::problem::Problem;
+
+use crate::probe::Operation;
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Batching {
+    /// How many batches.
+    pub batches: u64,
+    /// How long a batch lasts, about, with all that its operations need beside what is timed.
+    pub lasting: Duration,
+}
+
+/// What lasted a sixteenth of a batch tells how many operations a whole one holds; from less, a
+/// cold and short one, grow no faster than this.
+const FASTEST_GROWTH: f64 = 16.0;
+
+/// From one operation of a nanosecond to the longest batch, and some more to settle.
+const MOST_TRIES: u32 = 16;
+
+/// The seconds that one operation took in each batch.
+///
+/// # Errors
+/// If an operation has a wrong result, or takes no time at all.
+pub fn times(operation: &mut dyn Operation, batching: &Batching) -> Result<Vec<f64>, Problem> {
+    let count = calibrate(batching.lasting, |count| {
+        let started = Instant::now();
+        operation.repeat(count)?;
+        Ok(started.elapsed())
+    })?;
+    (0..batching.batches)
+        .map(|_| {
+            let took = operation.repeat(count)?;
+            if took.is_zero() {
+                return Err(Problem::failure(format!(
+                    "{count} operations took no time at all; make --batch-ms longer"
+                )));
+            }
+            Ok(took.as_secs_f64() / count as f64)
+        })
+        .collect()
+}
+
+/// How many operations last about so long. Doing them warms up as well.
+fn calibrate(
+    lasting: Duration,
+    mut wall_time_of: impl FnMut(u64) -> Result<Duration, Problem>,
+) -> Result<u64, Problem> {
+    // The first operation of all is colder than any other.
+    wall_time_of(1)?;
+    let mut count = 1;
+    for _ in 0..MOST_TRIES {
+        let wall_time = wall_time_of(count)?.max(Duration::from_nanos(1));
+        let short_by = lasting.as_secs_f64() / wall_time.as_secs_f64();
+        count = scaled(count, short_by.min(FASTEST_GROWTH));
+        if short_by <= FASTEST_GROWTH {
+            break;
+        }
+    }
+    Ok(count)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a positive number of operations, far below 2^63"
+)]
+fn scaled(count: u64, factor: f64) -> u64 {
+    ((count as f64 * factor).round() as u64).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LASTING: Duration = Duration::from_millis(10);
+
+    /// Calibrates operations of that many nanoseconds; gives back the count and the time spent.
+    fn calibrated(nanoseconds: f64) -> (u64, f64) {
+        let mut spent = 0.0;
+        let count = calibrate(LASTING, |count| {
+            let seconds = count as f64 * nanoseconds * 1e-9;
+            spent += seconds;
+            Ok(Duration::from_secs_f64(seconds))
+        });
+        (count.expect("no operation fails"), spent)
+    }
+
+    #[test]
+    fn a_batch_lasts_as_long_as_was_asked_for_whatever_an_operation_takes() {
+        for nanoseconds in [1.0, 7.0, 83.0, 950.0, 12_345.0, 700_000.0, 3_000_000.0] {
+            let (count, _) = calibrated(nanoseconds);
+            let batch = count as f64 * nanoseconds * 1e-9;
+            let one = nanoseconds * 1e-9;
+            let difference = (batch - LASTING.as_secs_f64()).abs();
+            assert!(difference <= one, "{nanoseconds} ns: a batch of {batch} s");
+        }
+    }
+
+    #[test]
+    fn finding_the_count_costs_about_one_batch_at_most() {
+        for nanoseconds in [1.0, 83.0, 12_345.0, 700_000.0] {
+            let (_, spent) = calibrated(nanoseconds);
+            assert!(
+                spent < 1.1 * LASTING.as_secs_f64(),
+                "{nanoseconds}: {spent}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_operation_longer_than_a_batch_is_done_once() {
+        assert_eq!(calibrated(50_000_000.0).0, 1);
+    }
+
+    #[test]
+    fn the_time_of_each_batch_is_kept_for_one_operation() {
+        let mut seen = Vec::new();
+        let mut operation = |count: u64| {
+            seen.push(count);
+            std::thread::sleep(Duration::from_micros(10 * count));
+            Ok(Duration::from_micros(5 * count))
+        };
+        let batching = Batching {
+            batches: 3,
+            lasting: Duration::from_micros(200),
+        };
+        let times = times(&mut operation, &batching).expect("no operation fails");
+        assert_eq!(times.len(), 3);
+        for time in times {
+            assert!((time - 5e-6).abs() < 1e-12);
+        }
+        assert_eq!(seen[seen.len() - 1], seen[seen.len() - 3]);
+    }
+
+    #[test]
+    fn a_problem_ends_the_batches() {
+        let mut operation = |_: u64| Err::<Duration, _>(Problem::failure("a byte was not zero"));
+        let batching = Batching {
+            batches: 3,
+            lasting: LASTING,
+        };
+        let problem = times(&mut operation, &batching).expect_err("it fails");
+        assert_eq!(problem.to_string(), "a byte was not zero");
+    }
+}

@@ -1,0 +1,76 @@
+//! Signal handlers that count.
+
+use std::mem::MaybeUninit;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use equipoise_reporting::problem::Problem;
+
+use crate::system::expect;
+
+/// How many signals were handled; a handler can reach nothing else.
+static HANDLED: AtomicU64 = AtomicU64::new(0);
+
+/// Signals handled so far.
+pub fn handled() -> u64 {
+    HANDLED.load(Ordering::Relaxed)
+}
+
+/// Counts one; for handlers.
+pub fn count_one() {
+    HANDLED.fetch_add(1, Ordering::Relaxed);
+}
+
+/// A handler that counts and does nothing else.
+pub extern "C" fn counting(_: libc::c_int) {
+    count_one();
+}
+
+/// What becomes of a signal.
+pub struct Action(libc::sigaction);
+
+impl Action {
+    /// `handler` is the address of a function that signals may run, or `SIG_IGN`.
+    pub fn new(handler: libc::sighandler_t, flags: libc::c_int) -> Self {
+        // SAFETY: all-zero is a valid action without flags that blocks no other signal.
+        let mut action: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
+        action.sa_sigaction = handler;
+        action.sa_flags = flags;
+        Self(action)
+    }
+
+    /// Installs it.
+    ///
+    /// # Errors
+    /// What `sigaction` says.
+    #[inline]
+    pub fn install(&self, signal: libc::c_int) -> Result<(), Problem> {
+        // SAFETY: the action can be read, and its handler does only what a signal handler may.
+        let result = unsafe { libc::sigaction(signal, &raw const self.0, null_mut()) };
+        expect("sigaction", result, 0)
+    }
+}
+
+/// Sends this process a signal.
+///
+/// # Errors
+/// What `kill` says.
+#[inline]
+pub fn send_to_oneself(process: libc::pid_t, signal: libc::c_int) -> Result<(), Problem> {
+    // SAFETY: passes numbers only.
+    expect("kill", unsafe { libc::kill(process, signal) }, 0)
+}
+
+/// Checks that so many signals were handled since there were `before`.
+///
+/// # Errors
+/// If there were more or fewer.
+pub fn see_that_handled(count: u64, before: u64) -> Result<(), Problem> {
+    let handled = handled() - before;
+    if handled == count {
+        return Ok(());
+    }
+    Err(Problem::failure(format!(
+        "of {count} signals {handled} were handled"
+    )))
+}

@@ -1,0 +1,160 @@
+//! What probes there are: for programs as JSON lines, for people as text.
+
+use std::fmt::Write;
+
+use equipoise_reporting::metrics::escaped;
+
+use crate::probe::{Parameter, Probe, Row};
+use crate::probes::PROBES;
+
+const USAGE: &str = "usage: equipoise-probe NAME [--batches N] [--batch-ms N] [--placement WHERE]
+                            [--size BYTES] [--count N] [--folder FOLDER] [--check]
+       equipoise-probe NAME --help
+       equipoise-probe --list
+
+Measures one operating system primitive in N batches (default 11) of about so many milliseconds
+(default 10), after finding out how many operations a batch holds. --check does one operation and
+reports nothing. Exit status: 0; 69 and one JSON line {\"unavailable\": REASON} on standard error
+where the machine forbids it; 1 if a result was wrong; 2 for bad options.
+";
+
+/// `--list`: a JSON object for each probe.
+pub fn json_lines() -> String {
+    PROBES.iter().map(|probe| json_line(probe)).collect()
+}
+
+fn json_line(probe: &Probe) -> String {
+    let placements: Vec<_> = probe
+        .placements
+        .iter()
+        .map(|one| quoted(one.word()))
+        .collect();
+    let rows: Vec<_> = probe.rows.iter().map(json_row).collect();
+    format!(
+        "{{\"name\": {}, \"class\": {}, \"words\": {}, \"metric\": {}, \"placements\": [{}], \
+         \"size\": {}, \"count\": {}, \"needs\": {}, \"rows\": [{}]}}\n",
+        quoted(probe.name),
+        quoted(probe.class.word()),
+        quoted(probe.words),
+        quoted(probe.metric.word()),
+        placements.join(", "),
+        json_parameter(probe.size),
+        json_parameter(probe.count),
+        quoted(probe.needs),
+        rows.join(", ")
+    )
+}
+
+fn json_parameter(parameter: Option<Parameter>) -> String {
+    parameter.map_or_else(
+        || "null".to_owned(),
+        |given| {
+            format!(
+                "{{\"words\": {}, \"default\": {}, \"least\": {}, \"most\": {}}}",
+                quoted(given.words),
+                given.default,
+                given.least,
+                given.most
+            )
+        },
+    )
+}
+
+fn json_row(row: &Row) -> String {
+    let options: Vec<_> = options_of(row).iter().map(|word| quoted(word)).collect();
+    format!(
+        "{{\"name\": {}, \"options\": [{}]}}",
+        quoted(row.name),
+        options.join(", ")
+    )
+}
+
+/// The words that ask a probe for this row.
+pub fn options_of(row: &Row) -> Vec<String> {
+    let placement = row
+        .placement
+        .map(|one| ("--placement", one.word().to_owned()));
+    let size = row.size.map(|bytes| ("--size", bytes.to_string()));
+    let count = row.count.map(|number| ("--count", number.to_string()));
+    [placement, size, count]
+        .into_iter()
+        .flatten()
+        .flat_map(|(option, value)| [option.to_owned(), value])
+        .collect()
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", escaped(text))
+}
+
+/// `--help`.
+pub fn help() -> String {
+    let mut text = format!("{USAGE}\n");
+    for probe in PROBES {
+        writeln!(text, "{:<18}{}", probe.name, probe.words).expect("a string can be written");
+    }
+    text
+}
+
+/// `NAME --help`.
+pub fn help_of(probe: &Probe) -> String {
+    let mut text = format!("usage: equipoise-probe {}", probe.name);
+    let placements: Vec<_> = probe.placements.iter().map(|one| one.word()).collect();
+    let mut explained = String::new();
+    if placements.len() > 1 {
+        let words = placements.join("|");
+        write!(text, " [--placement {words}]").expect("a string can be written");
+    }
+    for (option, parameter) in [("size", probe.size), ("count", probe.count)] {
+        if let Some(given) = parameter {
+            write!(text, " [--{option} N]").expect("a string can be written");
+            writeln!(
+                explained,
+                "--{option}: {} (default {})",
+                given.words, given.default
+            )
+            .expect("a string can be written");
+        }
+    }
+    let needs = if probe.needs.is_empty() {
+        String::new()
+    } else {
+        format!("Needs {}.\n", probe.needs)
+    };
+    format!(
+        "{text}\n\n{} ({}). Reports {}.\n{explained}{needs}",
+        probe.words,
+        probe.class.word(),
+        probe.metric.word()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn no_two_probes_or_rows_have_the_same_name() {
+        let mut probes = HashSet::new();
+        let mut rows = HashSet::new();
+        for probe in PROBES {
+            assert!(probes.insert(probe.name), "{}", probe.name);
+            for row in probe.rows {
+                assert!(rows.insert(row.name), "{}", row.name);
+                assert!(row.name.starts_with(probe.name), "{}", row.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_row_lists_the_options_that_ask_for_it() {
+        use crate::probe::Placement;
+        let row = Row::plain("mmap_4k").of_size(4096).at(Placement::SameCpu);
+        assert_eq!(
+            json_row(&row),
+            "{\"name\": \"mmap_4k\", \"options\": [\"--placement\", \"same_cpu\", \"--size\", \"4096\"]}"
+        );
+    }
+}

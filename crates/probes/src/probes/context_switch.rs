@@ -1,0 +1,171 @@
+//! Probe `context_switch`: from one process to the next, round a ring of pipes on one CPU.
+//!
+//! A token goes round. Each process that gets it visits its own working set and writes the token
+//! on, so that a hop is a write, a switch, a read and a visit. Before, this process does the same
+//! write, read and visit alone, with a pipe that is never empty when it is read: the median of that
+//! time is subtracted. What remains is the switch, and the caches that it leaves to be filled again.
+
+use std::time::{Duration, Instant};
+
+use equipoise_reporting::problem::Problem;
+
+use crate::asked::Asked;
+use crate::batches::{Batching, times};
+use crate::channel::End;
+use crate::cpus::{hold, sides};
+use crate::helper::{Helper, cpu_here};
+use crate::probe::{Class, Metric, Opened, Operation, Parameter, Placement, Probe, Row};
+use crate::system::{problem_of, wrong};
+use crate::working_set::WorkingSet;
+
+/// What `--list` says.
+pub const PROBE: Probe = Probe {
+    name: "context_switch",
+    class: Class::ContextSwitch,
+    words: "a switch to the next process of a ring on one CPU, each with a working set",
+    metric: Metric::Latency,
+    placements: &[Placement::SameCpu],
+    size: Some(Parameter {
+        words: "bytes that each process visits when its turn comes",
+        default: 0,
+        least: 0,
+        most: 1 << 30,
+    }),
+    count: Some(Parameter {
+        words: "processes in the ring",
+        default: 2,
+        least: 2,
+        most: 256,
+    }),
+    needs: "",
+    rows: &[
+        row("context_switch_2_processes_0k", 2, 0),
+        row("context_switch_2_processes_16k", 2, 16 << 10),
+        row("context_switch_2_processes_64k", 2, 64 << 10),
+        row("context_switch_8_processes_0k", 8, 0),
+        row("context_switch_8_processes_16k", 8, 16 << 10),
+        row("context_switch_8_processes_64k", 8, 64 << 10),
+        row("context_switch_16_processes_0k", 16, 0),
+        row("context_switch_16_processes_16k", 16, 16 << 10),
+        row("context_switch_16_processes_64k", 16, 64 << 10),
+    ],
+    open,
+};
+
+/// How long a process is watched alone.
+const ALONE: Batching = Batching {
+    batches: 11,
+    lasting: Duration::from_micros(500),
+};
+
+const fn row(name: &'static str, processes: u64, bytes: u64) -> Row {
+    Row::plain(name).of_count(processes).of_size(bytes)
+}
+
+fn open(asked: &Asked) -> Result<Opened, Problem> {
+    let sides = sides(asked.placement)?;
+    hold(sides.here)?;
+    let mut ends = ring(asked.count)?;
+    let first = ends.remove(0);
+    let size = asked.size;
+    let mut helpers = ends
+        .into_iter()
+        .map(|end| Helper::start(sides.there, move || pass_on(end, size)))
+        .collect::<Result<Vec<_>, _>>()?;
+    let found: Vec<_> = helpers.iter().map(|one| one.cpu().to_string()).collect();
+    helpers.reverse();
+    let mut own = WorkingSet::new(size);
+    let alone_s = alone(&mut own)?;
+    let ring = Ring {
+        helpers,
+        first,
+        own,
+        alone_s,
+    };
+    Ok(Opened::latency(ring)
+        .with_fact("cpu", cpu_here()?.to_string())
+        .with_fact("helper_cpu", found.join(" "))
+        .with_fact("subtracted_s", alone_s.to_string()))
+}
+
+/// Seconds of a hop of a process alone, which needs no switch.
+fn alone(own: &mut WorkingSet) -> Result<f64, Problem> {
+    let mut end = ring(1)?.remove(0);
+    let mut hops = |count| go_round(&mut end, own, count, 0);
+    let mut times = times(&mut hops, &ALONE)?;
+    times.sort_unstable_by(f64::total_cmp);
+    Ok(times[times.len() / 2])
+}
+
+/// The processes, seen from the one that measures, which is one of them.
+///
+/// Nobody may hear that the one before has ended, or it would say so: the others are dropped
+/// before this side closes, the last of the ring first.
+struct Ring {
+    helpers: Vec<Helper>,
+    first: End,
+    own: WorkingSet,
+    alone_s: f64,
+}
+
+impl Operation for Ring {
+    fn repeat(&mut self, count: u64) -> Result<Duration, Problem> {
+        let others = self.helpers.len() as u64;
+        let laps = count.div_ceil(others + 1);
+        let round = go_round(&mut self.first, &mut self.own, laps, others)?;
+        let hop_s = round.as_secs_f64() / (laps * (others + 1)) as f64;
+        Duration::try_from_secs_f64((hop_s - self.alone_s) * count as f64).map_err(|_| {
+            Problem::failure(format!(
+                "a hop took {hop_s} s, less than the {} s without a switch",
+                self.alone_s
+            ))
+        })
+    }
+}
+
+/// So many laps of a token, to which each of the others adds one.
+fn go_round(
+    end: &mut End,
+    own: &mut WorkingSet,
+    laps: u64,
+    others: u64,
+) -> Result<Duration, Problem> {
+    let added = u8::try_from(others).expect("a ring has at most 256 processes");
+    let mut token = 0_u8;
+    let started = Instant::now();
+    for _ in 0..laps {
+        end.send(token)?;
+        let expected = token.wrapping_add(added);
+        token = end.receive()?;
+        if token != expected {
+            return Err(wrong("the ring", token, expected));
+        }
+        own.visit();
+    }
+    Ok(started.elapsed())
+}
+
+/// What a helper does.
+fn pass_on(mut end: End, size: u64) -> Result<(), Problem> {
+    let mut own = WorkingSet::new(size);
+    loop {
+        let token = end.receive()?;
+        own.visit();
+        end.send(token.wrapping_add(1))?;
+    }
+}
+
+/// The ends of so many processes: each writes what the next one reads.
+fn ring(processes: u64) -> Result<Vec<End>, Problem> {
+    let (mut readers, writers): (Vec<_>, Vec<_>) = (0..processes)
+        .map(|_| std::io::pipe().map_err(|error| problem_of("pipe", &error)))
+        .collect::<Result<Vec<_>, _>>()?
+        .into_iter()
+        .unzip();
+    readers.rotate_right(1);
+    Ok(readers
+        .into_iter()
+        .zip(writers)
+        .map(|(reader, writer)| End::new(reader, writer))
+        .collect())
+}

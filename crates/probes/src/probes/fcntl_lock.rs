@@ -1,0 +1,58 @@
+//! Probe `fcntl_lock`: a record lock that nobody else wants.
+
+use std::fs::File;
+use std::os::fd::{AsRawFd, FromRawFd};
+
+use equipoise_reporting::problem::Problem;
+
+use crate::asked::Asked;
+use crate::probe::{Class, Metric, Opened, Placement, Probe, Row, timed};
+use crate::system::{accepted, expect};
+
+/// What `--list` says.
+pub const PROBE: Probe = Probe {
+    name: "fcntl_lock",
+    class: Class::Files,
+    words: "fcntl(F_SETLK) that locks a byte of a memory file for writing, and unlocks it",
+    metric: Metric::Latency,
+    placements: &[Placement::None],
+    size: None,
+    count: None,
+    needs: "",
+    rows: &[Row::plain("fcntl_lock")],
+    open,
+};
+
+fn open(_: &Asked) -> Result<Opened, Problem> {
+    // SAFETY: the name ends with a null byte.
+    let file = unsafe { libc::memfd_create(c"equipoise-lock".as_ptr(), libc::MFD_CLOEXEC) };
+    // SAFETY: a new descriptor that nobody else owns.
+    let file = unsafe { File::from_raw_fd(accepted("memfd_create", file)?) };
+    let lock = first_byte(libc::F_WRLCK)?;
+    let unlock = first_byte(libc::F_UNLCK)?;
+    Ok(Opened::latency(move |count| {
+        timed(count, || {
+            set(&file, &lock)?;
+            set(&file, &unlock)
+        })
+    }))
+}
+
+fn first_byte(kind: libc::c_int) -> Result<libc::flock, Problem> {
+    let number = |value: libc::c_int| {
+        libc::c_short::try_from(value).map_err(|error| Problem::failure(error.to_string()))
+    };
+    // SAFETY: all-zero is a valid lock.
+    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+    lock.l_type = number(kind)?;
+    lock.l_whence = number(libc::SEEK_SET)?;
+    lock.l_len = 1;
+    Ok(lock)
+}
+
+#[inline]
+fn set(file: &File, lock: &libc::flock) -> Result<(), Problem> {
+    // SAFETY: the lock can be read.
+    let result = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLK, std::ptr::from_ref(lock)) };
+    expect("fcntl(F_SETLK)", result, 0)
+}

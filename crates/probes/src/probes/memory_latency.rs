@@ -1,0 +1,127 @@
+//! Probe `memory_latency`: a load whose address is what the load before it found.
+//!
+//! The lines of the working set form one cycle in random order: no prefetcher knows the next one,
+//! and each is visited before any is visited again.
+
+use std::hint::black_box;
+use std::ptr::{from_ref, null};
+use std::time::Instant;
+
+use equipoise_reporting::problem::Problem;
+use fastrand::Rng;
+
+use crate::asked::Asked;
+use crate::memory::room_for;
+use crate::probe::{Class, Metric, Opened, Parameter, Placement, Probe, Row};
+
+/// What `--list` says.
+pub const PROBE: Probe = Probe {
+    name: "memory_latency",
+    class: Class::Memory,
+    words: "a dependent load from a random cache line of the working set",
+    metric: Metric::Latency,
+    placements: &[Placement::None],
+    size: Some(Parameter {
+        words: "bytes of the working set",
+        default: 64 << 20,
+        least: 128,
+        most: 16 << 30,
+    }),
+    count: None,
+    needs: "four times the working set in free memory",
+    rows: &[
+        Row::plain("memory_latency_4k").of_size(4 << 10),
+        Row::plain("memory_latency_16k").of_size(16 << 10),
+        Row::plain("memory_latency_64k").of_size(64 << 10),
+        Row::plain("memory_latency_256k").of_size(256 << 10),
+        Row::plain("memory_latency_1m").of_size(1 << 20),
+        Row::plain("memory_latency_4m").of_size(4 << 20),
+        Row::plain("memory_latency_16m").of_size(16 << 20),
+        Row::plain("memory_latency_64m").of_size(64 << 20),
+    ],
+    open,
+};
+
+/// The same order in every process: they differ by the memory that they get.
+const SEED: u64 = 2005;
+
+/// A cache line that says where the next one is.
+#[repr(align(64))]
+struct Line {
+    next: *const Line,
+}
+
+fn open(asked: &Asked) -> Result<Opened, Problem> {
+    let order = order_of(room_for(asked.size)? / size_of::<Line>());
+    let lines = linked(&order);
+    let mut visits = 0;
+    Ok(Opened::latency(move |count| {
+        let mut at = from_ref(&lines[order[visits % order.len()]]);
+        let started = Instant::now();
+        for _ in 0..count {
+            // SAFETY: every line points to a line of the same slice, which lives as long.
+            at = unsafe { (*at).next };
+        }
+        let at = black_box(at);
+        let took = started.elapsed();
+        visits += usize::try_from(count).expect("far fewer loads than that");
+        if at != from_ref(&lines[order[visits % order.len()]]) {
+            return Err(Problem::failure("the chain of loads ended elsewhere"));
+        }
+        Ok(took)
+    }))
+}
+
+/// The lines, in random order.
+fn order_of(lines: usize) -> Vec<usize> {
+    let mut order: Vec<_> = (0..lines).collect();
+    Rng::with_seed(SEED).shuffle(&mut order);
+    order
+}
+
+/// The lines, each pointing to the one after it in that order, and the last to the first.
+fn linked(order: &[usize]) -> Vec<Line> {
+    let mut lines: Vec<_> = order.iter().map(|_| Line { next: null() }).collect();
+    let base = lines.as_ptr();
+    for (step, &line) in order.iter().enumerate() {
+        let next = order[(step + 1) % order.len()];
+        // SAFETY: the order holds numbers of lines.
+        lines[line].next = unsafe { base.add(next) };
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{linked, order_of};
+    use std::ptr::from_ref;
+
+    #[test]
+    fn every_line_is_visited_once_before_the_first_comes_again() {
+        let lines = linked(&order_of(1000));
+        let mut visited = vec![0; lines.len()];
+        let mut at = from_ref(&lines[0]);
+        for _ in 0..lines.len() {
+            let line = lines
+                .iter()
+                .position(|line| from_ref(line) == at)
+                .expect("a line of the slice");
+            visited[line] += 1;
+            at = lines[line].next;
+        }
+        assert!(visited.iter().all(|&visits| visits == 1));
+        assert_eq!(at, from_ref(&lines[0]));
+    }
+
+    #[test]
+    fn the_order_is_random_and_the_same_in_every_process() {
+        let order = order_of(1000);
+        assert_eq!(order, order_of(1000));
+        let neighbours = order
+            .windows(2)
+            .filter(|pair| pair[1] == pair[0] + 1)
+            .count();
+        // About one is expected by chance.
+        assert!(neighbours < 10, "{neighbours}");
+    }
+}

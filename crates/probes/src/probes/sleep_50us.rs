@@ -1,0 +1,60 @@
+//! Probe `sleep_50us`: how much later than asked for a thread wakes.
+
+use std::ptr::null_mut;
+use std::time::Duration;
+
+use equipoise_reporting::problem::Problem;
+
+use crate::asked::Asked;
+use crate::probe::{Class, Metric, Opened, Placement, Probe, Row, timed};
+use crate::system::{accepted, problem_of};
+
+/// What `--list` says.
+pub const PROBE: Probe = Probe {
+    name: "sleep_50us",
+    class: Class::Time,
+    words: "how much later than after 50 us a thread wakes that sleeps for 50 us",
+    metric: Metric::Latency,
+    placements: &[Placement::None],
+    size: None,
+    count: None,
+    needs: "",
+    rows: &[Row::plain("sleep_50us")],
+    open,
+};
+
+const NANOSECONDS: u32 = 50_000;
+
+fn open(_: &Asked) -> Result<Opened, Problem> {
+    // SAFETY: passes numbers only.
+    let slack = unsafe { libc::prctl(libc::PR_GET_TIMERSLACK) };
+    let slack = accepted("prctl(PR_GET_TIMERSLACK)", slack)?;
+    Ok(Opened::latency(|count| {
+        let took = timed(count, sleep)?;
+        took.checked_sub(asked_for(count))
+            .ok_or_else(|| Problem::failure("it woke earlier than asked for"))
+    })
+    .with_fact("timer_slack_ns", slack.to_string()))
+}
+
+#[inline]
+fn sleep() -> Result<(), Problem> {
+    let span = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: NANOSECONDS.into(),
+    };
+    // SAFETY: the span can be read; what is left of it is not asked for.
+    let code =
+        unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, 0, &raw const span, null_mut()) };
+    if code == 0 {
+        return Ok(());
+    }
+    Err(problem_of(
+        "clock_nanosleep",
+        &std::io::Error::from_raw_os_error(code),
+    ))
+}
+
+fn asked_for(count: u64) -> Duration {
+    Duration::from_nanos(u64::from(NANOSECONDS).saturating_mul(count))
+}

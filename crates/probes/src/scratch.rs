@@ -1,0 +1,173 @@
+//! A folder for files that need a name, which is removed however the probe ends.
+//!
+//! A keeper, in a session of its own so that ending the probe's process group does not end it,
+//! makes the folder and removes it when the probe has ended: it sleeps on a pipe that hangs up
+//! then. A campaign that ends the keeper as well removes the folder around it, which is the one
+//! of `EQUIPOISE_METRICS`.
+
+use std::env;
+use std::ffi::{CString, OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{self, PipeReader, PipeWriter, Read, Write, pipe};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use equipoise_reporting::problem::Problem;
+
+use crate::asked::Asked;
+use crate::child::Child;
+use crate::system::{accepted, problem_of};
+
+/// The folder; removed when dropped, and when the probe dies.
+pub struct Scratch {
+    folder: PathBuf,
+    lifeline: Option<PipeWriter>,
+    keeper: Option<Child>,
+}
+
+impl Scratch {
+    /// Makes it where files were asked for, else beside the file of metrics, else in `TMPDIR`.
+    ///
+    /// # Errors
+    /// If it cannot be made there.
+    pub fn new(asked: &Asked) -> Result<Self, Problem> {
+        let around = asked.folder.clone().unwrap_or_else(default_folder);
+        let pipes = |error: io::Error| problem_of("pipe", &error);
+        let (end_of_probe, lifeline) = pipe().map_err(pipes)?;
+        let (mut answer, teller) = pipe().map_err(pipes)?;
+        let held_by_parent = [lifeline.as_raw_fd(), answer.as_raw_fd()];
+        let at = around.clone();
+        let keeper = Child::start_alone(move || {
+            for descriptor in held_by_parent {
+                // SAFETY: this copy's own; as long as it had it open, nothing would hang up.
+                unsafe { libc::close(descriptor) };
+            }
+            keep(&at, teller, end_of_probe)
+        })?;
+        let mut told = Vec::new();
+        answer
+            .read_to_end(&mut told)
+            .map_err(|error| problem_of("the keeper of the files", &error))?;
+        if told.is_empty() {
+            return Err(Problem::unavailable(format!(
+                "no folder can be made in {}",
+                around.display()
+            )));
+        }
+        Ok(Self {
+            folder: OsString::from_vec(told).into(),
+            lifeline: Some(lifeline),
+            keeper: Some(keeper),
+        })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The folder, opened.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn open(&self) -> Result<File, Problem> {
+        File::open(&self.folder).map_err(|error| problem_of("the folder of the files", &error))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        drop(self.lifeline.take());
+        if let Some(keeper) = self.keeper.take() {
+            // A keeper that cannot be waited for still does its work.
+            let _ = keeper.wait();
+        }
+    }
+}
+
+fn default_folder() -> PathBuf {
+    env::var_os("EQUIPOISE_METRICS")
+        .and_then(|file| Path::new(&file).parent().map(Path::to_owned))
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or_else(env::temp_dir)
+}
+
+/// What the keeper does: makes the folder, says where, waits, removes it.
+fn keep(
+    around: &Path,
+    mut teller: PipeWriter,
+    mut end_of_probe: PipeReader,
+) -> Result<(), Problem> {
+    let_go_of_the_streams()?;
+    let folder = make_private(around)?;
+    let removed = |error: io::Error| problem_of("the folder of the files", &error);
+    // Whoever ended before it could hear the answer leaves the folder to be removed all the same.
+    let _ = teller.write_all(folder.as_os_str().as_bytes());
+    drop(teller);
+    let heard = end_of_probe.read_to_end(&mut Vec::new());
+    fs::remove_dir_all(&folder).map_err(removed)?;
+    heard.map(drop).map_err(removed)
+}
+
+/// Whoever reads what the probe writes must not wait for the keeper.
+fn let_go_of_the_streams() -> Result<(), Problem> {
+    let nothing = File::options()
+        .read(true)
+        .write(true)
+        .open("/dev/null")
+        .map_err(|error| problem_of("/dev/null", &error))?;
+    for stream in 0..=2 {
+        // SAFETY: passes numbers only.
+        accepted("dup2", unsafe { libc::dup2(nothing.as_raw_fd(), stream) })?;
+    }
+    Ok(())
+}
+
+fn make_private(around: &Path) -> Result<PathBuf, Problem> {
+    let template = around.join("equipoise-probe-XXXXXX");
+    let mut template = CString::new(template.into_os_string().into_vec())
+        .map_err(|_| Problem::usage("a folder with a null byte"))?
+        .into_bytes_with_nul();
+    // SAFETY: the template ends with a null byte and is written over in place.
+    if unsafe { libc::mkdtemp(template.as_mut_ptr().cast()) }.is_null() {
+        return Err(crate::system::refused("mkdtemp"));
+    }
+    template.pop();
+    Ok(OsStr::from_bytes(&template).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probe::Placement;
+
+    fn asked(folder: &Path) -> Asked {
+        Asked {
+            placement: Placement::None,
+            size: 0,
+            count: 0,
+            folder: Some(folder.to_owned()),
+        }
+    }
+
+    #[test]
+    fn the_folder_and_what_is_in_it_are_gone_when_dropped() {
+        let scratch = Scratch::new(&asked(&env::temp_dir())).expect("made");
+        let folder = scratch.folder.clone();
+        fs::write(folder.join("file"), "x").expect("written");
+        drop(scratch);
+        assert!(!folder.exists());
+    }
+
+    #[test]
+    fn where_no_folder_can_be_made_the_probe_is_unavailable() {
+        let problem = Scratch::new(&asked(Path::new("/proc")))
+            .err()
+            .expect("refused");
+        assert!(
+            problem.is_unavailable() && problem.to_string().contains("/proc"),
+            "{problem}"
+        );
+    }
+}

@@ -1,0 +1,106 @@
+//! What the system said, as a problem.
+
+use std::io;
+
+use equipoise_reporting::problem::Problem;
+
+/// The machine forbids the work, does not have what it needs, or has too little of it.
+const NOT_TO_BE_HAD: [i32; 13] = [
+    libc::EPERM,
+    libc::EACCES,
+    libc::ENOSYS,
+    libc::EOPNOTSUPP,
+    libc::EAFNOSUPPORT,
+    libc::EROFS,
+    libc::EAGAIN,
+    libc::EMFILE,
+    libc::ENFILE,
+    libc::ENOMEM,
+    libc::ENOBUFS,
+    libc::ENOSPC,
+    libc::EDQUOT,
+];
+
+/// The last error of this thread, as what came of `call`.
+#[cold]
+pub fn refused(call: &str) -> Problem {
+    problem_of(call, &io::Error::last_os_error())
+}
+
+/// An error as what came of `call`: unavailable if that is the machine's doing, else a failure.
+#[cold]
+pub fn problem_of(call: &str, error: &io::Error) -> Problem {
+    let words = format!("{call}: {error}");
+    match error.raw_os_error() {
+        Some(code) if NOT_TO_BE_HAD.contains(&code) => Problem::unavailable(words),
+        _ => Problem::failure(words),
+    }
+}
+
+/// The result of a call that answers with a negative number if it is refused.
+///
+/// # Errors
+/// What the system said.
+#[inline]
+pub fn accepted<Number: PartialOrd + Default>(
+    call: &str,
+    result: Number,
+) -> Result<Number, Problem> {
+    if result < Number::default() {
+        return Err(refused(call));
+    }
+    Ok(result)
+}
+
+/// A call gave another result than it must.
+#[cold]
+pub fn wrong(
+    call: &str,
+    result: impl std::fmt::Display,
+    expected: impl std::fmt::Display,
+) -> Problem {
+    Problem::failure(format!("{call} gave {result} instead of {expected}"))
+}
+
+/// Checks that a call gave what it must; a negative number is what the system refused.
+///
+/// # Errors
+/// What the system said, or that the result is another.
+#[inline]
+pub fn expect<Number>(call: &str, result: Number, expected: Number) -> Result<(), Problem>
+where
+    Number: PartialOrd + Default + std::fmt::Display,
+{
+    if result == expected {
+        return Ok(());
+    }
+    Err(accepted(call, result).map_or_else(|refused| refused, |other| wrong(call, other, expected)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_machine_forbids_is_unavailable_and_the_rest_is_a_failure() {
+        for (code, unavailable) in [
+            (libc::EPERM, true),
+            (libc::ENOSYS, true),
+            (libc::EACCES, true),
+            (libc::ENOMEM, true),
+            (libc::EBADF, false),
+            (libc::EINVAL, false),
+        ] {
+            let problem = problem_of("call", &io::Error::from_raw_os_error(code));
+            assert_eq!(problem.is_unavailable(), unavailable, "{problem}");
+            assert!(problem.to_string().starts_with("call: "));
+        }
+    }
+
+    #[test]
+    fn a_result_that_is_not_what_it_must_be_is_said() {
+        let problem = expect("read", 0, 1).expect_err("0 is not 1");
+        assert_eq!(problem.to_string(), "read gave 0 instead of 1");
+        assert!(expect("read", 1, 1).is_ok());
+    }
+}

@@ -1,0 +1,47 @@
+"""What differs between the environments of two results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from equipoise.model.against import EnvironmentDifference
+
+UNTOLD = frozenset(
+    {
+        # Another session of the same host: nothing in them changes what is measured.
+        "boot_id",
+        "certificate",
+        "mapped",
+        "environment_bytes",
+        "time_zone",
+        "unknown",
+        "variables_set_but_withheld",
+    }
+)
+"""What differs between any two sessions, or is told elsewhere."""
+
+
+def environment_differences(
+    there: Mapping[str, Any], here: Mapping[str, Any]
+) -> tuple[EnvironmentDifference, ...]:
+    """What is known of both and differs, or is known of one only; in the order of the later one."""
+    told = [dict(_told(there)), dict(_told(here))]
+    names = dict.fromkeys((*told[1], *told[0]))
+    return tuple(
+        EnvironmentDifference(name, told[0].get(name), told[1].get(name))
+        for name in names
+        if told[0].get(name) != told[1].get(name)
+    )
+
+
+def _told(environment: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Names and plain values; what is in a table has the name of the table before its own."""
+    for name, value in environment.items():
+        if not prefix and name in UNTOLD:
+            continue
+        if isinstance(value, Mapping):
+            yield from _told(value, f"{prefix}{name}.")
+        else:
+            # JSON knows no tuples.
+            yield f"{prefix}{name}", list(value) if isinstance(value, tuple) else value

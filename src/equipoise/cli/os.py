@@ -1,0 +1,169 @@
+"""``equipoise os``: the primitives of this operating system, in a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from equipoise.cli import options
+from equipoise.cli.finish import Wanted, conduct_and_show
+from equipoise.design.coin import fresh_seed
+from equipoise.design.probe_rows import Batching, chosen_rows, conditions_of_rows
+from equipoise.measure.probes import probe_program, probe_rows
+from equipoise.model.errors import UnusableInput
+from equipoise.model.plan import Judgement, Measure, Plan, Stopping
+from equipoise.model.primitives import OS_STUDY
+
+LEAST_BLOCKS = 6
+"""So many processes of a row give its median an exact interval at 95 % (docs/statistics.md)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How much is measured."""
+
+    batching: Batching
+    blocks: int
+    budget_s: float
+
+
+QUICK = Form(Batching(batches=7, batch_ms=4), blocks=7, budget_s=30.0)
+"""About a process start and 35 ms for each trial; within a minute for all rows."""
+FULL = Form(Batching(batches=11, batch_ms=10), blocks=15, budget_s=230.0)
+"""Within five minutes."""
+
+
+@click.command("os", epilog="Example: equipoise os --quick --against before-the-upgrade.json")
+@click.option(
+    "--only",
+    metavar="NAME,…",
+    help="These rows, probes or tables of `equipoise list probes` only.",
+)
+@click.option("--quick", is_flag=True, help="Fewer and shorter batches: within a minute.")
+@options.against_option
+@click.option(
+    "--blocks",
+    type=click.IntRange(min=1),
+    metavar="N",
+    show_default=f"{FULL.blocks}, or {QUICK.blocks} with --quick",
+    help="At most so many processes of each row.",
+)
+@click.option(
+    "--min-blocks",
+    type=click.IntRange(min=1),
+    metavar="N",
+    show_default=str(LEAST_BLOCKS),
+    help="At least so many; it beats the budget.",
+)
+@click.option(
+    "--budget",
+    type=options.FiniteRange(min=0, min_open=True),
+    metavar="SECONDS",
+    show_default=f"{FULL.budget_s:g}, or {QUICK.budget_s:g} with --quick",
+    help="Stop after about so many seconds.",
+)
+@click.option(
+    "-w",
+    "--warmup",
+    type=click.IntRange(min=0, max=1000),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Processes of each row before the first that counts.",
+)
+@click.option(
+    "--timeout",
+    type=options.FiniteRange(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="End a process after so long; it has no number then.",
+)
+@click.option(
+    "--alpha",
+    type=options.FiniteRange(min=0, max=0.5, min_open=True),
+    default=0.05,
+    show_default=True,
+    help="With --against: the false-discovery rate among the rows that are called changed.",
+)
+@click.option(
+    "--min-effect",
+    type=options.FiniteRange(min=0, max=1000),
+    default=5.0,
+    show_default=True,
+    metavar="PERCENT",
+    help="With --against: a smaller change is none.",
+)
+@options.seed_option
+@options.ledger_option
+@click.option("--durable", is_flag=True, help="Let each trial survive a loss of power, too.")
+@options.report_option
+@options.turn_option
+@options.output_options
+def command(**given: Any) -> int:
+    """What system calls, processes, signals, IPC and memory cost on this machine.
+
+    Each row runs in several fresh processes, in blocks of random order; in a process every batch
+    of operations is kept. What this machine forbids has no number, and the reason.
+    """
+    wanted = Wanted.from_options(given)
+    return conduct_and_show(plan_of(given), wanted)
+
+
+def plan_of(given: dict[str, Any]) -> Plan:
+    """The plan that the options ask for.
+
+    Raises
+    ------
+    UnusableInput
+        The options make no plan, or there are no probes.
+    """
+    program = probe_program()
+    rows = chosen_rows(probe_rows(program), _names(given["only"]))
+    form = QUICK if given["quick"] else FULL
+    return Plan(
+        study=OS_STUDY,
+        conditions=conditions_of_rows(rows, program, form.batching),
+        measure=Measure(
+            # The probes make their files in a folder of their own.
+            working_folder=str(Path.cwd()),
+            timeout_s=given["timeout"],
+            warmup=given["warmup"],
+            # A row that cannot be measured here costs the others nothing: it is shown as such.
+            ignore_failure=True,
+        ),
+        stopping=_stopping(given, form),
+        judgement=Judgement(alpha=given["alpha"], min_effect=given["min_effect"]),
+        seed=fresh_seed() if given["seed"] is None else given["seed"],
+        chosen_contrasts=(),
+    )
+
+
+def _names(text: str | None) -> list[str]:
+    if text is None:
+        return []
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise UnusableInput(
+            f"--only {text!r} holds an empty name", mend="as in --only null_call,pipe"
+        )
+    return list(dict.fromkeys(names))
+
+
+def _stopping(given: dict[str, Any], form: Form) -> Stopping:
+    blocks = given["blocks"] or form.blocks
+    least = given["min_blocks"] or min(LEAST_BLOCKS, blocks)
+    if least > blocks:
+        raise UnusableInput(
+            f"--min-blocks {least} is more than the {blocks} blocks there are at most",
+            mend="lower it, or raise --blocks",
+        )
+    return Stopping(
+        blocks=blocks,
+        min_blocks=least,
+        min_blocks_explicit=True,
+        budget_s=given["budget"] or form.budget_s,
+    )

@@ -1,0 +1,117 @@
+"""What the package's own probes of operating system primitives are, and which of them work here."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from equipoise.measure.hooks import signal_words
+from equipoise.measure.native import native_programs
+from equipoise.measure.unavailable import unavailable_reason
+from equipoise.model.errors import UnusableInput
+from equipoise.model.primitives import PROBE_PROGRAM, ProbeRow
+
+_LIST_S = 30.0
+_CHECK_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    name: str
+    options: tuple[str, ...] = ()
+
+
+class _Listed(msgspec.Struct, frozen=True, rename={"group": "class"}):
+    """A line of ``equipoise-probe --list``; what else stands there is for others."""
+
+    name: str
+    metric: str
+    words: str
+    rows: tuple[_Row, ...]
+    group: str
+    placements: tuple[str, ...] = ("none",)
+    needs: str = ""
+
+
+def probe_program() -> Path:
+    """The program that has the probes.
+
+    Raises
+    ------
+    UnusableInput
+        It is not there.
+    """
+    program = native_programs() / PROBE_PROGRAM
+    if not program.is_file():
+        raise UnusableInput(
+            f"the probes are missing: {program}",
+            mend="run `make build` in a checkout, or install the package again",
+        )
+    return program
+
+
+def probe_rows(program: Path) -> tuple[ProbeRow, ...]:
+    """Every row that the probes give, in the order of their tables.
+
+    Raises
+    ------
+    UnusableInput
+        The program does not list its probes.
+    """
+    try:
+        listed = subprocess.run(
+            [program, "--list"], capture_output=True, check=True, timeout=_LIST_S
+        ).stdout
+        return tuple(row for line in listed.splitlines() for row in _rows_of(line))
+    except (OSError, subprocess.SubprocessError, msgspec.DecodeError) as error:
+        raise UnusableInput(
+            f"{program} does not list its probes: {error}",
+            mend="run `make build` in a checkout, or install the package again",
+        ) from error
+
+
+def why_unavailable(program: Path, row: ProbeRow) -> str | None:
+    """Why a row cannot be measured here, by doing one operation; ``None`` if it can."""
+    try:
+        done = subprocess.run(
+            [program, row.probe, *row.options, "--check"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=_CHECK_S,
+        )
+    except subprocess.TimeoutExpired:
+        return f"one operation took over {_CHECK_S:g} s"
+    except OSError as error:
+        return f"{program.name} could not be started: {error.strerror}"
+    if done.returncode == 0:
+        return None
+    if done.returncode < 0:
+        return f"the system ended it: {signal_words(-done.returncode)}"
+    reason = unavailable_reason(done.returncode, done.stderr)
+    return reason or f"exit status {done.returncode}: {done.stderr.strip()}"
+
+
+def _rows_of(line: bytes) -> Iterator[ProbeRow]:
+    listed = msgspec.json.decode(line, type=_Listed)
+    for row in listed.rows:
+        yield ProbeRow(
+            name=row.name,
+            probe=listed.name,
+            group=listed.group,
+            words=listed.words,
+            metric=listed.metric,
+            options=row.options,
+            placement=_option(row.options, "--placement") or listed.placements[0],
+            needs=listed.needs,
+        )
+
+
+def _option(words: tuple[str, ...], name: str) -> str | None:
+    return words[words.index(name) + 1] if name in words[:-1] else None

@@ -1,0 +1,166 @@
+"""Probes in which processes talk: where each one runs, and that none outlives the other."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from functools import partial
+from pathlib import Path
+
+import psutil
+import pytest
+
+from .running import running, until
+
+TALKING = (
+    "pipe", "fifo", "unix", "udp", "tcp",
+    "pipe_bandwidth", "unix_bandwidth", "tcp_bandwidth",
+)  # fmt: skip
+RING = ("context_switch", "--count", "16", "--size", "16384")
+SHORT = ("--batches", "2", "--batch-ms", "1")
+ESTABLISHED = "01"
+LOOPBACK = "0100007F"
+"""127.0.0.1 as /proc/net/tcp writes it on little-endian machines."""
+
+
+@pytest.fixture
+def program(native_folder: Path) -> Path:
+    """The probes."""
+    return native_folder / "equipoise-probe"
+
+
+@pytest.fixture
+def two_cpus() -> set[int]:
+    """The CPUs that this process may use, if they are two at least."""
+    cpus = os.sched_getaffinity(0)
+    if len(cpus) < 2:
+        pytest.skip(f"this process may use CPU {min(cpus)} only, and two are needed")
+    return cpus
+
+
+def run(program: Path, *arguments: str, cpus: set[int]) -> subprocess.CompletedProcess[str]:
+    """A probe that may use these CPUs."""
+    return subprocess.run(
+        [program, *arguments, *SHORT],
+        preexec_fn=partial(os.sched_setaffinity, 0, cpus),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def facts(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
+    """What a run says beside its metrics."""
+    assert (done.returncode, done.stderr) == (0, "")
+    found = [line for line in map(json.loads, done.stdout.splitlines()) if "metric" not in line]
+    return dict(pair for line in found for pair in line.items())
+
+
+@pytest.mark.parametrize("probe", TALKING)
+def test_with_one_cpu_there_is_a_row_for_it_and_none_across_cpus(program: Path, probe: str) -> None:
+    cpu = max(os.sched_getaffinity(0))
+    same = run(program, probe, "--placement", "same_cpu", cpus={cpu})
+    assert facts(same) == {"cpu": str(cpu), "helper_cpu": str(cpu)}
+    across = run(program, probe, "--placement", "across_cpus", cpus={cpu})
+    assert (across.returncode, across.stdout) == (69, "")
+    assert "two CPUs" in json.loads(across.stderr)["unavailable"]
+
+
+@pytest.mark.parametrize("probe", TALKING)
+def test_across_cpus_each_process_is_held_on_its_own(
+    program: Path, probe: str, two_cpus: set[int]
+) -> None:
+    said = facts(run(program, probe, "--placement", "across_cpus", cpus=two_cpus))
+    assert said["cpu"] != said["helper_cpu"]
+    with running(program, probe, "--placement", "across_cpus") as talking:
+        (helper,) = talking.children(1)
+        assert helper.cpu_affinity() == [int(said["helper_cpu"])]
+        assert psutil.Process(talking.process.pid).cpu_affinity() == [int(said["cpu"])]
+
+
+def test_a_ring_has_as_many_processes_as_asked_for_on_one_cpu(program: Path) -> None:
+    cpu = max(os.sched_getaffinity(0))
+    said = facts(run(program, *RING, cpus={cpu}))
+    assert (said["cpu"], said["helper_cpu"].split()) == (str(cpu), 15 * [str(cpu)])
+    with running(program, *RING) as ring:
+        held = {
+            cpu
+            for process in (*ring.children(15), psutil.Process(ring.process.pid))
+            for cpu in process.cpu_affinity()
+        }
+    assert len(held) == 1
+
+
+@pytest.mark.parametrize("probe", [(probe,) for probe in TALKING] + [RING])
+def test_a_probe_whose_other_side_is_killed_fails_and_gives_no_number(
+    program: Path, probe: tuple[str, ...]
+) -> None:
+    with running(program, *probe) as broken:
+        broken.children(15 if probe == RING else 1)[0].kill()
+        out, err = broken.process.communicate(timeout=60)
+        assert (broken.process.returncode, out) == (1, "")
+        assert "equipoise-probe: " in err
+        assert broken.is_gone()
+
+
+@pytest.mark.parametrize("probe", [(probe,) for probe in TALKING] + [RING])
+def test_a_killed_probe_leaves_no_process_and_no_file(
+    program: Path, probe: tuple[str, ...], tmp_path: Path
+) -> None:
+    for delay_ms in (0, 1, 2, 4, 8, 30):
+        with running(program, *probe, "--folder", str(tmp_path)) as killed:
+            time.sleep(delay_ms / 1000)
+            killed.process.kill()
+            assert killed.is_gone(), f"killed after {delay_ms} ms"
+        assert until(lambda: not list(tmp_path.iterdir())), f"killed after {delay_ms} ms"
+
+
+@pytest.mark.parametrize("probe", ["tcp", "tcp_bandwidth"])
+def test_a_killed_probe_leaves_no_connection_and_had_none_but_to_itself(
+    program: Path, probe: str
+) -> None:
+    with running(program, probe) as killed:
+        killed.children(1)
+        used = connections(psutil.Process(killed.process.pid))
+        killed.process.kill()
+        assert killed.is_gone()
+    assert len(used) == 1
+    assert all(local[:8] == remote[:8] == LOOPBACK for local, remote in used)
+    ends = {end for pair in used for end in pair}
+    assert until(lambda: not [row for row in tcp_rows() if ends & {row[1], row[2]}])
+
+
+def test_connecting_many_times_leaves_nothing_waiting(program: Path) -> None:
+    with running(program, "tcp_connect") as connecting:
+        (port,) = until(lambda: listening(psutil.Process(connecting.process.pid)))
+        time.sleep(0.1)
+        connecting.process.kill()
+        connecting.process.wait(60)
+    assert port.startswith(LOOPBACK)
+    assert until(lambda: not [row for row in tcp_rows() if port in (row[1], row[2])])
+
+
+def tcp_rows() -> list[list[str]]:
+    """What the kernel knows of TCP over IPv4, connections that only wait for late packets too."""
+    return [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+
+
+def connections(process: psutil.Process) -> set[tuple[str, str]]:
+    """Both ends of each connection that the process holds."""
+    held = sockets(process)
+    return {(row[1], row[2]) for row in tcp_rows() if row[3] == ESTABLISHED and row[9] in held}
+
+
+def listening(process: psutil.Process) -> list[str]:
+    """The addresses at which the process waits for connections."""
+    held = sockets(process)
+    return [row[1] for row in tcp_rows() if row[3] == "0A" and row[9] in held]
+
+
+def sockets(process: psutil.Process) -> set[str]:
+    """The numbers by which the kernel knows the process's sockets."""
+    targets = [os.readlink(file) for file in Path(f"/proc/{process.pid}/fd").iterdir()]
+    return {target[8:-1] for target in targets if target.startswith("socket:[")}
