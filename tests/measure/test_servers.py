@@ -6,6 +6,7 @@ import dataclasses
 import os
 import socket
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -173,9 +174,8 @@ def test_data_are_made_once_and_each_life_has_a_copy(stage: Stage) -> None:
 
 @pytest.mark.parametrize("key", ["install", "fill"])
 def test_data_that_cannot_be_made_are_told(stage: Stage, key: str) -> None:
-    server = dataclasses.replace(
-        Server(HTTP), **{key: python("import sys; print('no room', file=sys.stderr); sys.exit(1)")}
-    )
+    fails = python("import sys; print('no room', file=sys.stderr); sys.exit(1)")
+    server = Server(HTTP, install=fails) if key == "install" else Server(HTTP, fill=fails)
     with pytest.raises(ConditionFailed, match=rf"the {key} command .* exit status 1.*no room"):
         stage.run(python("0"), server)
     assert stage.nothing_is_left()
@@ -192,16 +192,16 @@ def test_a_full_disk_is_told_before_the_copy(stage: Stage, monkeypatch: pytest.M
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs servers as somebody else")
 def test_where_we_are_root_a_server_that_refuses_root_is_somebody_else(stage: Stage) -> None:
-    for folder in (stage.scratch, *stage.scratch.parents):
-        if folder.owner() == "root" and folder.is_relative_to("/tmp/pytest-of-root"):
-            folder.chmod(0o711)
     server = Server(
         ("/bin/sh", "-c", "umask 077; id -u >who; exec sleep 60"),
         ready=("/usr/bin/test", "-s", "{folder}/who"),
         unprivileged=True,
     )
     is_not_root = 'test "$(cat "$0/who")" -gt 0 && test "$(stat -c %u "$0/who")" -gt 0'
-    trial = stage.run(("/bin/sh", "-c", is_not_root, FOLDER), server).trial
+    with tempfile.TemporaryDirectory(dir="/tmp") as entered:
+        stage.servers = Servers(lambda: Launcher(stage.program), Path(entered))
+        with stage.servers:
+            trial = stage.run(("/bin/sh", "-c", is_not_root, FOLDER), server).trial
     assert trial.failure is None
 
 
@@ -271,6 +271,13 @@ def test_a_server_that_ends_at_once_is_told_with_its_last_words(stage: Stage) ->
             Server(
                 python("import sys; print('no cfg', file=sys.stderr); sys.exit(3)"), ready=(FALSE,)
             ),
+        )
+
+
+def test_a_server_that_says_on_standard_output_what_is_wrong_is_quoted(stage: Stage) -> None:
+    with pytest.raises(ConditionFailed, match="exit status 3; its log: no cfg"):
+        stage.run(
+            python("0"), Server(python("print('no cfg'); raise SystemExit(3)"), ready=(FALSE,))
         )
 
 

@@ -13,6 +13,7 @@ from equipoise.studies.reading import read_study
 NAMED = '[study]\nname = "x"\n'
 RUNS = '[workload]\ncommand = ["sort", "{n}"]\n'
 VARIES = "[factors.n]\nlevels = [1, 2]\n"
+SERVER = '[workload.server]\nstart = ["x"]\nclient = ["y"]\nready = ["z"]\n'
 WHOLE = NAMED + RUNS + VARIES
 """Six lines."""
 
@@ -172,6 +173,52 @@ MALFORMED = {
         WHOLE + "[factors.m]\nlevels = [1]\n",
         "study.toml: [compare]: factor is missing",
         "name what is compared: n, m",
+    ),
+    "a workload without a command": (
+        NAMED + "[workload]\n" + VARIES,
+        "study.toml:3: [workload]: command is missing",
+        'as in command = ["sort", "words"]',
+    ),
+    "a trial that is neither a life nor an interval": (
+        NAMED + SERVER + 'trial = "hour"\n' + VARIES,
+        "study.toml:7: [workload.server] trial: a trial cannot be 'hour'",
+        "there are life, interval",
+    ),
+    "lives beside intervals": (
+        NAMED
+        + SERVER
+        + "[factors.n.a]\n[factors.n.b.server]\n"
+        + 'start = ["x"]\nclient = ["y"]\nready = ["z"]\ntrial = "interval"\n',
+        "study.toml:7: [factors]: a trial is a whole life of one server and an interval of another",
+        "give every server the same trial",
+    ),
+    "a level that is a server and a command": (
+        NAMED
+        + '[workload]\n[factors.n.a]\ncommand = ["x"]\n'
+        + '[factors.n.a.server]\nstart = ["x"]\nclient = ["y"]\nready = ["z"]\n',
+        "study.toml:5: [factors.n.a] command: a server has a client",
+        "move it to the table server",
+    ),
+    "a metric of lives where trials are intervals": (
+        NAMED
+        + SERVER
+        + 'trial = "interval"\n'
+        + VARIES
+        + '[measure]\nmetrics = ["server_voluntary_switches"]\n',
+        "study.toml:11: [measure] metrics: there is no metric 'server_voluntary_switches'",
+        "is it voluntary_switches? there are wall_s, user_s, sys_s, max_rss_bytes, minor_faults, "
+        "major_faults, voluntary_switches, involuntary_switches, block_reads, block_writes, "
+        "output_bytes, cycles, server_user_s, server_sys_s, server_max_rss_bytes, "
+        "server_pss_bytes, server_minor_faults, server_major_faults; what the workload itself "
+        "reports is named in [workload] reports",
+    ),
+    "a placeholder in the server of a level": (
+        NAMED
+        + '[workload]\n[factors.m.a.server]\nstart = ["x", "{prot}"]\n'
+        + 'client = ["y"]\nready = ["z"]\n',
+        "study.toml:5: [factors.m.a.server] start: {prot} stands for nothing",
+        "is it port? there are folder, m, port, python, study; write {{prot}} for the braces "
+        "themselves",
     ),
     "a server that nobody can ask": (
         NAMED + '[workload.server]\nstart = ["x"]\nclient = ["y"]\n' + VARIES,

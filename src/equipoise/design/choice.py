@@ -173,4 +173,6 @@ def _with_levels(factor: Factor, names: tuple[str, ...]) -> Factor:
                 f"the factor {factor.name} has no level {name!r}",
                 mend=f"there are {', '.join(known)}",
             )
-    return replace(factor, levels=tuple(levels))
+    # What the quick form leaves out can still be asked for.
+    choices = factor.choices if factor.plain else tuple(known.values())
+    return replace(factor, levels=tuple(levels), choices=choices)

@@ -174,6 +174,10 @@ def _missing(level: Level, site: Site) -> Iterator[_Missing]:
     for needed in (*level.library_path, *(() if folder is None else (folder,))):
         if not os.path.isdir(needed):
             yield _Missing(f"folder {needed}", mend)
+    ours = os.sched_getaffinity(0)
+    for cpu in (*(level.cpus or ()), *(level.client_cpus or ())):
+        if cpu not in ours:
+            yield _Missing(f"CPU {cpu} for us", f"name CPUs of {', '.join(map(str, sorted(ours)))}")
     search = None
     if level.server is not None:
         absent = absent_program(level.server, site.native_programs)

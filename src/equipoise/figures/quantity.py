@@ -103,14 +103,10 @@ def quantity_of(metric: str, groups: Sequence[Sequence[float]]) -> Quantity:
 
 def metric_name(metric: str) -> str:
     """A metric in words, without its unit."""
-    plain = (
-        metric.removesuffix("_bytes_per_s")
-        .removesuffix("_per_s")
-        .removesuffix("_s")
-        .removesuffix("_bytes")
-    )
-    plain = plain.replace("_", " ")
-    return _NAMES.get(metric, plain)
+    plain = metric
+    for ending in ("_bytes_per_s", "_per_s", "_s", "_bytes"):
+        plain = plain.removesuffix(ending)
+    return _NAMES.get(metric, plain.replace("_", " "))
 
 
 def unit_of(metric: str, typical: float) -> tuple[float, str]:

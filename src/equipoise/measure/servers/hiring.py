@@ -12,13 +12,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from equipoise.measure.launcher import Launcher, Report, User
+from equipoise.measure.launcher import Launcher, User
 from equipoise.measure.servers.commands import Commands, hand_over, unprivileged_user
 from equipoise.measure.servers.life import Life, PortTaken, with_search_path
 from equipoise.measure.servers.place import Place, free_port
 from equipoise.measure.servers.prepared import Preparations
 from equipoise.measure.servers.processes import Consumed, consumed, processes_of
-from equipoise.measure.servers.service import Service, how_it_ended, samples_of
+from equipoise.measure.servers.service import Service, samples_of
 from equipoise.model.plan import Server
 
 STARTS = 3
@@ -122,7 +122,7 @@ class Servers:
             ended_early = launcher.has_ended()
             report = life.stop(launcher)
             if ended_early:
-                _tell_how(service, report)
+                service.tell_how(report, life.said(report))
             service.samples = samples_of(before, after, report)
         finally:
             shutil.rmtree(life.place.folder, ignore_errors=True)
@@ -146,7 +146,8 @@ class Servers:
         after = _look(running.launcher)
         service.samples = samples_of(before, after, None)
         if running.launcher.has_ended():
-            _tell_how(service, running.launcher.finish())
+            report = running.launcher.finish()
+            service.tell_how(report, running.life.said(report))
             self._running.remove(running)
             running.launcher.close()
 
@@ -206,8 +207,3 @@ class Servers:
 
 def _look(launcher: Launcher) -> Consumed:
     return consumed(processes_of(launcher.pid))
-
-
-def _tell_how(service: Service, report: Report) -> None:
-    service.failure = how_it_ended(report)
-    service.last_words = report.error_tail

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import psutil
 
-from equipoise.measure.hooks import last_words
+from equipoise.measure.hooks import TAIL_BYTES, last_words
 from equipoise.measure.launcher import Launcher, Report, Request, User
 from equipoise.measure.servers.commands import Commands, Errand
 from equipoise.measure.servers.effect import check_effect
@@ -22,8 +22,10 @@ from equipoise.measure.servers.place import LOOPBACK, Place
 from equipoise.measure.servers.processes import any_listens, processes_of
 from equipoise.measure.servers.service import how_it_ended
 from equipoise.model.errors import ConditionFailed
-from equipoise.model.plan import Server
+from equipoise.model.plan import Output, Server
 
+OUTPUT = ".standard-output"
+"""In its folder."""
 FIRST_LOOK_S = 0.002
 LONGEST_LOOK_S = 0.1
 """A server is looked at again after twice the time, up to this."""
@@ -93,6 +95,7 @@ class Life:
                 working_folder=self._folder(),
                 # The client has its own limit; this one is for a server that is never stopped.
                 timeout_s=timeout_s + 3 * self.server.ready_s,
+                output=Output("file", self._output_file()),
                 process=self.server.process,
                 user=self.user,
             )
@@ -126,6 +129,18 @@ class Life:
             time.sleep(FIRST_LOOK_S)
         return launcher.finish()
 
+    def said(self, report: Report) -> str:
+        """The end of its log: of standard error, or of standard output where that is silent."""
+        if report.error_tail.strip():
+            return report.error_tail
+        try:
+            with open(self._output_file(), "rb") as output:
+                size = output.seek(0, os.SEEK_END)
+                output.seek(max(0, size - TAIL_BYTES))
+                return output.read().decode("utf-8", "replace")
+        except FileNotFoundError:
+            return ""
+
     def _wait_until_ready(self, launcher: Launcher) -> None:
         deadline = time.monotonic() + self.server.ready_s
         pause = FIRST_LOOK_S
@@ -137,16 +152,16 @@ class Life:
                 _tell(launcher, "KILL")
                 raise ConditionFailed(
                     f"the server of {self.name} was not ready after {self.server.ready_s:g} s"
-                    + last_words(launcher.finish().error_tail),
+                    + self._last_words(launcher.finish()),
                     mend="give its table a longer ready_s, or see its ready command",
                 )
             time.sleep(pause)
             pause = min(2 * pause, LONGEST_LOOK_S)
 
     def _raise_early_end(self, report: Report) -> None:
-        taken = _TAKEN.search(report.error_tail) is not None
-        said = last_words(report.error_tail)
-        what = f"the server of {self.name} ended before it was ready: {how_it_ended(report)}{said}"
+        taken = _TAKEN.search(self.said(report)) is not None
+        how = f"{how_it_ended(report)}{self._last_words(report)}"
+        what = f"the server of {self.name} ended before it was ready: {how}"
         if taken and self._has_a_port_of_ours():
             raise PortTaken(what, mend="try again: another program has just taken the port")
         if taken:
@@ -154,6 +169,9 @@ class Life:
                 what, mend="write {port} for a port that is free, {folder}/socket for a socket"
             )
         raise ConditionFailed(what, mend="it must stay in the foreground; see start in its table")
+
+    def _last_words(self, report: Report) -> str:
+        return last_words(self.said(report)).replace("stderr: ", "its log: ")
 
     def _is_ready(self, deadline: float) -> bool:
         if self.server.ready is None:
@@ -183,6 +201,9 @@ class Life:
 
     def _environment(self) -> dict[str, str]:
         return {**self.base, **self.place.variables(self.server.environment)}
+
+    def _output_file(self) -> str:
+        return os.path.join(self.place.folder, OUTPUT)
 
     def _folder(self) -> str:
         return self.server.process.working_folder or self.place.folder

@@ -22,9 +22,13 @@ class Service:
     failure: str | None = None
     """Why it ended before it was told to."""
     last_words: str = ""
-    """The end of what it wrote to standard error, if it ended so."""
+    """The end of its log, if it ended so."""
     samples: tuple[Sample, ...] = field(default=())
     """What it consumed while its client ran, under ``server_`` and the name of the metric."""
+
+    def tell_how(self, report: Report, said: str) -> None:
+        """Note that it ended before it was told to, and the end of its log."""
+        self.failure, self.last_words = how_it_ended(report), said
 
 
 def how_it_ended(report: Report) -> str:

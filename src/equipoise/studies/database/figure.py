@@ -60,9 +60,12 @@ def figures(document: ResultDocument) -> Iterator[Figure]:
         for metric, how_to_read in charts.HOW_TO_READ.items():
             curves = [one for one in curves_of(measured, metric, where) if len(one.points) > 1]
             if curves:
-                name = f"{metric.removesuffix('_s').removesuffix('_per')}_{where['server']}_{where['work']}"
                 title = f"{where['server']}, {where['work']}"
-                yield Figure(name, how_to_read, charts.curve_chart(title, metric, curves))
+                yield Figure(
+                    f"{metric.partition('_')[0]}_{where['server']}_{where['work']}",
+                    how_to_read,
+                    charts.curve_chart(title, metric, curves),
+                )
 
 
 def places(measured: Measured) -> Iterator[Levels]:
