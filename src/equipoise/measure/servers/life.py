@@ -61,7 +61,7 @@ class Life:
             what,
             self.name,
             self.place.words(words),
-            environment,
+            self._with_own_folder(environment),
             self._folder(),
             self.server.ready_s,
             self.user,
@@ -200,7 +200,12 @@ class Life:
         return any("{port}" in word for word in self.server.start)
 
     def _environment(self) -> dict[str, str]:
-        return {**self.base, **self.place.variables(self.server.environment)}
+        own = self.place.variables(self.server.environment)
+        return {**self._with_own_folder(self.base), **own}
+
+    def _with_own_folder(self, environment: Mapping[str, str]) -> dict[str, str]:
+        """Its temporary files go where they are removed with it, and where its user may write."""
+        return {**environment, "TMPDIR": self.place.folder}
 
     def _output_file(self) -> str:
         return os.path.join(self.place.folder, OUTPUT)
