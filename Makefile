@@ -9,6 +9,9 @@ INSTALL_PACKAGE := $(PYTHON_IN_VENV) -m pip install --quiet --disable-pip-versio
 NATIVE_SOURCES := Cargo.toml Cargo.lock pyproject.toml hatch_build.py \
 	$(shell find crates -name target -prune -o -type f -print)
 
+# Rust that a build script compiles.
+NOT_OF_CARGO := crates/probes/small/main.rs
+
 # The extension is built for the stable ABI, against no interpreter.
 export PYO3_NO_PYTHON := 1
 export PYO3_BUILD_EXTENSION_MODULE := 1
@@ -44,6 +47,7 @@ lint-format-python: $(VENV)/dev
 
 lint-format-rust: | tools
 	cargo fmt --all --check
+	rustfmt --check --edition 2024 $(NOT_OF_CARGO)
 
 lint-rust: | tools
 	cargo clippy --workspace --all-targets --locked -- -D warnings
@@ -53,6 +57,7 @@ format: $(VENV)/dev ## format both languages
 	$(PYTHON_IN_VENV) -m ruff check --fix-only
 	$(PYTHON_IN_VENV) -m ruff format
 	cargo fmt --all
+	rustfmt --edition 2024 $(NOT_OF_CARGO)
 
 .PHONY: build
 build: $(VENV)/package ## build the native parts and install the package in .venv, editable
@@ -64,7 +69,7 @@ wheel: $(VENV)/base ## build an sdist and a wheel into dist/
 # Each prints its own figures; docs/measured.md holds what they printed once.
 .PHONY: bench
 bench: $(VENV)/dev $(VENV)/package ## run every benchmark (hours; wants an idle machine)
-	@set -e; for folder in live launcher campaign ledger surroundings control genmatch workloads; do \
+	@set -e; for folder in live launcher campaign ledger surroundings control genmatch workloads probes; do \
 		for script in benchmarks/$$folder/*.py; do \
 			echo "== $$script"; PATH="$$PWD/$(VENV)/bin:$$PATH" $(PYTHON_IN_VENV) $$script; \
 		done; \

@@ -1,6 +1,6 @@
 """What is claimed of servers as workloads, tried on real ones.
 
-    python benchmarks/database/run.py [quick] [planted] [alike] [by-hand] [kill]
+    python benchmarks/database/run.py [quick] [planted] [alike] [by-hand] [stall] [kill]
 
 Without a word all of them; wants an idle machine, and takes about an hour. Needs the packages of
 MariaDB, PostgreSQL and sysbench in tests/apt.txt, and a C compiler.
@@ -24,6 +24,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from equipoise.helpers import sysbench
+
 HERE = Path(__file__).resolve().parent
 TOOL = [sys.executable, "-m", "equipoise.cli"]
 ALIKE = 20
@@ -39,6 +41,7 @@ def main(asked: list[str]) -> None:
         "planted": planted,
         "alike": alike,
         "by-hand": by_hand,
+        "stall": stall,
         "kill": kill,
     }
     for name in asked or parts:
@@ -179,8 +182,8 @@ def throughput_by_hand(folder: Path) -> float:
 
 
 @contextmanager
-def server_by_hand(folder: Path) -> Iterator[None]:
-    """A server on these data."""
+def server_by_hand(folder: Path) -> Iterator[int]:
+    """A server on these data; gives its process."""
     root = ["--user=root"] if os.geteuid() == 0 else []
     socket = f"--socket={folder}/socket"
     words = ["mariadbd", "--no-defaults", f"--datadir={folder}/data", f"--tmpdir={folder}", socket]
@@ -190,7 +193,7 @@ def server_by_hand(folder: Path) -> Iterator[None]:
     ready = ["mariadb", "--no-defaults", "--user=root", socket, "--execute=select 1"]
     while subprocess.run(ready, capture_output=True, check=False).returncode:
         time.sleep(0.02)
-    yield
+    yield process.pid
     process.terminate()
     process.wait()
 
@@ -199,6 +202,20 @@ def shell(line: str) -> str:
     """One line of the shell, and what it wrote."""
     done = subprocess.run(["sh", "-c", line], stdout=subprocess.PIPE, text=True, check=True)
     return done.stdout
+
+
+def stall(folder: Path) -> None:
+    """A server that stands still for 0.6 s: seen at a fixed rate, hidden by clients that wait."""
+    with data_by_hand() as data:
+        for load in ("", "--rate=100"):
+            with server_by_hand(data) as process:
+                pause = f"sleep 0.7; kill -STOP {process}; sleep 0.6; kill -CONT {process}"
+                said = shell(
+                    f"({pause}) & sysbench {LOAD} --mysql-socket={data}/socket --threads=2 "
+                    f"--time=3 {load} --histogram=on oltp_read_only run; wait"
+                )
+            found = sysbench.read(said).percentiles
+            print(f"{load or 'closed loop'}: 95 % within {1e3 * found[95]:.1f} ms")
 
 
 def kill(folder: Path) -> None:

@@ -1,44 +1,58 @@
 //! Builds the small static program that the process probes start, and that the crate carries.
 //!
 //! It is static whatever the rest of the workspace is, and panics in no way, so cargo cannot build
-//! it beside the others. It is linked as a small C program is, with the C library it forks by.
+//! it beside the others. The C compiler links it, so that it lies in memory as a C program does.
 
 use std::env;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const SOURCE: &str = "small/main.rs";
-const OPTIONS: [&str; 8] = [
+const COMPILING: [&str; 5] = [
     "--crate-name=small",
-    "--crate-type=bin",
+    "--crate-type=staticlib",
     "--edition=2024",
     "-Cpanic=abort",
     "-Copt-level=2",
-    "-Cstrip=symbols",
-    "-Ctarget-feature=+crt-static",
-    "-Crelocation-model=static",
 ];
-const LIBRARIES: &str =
-    "-Clink-args=-Wl,-Bstatic -Wl,--start-group -lc -lgcc -lgcc_eh -Wl,--end-group";
+const LINKING: [&str; 3] = ["-static", "-s", "-Wl,--gc-sections"];
 
 fn main() {
     println!("cargo::rerun-if-changed=small");
-    let of_cargo = |name| env::var_os(name).unwrap_or_else(|| panic!("cargo sets {name}"));
-    let program = PathBuf::from(of_cargo("OUT_DIR")).join("small");
-    let mut compiler = Command::new(of_cargo("RUSTC"));
-    compiler.args(OPTIONS).arg(LIBRARIES);
-    compiler.arg("--target").arg(of_cargo("TARGET"));
-    if let Some(linker) = env::var_os("RUSTC_LINKER") {
-        compiler.arg(format!("-Clinker={}", linker.display()));
-    }
-    let status = compiler.arg("-o").arg(&program).arg(SOURCE).status();
-    if !status.is_ok_and(|status| status.success()) {
+    let folder = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    let program = folder.join("small");
+    if !(compiled(&folder.join("libsmall.a")) && linked(&folder.join("libsmall.a"), &program)) {
         // The process probes say so; everything else works without.
         println!(
-            "cargo::warning={SOURCE} could not be built, so there will be no figures for fork, exec \
-             and sh: is there a static C library (Debian: libc6-dev, Fedora: glibc-static)?"
+            "cargo::warning={SOURCE} could not be built, so there will be no figures for fork, \
+             exec and sh: is there a static C library (Debian: libc6-dev, Fedora: glibc-static)?"
         );
         fs::write(&program, []).expect("OUT_DIR can be written");
     }
+}
+
+fn compiled(library: &Path) -> bool {
+    let of_cargo = |name| env::var_os(name).unwrap_or_else(|| panic!("cargo sets {name}"));
+    let mut compiler = Command::new(of_cargo("RUSTC"));
+    compiler
+        .args(COMPILING)
+        .arg("--target")
+        .arg(of_cargo("TARGET"));
+    succeeded(compiler.arg("-o").arg(library).arg(SOURCE))
+}
+
+fn linked(library: &Path, program: &Path) -> bool {
+    let compiler = env::var_os("RUSTC_LINKER").unwrap_or_else(|| "cc".into());
+    succeeded(
+        Command::new(compiler)
+            .args(LINKING)
+            .arg("-o")
+            .arg(program)
+            .arg(library),
+    )
+}
+
+fn succeeded(command: &mut Command) -> bool {
+    command.status().is_ok_and(|status| status.success())
 }

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.cli import compare
-from equipoise.cli.again import again_of
+from equipoise.cli import compare, os
+from equipoise.cli.again import again_of, os_again_of
 from equipoise.model.plan import Plan
 
 
@@ -55,3 +55,22 @@ def test_it_begins_in_the_folder_of_the_campaign(tmp_path: Path) -> None:
     plan = plan_from(["true", "false"])
     moved = replace(plan, measure=replace(plan.measure, working_folder="/a folder/it's"))
     assert again_of(moved).startswith("cd '/a folder/it'\"'\"'s' && equipoise compare ")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--quick"],
+        ["--only", "null_call,pipe", "--blocks", "9", "--min-blocks", "2", "--budget", "12.5"],
+        ["--warmup", "0", "--timeout", "3", "--alpha", "0.01", "--min-effect", "2"],
+    ],
+    ids=" ".join,
+)
+def test_a_plan_of_rows_comes_back_from_its_command(options: list[str]) -> None:
+    def plan(line: list[str]) -> Plan:
+        return os.plan_of(os.command.make_context("os", line).params)
+
+    first = plan([*options, "--seed", "11"])
+    again = shlex.split(os_again_of(first))
+    assert again[:2] == ["equipoise", "os"]
+    assert plan(again[2:]) == first

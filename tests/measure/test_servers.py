@@ -190,6 +190,18 @@ def test_a_full_disk_is_told_before_the_copy(stage: Stage, monkeypatch: pytest.M
     assert stage.nothing_is_left()
 
 
+@pytest.mark.parametrize("key", ["start", "install"])
+def test_a_disk_that_fills_up_is_told_among_much_else(stage: Stage, key: str) -> None:
+    said = "InnoDB: preallocating 16777216 bytes failed with error 28\\n[ERROR] Aborting\\n"
+    fails = python(f"import sys; sys.stderr.write('{said}' + 'x\\n' * 9); sys.exit(1)")
+    server = Server(fails, ready=(FALSE,)) if key == "start" else Server(HTTP, install=fails)
+    with pytest.raises(ConditionFailed, match="the disk of .* is full: InnoDB: prealloc") as told:
+        stage.run(python("0"), server)
+    assert told.value.mend is not None
+    assert "TMPDIR" in told.value.mend
+    assert stage.nothing_is_left()
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs servers as somebody else")
 def test_where_we_are_root_a_server_that_refuses_root_is_somebody_else(stage: Stage) -> None:
     server = Server(

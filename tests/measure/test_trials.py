@@ -187,3 +187,11 @@ def test_hooks_run_around_each_trial_and_around_all_of_them(tmp_path: Path) -> N
         "/bin/b",
         *("prepare", "/bin/a", "conclude", "cleanup"),
     ]
+
+
+def test_a_workload_that_the_machine_forbids_is_told_from_one_that_is_broken() -> None:
+    said = '{"unavailable": "seccomp forbids fork"}\n'
+    forbidden = dataclasses.replace(FINISHED, exit=69, error_tail=said)
+    assert failure_of(forbidden, 1.0) == "unavailable here: seccomp forbids fork"
+    broken = dataclasses.replace(FINISHED, exit=69, error_tail="out of forks\n")
+    assert failure_of(broken, 1.0) == "exit status 69"

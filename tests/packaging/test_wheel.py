@@ -68,7 +68,7 @@ def test_the_wheel_fits_every_python_from_3_11_on(wheel: Path) -> None:
 def test_the_wheel_holds_the_extension_the_programs_and_the_libraries(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         inside = {info.filename: info.external_attr >> 16 for info in archive.infolist()}
-    for program in ("equipoise-launcher", "equipoise-workload"):
+    for program in ("equipoise-launcher", "equipoise-probe", "equipoise-workload"):
         assert inside[f"equipoise/_bin/{program}"] & 0o111
     assert "equipoise/_bin/libequipoise_dlmalloc.so" in inside
     assert "equipoise/_native.abi3.so" in inside

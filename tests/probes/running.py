@@ -46,10 +46,6 @@ class Running:
         assert len(found) == count
         return found
 
-    def is_gone(self) -> bool:
-        """Whether all its processes end in time."""
-        return until(lambda: not self.alive())
-
     def alive(self) -> list[int]:
         """All its processes that have not ended, orphans too: they carry its mark."""
         found = []
@@ -62,6 +58,10 @@ class Running:
                 continue  # it ended while we looked, or it is another user's
         return found
 
+    def has_ended(self) -> bool:
+        """Whether it and all that it started are gone."""
+        return not self.alive()
+
 
 def session_of(process: psutil.Process) -> int | None:
     """Its session; none if it has ended."""
@@ -72,7 +72,7 @@ def session_of(process: psutil.Process) -> int | None:
 
 
 @contextmanager
-def running(program: Path, *arguments: str) -> Iterator[Running]:
+def running(program: Path, *arguments: str, process_group: int | None = None) -> Iterator[Running]:
     """Starts it; ends it with the block, if it has not ended."""
     mark = uuid.uuid4().hex
     with subprocess.Popen(
@@ -81,6 +81,7 @@ def running(program: Path, *arguments: str) -> Iterator[Running]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        process_group=process_group,
     ) as process:
         try:
             yield Running(process, mark)

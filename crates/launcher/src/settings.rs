@@ -155,6 +155,29 @@ mod tests {
     }
 
     #[test]
+    fn only_root_becomes_somebody_else_and_only_in_one_thread() {
+        let nobody = Settings {
+            user: Some(User {
+                uid: 65_534,
+                gid: 65_534,
+            }),
+            ..Settings::default()
+        };
+        // SAFETY: takes nothing and returns a number.
+        let own = || unsafe { libc::syscall(libc::SYS_geteuid) };
+        let before = own();
+        let (applied, after) = std::thread::spawn(move || (nobody.apply(), own()))
+            .join()
+            .expect("it ends");
+        if before == 0 {
+            assert_eq!((applied, after), (Ok(()), 65_534));
+        } else {
+            assert_eq!((applied, after), (Err(Setting::User), before));
+        }
+        assert_eq!(own(), before);
+    }
+
+    #[test]
     fn nothing_is_set_that_was_not_asked_for() {
         assert_eq!(Settings::default().apply(), Ok(()));
         assert!(

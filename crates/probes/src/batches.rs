@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use equipoise_reporting::metrics::median;
 use equipoise_reporting::problem::Problem;
 
 use crate::probe::Operation;
@@ -43,6 +44,32 @@ pub fn times(operation: &mut dyn Operation, batching: &Batching) -> Result<Vec<f
             Ok(took.as_secs_f64() / count as f64)
         })
         .collect()
+}
+
+/// The seconds of one operation that is to be kept out of another one: the median of some short
+/// batches, which no disturbance of a single one shows in.
+///
+/// # Errors
+/// As [`times`].
+pub fn time_to_keep_out(operation: &mut dyn Operation) -> Result<f64, Problem> {
+    const SHORT: Batching = Batching {
+        batches: 11,
+        lasting: Duration::from_micros(500),
+    };
+    median(&times(operation, &SHORT)?).ok_or_else(|| Problem::failure("there was no batch"))
+}
+
+/// The time of so many operations less what each has of another one.
+///
+/// # Errors
+/// If less than nothing is left.
+pub fn less(took: Duration, count: u64, kept_out_s: f64) -> Result<Duration, Problem> {
+    Duration::try_from_secs_f64(took.as_secs_f64() - kept_out_s * count as f64).map_err(|_| {
+        Problem::failure(format!(
+            "{count} operations took {took:?}, less than the {kept_out_s} s of each that are to be \
+             kept out"
+        ))
+    })
 }
 
 /// How many operations last about so long. Doing them warms up as well.

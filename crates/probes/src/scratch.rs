@@ -6,7 +6,7 @@
 //! of `EQUIPOISE_METRICS`.
 
 use std::env;
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::{CString, OsStr};
 use std::fs::{self, File};
 use std::io::{self, PipeReader, PipeWriter, Read, Write, pipe};
 use std::os::fd::AsRawFd;
@@ -49,17 +49,21 @@ impl Scratch {
         answer
             .read_to_end(&mut told)
             .map_err(|error| problem_of("the keeper of the files", &error))?;
-        if told.is_empty() {
-            return Err(Problem::unavailable(format!(
-                "no folder can be made in {}",
-                around.display()
-            )));
+        match told.split_first() {
+            Some((&MADE, path)) => Ok(Self {
+                folder: OsStr::from_bytes(path).into(),
+                lifeline: Some(lifeline),
+                keeper: Some(keeper),
+            }),
+            said => Err(Problem::unavailable(format!(
+                "no folder can be made in {}: {}",
+                around.display(),
+                said.map_or_else(
+                    || "its keeper ended".into(),
+                    |(_, words)| String::from_utf8_lossy(words)
+                )
+            ))),
         }
-        Ok(Self {
-            folder: OsString::from_vec(told).into(),
-            lifeline: Some(lifeline),
-            keeper: Some(keeper),
-        })
     }
 
     /// Where it is.
@@ -93,6 +97,14 @@ fn default_folder() -> PathBuf {
         .unwrap_or_else(env::temp_dir)
 }
 
+/// How what the keeper tells begins: the path, or why there is none.
+const MADE: u8 = b'+';
+const NOT_MADE: u8 = b'-';
+
+fn tagged(tag: u8, words: &[u8]) -> Vec<u8> {
+    [&[tag], words].concat()
+}
+
 /// What the keeper does: makes the folder, says where, waits, removes it.
 fn keep(
     around: &Path,
@@ -100,14 +112,26 @@ fn keep(
     mut end_of_probe: PipeReader,
 ) -> Result<(), Problem> {
     let_go_of_the_streams()?;
-    let folder = make_private(around)?;
-    let removed = |error: io::Error| problem_of("the folder of the files", &error);
+    take_a_name();
+    let made = make_private(around);
     // Whoever ended before it could hear the answer leaves the folder to be removed all the same.
-    let _ = teller.write_all(folder.as_os_str().as_bytes());
+    let _ = teller.write_all(&match &made {
+        Ok(folder) => tagged(MADE, folder.as_os_str().as_bytes()),
+        Err(problem) => tagged(NOT_MADE, problem.to_string().as_bytes()),
+    });
     drop(teller);
+    let folder = made?;
+    let removed = |error: io::Error| problem_of("the folder of the files", &error);
     let heard = end_of_probe.read_to_end(&mut Vec::new());
     fs::remove_dir_all(&folder).map_err(removed)?;
     heard.map(drop).map_err(removed)
+}
+
+/// Whoever ends all processes of the probe's name leaves this one its work.
+fn take_a_name() {
+    // A keeper that keeps the probe's name does the same work.
+    // SAFETY: a string of at most fifteen bytes and a null byte.
+    unsafe { libc::prctl(libc::PR_SET_NAME, c"equipoise-keep".as_ptr()) };
 }
 
 /// Whoever reads what the probe writes must not wait for the keeper.
@@ -166,7 +190,10 @@ mod tests {
             .err()
             .expect("refused");
         assert!(
-            problem.is_unavailable() && problem.to_string().contains("/proc"),
+            problem.is_unavailable()
+                && problem
+                    .to_string()
+                    .starts_with("no folder can be made in /proc: mkdtemp: "),
             "{problem}"
         );
     }

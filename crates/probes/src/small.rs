@@ -17,6 +17,7 @@ use equipoise_reporting::problem::Problem;
 use crate::asked::Asked;
 use crate::child::die_with;
 use crate::cpus::{hold, sides};
+use crate::memory::room_for;
 use crate::probe::Opened;
 use crate::system::{accepted, problem_of};
 
@@ -67,7 +68,7 @@ impl Small {
         let program = memory_file()?;
         let path = format!("/proc/self/fd/{}", program.as_raw_fd());
         let (mode, detail) = match work {
-            Work::End(bytes) => ("fork", bytes.to_string()),
+            Work::End(bytes) => ("fork", room_for(bytes)?.to_string()),
             Work::Execute => ("exec", path.clone()),
             Work::Shell => ("sh", path.clone()),
         };

@@ -5,7 +5,7 @@ use std::io;
 use equipoise_reporting::problem::Problem;
 
 /// The machine forbids the work, does not have what it needs, or has too little of it.
-const NOT_TO_BE_HAD: [i32; 13] = [
+const NOT_TO_BE_HAD: [i32; 16] = [
     libc::EPERM,
     libc::EACCES,
     libc::ENOSYS,
@@ -18,6 +18,9 @@ const NOT_TO_BE_HAD: [i32; 13] = [
     libc::ENOMEM,
     libc::ENOBUFS,
     libc::ENOSPC,
+    libc::ENETDOWN,
+    libc::ENETUNREACH,
+    libc::EADDRNOTAVAIL,
     libc::EDQUOT,
 ];
 

@@ -171,7 +171,9 @@ impl Report {
     }
 }
 
-fn median(values: &[f64]) -> Option<f64> {
+/// The median; none of no values.
+#[must_use]
+pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     let upper = sorted.len() / 2;

@@ -164,5 +164,5 @@ def _scope(found: Changes, between: float, *, alike: bool) -> str:
         )
     return (
         f"{words}. What another session would have shown beyond that is not known: "
-        "measure each side twice, on both days"
+        "measure each side twice"
     )

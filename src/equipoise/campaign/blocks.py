@@ -19,6 +19,7 @@ from equipoise.model.plan import Contrast, Plan
 from equipoise.model.record import RunRecord
 from equipoise.model.trial import (
     CUT_BLOCK,
+    UNAVAILABLE,
     WARMUP_RUN,
     WASHOUT_RUN,
     Accounting,
@@ -29,7 +30,8 @@ from equipoise.model.trial import (
 from equipoise.stats.sequence import BASELINE_FIRST, CANDIDATE_FIRST, PairedBlocks
 
 TIMED_OUT = math.inf
-"""The cost of a trial that timed out: slower than every other (rule 1)."""
+"""The cost of a trial that timed out, or could not do its work here: slower than every other
+(rule 1)."""
 
 
 _ACCOUNTED = frozenset(field.name for field in fields(Accounting)) - {"counters", "unknown"}
@@ -86,6 +88,11 @@ def cut_blocks(record: RunRecord, complete: dict[int, tuple[Trial, ...]]) -> int
     return len(drawn) - len(complete)
 
 
+def is_unavailable(trial: Trial) -> bool:
+    """Whether the machine could not do what the trial asked for: that it ended soon is no speed."""
+    return trial.failure is not None and trial.failure.startswith(UNAVAILABLE)
+
+
 def cost(trial: Trial, metric: str) -> float | None:
     """What a trial cost in one metric; ``None`` if that is not known."""
     return cost_in(metric)(trial)
@@ -105,7 +112,7 @@ def _reader(metric: str, of_sample: Callable[[Sample], float]) -> Callable[[Tria
     )
 
     def read(trial: Trial) -> float | None:
-        if trial.timed_out:
+        if trial.timed_out or is_unavailable(trial):
             return TIMED_OUT
         for sample in reversed(trial.samples):
             if sample.metric == metric and sample.iteration is None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from equipoise.campaign.blocks import is_unavailable
 from equipoise.campaign.shape import TIME, observed_covariates
 from equipoise.model.result import MetricSummary
 from equipoise.model.trial import UNAVAILABLE, Trial
@@ -16,11 +17,6 @@ from equipoise.stats.levels import variance_by_level
 
 WIDE = 0.10
 """Half the distance from the 5th to the 95th percentile over the median, from which on it is."""
-
-
-def is_unavailable(trial: Trial) -> bool:
-    """Whether the machine could not do what the trial asked for."""
-    return trial.failure is not None and trial.failure.startswith(UNAVAILABLE)
 
 
 def why_unknown(trials: Sequence[Trial]) -> str:
@@ -48,12 +44,8 @@ def why_wide(metric: str, values: FloatArray, trials: Sequence[Trial], *, seed: 
     seed
         Of the resampling of the variance by level.
     """
-    parts = [_levels_words(metric, trials, seed)]
     found = goes_with(values, observed_covariates(trials))
-    if found is None:
-        parts.append("nothing that was observed goes with it for certain")
-    else:
-        parts.append(f"{_much(metric, found)} {_with(found)}")
+    parts = (_levels_words(metric, trials, seed), _with(found))
     return "; ".join(part for part in parts if part)
 
 
@@ -82,17 +74,20 @@ def _levels_words(metric: str, trials: Sequence[Trial], seed: int) -> str:
         np.array(logs), [np.array(units)], ("process", "batch"), seed=seed % 2**32
     )
     process, batch = (100.0 * np.sqrt(max(0.0, one.variance)) for one in found.components)
-    return f"processes differ by {process:.2g} %, batches in one by {batch:.2g} %"
+    return f"{_percent(process)} between processes, {_percent(batch)} between batches of one"
 
 
-def _much(metric: str, found: Association) -> str:
-    name = "latency" if metric.endswith("_s") and not metric.endswith("_per_s") else "value"
-    return f"the {'higher' if found.value is not None or found.correlation > 0 else 'lower'} {name}"
+def _percent(value: float) -> str:
+    return f"{value:.0f} %" if value >= 10 else f"{value:.2g} %"
 
 
-def _with(found: Association) -> str:
+def _with(found: Association | None) -> str:
+    """What the value goes with."""
+    if found is None:
+        return "nothing observed goes with it for certain"
+    how = "higher" if found.value is not None or found.correlation > 0 else "lower"
     if found.covariate == TIME:
-        return "came later: it drifted"
+        return f"{how} later: it drifted"
     if found.value is not None:
-        return f"goes with {found.covariate} {found.value:g}"
-    return f"goes with more {found.covariate}"
+        return f"{how} on {found.covariate} {found.value:g}"
+    return f"{how} with more {found.covariate}"

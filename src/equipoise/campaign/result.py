@@ -17,6 +17,7 @@ import numpy as np
 from equipoise.campaign.blocks import (
     complete_blocks,
     cut_blocks,
+    is_unavailable,
     left_out_because,
     values_in,
 )
@@ -26,7 +27,7 @@ from equipoise.campaign.comparisons import (
     other_comparisons,
     primary_comparisons,
 )
-from equipoise.campaign.reported import is_unavailable, is_wide, why_unknown, why_wide
+from equipoise.campaign.reported import is_wide, why_unknown, why_wide
 from equipoise.campaign.shape import shape_of
 from equipoise.campaign.warnings import warnings_of
 from equipoise.campaign.what_varies import sources_of_spread

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
+from equipoise.design.probe_rows import ALPHA, MIN_EFFECT, QUICK, TIMEOUT_S
 from equipoise.model.plan import Condition, Hooks, Judgement, Measure, Plan, Stopping
 
 
@@ -13,6 +14,25 @@ def again_of(plan: Plan) -> str:
     words = ["equipoise", "compare", *_options(plan)]
     commands = [shlex.join(condition.command) for condition in _asked(plan)]
     return f"cd {shlex.quote(plan.measure.working_folder)} && {shlex.join([*words, *commands])}"
+
+
+def os_again_of(plan: Plan) -> str:
+    """The shell line that runs the same rows of ``equipoise os`` again."""
+    names = ",".join(condition.name for condition in plan.conditions)
+    words = ["equipoise", "os", "--only", names, "--seed", str(plan.seed)]
+    if any(QUICK.batching.options == one.command[-4:] for one in plan.conditions):
+        words.append("--quick")
+    words += ["--blocks", str(plan.stopping.blocks), "--budget", _plain(plan.stopping.budget_s)]
+    words += ["--min-blocks", str(plan.stopping.min_blocks)]
+    for option, value, usual in (
+        ("--warmup", plan.measure.warmup, Measure(plan.measure.working_folder).warmup),
+        ("--timeout", plan.measure.timeout_s, TIMEOUT_S),
+        ("--alpha", plan.judgement.alpha, ALPHA),
+        ("--min-effect", plan.judgement.min_effect, MIN_EFFECT),
+    ):
+        if value != usual:
+            words += [option, _plain(value)]
+    return shlex.join(words)
 
 
 def _options(plan: Plan) -> Iterator[str]:

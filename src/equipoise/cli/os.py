@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,29 +10,21 @@ import click
 from equipoise.cli import options
 from equipoise.cli.finish import Wanted, conduct_and_show
 from equipoise.design.coin import fresh_seed
-from equipoise.design.probe_rows import Batching, chosen_rows, conditions_of_rows
+from equipoise.design.probe_rows import (
+    ALPHA,
+    FULL,
+    LEAST_BLOCKS,
+    MIN_EFFECT,
+    QUICK,
+    TIMEOUT_S,
+    Form,
+    chosen_rows,
+    conditions_of_rows,
+)
 from equipoise.measure.probes import probe_program, probe_rows
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Judgement, Measure, Plan, Stopping
 from equipoise.model.primitives import OS_STUDY
-
-LEAST_BLOCKS = 6
-"""So many processes of a row give its median an exact interval at 95 % (docs/statistics.md)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """How much is measured."""
-
-    batching: Batching
-    blocks: int
-    budget_s: float
-
-
-QUICK = Form(Batching(batches=7, batch_ms=4), blocks=7, budget_s=30.0)
-"""About a process start and 35 ms for each trial; within a minute for all rows."""
-FULL = Form(Batching(batches=11, batch_ms=10), blocks=15, budget_s=230.0)
-"""Within five minutes."""
 
 
 @click.command("os", epilog="Example: equipoise os --quick --against before-the-upgrade.json")
@@ -77,7 +68,7 @@ FULL = Form(Batching(batches=11, batch_ms=10), blocks=15, budget_s=230.0)
 @click.option(
     "--timeout",
     type=options.FiniteRange(min=0, min_open=True),
-    default=60.0,
+    default=TIMEOUT_S,
     show_default=True,
     metavar="SECONDS",
     help="End a process after so long; it has no number then.",
@@ -85,14 +76,14 @@ FULL = Form(Batching(batches=11, batch_ms=10), blocks=15, budget_s=230.0)
 @click.option(
     "--alpha",
     type=options.FiniteRange(min=0, max=0.5, min_open=True),
-    default=0.05,
+    default=ALPHA,
     show_default=True,
     help="With --against: the false-discovery rate among the rows that are called changed.",
 )
 @click.option(
     "--min-effect",
     type=options.FiniteRange(min=0, max=1000),
-    default=5.0,
+    default=MIN_EFFECT,
     show_default=True,
     metavar="PERCENT",
     help="With --against: a smaller change is none.",

@@ -11,10 +11,11 @@ import click
 from equipoise.campaign.result import document_of
 from equipoise.campaign.sequences import sequences_of
 from equipoise.cli import options
-from equipoise.cli.again import again_of
+from equipoise.cli.again import again_of, os_again_of
 from equipoise.cli.output_file import check_folder, write_file
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
+from equipoise.model.primitives import OS_STUDY
 from equipoise.model.record import RunRecord
 from equipoise.studies.own_findings import own_findings
 
@@ -81,4 +82,6 @@ def reported_of(record: RunRecord) -> Reported:
 
 
 def _again(record: RunRecord) -> str | None:
+    if record.plan.study == OS_STUDY:
+        return os_again_of(record.plan)
     return again_of(record.plan) if record.plan.study == "compare" else None

@@ -11,6 +11,12 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition
 from equipoise.model.primitives import CLASS, PLACEMENT, PROBE, ProbeRow
 
+LEAST_BLOCKS = 6
+"""So many processes of a row give its median an exact interval at 95 % (docs/statistics.md)."""
+TIMEOUT_S = 60.0
+ALPHA, MIN_EFFECT = 0.05, 5.0
+"""Of `equipoise os`, unless it is told otherwise; the effect in percent."""
+
 
 @dataclass(frozen=True, slots=True)
 class Batching:
@@ -24,6 +30,21 @@ class Batching:
     def options(self) -> tuple[str, ...]:
         """The words for the probe."""
         return ("--batches", str(self.batches), "--batch-ms", str(self.batch_ms))
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How much is measured."""
+
+    batching: Batching
+    blocks: int
+    budget_s: float
+
+
+QUICK = Form(Batching(batches=7, batch_ms=4), blocks=7, budget_s=30.0)
+"""About a process start and 35 ms for each trial; within a minute for all rows."""
+FULL = Form(Batching(batches=11, batch_ms=10), blocks=15, budget_s=230.0)
+"""Within five minutes."""
 
 
 def chosen_rows(rows: Sequence[ProbeRow], asked: Sequence[str]) -> tuple[ProbeRow, ...]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.model.plan import PRIMARY_METRIC
+from equipoise.model.primitives import LATENCY
 from equipoise.model.result import Comparison, ResultDocument, TrialRow
 
 TIMED_OUT = math.inf
@@ -25,8 +26,11 @@ class Pairs:
 
 
 def primary_metric(document: ResultDocument) -> str:
-    """What the first comparison compares."""
-    return document.comparisons[0].metric if document.comparisons else PRIMARY_METRIC
+    """What the first comparison compares; where nothing is compared, what probes report."""
+    if document.comparisons:
+        return document.comparisons[0].metric
+    of_probes = any(LATENCY in condition.metrics for condition in document.conditions)
+    return LATENCY if of_probes else PRIMARY_METRIC
 
 
 def value_of(row: TrialRow, metric: str) -> float | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from equipoise.figures.theme import color_of
 from equipoise.model.plan import PRIMARY_METRIC
+from equipoise.model.primitives import OS_STUDY
 from equipoise.model.record import Notice
 from equipoise.model.result import (
     Comparison,
@@ -18,10 +19,26 @@ from equipoise.model.result import (
     MetricSummary,
     ResultDocument,
 )
+from equipoise.report.primitives import (
+    is_of_primitives,
+    metric_of,
+    processes_of,
+    summary_words,
+    why_words,
+)
 from equipoise.report.strip import Strip, strip_of
 from equipoise.report.units import byte_count, percent_change, shower, significant
 
 UNKNOWN = "unknown"
+PRIMITIVE_COLUMNS = (
+    "Median",
+    "95 % interval",
+    "Middle 90 %",
+    "Least",
+    "Peak memory",
+    "Drift",
+    "Trials",
+)
 LONG_WORDS = 140
 FEW = 3
 
@@ -108,19 +125,23 @@ def run_view(
     """
     metric = document.comparisons[0].metric if document.comparisons else PRIMARY_METRIC
     primary = [one for one in document.comparisons if one.metric == metric]
-    names = " and ".join(one.name for one in document.conditions)
+    by_themselves = is_of_primitives(document)
     return RunView(
         anchor=f"run-{number}",
-        title=primary[0].words if primary else f"{names}: nothing was compared",
+        title=primary[0].words if primary else _title_without_verdict(document),
         verdicts=tuple(_verdict(one) for one in primary),
         density=_density(primary),
-        columns=_columns(metric),
+        columns=PRIMITIVE_COLUMNS if by_themselves else _columns(metric),
         conditions=tuple(
-            _condition(one, index, metric) for index, one in enumerate(document.conditions)
+            _condition(one, index, metric_of(one) or metric if by_themselves else metric)
+            for index, one in enumerate(document.conditions)
         ),
         others=tuple(_other(one) for one in document.comparisons if one.metric != metric),
         figures=figures,
-        why=tuple(str(one.get("words", one.get("cause", UNKNOWN))) for one in document.why),
+        why=(
+            *(str(one.get("words", one.get("cause", UNKNOWN))) for one in document.why),
+            *(_why_of_rows(document) if by_themselves else ()),
+        ),
         control=None if document.control is None else _control(document.control),
         warnings=document.warnings,
         how_it_ran=_how_it_ran(document),
@@ -137,8 +158,25 @@ def _density(comparisons: Sequence[Comparison]) -> str:
     return "compact" if len(comparisons) > 1 or long else ""
 
 
+def _title_without_verdict(document: ResultDocument) -> str:
+    if is_of_primitives(document):
+        return f"{document.run.study}: {summary_words(document)}"
+    names = " and ".join(one.name for one in document.conditions)
+    return f"{names}: nothing was compared"
+
+
+def _why_of_rows(document: ResultDocument) -> Iterator[str]:
+    processes = processes_of(document)
+    for condition in document.conditions:
+        words = why_words(condition, processes[condition.name])
+        if words:
+            yield f"{condition.name}: {words}"
+
+
 def again_of(document: ResultDocument) -> str:
     """The command that runs the campaign again, as far as the document knows it."""
+    if document.run.study == OS_STUDY:
+        return f"equipoise os --seed {document.run.seed}"
     if document.run.study != "compare":
         return f"equipoise run {shlex.quote(document.run.study)} --seed {document.run.seed}"
     parts = ["equipoise", "compare", "--seed", str(document.run.seed)]
@@ -247,12 +285,17 @@ def _condition(condition: ConditionResult, index: int, metric: str) -> Condition
         command=shlex.join(condition.command),
         color=color_of(index),
         cells=(
-            *(_summary_cells(summary, metric) if summary else ("–",) * 4),
+            *(_summary_cells(summary, metric) if summary else _without(condition, metric)),
             UNKNOWN if memory is None else byte_count(memory.median),
             "–" if summary is None else _drift(summary),
             trials,
         ),
     )
+
+
+def _without(condition: ConditionResult, metric: str) -> tuple[str, ...]:
+    """In the place of a summary: the reason, if one is known."""
+    return (condition.unknown.get(metric, "–"), *("–",) * 3)
 
 
 def _summary_cells(summary: MetricSummary, metric: str) -> tuple[str, ...]:

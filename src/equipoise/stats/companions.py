@@ -19,13 +19,14 @@ import numpy as np
 
 from equipoise.model.result import Companion
 from equipoise.stats.arrays import FloatArray, IntArray, shared_ranks
+from equipoise.stats.pooling import student_outside
 
 LEAST_TRIALS = 20
 LEAST_MEMBERS = 4
 """Trials in a mode, and trials with a value: fewer cannot be told from chance."""
 LEAST_STRENGTH = 0.3
 """Below this a mode and a covariate go together too loosely to be told."""
-LEAST_FOR_AMOUNTS = 6
+LEAST_FOR_AMOUNTS = 7
 """Trials; and of each name of a covariate at least two."""
 
 
@@ -79,7 +80,7 @@ def goes_with(
             correlations = _at_every_shift(column, other)
             trials = count if covariate.drawn else _effective(correlations)
             found = float(correlations[0])
-            tested.append(Association(covariate.name, value, found, _p_value(found, trials)))
+            tested.append(Association(covariate.name, value, found, _of_few(found, trials)))
     likely = [one for one in tested if one.value is None or one.correlation > 0]
     if not likely:
         return None
@@ -178,6 +179,15 @@ def _effective(correlations: FloatArray) -> float:
     """
     variance = float(np.mean(correlations[1:] ** 2))
     return min(float(len(correlations)), 1.0 + 1.0 / max(variance, 1e-12))
+
+
+def _of_few(correlation: float, trials: float) -> float:
+    """Two-sided, by Student's t: Fisher's transformation is too sure of under 20 trials."""
+    freedom = math.floor(trials) - 2
+    if freedom < 1:
+        return 1.0
+    size = min(abs(correlation), 1.0 - 1e-12)
+    return student_outside(size * math.sqrt(freedom / (1.0 - size**2)), freedom)
 
 
 def _p_value(correlation: float, trials: float) -> float:

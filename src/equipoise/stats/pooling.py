@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -111,6 +112,7 @@ def pool(
     return Pooled(math.exp(mean), interval, math.sqrt(between), len(effects), count)
 
 
+@cache
 def student_quantile(probability: float, freedom: int) -> float:
     """The quantile of Student's t, for a probability above one half, exact for any freedom.
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use equipoise_reporting::problem::Problem;
 
 use crate::asked::Asked;
-use crate::batches::{Batching, times};
+use crate::batches::{less, time_to_keep_out};
 use crate::channel::End;
 use crate::cpus::{hold, sides};
 use crate::helper::{Helper, cpu_here};
@@ -52,12 +52,6 @@ pub const PROBE: Probe = Probe {
     open,
 };
 
-/// How long a process is watched alone.
-const ALONE: Batching = Batching {
-    batches: 11,
-    lasting: Duration::from_micros(500),
-};
-
 const fn row(name: &'static str, processes: u64, bytes: u64) -> Row {
     Row::plain(name).of_count(processes).of_size(bytes)
 }
@@ -92,9 +86,7 @@ fn open(asked: &Asked) -> Result<Opened, Problem> {
 fn alone(own: &mut WorkingSet) -> Result<f64, Problem> {
     let mut end = ring(1)?.remove(0);
     let mut hops = |count| go_round(&mut end, own, count, 0);
-    let mut times = times(&mut hops, &ALONE)?;
-    times.sort_unstable_by(f64::total_cmp);
-    Ok(times[times.len() / 2])
+    time_to_keep_out(&mut hops)
 }
 
 /// The processes, seen from the one that measures, which is one of them.
@@ -113,13 +105,9 @@ impl Operation for Ring {
         let others = self.helpers.len() as u64;
         let laps = count.div_ceil(others + 1);
         let round = go_round(&mut self.first, &mut self.own, laps, others)?;
-        let hop_s = round.as_secs_f64() / (laps * (others + 1)) as f64;
-        Duration::try_from_secs_f64((hop_s - self.alone_s) * count as f64).map_err(|_| {
-            Problem::failure(format!(
-                "a hop took {hop_s} s, less than the {} s without a switch",
-                self.alone_s
-            ))
-        })
+        let hops = laps * (others + 1);
+        let switches = less(round, hops, self.alone_s)?;
+        Ok(switches.mul_f64(count as f64 / hops as f64))
     }
 }
 

@@ -1,11 +1,12 @@
 //! Probe `signal_handle`: a signal to oneself, less what sending it costs.
 //!
-//! Each batch is done twice, with the handler and with the signal ignored, which the kernel
-//! finds out while it is sent; the difference is what is reported.
+//! What sending costs is measured first, with the signal ignored, which the kernel finds out while
+//! it is sent.
 
 use equipoise_reporting::problem::Problem;
 
 use crate::asked::Asked;
+use crate::batches::{less, time_to_keep_out};
 use crate::handlers::{Action, counting, handled, see_that_handled, send_to_oneself};
 use crate::probe::{Class, Metric, Opened, Placement, Probe, Row, timed};
 
@@ -25,21 +26,18 @@ pub const PROBE: Probe = Probe {
 
 const SIGNAL: libc::c_int = libc::SIGUSR1;
 
-#[expect(clippy::unnecessary_wraps, reason = "as every probe is opened")]
 fn open(_: &Asked) -> Result<Opened, Problem> {
     // SAFETY: takes nothing and changes nothing.
     let process = unsafe { libc::getpid() };
-    let handling = Action::new(counting as *const () as libc::sighandler_t, 0);
-    let ignoring = Action::new(libc::SIG_IGN, 0);
-    Ok(Opened::latency(move |count| {
-        handling.install(SIGNAL)?;
+    Action::new(libc::SIG_IGN, 0).install(SIGNAL)?;
+    let mut kill = move |count| timed(count, || send_to_oneself(process, SIGNAL));
+    let kill_s = time_to_keep_out(&mut kill)?;
+    Action::new(counting as *const () as libc::sighandler_t, 0).install(SIGNAL)?;
+    let opened = Opened::latency(move |count| {
         let before = handled();
-        let with_handler = timed(count, || send_to_oneself(process, SIGNAL))?;
+        let took = kill(count)?;
         see_that_handled(count, before)?;
-        ignoring.install(SIGNAL)?;
-        let ignored = timed(count, || send_to_oneself(process, SIGNAL))?;
-        with_handler.checked_sub(ignored).ok_or_else(|| {
-            Problem::failure("a signal with a handler took less time than one that is ignored")
-        })
-    }))
+        less(took, count, kill_s)
+    });
+    Ok(opened.with_fact("subtracted_s", kill_s.to_string()))
 }

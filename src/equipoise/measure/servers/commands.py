@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from equipoise.measure.hooks import last_words
 from equipoise.measure.launcher import Launcher, Report, Request, User
+from equipoise.measure.servers.full_disk import full_disk
 from equipoise.measure.servers.service import how_it_ended
 from equipoise.model.errors import ConditionFailed
 
@@ -34,6 +35,11 @@ class Errand:
     folder: str
     timeout_s: float
     user: User | None = None
+
+    @property
+    def failure(self) -> str:
+        """That it failed, in words."""
+        return f"the {self.what} command of the server of {self.of} failed"
 
     def failed(self, how: str) -> ConditionFailed:
         """The error for it."""
@@ -85,6 +91,9 @@ class Commands:
         if report.timed_out:
             raise errand.failed(f"failed: timed out after {errand.timeout_s:g} s")
         if report.exit != 0:
+            no_room = full_disk(errand.failure, report.error_tail, errand.folder)
+            if no_room is not None:
+                raise no_room
             raise errand.failed(f"failed: {how_it_ended(report)}{last_words(report.error_tail)}")
 
     def _report(self, errand: Errand) -> Report:

@@ -18,6 +18,7 @@ from equipoise.measure.hooks import TAIL_BYTES, last_words
 from equipoise.measure.launcher import Launcher, Report, Request, User
 from equipoise.measure.servers.commands import Commands, Errand
 from equipoise.measure.servers.effect import check_effect
+from equipoise.measure.servers.full_disk import full_disk
 from equipoise.measure.servers.place import LOOPBACK, Place
 from equipoise.measure.servers.processes import any_listens, processes_of
 from equipoise.measure.servers.service import how_it_ended
@@ -161,7 +162,11 @@ class Life:
     def _raise_early_end(self, report: Report) -> None:
         taken = _TAKEN.search(self.said(report)) is not None
         how = f"{how_it_ended(report)}{self._last_words(report)}"
-        what = f"the server of {self.name} ended before it was ready: {how}"
+        ended = f"the server of {self.name} ended before it was ready"
+        no_room = full_disk(ended, self.said(report), self.place.folder)
+        if no_room is not None:
+            raise no_room
+        what = f"{ended}: {how}"
         if taken and self._has_a_port_of_ours():
             raise PortTaken(what, mend="try again: another program has just taken the port")
         if taken:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from equipoise.measure.launcher import Launcher, User
 from equipoise.measure.servers.commands import Commands, Errand
+from equipoise.measure.servers.full_disk import MEND
 from equipoise.measure.servers.life import Life
 from equipoise.measure.servers.place import Place, free_port
 from equipoise.model.errors import ConditionFailed
@@ -74,7 +75,7 @@ class Preparations:
             raise ConditionFailed(
                 f"the data of the server of {name} take {_megabytes(prepared.size_bytes)}, and "
                 f"only {_megabytes(room_bytes)} are free in {Path(folder).parent}",
-                mend="make room there, or set TMPDIR to a folder of a larger disk",
+                mend=MEND,
             )
         source = os.path.join(prepared.folder, ".")
         words = (shutil.which(COPY[0]) or COPY[0], *COPY[1:], source, folder)

@@ -79,9 +79,15 @@ def _as_published(measured: Measured, table: Table) -> FindingTable:
             f"{HERE}, {words}" if words else HERE,
             str(measured.document.environment.get("system") or UNKNOWN),
             _megahertz(measured),
-            *(_cell(measured, column, placement) for column in table.columns),
+            *(
+                _cell(measured, column, placement)
+                # What has one row here stands beside the first placement only.
+                if place == 0 or _is_placed(column)
+                else ""
+                for column in table.columns
+            ),
         )
-        for placement, words in placements.items()
+        for place, (placement, words) in enumerate(placements.items())
     )
     return FindingTable(table.title, headings, (*published, *own), tuple(_reasons(measured, table)))
 

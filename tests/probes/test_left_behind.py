@@ -1,0 +1,129 @@
+"""A probe that is killed, at whatever moment, leaves no process, no connection and no file."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from .conftest import Run
+from .running import running, until
+
+SEED = 8
+KILLS = 5
+LONGEST_S = 0.04
+PROBES = [
+    ("fork",),
+    ("fork", "--size", str(10 << 20)),
+    ("exec",),
+    ("sh",),
+    ("threads_many",),
+    ("futex", "--placement", "same_cpu"),
+    ("null_call_int80",),
+    ("select_tcp",),
+    ("file_create", "--size", "10240"),
+    ("file_delete",),
+    ("file_reread",),
+    ("pipe",),
+    ("fifo",),
+    ("unix_bandwidth",),
+    ("udp",),
+    ("tcp",),
+    ("unix_connect",),
+    ("context_switch", "--count", "16"),
+]
+
+
+@pytest.mark.parametrize("words", PROBES, ids=" ".join)
+def test_a_killed_probe_leaves_nothing(
+    program: Path, words: tuple[str, ...], tmp_path: Path
+) -> None:
+    moments = random.Random(SEED)
+    for _ in range(KILLS):
+        delay_s = moments.uniform(0, LONGEST_S)
+        with running(program, *words, "--folder", str(tmp_path)) as killed:
+            time.sleep(delay_s)
+            killed.process.kill()
+            assert until(killed.has_ended), f"killed after {delay_s} s"
+        assert until(partial(is_empty, tmp_path)), f"killed after {delay_s} s"
+
+
+@pytest.mark.parametrize("words", [("fork",), ("sh",), ("file_create",)], ids=" ".join)
+def test_a_probe_whose_process_group_is_told_to_end_leaves_nothing(
+    program: Path, words: tuple[str, ...], tmp_path: Path
+) -> None:
+    with running(program, *words, "--folder", str(tmp_path), process_group=0) as told:
+        assert until(psutil.Process(told.process.pid).children)
+        os.killpg(told.process.pid, signal.SIGTERM)
+        assert until(told.has_ended)
+    assert until(partial(is_empty, tmp_path))
+
+
+def test_a_probe_of_which_all_processes_of_its_name_are_killed_leaves_no_file(
+    program: Path, tmp_path: Path
+) -> None:
+    with running(program, "file_create", "--folder", str(tmp_path)) as killed:
+        assert until(lambda: list(tmp_path.iterdir()))
+        for process in map(psutil.Process, killed.alive()):
+            if process.name() == program.name:
+                process.kill()
+        assert until(killed.has_ended)
+    assert is_empty(tmp_path)
+
+
+@pytest.mark.parametrize("probe", ["fork", "exec", "sh"])
+def test_a_probe_whose_small_process_is_killed_fails_and_gives_no_number(
+    program: Path, probe: str
+) -> None:
+    with running(program, probe) as broken:
+        small = until(partial(small_process, broken.process.pid, probe))
+        assert small is not None
+        small.kill()
+        out, err = broken.process.communicate(timeout=60)
+        assert (broken.process.returncode, out) == (1, "")
+        assert "the small process" in err
+        assert until(broken.has_ended)
+
+
+def test_a_killed_probe_leaves_no_connection_that_waits(program: Path) -> None:
+    with running(program, "select_tcp") as killed:
+        watching = psutil.Process(killed.process.pid)
+        assert until(lambda: len(ports(watching.net_connections())) >= 100)
+        held = ports(watching.net_connections())
+        killed.process.kill()
+        assert until(killed.has_ended)
+    assert until(lambda: not held & ports(psutil.net_connections("tcp4")))
+
+
+def test_a_probe_that_ends_leaves_no_connection_and_no_file(run: Run, tmp_path: Path) -> None:
+    for words in PROBES:
+        done = run(*words, "--folder", str(tmp_path), "--check")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), words
+    assert is_empty(tmp_path)
+
+
+def small_process(running_probe: int, mode: str) -> psutil.Process | None:
+    """The process that makes the children, once it is there."""
+    for child in psutil.Process(running_probe).children():
+        with contextlib.suppress(psutil.Error):  # others come and go
+            words = child.cmdline()
+            if words and words[0].startswith("/proc/self/fd/") and words[1:2] == [mode]:
+                return child
+    return None
+
+
+def is_empty(folder: Path) -> bool:
+    return not list(folder.iterdir())
+
+
+def ports(connections: list[Any]) -> set[int]:
+    """The ports of this machine that they take."""
+    return {connection.laddr.port for connection in connections if connection.laddr}
