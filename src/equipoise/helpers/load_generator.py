@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import resource
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -69,8 +68,7 @@ def reported(words: Sequence[str], read: Callable[[str], Load]) -> None:
         said = output.read()
     if status != 0:
         # Some say on standard output what went wrong.
-        print(_last_lines(said), file=sys.stderr)
-        raise SystemExit(status if status > 0 else 128 - status)
+        raise SystemExit(f"{words[0]} ended with status {status}\n{_last_lines(said)}")
     try:
         load = read(said)
     except (ValueError, IndexError) as error:
