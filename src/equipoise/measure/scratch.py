@@ -45,13 +45,15 @@ class Leftover:
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
     """A new folder that is ours while the block runs, and is removed then."""
-    with tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as made:
-        folder = Path(made)
-        # Its lock is there only when it is locked: nobody may take it for one without an owner.
-        with open(folder / _LOCKED_LATER, "w", encoding="ascii") as lock:
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+    # Its lock is there only while it is locked: nobody may take it for one without an owner.
+    with open(folder / _LOCKED_LATER, "w", encoding="ascii") as lock:
+        try:
             fcntl.flock(lock, fcntl.LOCK_EX)
             os.rename(folder / _LOCKED_LATER, folder / LOCK)
             yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def clear_leftovers(home: Path | None = None) -> tuple[Leftover, ...]:

@@ -141,7 +141,8 @@ def _mechanism_table(measured: Measured, title: str, curves: Sequence[Curve]) ->
             )
         )
     return FindingTable(
-        f"{title}, {threads} clients: what one transaction takes",
+        f"{title}, {threads} {'client' if threads == '1' else 'clients'}: "
+        "what one transaction takes",
         (
             "setting",
             f"throughput over {BASELINE}",
