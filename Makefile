@@ -79,8 +79,9 @@ bench: $(VENV)/dev $(VENV)/package ## run every benchmark (hours; wants an idle 
 	@echo "== benchmarks/genoud"; $(PYTHON_IN_VENV) -m benchmarks.genoud.run
 
 .PHONY: schema
-schema: $(VENV)/package ## write the JSON Schema of the result document into docs/
+schema: $(VENV)/package ## write the JSON Schemas of the documents into docs/
 	@$(PYTHON_IN_VENV) -c 'import json; from equipoise.report.json_document import schema; print(json.dumps(schema(), indent=2))' > docs/result.schema.json
+	@$(PYTHON_IN_VENV) -c 'import json; from equipoise.report.json_document import pooled_schema; print(json.dumps(pooled_schema(), indent=2))' > docs/pooled.schema.json
 
 .PHONY: lock
 lock: | tools ## resolve the locks of both languages anew

@@ -8,10 +8,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from equipoise.model.plan import Layout
 from equipoise.model.record import Notice
 from equipoise.model.result import (
     SCHEMA,
+    Advice,
+    ByLevel,
     Comparison,
+    Component,
     ConditionResult,
     Drift,
     Interval,
@@ -22,6 +26,7 @@ from equipoise.model.result import (
     TrialRow,
     Verdict,
 )
+from equipoise.stats.advice import advice_words
 from equipoise.stats.sequence_point import SequencePoint
 from tests.schema import validated
 
@@ -153,6 +158,42 @@ def comparison_of(
         words=words,
         level=0.05,
     )
+
+
+def layered_document(*names: str) -> ResultDocument:
+    """A campaign over twelve layouts, which make most of the variance."""
+    document = document_of(*names)
+    found = by_level_of(1.021)
+    return replace(
+        document,
+        run=replace(document.run, layouts=(Layout(7, 3, True),) * 12),
+        conditions=tuple(_layered(one, by_level_of(0.05)) for one in document.conditions),
+        comparisons=tuple(replace(one, by_level=found) for one in document.comparisons),
+    )
+
+
+def by_level_of(mean: float) -> ByLevel:
+    """Layouts add 3 %, trials 1 %."""
+    advice = (Advice("layout", 40.0, 0.4), Advice("trial", 400.0, 0.02))
+    return ByLevel(
+        mean=mean,
+        these="these 12 layouts",
+        these_ci=(mean * 0.995, mean * 1.005),
+        across="across layouts",
+        across_ci=(mean * 0.97, mean * 1.03),
+        level=0.05,
+        components=(
+            Component("layout", 12, 9e-4, (4e-4, 25e-4), 0.9),
+            Component("trial", 60, 1e-4, (0.64e-4, 1.44e-4), 0.1),
+        ),
+        advice=advice,
+        advice_words=advice_words(advice),
+    )
+
+
+def _layered(condition: ConditionResult, found: ByLevel) -> ConditionResult:
+    wall = replace(condition.metrics["wall_s"], by_level=found)
+    return replace(condition, metrics={**condition.metrics, "wall_s": wall})
 
 
 def points_of(ratio: float, blocks: int = 60) -> tuple[SequencePoint, ...]:

@@ -36,6 +36,16 @@ def test_the_result_is_the_ledgers(ledger: Path) -> None:
     assert result.document.run.seed == 5
 
 
+def test_a_comparison_over_layouts_has_both_scopes(ledger: Path) -> None:
+    result = eq.compare("true", "true", ledger=ledger, blocks=4, layouts=2, aslr="on")
+    validated(result.document)
+    assert len(result.document.run.layouts) == 2
+    found = result.comparison.by_level
+    assert found is not None
+    assert (found.these, found.across) == ("these 2 layouts", "across layouts")
+    assert [one.level for one in found.components] == ["layout", "trial"]
+
+
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_trials_come_as_a_frame(ledger: Path, library: Any) -> None:
     result = eq.compare("true", "true", ledger=ledger, blocks=3)

@@ -6,19 +6,21 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from equipoise.campaign import conduct
 from equipoise.campaign.result import document_of
 from equipoise.campaign.watch import Unwatched, Watcher
-from equipoise.design.coin import fresh_seed
+from equipoise.design.coin import Addresses, fresh_seed
 from equipoise.design.commands import Asked, conditions_of, with_control
+from equipoise.design.layouts import with_layouts
 from equipoise.figures.library import require_figures
 from equipoise.ledger import open_for_reading, open_for_writing
 from equipoise.ledger.place import default_path
 from equipoise.measure.counters import counters_among
 from equipoise.measure.native import native_programs
 from equipoise.model.errors import UnusableInput
+from equipoise.model.frame import Library, frame_of
 from equipoise.model.plan import PRIMARY_METRIC, Judgement, Measure, Plan, Stopping
 from equipoise.model.result import Comparison, Interval, ResultDocument, Verdict
 
@@ -58,29 +60,15 @@ class Result:
         """The confidence sequence of ``ratio`` where the campaign stopped."""
         return self.comparison.ratio_ci
 
-    def to_frame(
-        self, library: Literal["pandas", "polars"] = "pandas"
-    ) -> pandas.DataFrame | polars.DataFrame:
+    def to_frame(self, library: Library = "pandas") -> pandas.DataFrame | polars.DataFrame:
         """The trials, a row each, as a data frame.
 
         Raises
         ------
         UnusableInput
-            The library is not installed.
+            The library is another, or not installed.
         """
-        rows = [asdict(row) for row in self.document.trials]
-        try:
-            if library == "polars":
-                import polars
-
-                return polars.DataFrame(rows, infer_schema_length=None)
-            import pandas
-
-            return pandas.DataFrame(rows)
-        except ImportError as error:
-            raise UnusableInput(
-                f"{library} is not installed", mend=f"pip install {library}"
-            ) from error
+        return frame_of([asdict(row) for row in self.document.trials], library)
 
     def plot(self) -> altair.LayerChart:
         """The distributions side by side, with every trial.
@@ -115,6 +103,8 @@ def compare(
     metrics: Sequence[str] = (PRIMARY_METRIC,),
     timeout: float = 600.0,
     ignore_failure: bool = False,
+    layouts: int | None = None,
+    aslr: Addresses = "drawn",
     seed: int | None = None,
     ledger: Path | str | None = None,
     allow_concurrent: bool = False,
@@ -133,6 +123,10 @@ def compare(
         Run the baseline a second time, to check the tool.
     metrics
         What is compared; the first decides, the others are judged beside it.
+    layouts
+        Compare over so many memory layouts; ``{layout}`` in a command is the number of each.
+    aslr
+        Whether the kernel draws addresses in a layout: by a coin for each, ``on`` or ``off``.
     min_effect, precision
         In percent.
     budget, timeout
@@ -156,6 +150,7 @@ def compare(
     asked = Asked(
         commands=tuple(one if isinstance(one, str) else tuple(one) for one in commands),
         names=tuple(names),
+        layouts=layouts or 0,
         environments=tuple(
             f"{which}:{key}={value}"
             for which, setting in (environments or {}).items()
@@ -191,6 +186,8 @@ def compare(
         seed=fresh_seed() if seed is None else seed,
         control=len(conditions) if control else None,
     )
+    if layouts is not None:
+        plan = with_layouts(plan, layouts, aslr)
     with (
         conduct.turn_to_measure(lambda _: None, allow_concurrent=allow_concurrent),
         open_for_writing(Path(ledger or default_path()), durable=False) as store,

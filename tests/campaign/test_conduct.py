@@ -14,7 +14,7 @@ import pytest
 from equipoise.campaign.conduct import Interrupted, More, begin, go_on
 from equipoise.campaign.result import document_of
 from equipoise.campaign.sitting import Runner
-from equipoise.campaign.watch import Moment, Unwatched
+from equipoise.campaign.watch import Moment, Unwatched, Watcher
 from equipoise.ledger import Ledger, open_for_writing
 from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.plan import Judgement, Plan, Stopping
@@ -41,11 +41,11 @@ class Stage:
     def now(self) -> float:
         return 1.7e9 + self.clock.seconds
 
-    def begin(self, plan: Plan) -> str:
+    def begin(self, plan: Plan, watcher: Watcher | None = None) -> str:
         return begin(
             plan,
             self.ledger,
-            Unwatched(),
+            watcher or Unwatched(),
             runner_factory=self.hire,
             clock=self.clock,
             now=self.now,

@@ -60,6 +60,10 @@ class Bystander(Unwatched):
     """Remembers what it was told."""
 
     moments: list[Moment] = field(default_factory=list)
+    trials: list[tuple[float, int]] = field(default_factory=list)
+
+    def trial_ended(self, seconds: float, of: int) -> None:
+        self.trials.append((seconds, of))
 
     def block_ended(self, moment: Moment) -> None:
         self.moments.append(moment)
@@ -94,6 +98,15 @@ def test_it_stops_as_soon_as_the_judge_is_settled() -> None:
     judge = ScriptedJudge(after=9)
     assert sitting(plan_of(), judge=judge).run(1, 1) == "verdict"
     assert judge.seen == 9
+
+
+def test_every_trial_is_told_with_its_seconds_and_the_size_of_its_block() -> None:
+    told = Bystander()
+    runner = ScriptedRunner(ScriptedClock(), medians=(0.1, 0.1), noise=0.0)
+    plan = plan_of(stopping=Stopping(blocks=2), measure=Measure("/", warmup=1))
+    sitting(plan, runner=runner, watcher=told).run(1, 1)
+    assert [of for _, of in told.trials] == [2] * 6
+    assert [seconds for seconds, _ in told.trials] == pytest.approx([0.1] * 6)
 
 
 def test_it_stops_at_the_block_limit_counting_earlier_blocks() -> None:

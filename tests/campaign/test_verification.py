@@ -13,8 +13,11 @@ import pytest
 from equipoise.campaign.comparisons import scope_of
 from equipoise.campaign.verification import check_that_each_took_effect, mapped_by_condition
 from equipoise.measure.native import native_programs
-from equipoise.model.errors import UnusableInput
+from equipoise.measure.surroundings import Host
+from equipoise.measure.surroundings.processor import instructions
+from equipoise.model.errors import TookNoEffect, UnusableInput
 from equipoise.model.plan import Condition, Plan, Process, Server
+from equipoise.studies.blas_levels import TUNED_BLAS
 from tests.plans import plan_of
 
 SORT = shutil.which("sort") or "sort"
@@ -109,3 +112,75 @@ def test_verdicts_on_intervals_are_about_one_life_of_each_server() -> None:
     plan = dataclasses.replace(plan_of(), conditions=(Condition("a", (SORT,), server=server),))
     assert scope_of(plan).startswith("across intervals of one life of each server")
     assert scope_of(plan_of()).startswith("across processes")
+
+
+def says(*lines: str) -> tuple[str, ...]:
+    """A program that stands for one whose BLAS says what it is tuned for."""
+    text = "".join(f"{line}\n" for line in lines)
+    return (sys.executable, "-c", f"import sys; sys.stderr.write({text!r})")
+
+
+def test_a_core_type_that_the_library_says_to_have_chosen_took_effect() -> None:
+    openblas = {"OPENBLAS_CORETYPE": "skylakex"}
+    check(Condition("a", says("Core: SkylakeX"), environment=openblas))
+    blis = says("libblis: selecting sub-configuration 'skx'.")
+    check(Condition("a", blis, environment={"BLIS_ARCH_TYPE": "0"}, tuned_for=("skx",)))
+    both = {**openblas, "BLIS_ARCH_TYPE": "0"}
+    check(Condition("a", says("Core: SkylakeX"), environment=both))
+
+
+WRONG_CORES = {
+    "OPENBLAS_CORETYPE is z80, and OpenBLAS is tuned for Zen": Condition(
+        "a",
+        says("Core not found: z80", "Core: Zen"),
+        environment={"OPENBLAS_CORETYPE": "z80"},
+    ),
+    "BLIS_ARCH_TYPE is zen, and BLIS is tuned for skx": Condition(
+        "a",
+        says("libblis: selecting sub-configuration 'skx'."),
+        environment={"BLIS_ARCH_TYPE": "zen"},
+    ),
+    "it is tuned for zen3, not skx": Condition(
+        "a",
+        says("libblis: selecting sub-configuration 'zen3'."),
+        environment={"BLIS_ARCH_TYPE": "0"},
+        tuned_for=("skx",),
+    ),
+    "no OpenBLAS and no BLIS that it uses says which core type": Condition(
+        "a", (SORT,), environment={"OPENBLAS_CORETYPE": "Zen"}
+    ),
+    r"it ended by signal 4 \(SIGILL\): the CPU lacks instructions": Condition(
+        "a",
+        (sys.executable, "-c", "import os, signal; os.kill(os.getpid(), signal.SIGILL)"),
+        environment={"OPENBLAS_CORETYPE": "Zen"},
+    ),
+}
+
+
+@pytest.mark.parametrize("words", WRONG_CORES)
+def test_a_core_type_that_nothing_took_notice_of_is_named(words: str) -> None:
+    with pytest.raises(TookNoEffect, match=f"a did not take effect: .*{words}") as caught:
+        check(WRONG_CORES[words])
+    assert caught.value.key == "env"
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("name", ["openblas_haswell", "blis_haswell"])
+def test_a_real_library_says_the_core_type_that_it_was_told(name: str) -> None:
+    level = next(one for one in TUNED_BLAS if one.name == name)
+    (folder,) = level.library_path
+    if not Path(folder).is_dir():
+        pytest.skip(f"misses {folder}: apt-get install {level.package}")
+    flags = instructions(Host())
+    if flags is not None and not flags.issuperset(level.instructions):
+        pytest.skip(f"this CPU lacks {' or '.join(level.instructions)}")
+    condition = Condition(
+        name,
+        (str(native_programs() / "equipoise-workload"), "dgemm", "--size", "8"),
+        environment={**level.environment, "LD_LIBRARY_PATH": folder},
+        mapped_from=level.library_path,
+        tuned_for=level.tuned_for,
+    )
+    check(condition)
+    with pytest.raises(TookNoEffect, match="it is tuned for .*, not z80"):
+        check(dataclasses.replace(condition, tuned_for=("z80",)))

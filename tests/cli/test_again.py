@@ -10,12 +10,14 @@ import pytest
 
 from equipoise.cli import compare, os
 from equipoise.cli.again import again_of, os_again_of
+from equipoise.cli.layouts_asked import over_layouts
 from equipoise.model.plan import Plan
 
 
 def plan_from(line: list[str]) -> Plan:
     """The plan of a command line."""
-    return compare.plan_of(compare.command.make_context("compare", line).params)
+    given = compare.command.make_context("compare", line).params
+    return over_layouts(compare.plan_of(given), given["layouts"], given["aslr"])[0]
 
 
 @pytest.mark.parametrize(
@@ -32,6 +34,8 @@ def plan_from(line: list[str]) -> Plan:
         ["--output", "out.txt", "--input", "in.txt"],
         ["-L", "size", "1,2"],
         ["--metrics", "max_rss_bytes,wall_s", "--control"],
+        ["--layouts", "3", "--aslr", "drawn"],
+        ["--layouts", "6", "--blocks", "40", "--aslr", "off"],
         ["--control", "-n", "one", "-n", "two", "--env", "1:X=1"],
     ],
     ids=lambda options: " ".join(options) or "nothing",

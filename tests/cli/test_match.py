@@ -16,10 +16,31 @@ import pexpect
 import psutil
 import pytest
 
+from equipoise.cli.main import run
 from tests.cli.conftest import ENTRY, Equipoise, Said
 from tests.matching.r_balance import GOLDEN
 
 COLUMNS = ("--treatment", "treat", "--covariates", "a,b,c,d")
+
+
+@pytest.fixture
+def equipoise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Equipoise:
+    """Run one ``equipoise`` command line in ``tmp_path``, in this process.
+
+    To start another for each takes longer than nearly all of these matches; that a process of its
+    own does the same is what the first test is for.
+    """
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str) -> Said:
+        capsys.readouterr()
+        status = run(arguments)
+        said = capsys.readouterr()
+        return Said(status, said.out, said.err)
+
+    return call
 
 
 @pytest.fixture
@@ -34,6 +55,16 @@ def document(said: Said) -> dict[str, object]:
     assert said.status == 0, said.err
     parsed: dict[str, object] = json.loads(said.out)
     return parsed
+
+
+def test_a_process_of_its_own_says_what_this_one_says(
+    equipoise: Equipoise, table: str, tmp_path: Path
+) -> None:
+    asked = ("match", table, "--outcome", "y", *COLUMNS, "--json", "-")
+    own = subprocess.run(
+        [*ENTRY, *asked], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert Said(own.returncode, own.stdout, own.stderr) == equipoise(*asked)
 
 
 def test_match_prints_the_effect_and_the_balance(equipoise: Equipoise, table: str) -> None:
@@ -247,7 +278,7 @@ def test_the_love_plot_is_written(equipoise: Equipoise, table: str, tmp_path: Pa
         (("balance", "disc.csv", *COLUMNS, "--boot", "3"), "boot=3"),
         (("balance", "disc.csv", *COLUMNS, "--plot", "no/love.html"), "there is no folder"),
         (("balance", "disc.csv", "--treatment", "a", "--covariates", "b"), "neither 0 nor 1"),
-        (("balance", "ragged.csv", *COLUMNS), "ragged.csv"),
+        (("balance", "ragged.csv", *COLUMNS), "ragged.csv: CSV parse error: Row #3: Expected 2"),
         (("balance", "twice.csv", *COLUMNS), "more than one column a"),
         (("balance", "empty.csv", *COLUMNS), "no row"),
         (("balance", "gaps.csv", "--treatment", "t", "--covariates", "x"), "missing in row 1"),

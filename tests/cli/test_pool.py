@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 
+import jsonschema
+import pytest
+
+from equipoise.report.json_document import pooled_schema
 from equipoise.report.units import percent_change
 from tests.cli.conftest import Equipoise
 
@@ -27,6 +31,26 @@ def test_campaigns_of_the_same_commands_are_shown_each_and_pooled(equipoise: Equ
     for ratio in (pooled, *ratios):
         assert percent_change(ratio) in row
     assert "across 2 campaigns on one boot of one kernel" in said.out
+    heading = next(line for line in said.out.splitlines() if line.startswith("by level"))
+    assert "these 2 campaigns" in heading and heading.split()[-2:] == ["campaign", "trial"]
+    written = equipoise("show", runs[0], "--pool", "--json", "-")
+    assert written.err == ""
+    found = json.loads(written.out)
+    jsonschema.validate(found, pooled_schema())
+    assert [one["id"] for one in found["campaigns"]] == runs[:2]
+    (comparison,) = found["comparisons"]
+    assert comparison["ratios"] == ratios
+    assert comparison["pooled"]["ratio"] == pytest.approx(pooled, rel=1e-12)
+    assert comparison["pooled"]["ratio_ci"][0] < pooled < comparison["pooled"]["ratio_ci"][1]
+
+
+def test_pooled_campaigns_have_neither_a_page_nor_the_form_of_another_tool(
+    equipoise: Equipoise,
+) -> None:
+    said = equipoise("show", "last", "--pool", "--export-csv", "found.csv")
+    assert said.status == 2
+    assert "--pool has no form for found.csv" in said.err
+    assert "mend: leave it out; --json has" in said.err
 
 
 def test_one_campaign_is_not_pooled(equipoise: Equipoise) -> None:

@@ -17,7 +17,7 @@ from equipoise.campaign.conduct import begin
 from equipoise.campaign.result import document_of
 from equipoise.campaign.sitting import Runner
 from equipoise.campaign.watch import Unwatched
-from equipoise.cli import export, report
+from equipoise.cli import export, report, show
 from equipoise.ledger import open_for_reading, open_for_writing
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan, Stopping
@@ -71,6 +71,76 @@ def test_a_report_is_one_page_with_the_verdict_and_the_command(
     assert "b is slower than a" in text
     assert "cd / &amp;&amp; equipoise compare --seed 2" in text
     assert "block by block" in text
+
+
+def json_of(ledger: Path, folder: Path) -> Path:
+    """The file that `show --json` writes of the last campaign."""
+    path = folder / "result.json"
+    assert call(show.command, ledger, "last", "--json", str(path), "--quiet") == 0
+    return path
+
+
+def test_a_page_of_a_result_file_is_that_of_the_ledger_without_a_ledger(
+    ledger: Path, tmp_path: Path
+) -> None:
+    """All plots are made from one result file without running anything again."""
+    result = json_of(ledger, tmp_path)
+    pages = (tmp_path / "from_ledger.html", tmp_path / "from_file.html")
+    assert call(report.command, ledger, "-o", str(pages[0])) == 0
+    nowhere = tmp_path / "nowhere" / "ledger.db"
+    assert call(report.command, nowhere, str(result), "-o", str(pages[1])) == 0
+    texts = [one.read_text(encoding="utf-8").splitlines() for one in pages]
+    apart = [(one, other) for one, other in zip(*texts, strict=True) if one != other]
+    # Only the command that runs it again: a document does not hold the working folder.
+    assert len(apart) == 1
+    assert all("equipoise compare --seed 2" in one for one in apart[0])
+
+
+def test_every_figure_of_a_result_file_becomes_a_file(ledger: Path, tmp_path: Path) -> None:
+    result, folder = json_of(ledger, tmp_path), tmp_path / "figures"
+    assert call(report.command, tmp_path / "none.db", str(result), "--figures", str(folder)) == 0
+    names = {"distributions", "sequence", "shift", "time_course"}
+    assert {one.name for one in folder.iterdir()} == {
+        f"{name}.{ending}" for name in names for ending in ("html", "svg", "png")
+    }
+
+
+def test_figures_of_several_campaigns_have_a_folder_each(ledger: Path, tmp_path: Path) -> None:
+    with open_for_reading(ledger) as store:
+        runs = [run.id for run in store.runs()]
+    folder = tmp_path / "figures"
+    assert call(report.command, ledger, *runs, "--figures", str(folder)) == 0
+    assert {one.name for one in folder.iterdir()} == {
+        f"{number}-{run}" for number, run in enumerate(runs, 1)
+    }
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "it is no JSON"),
+        (b"\xff\xfe", "it is no JSON"),
+        (b"[1]", "its schema is not named"),
+        (b'{"schema": "other/1"}', "its schema is 'other/1'"),
+        (b'{"schema": "equipoise.result/1"}', "missing required field"),
+        (b'{"schema": "equipoise.result/1", "conditions": 3}', "it is no result document"),
+        (None, "No such file"),
+    ],
+)
+def test_a_file_that_is_no_result_is_refused_with_a_mend(
+    tmp_path: Path, content: bytes | None, words: str
+) -> None:
+    path = tmp_path / "result.json"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(UnusableInput, match=words) as refusal:
+        call(report.command, tmp_path / "none.db", str(path), "-o", str(tmp_path / "page.html"))
+    assert refusal.value.mend
+
+
+def test_a_report_of_nothing_asks_what_is_wanted(ledger: Path) -> None:
+    with pytest.raises(UnusableInput, match="nothing is asked for"):
+        call(report.command, ledger)
 
 
 def test_several_runs_share_a_page(ledger: Path, tmp_path: Path) -> None:

@@ -188,11 +188,30 @@ tuned = { env = { GLIBC_TUNABLES = "glibc.malloc.mmap_treshold=15360" } }
 """
     said = equipoise("run", written(tmp_path, text))
     assert said.status == 2
-    assert "tuned did not take effect" in said.err
+    place = "study.toml:8: [factors.allocator.tuned.env] GLIBC_TUNABLES"
+    assert f"{place}: tuned did not take effect" in said.err
     assert "knows no tunable 'glibc.malloc.mmap_treshold'" in said.err
     assert not (tmp_path / ".equipoise" / "ledger.db").exists() or "no campaigns yet" in (
         equipoise("list").out
     )
+
+
+def test_a_cpu_that_is_not_ours_is_named_with_file_line_and_key(
+    equipoise: Equipoise, tmp_path: Path
+) -> None:
+    text = """
+[study]
+name = "elsewhere"
+[workload]
+command = ["true"]
+[factors.cpu]
+here = {}
+there = { cpu = 4321 }
+"""
+    said = equipoise("run", written(tmp_path, text))
+    assert said.status == 2
+    place = "study.toml:8: [factors.cpu.there] cpu"
+    assert f"{place}: there did not take effect: CPU 4321 is not there for us" in said.err
 
 
 def test_levels_are_built_once_before_the_campaign(equipoise: Equipoise, tmp_path: Path) -> None:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import jsonschema
+
 from equipoise.campaign.result import document_of
 from equipoise.ledger import open_for_reading
+from equipoise.report.json_document import schema
 from equipoise.studies.tratt2019.figure import findings
 from tests.cli.conftest import Equipoise
 
@@ -25,6 +28,10 @@ def test_the_two_programs_run_and_are_told_apart(equipoise: Equipoise, tmp_path:
     with open_for_reading(tmp_path / ".equipoise" / "ledger.db") as ledger:
         again = document_of(ledger.read_run(found["run"]["id"]))
     words = "\n".join(findings(again).paragraphs)
+    jsonschema.validate(found, schema())
+    assert found["findings"]["paragraphs"] == list(findings(again).paragraphs)
+    titles = [one["title"] for one in found["findings"]["tables"]]
+    assert titles == [one.title for one in findings(again).tables]
     assert "The verdict is for binary search" in words
     says = "would have misled" if comparison["minimum_misleads"] else "does not mislead"
     assert says in words

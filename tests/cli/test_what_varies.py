@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,57 @@ def test_a_program_without_chance_has_no_source(equipoise: Equipoise, tmp_path: 
     said = looked(equipoise, f"sh -c {shlex.quote(line)}")
     assert said.status == 0, said.err
     assert "No source that was held makes the times spread" in said.out
+
+
+SEARCH = """
+import json, os
+names = os.listdir("papers")
+steps = next(place for place, name in enumerate(names, 1) if name.startswith("25"))
+with open(os.environ["EQUIPOISE_METRICS"], "a") as door:
+    print(json.dumps({"metric": "steps", "value": steps}), file=door)
+"""
+MAKE_ANEW = """
+import os, random, shutil
+shutil.rmtree("papers", ignore_errors=True)
+os.mkdir("papers")
+for number in random.sample(range(10, 50), 40):
+    open(f"papers/{number}-{random.getrandbits(64)}", "w").close()
+"""
+"""A folder that is made anew: neither its names nor the order in which they came is the same."""
+
+
+def test_a_script_whose_spread_comes_from_the_order_of_files_is_attributed_to_it(
+    equipoise: Equipoise, tmp_path: Path
+) -> None:
+    (tmp_path / "search.py").write_text(SEARCH)
+    (tmp_path / "make_anew.py").write_text(MAKE_ANEW)
+    python = shlex.quote(sys.executable)
+    prepare = ("--prepare", f"{python} -S make_anew.py", "--warmup", "0", "--json", "-")
+    found = document(looked(equipoise, f"{python} -S search.py", *prepare))
+    causes = {one["cause"]: one for one in found["why"]}
+    assert causes["file order"]["status"] == "source"
+    assert causes["file order"]["share_of_gap"] == 1.0
+    assert causes["file order"]["evidence"]["spread"] > 0.2
+    assert [cause for cause, one in causes.items() if one["status"] == "source"] == ["file order"]
+
+
+@pytest.mark.live("cc", package="gcc")
+def test_of_a_program_that_is_linked_statically_the_order_of_files_is_not_tried(
+    equipoise: Equipoise, tmp_path: Path
+) -> None:
+    (tmp_path / "alone.c").write_text(
+        "#include <stdio.h>\n#include <stdlib.h>\nint main(void) { FILE *door = fopen(getenv("
+        '"EQUIPOISE_METRICS"), "a"); fputs("{\\"metric\\": \\"steps\\", \\"value\\": 3}\\n", door);'
+        " return fclose(door); }\n"
+    )
+    program = str(tmp_path / "alone")
+    subprocess.run(["cc", "-static", "-o", program, str(tmp_path / "alone.c")], check=True)
+    found = document(looked(equipoise, program, "--json", "-"))
+    assert "file order" not in [one["cause"] for one in found["why"]]
+    (warning,) = [
+        one for one in found["warnings"] if one["words"].startswith("file order is not tried")
+    ]
+    assert "linked statically" in warning["words"]
 
 
 @pytest.mark.parametrize(

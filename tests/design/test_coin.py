@@ -7,7 +7,15 @@ import itertools
 import math
 from collections import Counter
 
-from equipoise.design.coin import LARGEST_PADDING_BYTES, LARGEST_SEED, draw_block, fresh_seed
+from equipoise.design.coin import (
+    LARGEST_ARGUMENT_BYTES,
+    LARGEST_PADDING_BYTES,
+    LARGEST_SEED,
+    draw_block,
+    draw_layouts,
+    fresh_seed,
+)
+from equipoise.model.plan import Plan
 from tests.plans import plan_of
 
 
@@ -57,6 +65,50 @@ def test_the_environment_size_can_be_held() -> None:
     )
     assert {draw_block(held, "measured", block).padding_bytes for block in range(20)} == {0}
     assert draw_block(held, "measured", 1).order == draw_block(plan, "measured", 1).order
+
+
+def with_layouts_of(plan: Plan, count: int) -> Plan:
+    return dataclasses.replace(plan, layouts=draw_layouts(plan.seed, count, "drawn"))
+
+
+def test_each_round_of_blocks_has_every_layout_once_in_an_order_of_its_own() -> None:
+    plan = with_layouts_of(plan_of(seed=11), 5)
+    drawn = [draw_block(plan, "measured", block) for block in range(1, 201)]
+    layouts = [one.layout or 0 for one in drawn]
+    rounds = [tuple(layouts[first : first + 5]) for first in range(0, 200, 5)]
+    assert all(sorted(one) == [1, 2, 3, 4, 5] for one in rounds)
+    assert len(set(rounds)) > 30
+    assert all(
+        one.layout and one.padding_bytes == plan.layouts[one.layout - 1].environment_bytes
+        for one in drawn
+    )
+
+
+def test_the_order_of_a_block_is_the_same_with_layouts_and_without() -> None:
+    plan = plan_of("a", "b", "c", seed=12)
+    for block in range(1, 40):
+        order = draw_block(plan, "measured", block).order
+        assert draw_block(with_layouts_of(plan, 7), "measured", block).order == order
+
+
+def test_layouts_are_drawn_from_the_seed_alone_and_within_their_bounds() -> None:
+    drawn = draw_layouts(7, 400, "drawn")
+    assert drawn == draw_layouts(7, 400, "drawn")
+    assert drawn[:9] == draw_layouts(7, 9, "drawn")
+    assert drawn != draw_layouts(8, 400, "drawn")
+    assert max(one.environment_bytes for one in drawn) <= LARGEST_PADDING_BYTES
+    assert max(one.argument_bytes for one in drawn) <= LARGEST_ARGUMENT_BYTES
+    assert len({one.argument_bytes for one in drawn}) > 150
+    # Four standard errors of a fair coin.
+    assert abs(sum(one.random_addresses for one in drawn) - 200) < 40
+
+
+def test_addresses_are_alike_in_all_layouts_where_that_was_asked() -> None:
+    assert {one.random_addresses for one in draw_layouts(7, 20, "on")} == {True}
+    held = draw_layouts(7, 20, "off")
+    assert {one.random_addresses for one in held} == {False}
+    drawn = draw_layouts(7, 20, "drawn")
+    assert [one.environment_bytes for one in held] == [one.environment_bytes for one in drawn]
 
 
 def test_a_fresh_seed_fits_the_option_that_takes_it() -> None:

@@ -193,3 +193,21 @@ def test_a_scan_that_makes_no_sense_is_refused(
 ) -> None:
     with pytest.raises(UnusableInput, match=words):
         parameter_scan(low, high, step)
+
+
+def test_the_program_of_every_layout_is_looked_for(tmp_path: Path) -> None:
+    for layout in (1, 2, 3):
+        program = tmp_path / f"layout-{layout}"
+        program.write_text("#!/bin/sh\n")
+        program.chmod(0o755)
+    name = f"{tmp_path}/layout-{{layout}}"
+    (one, _) = conditions(f"{name} --seed {{layout}}", "true", layouts=3)
+    assert one.command == (name, "--seed", "{layout}")
+    assert one.command_in(2) == (f"{tmp_path}/layout-2", "--seed", "2")
+    with pytest.raises(UnusableInput, match="layout-4"):
+        conditions(name, "true", layouts=4)
+
+
+def test_without_layouts_the_word_in_braces_is_a_word_like_others() -> None:
+    (one, _) = conditions("echo {layout}", "true")
+    assert one.command_in(None) == (ECHO, "{layout}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,8 @@ from equipoise.design.choice import (
     with_levels,
     without_idle_factors,
 )
-from equipoise.design.grid import Grid, Site, build_lines, grid_of, without_missing
+from equipoise.design.grid import Grid, build_lines, grid_of
+from equipoise.design.site import Site, without_missing
 from equipoise.model.errors import UnusableInput
 from equipoise.model.study import (
     Compared,
@@ -96,6 +98,18 @@ def test_what_is_excluded_is_neither_run_nor_compared() -> None:
     names = [condition.name for condition in made.conditions]
     assert names == ["a rows=10", "b rows=10", "b rows=20", "c rows=10"]
     assert len(made.contrasts) == 2
+
+
+def test_where_nothing_is_asked_everything_runs_and_nothing_is_compared() -> None:
+    study = study_of(ALLOCATOR, ROWS, compared=Compared("allocator", "a", {"rows": ("20",)}))
+    made = grid(study)
+    assert len(made.conditions) == 6
+    assert [one.stratum for one in made.contrasts] == [{"rows": "10"}] * 2
+    quick = Quick(not_at={"allocator": ("c",)})
+    made = grid(quick_form(replace(study, quick=quick)))
+    assert [made.conditions[one.candidate].levels["allocator"] for one in made.contrasts] == ["b"]
+    chosen = with_levels(study, {"rows": ("20",)})
+    assert len(grid(chosen).contrasts) == 2
 
 
 def test_a_level_that_is_not_installed_is_named_with_its_package_and_left_out() -> None:

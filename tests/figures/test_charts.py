@@ -11,6 +11,7 @@ import altair as alt
 import numpy as np
 import pytest
 
+from equipoise.campaign.result import document_of as result_of
 from equipoise.figures.distributions import distributions
 from equipoise.figures.gallery import gallery
 from equipoise.figures.sequence import sequence
@@ -18,29 +19,21 @@ from equipoise.figures.shift import shift
 from equipoise.figures.size_scaling import size_scaling
 from equipoise.figures.size_values import law_sentence, numeric_factors, scaling_laws
 from equipoise.figures.time_course import time_course
+from equipoise.figures.variance_by_level import MOST_ROWS, variance_by_level
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import ResultDocument
 from equipoise.stats.sequence_point import SequencePoint
 from equipoise.stats.shift import shift_function
-from tests.documents import HOSTILE, comparison_of, document_of, points_of, sized_document
-
-Rows = list[dict[str, Any]]
-
-
-def tables(chart: alt.LayerChart, mark: str) -> list[Rows]:
-    """The rows of every layer with this mark."""
-    whole = chart.to_dict()
-    datasets = whole["datasets"]
-    return [
-        datasets[layer.get("data", whole.get("data"))["name"]]
-        for layer in whole["layer"]
-        if layer["mark"]["type"] == mark
-    ]
-
-
-def notes(chart: alt.LayerChart) -> str:
-    """What the chart says of its data."""
-    return " ".join(chart.to_dict()["title"]["subtitle"])
+from tests.documents import (
+    HOSTILE,
+    comparison_of,
+    document_of,
+    layered_document,
+    points_of,
+    sized_document,
+)
+from tests.figures.charts import notes, tables
+from tests.iterated import record_of, short, steady
 
 
 def axis_titles(chart: alt.LayerChart) -> Iterator[str]:
@@ -277,8 +270,21 @@ def test_a_factor_without_numbers_is_refused_by_name() -> None:
         replace(document_of(), trials=()),
         replace(document_of(), comparisons=()),
         sized_document(),
+        layered_document(HOSTILE, "b"),
+        result_of(record_of(steady(0.01), short, blocks=4)),
     ],
-    ids=["two", "three", "one block", "hostile", "timeouts", "no trials", "alone", "sizes"],
+    ids=[
+        "two",
+        "three",
+        "one block",
+        "hostile",
+        "timeouts",
+        "no trials",
+        "alone",
+        "sizes",
+        "levels",
+        "iterations",
+    ],
 )
 def test_every_figure_of_a_document_has_titles_units_and_a_line_on_how_to_read_it(
     document: ResultDocument,
@@ -308,3 +314,27 @@ def test_a_candidate_without_a_sequence_has_no_such_figure() -> None:
 def test_few_blocks_give_no_shift_function() -> None:
     assert "shift" not in {one.name for one in gallery(document_of(blocks=9), {})}
     assert "shift" in {one.name for one in gallery(document_of(blocks=10), {})}
+
+
+def test_each_level_stands_at_the_deviation_that_it_adds_with_its_interval() -> None:
+    chart = variance_by_level(layered_document("a", "b"))
+    assert chart is not None
+    (rows,) = tables(chart, "point")
+    assert [row["name"] for row in rows[::2]] == ["b against a", "a", "b"]
+    assert [row["level"] for row in rows[:2]] == ["layout", "trial"]
+    layout, trial = rows[:2]
+    assert (layout["low"], layout["deviation"], layout["high"]) == pytest.approx((2.0, 3.0, 5.0))
+    assert (trial["low"], trial["deviation"], trial["high"]) == pytest.approx((0.8, 1.0, 1.2))
+    assert tables(chart, "rule") == [rows]
+
+
+def test_of_many_conditions_the_first_are_drawn_and_the_chart_says_so() -> None:
+    chart = variance_by_level(layered_document(*(f"c{number}" for number in range(9))))
+    assert chart is not None
+    assert f"The first {MOST_ROWS} of 17" in notes(chart)
+    assert len(tables(chart, "point")[0]) == 2 * MOST_ROWS
+
+
+def test_trials_alone_are_no_levels_to_draw() -> None:
+    assert variance_by_level(document_of()) is None
+    assert "variance_by_level" not in {one.name for one in gallery(document_of(), {})}

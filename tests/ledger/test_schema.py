@@ -90,6 +90,19 @@ def test_a_file_of_version_2_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert trial.samples == (Sample("latency_s", 0.001953125, 7, "s"),)
 
 
+def test_a_file_of_version_3_knows_the_layout_of_a_block(tmp_path: Path) -> None:
+    with open_for_reading(_file_of_version(3, tmp_path)) as ledger:
+        record = ledger.read_run("last")
+    assert record.draws == (Draw("measured", 1, (1, 0), 128, 5),)
+
+
+def test_a_block_from_before_there_were_layouts_has_none(tmp_path: Path) -> None:
+    with open_for_reading(_file_of_version(2, tmp_path)) as ledger:
+        record = ledger.read_run("last")
+    assert [draw.layout for draw in record.draws] == [None]
+    assert record.plan.layouts == ()
+
+
 def test_the_frozen_file_of_the_latest_version_has_the_columns_of_a_new_one(
     ledger: Ledger, path: Path, tmp_path: Path
 ) -> None:

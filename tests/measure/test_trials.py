@@ -13,7 +13,16 @@ from equipoise.measure.launcher import OnWait, Report, Request
 from equipoise.measure.own_metrics import VARIABLE
 from equipoise.measure.surroundings import CovariateReader, Host
 from equipoise.measure.trials import TrialRunner, failure_of
-from equipoise.model.plan import PADDING_VARIABLE, Condition, Hooks, Measure, Output, Plan
+from equipoise.model.plan import (
+    PADDING_VARIABLE,
+    Condition,
+    Hooks,
+    Layout,
+    Measure,
+    Output,
+    Plan,
+    Process,
+)
 from equipoise.model.trial import Draw, Sample
 from tests.plans import plan_of
 
@@ -195,3 +204,26 @@ def test_a_workload_that_the_machine_forbids_is_told_from_one_that_is_broken() -
     assert failure_of(forbidden, 1.0) == "unavailable here: seccomp forbids fork"
     broken = dataclasses.replace(FINISHED, exit=69, error_tail="out of forks\n")
     assert failure_of(broken, 1.0) == "exit status 69"
+
+
+def test_in_a_layout_the_path_is_longer_and_every_argument_what_it_was(tmp_path: Path) -> None:
+    plan = plan_of()
+    linked = dataclasses.replace(plan.conditions[1], command=("/bin/b-{layout}", "x", "{layout}"))
+    held = dataclasses.replace(plan.conditions[0], process=Process(random_addresses=True))
+    plan = dataclasses.replace(
+        plan, conditions=(held, linked), layouts=(Layout(9, 9, True), Layout(7, 3, False))
+    )
+    starter = ScriptedStarter()
+    trials = runner(starter, plan, tmp_path)
+    draw = dataclasses.replace(DRAW, layout=2)
+    for place in range(2):
+        for run in trials.run_place(draw, place):
+            run()
+    first, second = starter.requests
+    assert first.argv == ("/bin/b-2", "x", "2")
+    assert first.program == "/bin////b-2"
+    assert first.environment[PADDING_VARIABLE] == "x" * 7
+    assert first.process.random_addresses is False
+    # What a condition says itself of its addresses stays.
+    assert second.process.random_addresses is True
+    assert second.argv == ("/bin/a",)

@@ -96,7 +96,7 @@ def test_a_probe_whose_small_process_is_killed_fails_and_gives_no_number(
 def test_a_killed_probe_leaves_no_connection_that_waits(program: Path) -> None:
     with running(program, "select_tcp") as killed:
         watching = psutil.Process(killed.process.pid)
-        assert until(lambda: len(ports(watching.net_connections())) >= 100)
+        assert until(lambda: len(watching.net_connections()) >= 100)
         held = ports(watching.net_connections())
         killed.process.kill()
         assert until(killed.has_ended)

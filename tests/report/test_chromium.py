@@ -14,6 +14,7 @@ from equipoise.figures.save import save
 from equipoise.model.result import ResultDocument
 from equipoise.report.html import Reported, page
 from tests.documents import HOSTILE, document_of, points_of, sized_document
+from tests.iterated import shaped_document
 from tests.report.chromium import Browser, chromium
 
 DRAWN = "document.documentElement?.dataset.drawn"
@@ -67,8 +68,9 @@ def assert_quiet(browser: Browser, path: Path) -> None:
         document_of(blocks=3000),
         document_of(medians=(0.0001, 0.02)),
         sized_document(),
+        shaped_document(),
     ],
-    ids=["two", "timeouts", "one block", "every trial", "binned", "far apart", "sizes"],
+    ids=["two", "timeouts", "one block", "every trial", "binned", "far apart", "sizes", "shapes"],
 )
 def test_every_chart_is_drawn_without_a_complaint_or_a_request(
     browser: Browser, tmp_path: Path, document: ResultDocument

@@ -10,13 +10,31 @@ from typing import Any
 
 import pytest
 
+from equipoise.campaign.result import document_of as result_of
 from equipoise.figures.limits import EVERY_TRIAL
 from equipoise.model.record import Notice
-from equipoise.model.result import CarryOver, ControlResult, ResultDocument
+from equipoise.model.result import (
+    Answer,
+    CarryOver,
+    Companion,
+    ControlResult,
+    Drift,
+    Mode,
+    ResultDocument,
+    State,
+)
 from equipoise.report.html import Reported, page
 from equipoise.report.packing import by_columns, pack
 from equipoise.report.strip import strip_of
-from tests.documents import HOSTILE, comparison_of, document_of, points_of, sized_document
+from tests.documents import (
+    HOSTILE,
+    comparison_of,
+    document_of,
+    layered_document,
+    points_of,
+    sized_document,
+)
+from tests.iterated import record_of, restless, steady
 
 LARGEST = 3_000_000
 
@@ -132,6 +150,64 @@ def test_what_else_the_comparison_knows_is_told() -> None:
         "minor faults",
     ):
         assert expected in joined
+
+
+def test_both_scopes_the_levels_and_the_advice_are_told_and_drawn() -> None:
+    given = page_of(layered_document("a", "b"))
+    texts = Outline(given).texts
+    assert texts[texts.index("Across layouts") + 1] == "-0.96 % to +5.16 %"
+    assert texts[texts.index("These 12 layouts") + 1] == "+1.59 % to +2.61 %"
+    assert texts[texts.index("Variance: layout") + 1] == "90 % (±3.0 %; 2.0 to 5.0)"
+    assert "one more minute on new layouts narrows the interval by 40 %" in given
+    assert "Which level the spread comes from" in texts
+
+
+def test_the_shape_of_each_condition_is_told_and_what_each_statistic_would_have_said() -> None:
+    document = document_of()
+    first = document.conditions[0]
+    wall = replace(
+        first.metrics["wall_s"],
+        modes=(Mode(0.049, 0.7), Mode(0.052, 0.3)),
+        companions=(Companion(1, "cpu", 1.0, 0.9, 0.001),),
+        states=(State(0, 0.049), State(30, 0.052)),
+        tail=3.1,
+        drift=Drift(1.023, (1.01, 1.04)),
+        autocorrelation=0.45,
+    )
+    answers = (Answer("minimum", 0.9, "faster"), Answer("p90", None, "slower"))
+    comparison = replace(
+        document.comparisons[0], answers=answers, disagreement="b is both, by the minimum"
+    )
+    changed = replace(first, metrics={**first.metrics, "wall_s": wall})
+    texts = Outline(
+        page_of(
+            replace(
+                document,
+                conditions=(changed, *document.conditions[1:]),
+                comparisons=(comparison,),
+            )
+        )
+    ).texts
+    place = texts.index("Shape")
+    assert texts[place + 2 : place + 7] == [
+        "2 modes: 49.0 ms (70 %) and 52.0 ms (30 %); the slow one goes with CPU 1",
+        "change of state: 49.0 ms at first, 52.0 ms (+6.12 %) from trial 31 on",
+        "drift: +2.30 % in the last third against the first",
+        "its upper tail is 3.1 times as long as its lower one",
+        "neighbouring trials are alike: correlation 0.45",
+    ]
+    assert texts[place + 8].startswith("1 mode: ")
+    assert "b is both, by the minimum." in texts
+    place = texts.index("Would have said")
+    assert texts[place + 1 : place + 7] == ["Minimum", "-10.0 %", "faster", "90 %", "–", "slower"]
+
+
+def test_iterations_and_their_steady_states_stand_on_the_page() -> None:
+    texts = Outline(page_of(result_of(record_of(steady(0.01), restless)))).texts
+    joined = "\n".join(texts)
+    assert "iterations of request_s: warm-up in all 20 trials" in joined
+    assert "b against a: no comparison of request_s in the steady state: b: it has no" in joined
+    assert "Iterations of a" in texts
 
 
 def test_control_and_causes_are_shown_where_there_are_some() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from equipoise.model.result import (
     RunInfo,
     TrialRow,
 )
-from equipoise.report.json_document import encode, schema
+from equipoise.report.json_document import decode, encode, pooled_schema, schema
 
 
 def _summary(median: float = 0.125) -> MetricSummary:
@@ -195,6 +196,24 @@ def test_numbers_of_numpy_are_numbers() -> None:
     assert decoded["why"] == [{"blocks": 3}]
 
 
+def test_what_was_written_is_read_back_infinities_of_a_summary_too() -> None:
+    document = _document(
+        control=_control(),
+        conditions=(
+            ConditionResult("old", {}, ("old",), 1, 1, {"wall_s": _summary(median=math.inf)}),
+        ),
+    )
+    assert decode(encode(document), "result.json") == document
+
+
+def test_a_document_of_an_earlier_version_is_read_without_what_it_did_not_have() -> None:
+    earlier = json.loads(encode(_document()))
+    del earlier["steady_state"]
+    for condition in earlier["conditions"]:
+        del condition["iterations"]
+    assert decode(json.dumps(earlier).encode(), "result.json") == _document()
+
+
 def test_what_has_no_place_in_a_document_is_a_defect_that_shows() -> None:
     with pytest.raises(NotImplementedError, match="object has no place"):
         encode(_document(why=({"what": object()},)))
@@ -258,7 +277,12 @@ def test_the_schema_asks_for_every_field() -> None:
             _validate(json.dumps({**complete, "trials": [row]}).encode())
 
 
-def test_the_published_schema_is_the_generated_one() -> None:
-    published = Path(__file__).parents[2] / "docs" / "result.schema.json"
+@pytest.mark.parametrize(
+    ("name", "generated"), [("result", schema), ("pooled", pooled_schema)], ids=("result", "pooled")
+)
+def test_the_published_schemas_are_the_generated_ones(
+    name: str, generated: Callable[[], dict[str, Any]]
+) -> None:
+    published = Path(__file__).parents[2] / "docs" / f"{name}.schema.json"
     # Written by `make schema`.
-    assert json.loads(published.read_text(encoding="utf-8")) == schema()
+    assert json.loads(published.read_text(encoding="utf-8")) == generated()

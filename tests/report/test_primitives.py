@@ -88,7 +88,10 @@ def test_a_comparison_is_not_taken_for_primitives() -> None:
 
 
 def test_the_page_shows_rows_by_what_they_report() -> None:
-    text = page([Reported(result())])
+    here = result()
+    held = against(result(seed=4), here, min_effect=5.0, alpha=0.05)
+    text = page([Reported(replace(here, against=held))])
+    assert "Against run run-4" in text and "it ranks no machine" in text
     assert "os: 5 rows" in text
     assert REASON in text
     assert "GB/s" in text

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from equipoise.campaign.result import document_of as result_of
 from equipoise.model.result import Companion, MetricSummary, Mode, State
-from equipoise.report.shape import modes_words, states_words
+from equipoise.report.shape import iteration_words, modes_words, states_words
 from equipoise.report.terminal import print_result
 from tests.documents import document_of
+from tests.iterated import FloatArray, record_of, restless, short, steady
 
 TWO = (Mode(0.0081, 0.7), Mode(0.0096, 0.3))
 
@@ -107,3 +110,36 @@ def test_statistics_that_disagree_are_told_unless_a_warning_does(
     warned = replace(first, minimum_misleads=True)
     print_result(replace(document, comparisons=(warned,)), (), Path("l"), color=False)
     assert "statistics disagree" not in capsys.readouterr().out
+
+
+def test_iterations_are_told_with_their_class_and_their_steady_state() -> None:
+    document = result_of(record_of(steady(0.01), short))
+    assert [list(iteration_words(one)) for one in document.conditions] == [
+        [
+            "iterations of request_s: warm-up in all 20 trials, steady from iteration 11 on "
+            "(median); 10.0 ms in the steady state (mean over trials)"
+        ],
+        [],
+    ]
+
+
+def test_trials_that_were_not_classed_are_counted() -> None:
+    def some(generator: np.random.Generator, block: int) -> FloatArray:
+        return (short if block < 3 else steady(0.01))(generator, block)
+
+    document = result_of(record_of(steady(0.01), some))
+    (words,) = iteration_words(document.conditions[1])
+    assert words.endswith("; 2 not classed: too few iterations")
+
+
+def test_a_steady_state_is_told_with_its_interval_or_with_why_there_is_none(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    document = result_of(record_of(steady(0.01), steady(0.0105), restless))
+    print_result(document, (), Path("l"), color=False)
+    shown = " ".join(capsys.readouterr().out.split())
+    said = "In the steady state: b against a: request_s costs 1.05 times as much. +"
+    assert said in shown
+    assert "97.5 % interval +" in shown[shown.index(said) :]
+    assert "c against a: no comparison of request_s in the steady state: c: it has no " in shown
+    assert "a: iterations of request_s: warm-up in all 20 trials" in shown

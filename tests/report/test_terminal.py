@@ -10,7 +10,7 @@ import pytest
 from equipoise.model.record import RunSummary
 from equipoise.model.result import ControlResult, Drift, ResultDocument
 from equipoise.report.terminal import print_result, print_runs
-from tests.documents import comparison_of, document_of
+from tests.documents import by_level_of, comparison_of, document_of, layered_document
 
 
 def screen(
@@ -112,3 +112,42 @@ def test_campaigns_are_listed_in_lines(capsys: pytest.CaptureFixture[str]) -> No
     assert "not ended" in lines[2]
     print_runs([], color=False)
     assert capsys.readouterr().out == "no campaigns yet\n"
+
+
+def test_both_scopes_and_the_advice_are_told_where_layouts_are_a_level(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    shown = screen(capsys, layered_document("a", "b"))
+    heading, ratio, *_ = shown[shown.index("by level") :].splitlines()
+    assert "these 12 layouts" in heading and "across layouts" in heading
+    assert ratio.startswith("b against a")
+    assert "+1.59 % to +2.61 %" in ratio and "-0.96 % to +5.16 %" in ratio
+    assert "90 % (±3.0 %; 2.0 to 5.0)" in ratio
+    assert (
+        "One more minute on new layouts narrows the interval by 40 %, on new trials by 2 %" in shown
+    )
+
+
+def test_levels_that_cannot_be_told_apart_say_why(capsys: pytest.CaptureFixture[str]) -> None:
+    document = layered_document("a", "b")
+    unknown = replace(
+        by_level_of(1.0), mean=None, components=(), advice_words=None, unknown_because="one layout"
+    )
+    (comparison,) = document.comparisons
+    shown = screen(capsys, replace(document, comparisons=(replace(comparison, by_level=unknown),)))
+    assert "variance by level: unknown: one layout" in shown
+
+
+def test_trials_alone_have_no_table_of_levels(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "by level" not in screen(capsys, document_of())
+
+
+def test_conditions_of_different_numbers_of_trials_share_a_heading_without_a_number(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    document = layered_document("a", "b")
+    fewer = replace(by_level_of(1.0), these="these 9 layouts")
+    (comparison,) = document.comparisons
+    shown = screen(capsys, replace(document, comparisons=(replace(comparison, by_level=fewer),)))
+    heading = shown[shown.index("by level") :].splitlines()[0]
+    assert "these layouts" in heading

@@ -103,3 +103,23 @@ def test_an_amount_that_follows_a_covariate_or_the_time_names_it() -> None:
 def test_six_values_or_ones_that_are_all_alike_go_with_nothing() -> None:
     assert goes_with(np.arange(6.0), [in_order(6)]) is None
     assert goes_with(np.ones(9), [in_order(9)]) is None
+
+
+def test_what_was_drawn_once_for_each_layout_counts_once_for_each() -> None:
+    generator = np.random.default_rng(8)
+    named = 0
+    for _ in range(SIMULATIONS):
+        layouts = np.tile(np.arange(8), 12)
+        modes = generator.permutation([0, 0, 0, 0, 0, 1, 1, 1])[layouts]
+        sizes = generator.normal(0.0, 1.0, 8)[layouts]
+        size = Covariate("environment_bytes", sizes, named=False, drawn=True, units=8)
+        named += bool(companions(modes, [size]))
+    assert named <= at_most(SIMULATIONS, 0.05)
+
+
+def test_the_coin_for_the_addresses_of_a_layout_is_named_where_the_mode_follows_it() -> None:
+    layouts = np.tile(np.arange(12), 6)
+    coins = (layouts % 2).astype(np.float64)
+    addresses = Covariate("random_addresses", coins, named=True, drawn=True, units=12)
+    (one,) = companions(coins.astype(np.int64), [addresses])
+    assert (one.covariate, one.value) == ("random_addresses", 1.0)

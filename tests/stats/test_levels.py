@@ -7,11 +7,14 @@ import pytest
 from scipy import stats
 
 from equipoise.model.errors import UnusableInput
+from equipoise.model.result import Component
 from equipoise.stats.advice import advice, advice_words
 from equipoise.stats.carry_over import student_quantile
-from equipoise.stats.levels import Component, Levels, plural_of, variance_by_level
+from equipoise.stats.levels import Levels, plural_of, variance_by_level
+from equipoise.stats.sequence import PairedBlocks
+from equipoise.stats.verdict import judge
 from tests.stats.planted import NESTED, Nested
-from tests.stats.simulated import at_least
+from tests.stats.simulated import at_least, at_most
 
 SIMULATIONS = 100
 
@@ -61,6 +64,36 @@ def test_the_claim_about_this_campaign_is_narrower_than_the_one_across_layouts()
     across = found.across_ci[1] - found.across_ci[0]
     assert within < across / 5
     assert found.scope == "across layouts"
+
+
+def test_both_scopes_hold_though_the_verdict_may_end_the_campaign_over_layouts() -> None:
+    layouts, most = 8, 40
+    generator = np.random.default_rng(6)
+    campaigns, these, across, wrong = 120, 0, 0, 0
+    for seed in range(campaigns):
+        effects = generator.normal(0.0, 0.03, layouts)
+        rounds = [generator.permutation(layouts) for _ in range(most // layouts)]
+        numbers = np.concatenate(rounds)
+        noise = generator.normal(0.0, 0.02, (most, 2))
+        orders = generator.choice(np.array([-1, 1], dtype=np.int8), most)
+        above = noise[:, 1] + effects[numbers]
+        verdict, ended = "undecided", most
+        for blocks in range(2 * layouts, most + 1, 2):
+            pairs = PairedBlocks(np.exp(noise[:blocks, 0]), np.exp(above[:blocks]), orders[:blocks])
+            (judged,) = judge([pairs], min_effect=0.0, alpha=0.05)
+            verdict, ended = judged.verdict, blocks
+            if verdict != "undecided":
+                break
+        found = variance_by_level(
+            (above - noise[:, 0])[:ended], [numbers[:ended]], ("layout", "trial"), seed=seed
+        )
+        these += found.within_ci[0] <= effects.mean() <= found.within_ci[1]
+        across += found.across_ci[0] <= 0.0 <= found.across_ci[1]
+        wrong += verdict == ("slower" if effects.mean() < 0 else "faster")
+    # The verdict is about these layouts, whose mean effect it must not turn round.
+    assert wrong <= at_most(campaigns, 0.05)
+    assert these >= at_least(campaigns, 0.95)
+    assert across >= at_least(campaigns, 0.93)
 
 
 def test_units_are_told_apart_within_the_unit_above() -> None:

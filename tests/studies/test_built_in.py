@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from equipoise.design.choice import quick_form
-from equipoise.design.grid import Grid, Site, build_lines, grid_of, kept_settings, without_missing
+from equipoise.design.grid import Grid, build_lines, grid_of, kept_settings
+from equipoise.design.site import Site, without_missing
 from equipoise.model.study import Study
 from equipoise.studies.builtin import BuiltIn, built_in_studies, find_study
 from equipoise.studies.own_findings import own_findings

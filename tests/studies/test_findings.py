@@ -6,7 +6,7 @@ import pytest
 
 from equipoise.model.result import ResultDocument
 from equipoise.studies.blas.figure import findings as blas_findings
-from equipoise.studies.measured import Measured
+from equipoise.studies.measured import UNKNOWN, Measured
 from equipoise.studies.ranking import reversals
 from equipoise.studies.ridiculousfish2006.figure import figures as fish_figures
 from equipoise.studies.ridiculousfish2006.figure import findings as fish_findings
@@ -196,3 +196,23 @@ def test_speeds_are_operations_over_the_median_and_huge_pages_are_judged() -> No
     assert speeds[("512", "on")] == pytest.approx(12.5, rel=0.02)
     assert "in 1 of 2 pairs" in said.paragraphs[0]
     assert "-20 %" in said.paragraphs[0] and "512 rows" in said.paragraphs[0]
+
+
+def test_what_a_core_type_changes_is_told_beside_what_the_library_finds_out_itself() -> None:
+    factors = {
+        "library": ("reference", "openblas", "openblas_skylakex"),
+        "threads": ("one",),
+        "task": ("dgemm",),
+        "size": ("256",),
+    }
+    seconds = {"reference": 4e-3, "openblas": 1e-3, "openblas_skylakex": 0.5e-3}
+    said = blas_findings(
+        study_document("blas", factors, lambda levels: {"work_s": seconds[levels["library"]]})
+    )
+    speeds, told = said.tables
+    assert speeds.headings[-2:] == ("reference", "openblas")
+    (row,) = told.rows
+    assert row[:4] == ("openblas", "skylakex", "dgemm", "256")
+    assert float(row[4]) == pytest.approx(67.1, rel=0.02)
+    assert -53.0 < float(row[5].removesuffix(" %")) < -47.0
+    assert row[6] not in ("", UNKNOWN)

@@ -13,7 +13,6 @@ from equipoise.studies.reading import read_study
 NAMED = '[study]\nname = "x"\n'
 RUNS = '[workload]\ncommand = ["sort", "{n}"]\n'
 VARIES = "[factors.n]\nlevels = [1, 2]\n"
-SERVER = '[workload.server]\nstart = ["x"]\nclient = ["y"]\nready = ["z"]\n'
 WHOLE = NAMED + RUNS + VARIES
 """Six lines."""
 
@@ -70,7 +69,8 @@ MALFORMED = {
         + '[workload]\ncommand = ["sort"]\n[factors.n]\nkind = "blas"\n[quick]\n'
         + 'factors.n = ["atlsa"]\n',
         "study.toml:8: [quick.factors] n: n has no level 'atlsa'",
-        "is it atlas? there are reference, atlas, openblas, blis",
+        "is it atlas? there are reference, atlas, openblas, blis, openblas_haswell, openblas_zen, "
+        "openblas_skylakex, blis_haswell, blis_zen, blis_zen2, blis_zen3, blis_skylakex",
     ),
     "arrays without end": (
         WHOLE + "[measure]\nmetrics = " + "[" * 3000 + "]" * 3000 + "\n",
@@ -85,8 +85,20 @@ MALFORMED = {
     "an unknown key": (
         WHOLE + "[measure]\nbugdet = 3\n",
         "study.toml:8: [measure] bugdet: there is no such key",
-        "is it budget? there are alpha, blocks, budget, metrics, min_blocks, min_effect, "
-        "precision, timeout, warmup, washout",
+        "is it budget? there are about, alpha, aslr, blocks, budget, ignore_failure, layouts, "
+        "metrics, min_blocks, min_effect, precision, timeout, warmup, washout",
+    ),
+    "a word for ASLR that is none": (
+        WHOLE + '[measure]\nlayouts = 4\naslr = "of"\n',
+        "study.toml:9: [measure] aslr: there is no 'of'",
+        "is it off? there are drawn, on, off",
+    ),
+    "layouts beside a factor of that name": (
+        NAMED
+        + '[workload]\ncommand = ["sort", "{layout}"]\n[factors.layout]\nlevels = [1, 2]\n'
+        + "[measure]\nlayouts = 4\n",
+        "study.toml:8: [measure] layouts: there is a factor called layout already",
+        "leave out one of them",
     ),
     "a wrong type": (
         WHOLE + '[measure]\nbudget = "fast"\n',
@@ -111,7 +123,7 @@ MALFORMED = {
     "an unknown role": (
         WHOLE + 'role = "sise"\n',
         "study.toml:7: [factors.n] role: there is no role 'sise'",
-        "is it size? there are treatment, size",
+        "is it size? there are treatment, size, stratum",
     ),
     "a level twice": (
         NAMED + RUNS + "[factors.n]\nlevels = [1, 1]\n",
@@ -174,51 +186,85 @@ MALFORMED = {
         "study.toml: [compare]: factor is missing",
         "name what is compared: n, m",
     ),
-    "a workload without a command": (
-        NAMED + "[workload]\n" + VARIES,
-        "study.toml:3: [workload]: command is missing",
-        'as in command = ["sort", "words"]',
+    "a stratum that is compared": (
+        WHOLE + 'role = "stratum"\n[compare]\nfactor = "n"\n',
+        "study.toml:9: [compare] factor: n is a stratum, not a treatment",
+        "compare another factor at each stratum",
     ),
-    "a trial that is neither a life nor an interval": (
-        NAMED + SERVER + 'trial = "hour"\n' + VARIES,
-        "study.toml:7: [workload.server] trial: a trial cannot be 'hour'",
-        "there are life, interval",
+    "a size that is a word": (
+        NAMED + RUNS + '[factors.n]\nlevels = [\n  1,\n  "big"]\nrole = "size"\n',
+        "study.toml:6: [factors.n] levels: 'big' is no size",
+        'give numbers above 0, or role = "stratum" to what is no number',
     ),
-    "lives beside intervals": (
-        NAMED
-        + SERVER
-        + "[factors.n.a]\n[factors.n.b.server]\n"
-        + 'start = ["x"]\nclient = ["y"]\nready = ["z"]\ntrial = "interval"\n',
-        "study.toml:7: [factors]: a trial is a whole life of one server and an interval of another",
-        "give every server the same trial",
+    "a size of nothing": (
+        NAMED + RUNS + '[factors.n]\nrole = "size"\n[factors.n.0]\nargs = "-r"\n',
+        "study.toml:7: [factors.n] 0: '0' is no size",
+        'give numbers above 0, or role = "stratum" to what is no number',
     ),
-    "a level that is a server and a command": (
-        NAMED
-        + '[workload]\n[factors.n.a]\ncommand = ["x"]\n'
-        + '[factors.n.a.server]\nstart = ["x"]\nclient = ["y"]\nready = ["z"]\n',
-        "study.toml:5: [factors.n.a] command: a server has a client",
-        "move it to the table server",
+    "an exclusion of a size that is none": (
+        WHOLE + 'role = "size"\n[[exclude]]\nn = "big"\n',
+        "study.toml:9: [exclude] n: 'big' is no size",
+        "give numbers above 0",
     ),
-    "a metric of lives where trials are intervals": (
-        NAMED
-        + SERVER
-        + 'trial = "interval"\n'
-        + VARIES
-        + '[measure]\nmetrics = ["server_voluntary_switches"]\n',
-        "study.toml:11: [measure] metrics: there is no metric 'server_voluntary_switches'",
-        "is it voluntary_switches? there are wall_s, user_s, sys_s, max_rss_bytes, minor_faults, "
-        "major_faults, voluntary_switches, involuntary_switches, block_reads, block_writes, "
-        "output_bytes, cycles, server_user_s, server_sys_s, server_max_rss_bytes, "
-        "server_pss_bytes, server_minor_faults, server_major_faults; what the workload itself "
-        "reports is named in [workload] reports",
+    "an exclusion that is neither level nor levels": (
+        WHOLE + "[[exclude]]\nn = true\n",
+        "study.toml:8: [exclude] n: True is neither a string nor a number",
+        "write a value",
     ),
-    "a placeholder in the server of a level": (
-        NAMED
-        + '[workload]\n[factors.m.a.server]\nstart = ["x", "{prot}"]\n'
-        + 'client = ["y"]\nready = ["z"]\n',
-        "study.toml:5: [factors.m.a.server] start: {prot} stands for nothing",
-        "is it port? there are folder, m, port, python, study; write {{prot}} for the braces "
-        "themselves",
+    "an exclusion of no level": (
+        WHOLE + "[[exclude]]\nn = []\n",
+        "study.toml:8: [exclude] n: it has no levels",
+        "name at least one",
+    ),
+    "a null byte in a command": (
+        NAMED + '[workload]\ncommand = "sort \\u0000 {n}"\n' + VARIES,
+        "study.toml:4: [workload] command: it holds a null byte",
+        "no program can be given one",
+    ),
+    "a null byte in a level": (
+        NAMED + RUNS + '[factors.n]\nlevels = ["a", "\\u0000"]\n',
+        "study.toml:6: [factors.n] levels: it holds a null byte",
+        "no program can be given one",
+    ),
+    "no metric": (
+        WHOLE + "[measure]\nmetrics = []\n",
+        "study.toml:8: [measure] metrics: it is empty",
+        'as in metrics = ["wall_s"]',
+    ),
+    "a report twice": (
+        NAMED + RUNS + 'reports = ["rate", "rate"]\n' + VARIES,
+        "study.toml:5: [workload] reports: 'rate' is no name, or stands there twice",
+        "name each metric once",
+    ),
+    "a date for a number": (
+        WHOLE + "[measure]\nbudget = 2006-05-01\n",
+        "study.toml:8: [measure] budget: it is a date or a time, not a number",
+        "give a number",
+    ),
+    "rows that nothing asks for": (
+        NAMED + RUNS + 'data = "lalonde"\n' + VARIES,
+        "study.toml:5: [workload] data: nothing asks for {data}",
+        "write {data} where the file of the rows belongs",
+    ),
+    "a level of a kind that is a table too": (
+        NAMED + RUNS + '[factors.n]\nkind = "allocator"\nlevels = ["glibc"]\n[factors.n.glibc]\n',
+        "study.toml:8: [factors.n] glibc: it stands among levels too",
+        "leave one of them out",
+    ),
+    "braces in a path": (
+        NAMED + '[workload]\ncommand = ["sort"]\n[factors.n.a]\npreload = "{study}/x.so"\n',
+        "study.toml:6: [factors.n.a] preload: nothing is put in for {study} in a path",
+        "write the path out; a relative one starts from the study's own folder",
+    ),
+    "CPUs from the last to the first": (
+        NAMED + '[workload]\ncommand = ["sort"]\n[factors.n.a]\ncpu = "3-1"\n',
+        "study.toml:6: [factors.n.a] cpu: '3-1' names no CPUs",
+        'as in cpu = "0-1"',
+    ),
+    "a comparison left out where there is no such factor": (
+        WHOLE + '[compare]\nfactor = "n"\nnot_at.m = 1\n',
+        "study.toml:9: [compare.not_at] m: there is no such key",
+        "leave m out",
     ),
     "a server that nobody can ask": (
         NAMED + '[workload.server]\nstart = ["x"]\nclient = ["y"]\n' + VARIES,

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from equipoise.campaign.result import document_of
+from equipoise.cli.run import plan_of
+from equipoise.design.choice import quick_form
+from equipoise.design.grid import grid_of
+from equipoise.design.site import Site
+from equipoise.model.plan import Condition, Judgement, Plan
 from equipoise.model.result import ResultDocument
+from equipoise.studies.builtin import find_study
 from equipoise.studies.measured import Measured
+from equipoise.studies.reading import read_study
 from equipoise.studies.sekhon2006.figure import (
     empirical_p,
     figure_1_rows,
@@ -17,6 +27,7 @@ from equipoise.studies.sekhon2006.figure import (
     normalised,
     ratio_rows,
 )
+from tests.campaign.test_conduct import Stage
 from tests.studies.synthetic import study_document
 
 FACTORS = {
@@ -143,3 +154,59 @@ def test_both_figures_are_drawn_with_what_was_published() -> None:
         rows = [row for table in chart["datasets"].values() for row in table]
         assert any(row.get("source") == "published in 2006" for row in rows)
         assert any(row.get("source") == "here" for row in rows)
+
+
+SECONDS = {
+    ("scythe", "445"): {"glibc": 0.40, "glibc_15k": 0.93, "glibc_never": 0.28, "dlmalloc": 0.27},
+    ("scythe", "890"): {"glibc": 1.6, "glibc_15k": 3.4, "glibc_never": 1.0, "dlmalloc": 1.0},
+    ("blas", "445"): {"glibc": 0.11, "glibc_15k": 0.11, "glibc_never": 0.11, "dlmalloc": 0.11},
+    ("blas", "890"): {"glibc": 0.25, "glibc_15k": 0.36, "glibc_never": 0.25, "dlmalloc": 0.25},
+    ("fast", "445"): {"glibc": 0.02, "glibc_15k": 0.02, "glibc_never": 0.02, "dlmalloc": 0.02},
+    ("fast", "890"): {"glibc": 0.02, "glibc_15k": 0.02, "glibc_never": 0.02, "dlmalloc": 0.02},
+}
+"""About what a search takes on the machine of docs/studies.md: ten seconds a block."""
+
+
+OPTIONS = (
+    "alpha",
+    "min_effect",
+    "blocks",
+    "min_blocks",
+    "budget",
+    "precision",
+    "timeout",
+    "warmup",
+)
+
+
+def quick_plan(native_folder: Path) -> Plan:
+    """The quick form, with programs that nobody runs and one metric."""
+    study = quick_form(read_study(find_study("sekhon2006")[0]))
+    grid = grid_of(study, Site(native_folder, lambda name: f"/lib/{name}"), {})
+    plan = plan_of(
+        study, grid, {**dict.fromkeys(OPTIONS), "timeout": None, "warmup": None, "seed": 3}
+    )
+    return replace(
+        plan,
+        conditions=tuple(Condition(one.name, ("/bin/x",), one.levels) for one in plan.conditions),
+        judgement=Judgement(min_effect=plan.judgement.min_effect),
+    )
+
+
+def test_the_quick_form_decides_a_clear_gap_within_its_budget(
+    native_folder: Path, tmp_path: Path
+) -> None:
+    plan = quick_plan(native_folder)
+    medians = tuple(
+        SECONDS[one.levels["algorithm"], one.levels["rows"]][one.levels["allocator"]]
+        for one in plan.conditions
+    )
+    stage = Stage(tmp_path, medians=medians, noise=0.05)
+    found = document_of(stage.ledger.read_run(stage.begin(plan)))
+    assert stage.clock.seconds < plan.stopping.budget_s + sum(medians)
+    verdicts = {one.candidate: one.verdict for one in found.comparisons}
+    for rows in ("445", "890"):
+        assert verdicts[f"algorithm=scythe glibc_15k rows={rows}"] == "slower"
+        assert verdicts[f"algorithm=scythe dlmalloc rows={rows}"] == "faster"
+    assert not any("algorithm=fast" in name for name in verdicts)
+    assert all(one.trials for one in found.conditions)

@@ -13,11 +13,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from equipoise.campaign.result import document_of
+from equipoise.figures.gallery import iteration_figures
 from equipoise.model.result import ResultDocument
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.warm_up import classify_trial
 from equipoise.studies.warmup.figure import figures, findings
-from tests.documents import document_of
+from tests.iterated import Series, record_of, short, steady
 
 FOLDER = Path(findings.__code__.co_filename).parent
 HELPERS = FOLDER.parents[1] / "helpers"
@@ -86,24 +88,18 @@ def test_the_jvm_warms_up_and_what_is_compiled_does_not(
     assert compiled[:5].min() < 2 * np.median(compiled[-40:])
 
 
-def planted() -> ResultDocument:
+def planted(*conditions: Series) -> ResultDocument:
     """The JVM warms up over 30 iterations; what is compiled is flat."""
-    generator = np.random.default_rng(5)
-    document = document_of("jvm nbody", "compiled nbody", blocks=5)
-
-    def series(name: str) -> list[float]:
-        level = np.where(np.arange(200) < 30, 0.05, 0.01) if name.startswith("jvm") else 0.01
-        return [float(one) for one in level * np.exp(0.02 * generator.normal(size=200))]
-
+    usual = (steady(0.01, warm_up=30, count=100), steady(0.01, warm_up=0, count=100))
+    names = ("jvm nbody", "compiled nbody")
+    document = document_of(
+        record_of(*(conditions or usual), names=names, metric="iteration_s", blocks=10)
+    )
     return replace(
         document,
         conditions=tuple(
             replace(one, levels=dict(zip(("runtime", "kernel"), one.name.split(), strict=True)))
             for one in document.conditions
-        ),
-        trials=tuple(
-            replace(row, iterations={"iteration_s": series(row.condition)})
-            for row in document.trials
         ),
     )
 
@@ -114,18 +110,18 @@ def test_each_runtime_is_classed_by_its_trials() -> None:
     assert classes == {"jvm": "warm-up", "compiled": "flat"}
     jvm = next(row for row in table.rows if row[0] == "jvm")
     assert int(jvm[3]) == pytest.approx(31, abs=3)
-    assert float(jvm[6]) == pytest.approx(5.0, rel=0.1)
+    assert float(jvm[6]) == pytest.approx(3.0, rel=0.1)
 
 
 def test_each_condition_has_its_series_drawn() -> None:
-    assert [one.name for one in figures(planted())] == [
-        "iterations_jvm_nbody",
-        "iterations_compiled_nbody",
+    document = planted()
+    assert list(figures(document)) == []
+    assert [one.name for one in iteration_figures(document)] == [
+        "iterations_jvm_nbody_iteration_s",
+        "iterations_compiled_nbody_iteration_s",
     ]
 
 
 def test_trials_too_short_to_class_have_no_row() -> None:
-    document = planted()
-    short = tuple(replace(row, iterations={"iteration_s": [0.1] * 5}) for row in document.trials)
-    found = findings(replace(document, trials=short))
+    found = findings(planted(short, short))
     assert found.tables == () and found.paragraphs == ()

@@ -13,7 +13,7 @@ from equipoise.model.against import Against, RowAgainst
 from equipoise.model.errors import UnusableInput
 from equipoise.model.interval import Interval
 from equipoise.model.primitives import BANDWIDTH, PRIMITIVE_METRICS
-from equipoise.model.stored import Result
+from equipoise.model.result import ResultDocument
 from equipoise.stats.sessions import (
     LEAST_PROCESSES,
     Changes,
@@ -33,7 +33,9 @@ class _Row:
     median: float
 
 
-def against(there: Result, here: Result, *, min_effect: float, alpha: float) -> Against:
+def against(
+    there: ResultDocument, here: ResultDocument, *, min_effect: float, alpha: float
+) -> Against:
     """Hold every row that is in either result against the other.
 
     Raises
@@ -80,7 +82,7 @@ def against(there: Result, here: Result, *, min_effect: float, alpha: float) -> 
     )
 
 
-def _rows(result: Result) -> Iterator[tuple[str, _Row]]:
+def _rows(result: ResultDocument) -> Iterator[tuple[str, _Row]]:
     gathered: dict[str, list[tuple[int, float]]] = {}
     metrics: dict[str, str] = {}
     for trial in result.trials:
@@ -111,7 +113,11 @@ def _known_row(name: str, there: _Row, here: _Row, change: RowChange) -> RowAgai
 
 
 def _unknown_row(
-    name: str, there: _Row | None, here: _Row | None, result_there: Result, result_here: Result
+    name: str,
+    there: _Row | None,
+    here: _Row | None,
+    result_there: ResultDocument,
+    result_here: ResultDocument,
 ) -> RowAgainst:
     sides = [
         f"{side}: {_why_missing(name, result)}"
@@ -132,7 +138,7 @@ def _unknown_row(
     )
 
 
-def _why_missing(name: str, result: Result) -> str:
+def _why_missing(name: str, result: ResultDocument) -> str:
     condition = next((one for one in result.conditions if one.name == name), None)
     if condition is None:
         return "not measured"

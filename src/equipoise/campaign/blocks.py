@@ -5,6 +5,7 @@ Which trials count is decided here and only here, by rules that never look at a 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -50,7 +51,8 @@ QUANTA = {
 splits CPU time between user and system by its ticks (systems.md §1)."""
 
 
-_SAMPLES, _VALUE = attrgetter("samples"), attrgetter("value")
+_ACCOUNTING = attrgetter("accounting")
+_CONDITION = attrgetter("condition")
 
 
 def complete_blocks(draws: Iterable[Draw], trials: Iterable[Trial]) -> dict[int, tuple[Trial, ...]]:
@@ -103,7 +105,7 @@ def cost_in(metric: str) -> Callable[[Trial], float | None]:
 
     What the workload reported itself comes before what was accounted under the same name.
     """
-    return _reader(metric, _as_cost)
+    return _reader(metric, as_cost)
 
 
 def _reader(metric: str, of_sample: Callable[[Sample], float]) -> Callable[[Trial], float | None]:
@@ -124,21 +126,37 @@ def _reader(metric: str, of_sample: Callable[[Sample], float]) -> Callable[[Tria
     return read
 
 
-def values_in(metrics: Iterable[str], ended: Sequence[Trial]) -> dict[str, Sequence[float | None]]:
-    """Each metric of trials that ended by themselves, in their order, for its description.
+def known_costs(trials: Sequence[Trial], metrics: Iterable[str]) -> dict[str, NDArray[np.float64]]:
+    """What trials cost in each metric, shape (n,), in their order; NaN where that is not known."""
+    return _known(trials, metrics, as_cost)
+
+
+def known_values(trials: Sequence[Trial], metrics: Iterable[str]) -> dict[str, NDArray[np.float64]]:
+    """Each metric of trials for its description, shape (n,), in their order; NaN where unknown.
 
     A metric of which more is better is described as it was reported; only a comparison takes
     its inverse for a cost.
     """
+    return _known(trials, metrics, attrgetter("value"))
+
+
+def _known(
+    trials: Sequence[Trial], metrics: Iterable[str], of_sample: Callable[[Sample], float]
+) -> dict[str, NDArray[np.float64]]:
     named = list(metrics)
-    if any(map(_SAMPLES, ended)) or not _ACCOUNTED.issuperset(named):
-        return {metric: list(map(_reader(metric, _VALUE), ended)) for metric in named}
-    # One pass over the trials where there may be very many.
-    columns = zip(*map(attrgetter(*(f"accounting.{one}" for one in named)), ended), strict=True)
-    return dict(zip(named, columns, strict=False))
+    ordinary = not any(one.samples or one.failure is not None for one in trials)
+    if not ordinary or not _ACCOUNTED.issuperset(named):
+        return {
+            metric: np.array(list(map(_reader(metric, of_sample), trials)), dtype=np.float64)
+            for metric in named
+        }
+    # In one pass: there may be very many trials.
+    rows = list(map(attrgetter(*named), map(_ACCOUNTING, trials)))
+    table = np.array(rows, dtype=np.float64).reshape(len(trials), len(named))
+    return dict(zip(named, np.ascontiguousarray(table.T), strict=True))
 
 
-def _as_cost(sample: Sample) -> float:
+def as_cost(sample: Sample) -> float:
     """Less of a cost is better: what is better when higher counts as its inverse."""
     if sample.better == "lower":
         return sample.value
@@ -262,18 +280,32 @@ def block_costs(plan: Plan, blocks: Mapping[int, tuple[Trial, ...]], metric: str
     UnusableInput
         A trial does not know the metric.
     """
-    read = cost_in(metric)
-    trials = [trial for block in blocks.values() for trial in block]
-    found = [read(trial) for trial in trials]
-    if None in found:
-        raise _unknown(trials[found.index(None)], metric)
-    sizes = [len(block) for block in blocks.values()]
+    trials = list(itertools.chain.from_iterable(blocks.values()))
+    found = known_costs(trials, [metric])[metric]
+    if np.isnan(found).any():
+        raise _unknown(trials[int(np.argmax(np.isnan(found)))], metric)
+    return costs_placed(plan, blocks, found)
+
+
+def costs_placed(
+    plan: Plan, blocks: Mapping[int, tuple[Trial, ...]], found: NDArray[np.float64]
+) -> BlockCosts:
+    """Put the cost of every trial of the blocks in its place.
+
+    Parameters
+    ----------
+    found
+        Shape (t,): of the trials of all blocks, one block after the other.
+    """
+    trials = list(itertools.chain.from_iterable(blocks.values()))
+    sizes = np.fromiter(map(len, blocks.values()), np.int64, len(blocks))
     rows = np.repeat(np.arange(len(blocks)), sizes)
-    columns = np.array([trial.condition for trial in trials], dtype=np.int64)
+    columns = np.fromiter(map(_CONDITION, trials), np.int64, len(trials))
     shape = (len(blocks), len(plan.conditions))
     places, costs = np.full(shape, -1, dtype=np.int64), np.full(shape, np.nan)
-    places[rows, columns] = [place for size in sizes for place in range(size)]
-    costs[rows, columns] = np.array(found, dtype=np.float64)
+    begins = np.repeat(np.cumsum(sizes) - sizes, sizes)
+    places[rows, columns] = np.arange(len(trials)) - begins
+    costs[rows, columns] = found
     ends = [(block[0].condition, block[-1].condition) for block in blocks.values()]
     return BlockCosts(
         numbers=np.array(list(blocks), dtype=np.int64),

@@ -47,7 +47,7 @@ def primary_comparisons(plan: Plan, blocks: Blocks) -> tuple[Comparison, ...]:
         return ()
     metric = plan.judgement.primary_metric
     costs = block_costs(plan, blocks, metric)
-    return _judged(plan, [_pairing(plan, metric, costs, one) for one in plan.contrasts])
+    return judged_pairings(plan, [pairing_of(plan, metric, costs, one) for one in plan.contrasts])
 
 
 def other_comparisons(
@@ -65,8 +65,8 @@ def other_comparisons(
         except UnusableInput as error:
             unknown.append(Notice("metric_unknown", error.what, error.mend or ""))
             continue
-        pairings.extend(_pairing(plan, metric, costs, one) for one in plan.contrasts)
-    return _judged(plan, pairings), tuple(unknown)
+        pairings.extend(pairing_of(plan, metric, costs, one) for one in plan.contrasts)
+    return judged_pairings(plan, pairings), tuple(unknown)
 
 
 def control_comparison(plan: Plan, blocks: Blocks) -> Comparison | None:
@@ -77,28 +77,39 @@ def control_comparison(plan: Plan, blocks: Blocks) -> Comparison | None:
     costs = block_costs(plan, blocks, metric)
     contrast = Contrast(CONTROLLED, plan.control)
     pairs = costs.paired(contrast, QUANTA.get(metric, 0.0))
-    return _judged(plan, [Pairing(metric, contrast, costs, pairs)])[0]
+    return judged_pairings(plan, [Pairing(metric, contrast, costs, pairs)])[0]
 
 
-def _pairing(plan: Plan, metric: str, costs: BlockCosts, contrast: Contrast) -> Pairing:
+def pairing_of(plan: Plan, metric: str, costs: BlockCosts, contrast: Contrast) -> Pairing:
+    """Pair a candidate with its baseline, and with the control where there is one."""
     quantum = QUANTA.get(metric, 0.0)
     if plan.control is None:
         return Pairing(metric, contrast, costs, costs.paired(contrast, quantum))
     return Pairing(metric, contrast, costs, costs.pooled(contrast, plan.control, quantum))
 
 
-def _judged(plan: Plan, pairings: Sequence[Pairing]) -> tuple[Comparison, ...]:
+def judged_pairings(
+    plan: Plan, pairings: Sequence[Pairing], *, withheld: int = 0
+) -> tuple[Comparison, ...]:
+    """Judge comparisons that share alpha.
+
+    Parameters
+    ----------
+    withheld
+        How many more share it that are not shown, whatever they would have said: each counts as one
+        without evidence.
+    """
     if not pairings:
         return ()
     judgement = plan.judgement
-    pairs = [one.pairs for one in pairings]
+    pairs = [*(one.pairs for one in pairings), *(PairedBlocks() for _ in range(withheld))]
     judged = judge(pairs, min_effect=judgement.min_effect, alpha=judgement.alpha)
     to_go = blocks_to_go(
         pairs, judged, min_effect=judgement.min_effect, alpha=judgement.alpha, seed=plan.seed
     )
     return tuple(
         _comparison(plan, pairing, one, more)
-        for pairing, one, more in zip(pairings, judged, to_go, strict=True)
+        for pairing, one, more in zip(pairings, judged, to_go, strict=False)
     )
 
 
@@ -159,17 +170,18 @@ def _comparison(plan: Plan, pairing: Pairing, judged: Judged, to_go: int | None)
 
 def scope_of(plan: Plan) -> str:
     """What the verdicts of a plan are about, by what its trials replicate."""
-    of_intervals = any(
-        one.server is not None and one.server.trial == "interval" for one in plan.conditions
-    )
-    return SCOPE_OF_INTERVALS if of_intervals else SCOPE
+    if any(one.server is not None and one.server.trial == "interval" for one in plan.conditions):
+        return SCOPE_OF_INTERVALS
+    if not plan.layouts:
+        return SCOPE
+    return f"across processes, in these {len(plan.layouts)} layouts, in this campaign on this host"
 
 
 def _carry_over(plan: Plan, pairing: Pairing) -> CarryOver | None:
     """What carries over; nothing can be said where each condition ran before itself."""
-    if plan.measure.washout:
-        return None
     costs = pairing.costs
+    if plan.measure.washout or np.isnan(costs.end_costs).any():
+        return None
     return carry_over(
         costs.ends,
         costs.end_costs,

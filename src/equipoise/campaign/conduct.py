@@ -249,7 +249,10 @@ def _sit(
     now: Callable[[], float],
 ) -> None:
     watcher.begins(
-        run_id, dataclasses.replace(plan, stopping=state.stopping), state.look.earliest_block()
+        run_id,
+        dataclasses.replace(plan, stopping=state.stopping),
+        state.look.earliest_block(),
+        state.blocks,
     )
     reason: str = INTERRUPTED
     try:

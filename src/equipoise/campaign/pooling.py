@@ -8,18 +8,22 @@ from collections.abc import Sequence
 import numpy as np
 
 from equipoise.campaign.blocks import QUANTA, block_costs, complete_blocks
+from equipoise.campaign.levels import pooled_by_level
 from equipoise.campaign.result import document_of
 from equipoise.model.errors import UnusableInput
-from equipoise.model.record import RunRecord
-from equipoise.stats.pooling import (
+from equipoise.model.pooled import (
+    POOLED_SCHEMA,
     PooledCampaign,
     PooledCampaigns,
     PooledComparison,
-    pool,
 )
+from equipoise.model.record import RunRecord
+from equipoise.model.result import ResultDocument
+from equipoise.stats.pooling import pool
 
 _NORMAL_MAD = 1.4826
 UNKNOWN_BOOT = "unknown"
+_OF_A_HOST = ("machine", "cpu_model", "cpus", "memory_bytes")
 
 
 def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
@@ -53,6 +57,10 @@ def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
         for document in documents
     )
     boots = [f"{one.boot} {one.kernel}" for one in campaigns]
+    hosts = [_host(document) for document in documents]
+    places = [
+        (hosts.index(host), boots.index(boot)) for host, boot in zip(hosts, boots, strict=True)
+    ]
     metric = next(iter(metrics))
     comparisons: list[PooledComparison] = []
     for contrast in records[0].plan.contrasts:
@@ -81,8 +89,16 @@ def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
                 np.array([errors[place] or 0.0 for place in known]),
                 [boots[place] for place in known],
             )
-            comparisons.append(PooledComparison(baseline, candidate, metric, tuple(ratios), found))
-    return PooledCampaigns(records[0].plan.study, campaigns, tuple(comparisons))
+            levels = pooled_by_level(records, contrast, places)
+            comparisons.append(
+                PooledComparison(baseline, candidate, metric, tuple(ratios), found, levels)
+            )
+    return PooledCampaigns(POOLED_SCHEMA, records[0].plan.study, campaigns, tuple(comparisons))
+
+
+def _host(document: ResultDocument) -> str:
+    """What tells hosts apart: nothing names one."""
+    return " ".join(str(document.environment.get(fact)) for fact in _OF_A_HOST)
 
 
 def _error(record: RunRecord, baseline: str, candidate: str) -> float | None:

@@ -6,8 +6,10 @@ campaign's own seed.
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -18,8 +20,8 @@ from equipoise.campaign.blocks import (
     complete_blocks,
     cut_blocks,
     is_unavailable,
+    known_values,
     left_out_because,
-    values_in,
 )
 from equipoise.campaign.comparisons import (
     Blocks,
@@ -27,12 +29,20 @@ from equipoise.campaign.comparisons import (
     other_comparisons,
     primary_comparisons,
 )
+from equipoise.campaign.iterations import (
+    Classed,
+    classed_iterations,
+    iteration_shape,
+    iterations_in,
+    steady_comparisons,
+)
+from equipoise.campaign.levels import cost_by_level, ratios_by_level
 from equipoise.campaign.reported import is_wide, why_unknown, why_wide
 from equipoise.campaign.shape import shape_of
 from equipoise.campaign.warnings import warnings_of
 from equipoise.campaign.what_varies import sources_of_spread
 from equipoise.campaign.words import control_words
-from equipoise.model.bulk import collector_at_rest, fast_maker
+from equipoise.model.bulk import collector_at_rest, make_many
 from equipoise.model.plan import Plan
 from equipoise.model.record import RunRecord, Sitting
 from equipoise.model.result import (
@@ -44,8 +54,7 @@ from equipoise.model.result import (
     RunInfo,
     TrialRow,
 )
-from equipoise.model.trial import Trial
-from equipoise.stats.arrays import FloatArray
+from equipoise.model.trial import Draw, Trial
 
 ACCOUNTED = ("wall_s", "user_s", "sys_s", "max_rss_bytes", "minor_faults", "major_faults")
 """What is described of every condition; a workload's own metrics are described beside it."""
@@ -69,14 +78,15 @@ def _document_of(record: RunRecord) -> ResultDocument:
         run=_run_info(record, len(blocks)),
         environment=record.sittings[0].environment if record.sittings else {},
         conditions=tuple(_condition_result(plan, index, gathered) for index in plan.described),
-        comparisons=primary + others,
+        comparisons=ratios_by_level(plan, primary, blocks, gathered.draws) + others,
         control=control,
         why=sources_of_spread(plan, blocks),
         warnings=(
             *warnings_of(record, primary, control, cut_blocks(record, blocks)),
             *unknown,
         ),
-        trials=_rows(plan, record.trials, blocks),
+        trials=_rows(plan, record, blocks),
+        steady_state=steady_comparisons(plan, blocks, gathered.iterations),
     )
 
 
@@ -90,6 +100,7 @@ def _run_info(record: RunRecord, blocks: int) -> RunInfo:
         seed=record.plan.seed,
         blocks=blocks,
         stopped_because=last.stopped_because,
+        layouts=record.plan.layouts,
     )
 
 
@@ -113,8 +124,9 @@ class _Gathered:
 
     analysed: Mapping[int, list[Trial]]
     failures: Mapping[int, int]
-    paddings: Mapping[int, int]
-    """For each measured block, by how many bytes its environments were enlarged."""
+    draws: Mapping[int, Draw]
+    """Of each measured block."""
+    iterations: Classed
 
 
 def _gathered(record: RunRecord, blocks: Blocks) -> _Gathered:
@@ -125,7 +137,8 @@ def _gathered(record: RunRecord, blocks: Blocks) -> _Gathered:
     return _Gathered(
         analysed,
         Counter(one.condition for one in record.trials if one.failure is not None),
-        {one.block: one.padding_bytes for one in record.draws if one.phase == "measured"},
+        {one.block: one for one in record.draws if one.phase == "measured"},
+        classed_iterations(analysed),
     )
 
 
@@ -138,15 +151,20 @@ def _condition_result(plan: Plan, index: int, gathered: _Gathered) -> ConditionR
     ended = [trial for trial in analysed if not trial.timed_out and not is_unavailable(trial)]
     metrics: dict[str, MetricSummary] = {}
     spread_because: dict[str, str] = {}
-    for metric, reported in values_in(
-        dict.fromkeys((*ACCOUNTED, *plan.measure.counters, *own)), ended
-    ).items():
-        known, values = _known(ended, reported)
-        if not known:
+    described = dict.fromkeys((*ACCOUNTED, *plan.measure.counters, *own))
+    for metric, values in known_values(ended, described).items():
+        known = ~np.isnan(values)
+        if not known.any():
             continue
-        metrics[metric] = shape_of(plan, metric, values, known, gathered.paddings)
-        if metric in condition.reports and is_wide(metrics[metric]):
-            spread_because[metric] = why_wide(metric, values, known, seed=plan.seed)
+        trials = ended if known.all() else list(itertools.compress(ended, known.tolist()))
+        summary = shape_of(plan, metric, values[known], trials, gathered.draws)
+        metrics[metric] = summary
+        if metric in condition.reports and is_wide(summary):
+            spread_because[metric] = why_wide(metric, values[known], trials, seed=plan.seed)
+    primary = plan.judgement.primary_metric
+    if primary in metrics:
+        found = cost_by_level(plan, analysed, gathered.draws)
+        metrics[primary] = dataclasses.replace(metrics[primary], by_level=found)
     return ConditionResult(
         name=condition.name,
         levels=condition.levels,
@@ -158,34 +176,35 @@ def _condition_result(plan: Plan, index: int, gathered: _Gathered) -> ConditionR
             metric: why_unknown(analysed) for metric in condition.reports if metric not in metrics
         },
         spread_because=spread_because,
+        iterations={
+            metric: iteration_shape(classed)
+            for metric, classed in gathered.iterations.get(index, {}).items()
+        },
     )
 
 
-def _known(ended: list[Trial], values: Sequence[float | None]) -> tuple[list[Trial], FloatArray]:
-    """The trials whose value is known, in order, and the values."""
-    if None in values:
-        both = zip(ended, values, strict=True)
-        known = [(one, value) for one, value in both if value is not None]
-        ended, values = [one for one, _ in known], [value for _, value in known]
-    return ended, np.array(values, dtype=np.float64)
-
-
-def _rows(plan: Plan, trials: Sequence[Trial], blocks: Blocks) -> tuple[TrialRow, ...]:
-    make = fast_maker(TrialRow)
-    return tuple(make(*_row_values(plan, trial, blocks)) for trial in trials)
+def _rows(plan: Plan, record: RunRecord, blocks: Blocks) -> tuple[TrialRow, ...]:
+    layouts = {(one.phase, one.block): one.layout for one in record.draws}
+    return tuple(
+        make_many(
+            TrialRow,
+            (
+                (*_row_values(plan, trial, blocks), layouts.get((trial.phase, trial.block)))
+                for trial in record.trials
+            ),
+        )
+    )
 
 
 def _row_values(plan: Plan, trial: Trial, blocks: Blocks) -> tuple[Any, ...]:
-    """The fields of a ``TrialRow``, in its order."""
+    """The fields of a ``TrialRow``, in its order, without its layout."""
     reason = left_out_because(trial, blocks)
     own = trial.accounting
     condition = plan.conditions[trial.condition]
-    reported = {s.metric: s.value for s in trial.samples if s.iteration is None}
-    missing = {one: why_unknown([trial]) for one in condition.reports if one not in reported}
-    iterations: dict[str, list[float]] = {}
-    for sample in trial.samples:
-        if sample.iteration is not None:
-            iterations.setdefault(sample.metric, []).append(sample.value)
+    own_values = {s.metric: s.value for s in trial.samples if s.iteration is None}
+    missing = {one: why_unknown([trial]) for one in condition.reports if one not in own_values}
+    # There may be very many trials, most of which report nothing.
+    reported = iterations_in(trial.samples) if trial.samples else {}
     return (
         trial.block,
         trial.position,
@@ -205,8 +224,8 @@ def _row_values(plan: Plan, trial: Trial, blocks: Blocks) -> tuple[Any, ...]:
         trial.failure,
         {**own.unknown, **missing} if missing else own.unknown,
         trial.covariates,
-        reported,
-        iterations,
+        own_values,
+        {metric: [one.value for one in samples] for metric, samples in reported.items()},
     )
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from equipoise.campaign.blocks import QUANTA
 from equipoise.model.plan import Plan
 from equipoise.model.result import MetricSummary, State
-from equipoise.model.trial import Trial
+from equipoise.model.trial import Draw, Trial
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.changes import states
 from equipoise.stats.companions import LEAST_TRIALS, Covariate, companions
@@ -21,6 +21,7 @@ from equipoise.stats.modes import find_modes
 NAMED = frozenset({"cpu"})
 """Covariates whose numbers are names."""
 POSITION, PADDING, TIME = "position", "environment_bytes", "time"
+LAYOUT, PATH, ADDRESSES = "layout", "argument_bytes", "random_addresses"
 
 
 def shape_of(
@@ -28,7 +29,7 @@ def shape_of(
     metric: str,
     values: FloatArray,
     trials: Sequence[Trial],
-    paddings: Mapping[int, int],
+    draws: Mapping[int, Draw],
 ) -> MetricSummary:
     """Describe one metric of one condition, with what its modes go with.
 
@@ -38,14 +39,14 @@ def shape_of(
         Shape (n,): the known, finite values, in the order in which the trials ran.
     trials
         The n trials they are of.
-    paddings
-        For each measured block, by how many bytes its environments were enlarged.
+    draws
+        Of each measured block, by its number.
     """
     resolution = QUANTA.get(metric, 0.0)
     summary = describe(values, seed=plan.seed, resolution=resolution)
     if len(summary.modes) > 1 and len(values) >= LEAST_TRIALS:
         modes = find_modes(values, resolution=resolution).of(values)
-        beside = _covariates(trials, paddings)
+        beside = [*_observed(trials), *_drawn(plan, trials, draws)]
         summary = dataclasses.replace(summary, companions=companions(modes, beside))
     if metric != plan.judgement.primary_metric:
         return summary
@@ -61,28 +62,38 @@ def _states(values: FloatArray) -> tuple[State, ...] | None:
 
 def observed_covariates(trials: Sequence[Trial]) -> list[Covariate]:
     """What was observed beside each trial, and the order in which they ran."""
-    names = dict.fromkeys(name for trial in trials for name in trial.covariates)
-    observed = [
-        Covariate(
-            name,
-            _column([trial.covariates.get(name) for trial in trials]),
-            named=name in NAMED,
-            drawn=False,
-        )
-        for name in names
-    ]
-    order = np.arange(len(trials), dtype=np.float64)
-    return [*observed, Covariate(TIME, order, named=False, drawn=True)]
+    return [*_observed(trials), _time(trials)]
 
 
-def _covariates(trials: Sequence[Trial], paddings: Mapping[int, int]) -> list[Covariate]:
+def _observed(trials: Sequence[Trial]) -> Iterator[Covariate]:
+    for name in dict.fromkeys(name for trial in trials for name in trial.covariates):
+        column = _column([trial.covariates.get(name) for trial in trials])
+        yield Covariate(name, column, named=name in NAMED, drawn=False)
+
+
+def _drawn(plan: Plan, trials: Sequence[Trial], draws: Mapping[int, Draw]) -> Iterator[Covariate]:
     positions = _column([trial.position for trial in trials])
-    sizes = _column([paddings.get(trial.block) for trial in trials])
-    drawn = [
-        Covariate(POSITION, positions, named=True, drawn=True),
-        Covariate(PADDING, sizes, named=False, drawn=True),
-    ]
-    return [*observed_covariates(trials), *drawn]
+    yield Covariate(POSITION, positions, named=True, drawn=True)
+    yield _time(trials)
+    of_trials = [draws.get(trial.block) for trial in trials]
+    sizes = _column([None if draw is None else draw.padding_bytes for draw in of_trials])
+    if not plan.layouts:
+        yield Covariate(PADDING, sizes, named=False, drawn=True)
+        return
+    numbers = [None if draw is None else draw.layout for draw in of_trials]
+    yield Covariate(LAYOUT, _column(numbers), named=True, drawn=True)
+    layouts = [None if number is None else plan.layouts[number - 1] for number in numbers]
+    paths = _column([None if one is None else one.argument_bytes for one in layouts])
+    coins = _column([None if one is None else one.random_addresses for one in layouts])
+    # Drawn once for each layout: so many draws there are to go by, not one for each trial.
+    units = len(set(numbers))
+    yield Covariate(PADDING, sizes, named=False, drawn=True, units=units)
+    yield Covariate(PATH, paths, named=False, drawn=True, units=units)
+    yield Covariate(ADDRESSES, coins, named=True, drawn=True, units=units)
+
+
+def _time(trials: Sequence[Trial]) -> Covariate:
+    return Covariate(TIME, np.arange(len(trials), dtype=np.float64), named=False, drawn=True)
 
 
 def _column(values: Sequence[float | None]) -> FloatArray:

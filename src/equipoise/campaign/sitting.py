@@ -89,13 +89,10 @@ class SittingInProgress:
         """
         began = self.clock()
         every_trial: list[Trial] = []
-        block_s: float | None = None
-        for block in range(next_warmup, next_warmup + self.plan.measure.warmup):
-            block_began = self.clock()
+        for block in range(next_warmup, next_warmup + self.plan.warmup_blocks):
             every_trial.extend(self._run_block("warmup", block))
-            block_s = self.clock() - block_began
         self._fail_if_nothing_finishes(every_trial)
-        self.watcher.warmed_up(block_s)
+        self.watcher.warmed_up()
         complete = self.blocks_before
         block = next_block
         while True:
@@ -115,6 +112,7 @@ class SittingInProgress:
         self.store.record_draw(self.run_id, draw)
         counted: list[Trial] = []
         for place in range(len(draw.order)):
+            began = self.clock()
             for run in self.runner.run_place(draw, place):
                 ran = run()
                 self.store.record_trial(self.run_id, ran.trial)
@@ -122,6 +120,7 @@ class SittingInProgress:
                 self._fail_if_it_failed(ran.trial)
                 if not ran.trial.washout:
                     counted.append(ran.trial)
+            self.watcher.trial_ended(self.clock() - began, len(draw.order))
         return tuple(counted)
 
     def _reason_to_stop(self, complete: int, elapsed_s: float) -> StopReason | None:

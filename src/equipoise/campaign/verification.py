@@ -13,7 +13,14 @@ from equipoise.measure.surroundings import Mapped, Unknown, mapped_libraries
 from equipoise.measure.surroundings.libraries import loader_of
 from equipoise.measure.surroundings.opened import opened_libraries
 from equipoise.measure.surroundings.tunables import VARIABLE, ignored_tunables
-from equipoise.model.errors import UnusableInput
+from equipoise.measure.surroundings.tuned import (
+    BLIS_VARIABLE,
+    CORE_VARIABLES,
+    OPENBLAS_VARIABLE,
+    Tuned,
+    tuned_for,
+)
+from equipoise.model.errors import TookNoEffect, UnusableInput
 from equipoise.model.plan import Condition, Plan
 
 HUGE_PAGES = "/sys/kernel/mm/transparent_hugepage/enabled"
@@ -41,7 +48,7 @@ def check_that_each_took_effect(
 
     Raises
     ------
-    UnusableInput
+    TookNoEffect
         It names the condition, what did not take effect, and the mend.
     """
     _check_that_trials_are_of_one_kind(plan)
@@ -54,12 +61,15 @@ def check_that_each_took_effect(
         checked.add(what)
         _check_process(condition)
         for missing in _not_preloaded(own, mapped[condition.name]):
-            raise _no_effect(
-                condition,
+            raise TookNoEffect(
+                condition.name,
                 missing,
-                "give a library that its loader can load, and a program that is linked to the C "
-                "library dynamically",
+                mend="give a library that its loader can load, and a program that is linked to "
+                "the C library dynamically",
+                key="preload",
             )
+        if any(own.get(variable) for variable in CORE_VARIABLES) or condition.tuned_for:
+            _check_core_type(condition, plan, own, environment)
         if own.get(VARIABLE):
             _check_tunables(condition, command, {**environment, **own}, folder)
         _check_libraries(condition, mapped[condition.name], plan, {**environment, **own})
@@ -83,13 +93,16 @@ def _but_for_its_size(condition: Condition, plan: Plan) -> tuple[object, ...]:
 
 
 def _what_starts(condition: Condition, plan: Plan) -> tuple[tuple[str, ...], dict[str, str], str]:
-    """The command, its own environment and its folder: those of the server, if there is one."""
+    """The command, its own environment and its folder: those of the server, if there is one.
+
+    Of programs that differ in layout alone, the first stands for all.
+    """
     usual = plan.measure.working_folder
     if condition.server is not None:
         server = condition.server
         return server.start, server.environment, server.process.working_folder or usual
     return (
-        condition.command,
+        condition.command_in(1 if plan.layouts else None),
         condition.environment,
         condition.process.working_folder or usual,
     )
@@ -116,15 +129,69 @@ def _check_tunables(
         loader = loader_of(command, environment, folder)
         ignored = () if loader is None else ignored_tunables(loader, environment)
     except Unknown as reason:
-        raise _no_effect(
-            condition, f"{VARIABLE} cannot be verified: {reason}", "use a program of glibc"
+        raise TookNoEffect(
+            condition.name,
+            f"{VARIABLE} cannot be verified: {reason}",
+            mend="use a program of glibc",
+            key="env",
+            value=VARIABLE,
         ) from None
     if ignored:
-        raise _no_effect(
-            condition,
+        raise TookNoEffect(
+            condition.name,
             f"{VARIABLE}: {ignored[0]}",
-            "see `ld.so --list-tunables` for the names and their ranges",
+            mend="see `ld.so --list-tunables` for the names and their ranges",
+            key="env",
+            value=VARIABLE,
         )
+
+
+def _check_core_type(
+    condition: Condition, plan: Plan, own: Mapping[str, str], environment: Mapping[str, str]
+) -> None:
+    """Let the BLAS say what it is tuned for; of a server nothing can be found out so."""
+    if condition.server is not None:
+        return
+    folder = condition.process.working_folder or plan.measure.working_folder
+    asked = [variable for variable in CORE_VARIABLES if own.get(variable)]
+    variable = asked[0] if asked else None
+    try:
+        said = tuned_for(condition.command, {**environment, **own}, folder, plan.measure.timeout_s)
+    except Unknown as reason:
+        raise TookNoEffect(
+            condition.name,
+            f"its core type cannot be verified: {reason}",
+            mend="try the command by hand",
+            key="env",
+            value=variable,
+        ) from None
+    wrong = _wrong_core(condition, own, said)
+    if wrong is not None:
+        raise TookNoEffect(
+            condition.name,
+            wrong,
+            mend="see `equipoise list blas` for core types that a library knows",
+            key="env",
+            value=variable,
+        )
+
+
+def _wrong_core(condition: Condition, own: Mapping[str, str], said: Tuned) -> str | None:
+    """What the libraries said of themselves that was not asked for, in words."""
+    if not said.cores:
+        return "no OpenBLAS and no BLIS that it uses says which core type it is tuned for"
+    asked = own.get(OPENBLAS_VARIABLE)
+    for core in said.openblas if asked else ():
+        if core.casefold() != str(asked).casefold():
+            return f"{OPENBLAS_VARIABLE} is {asked}, and OpenBLAS is tuned for {core}"
+    # What BLIS means by a number is its own; in words it is told by the level.
+    asked = own.get(BLIS_VARIABLE)
+    for core in said.blis if asked else ():
+        if not str(asked).isdecimal() and core != asked:
+            return f"{BLIS_VARIABLE} is {asked}, and BLIS is tuned for {core}"
+    if condition.tuned_for and not set(condition.tuned_for) & set(said.cores):
+        return f"it is tuned for {' and '.join(said.cores)}, not {condition.tuned_for[0]}"
+    return None
 
 
 def _check_libraries(
@@ -137,19 +204,24 @@ def _check_libraries(
     if missing and condition.server is None:
         folder = condition.process.working_folder or plan.measure.working_folder
         try:
-            found |= opened_libraries(
-                condition.command, environment, folder, plan.measure.timeout_s
-            )
+            command, _, folder = _what_starts(condition, plan)
+            found |= opened_libraries(command, environment, folder, plan.measure.timeout_s)
         except Unknown as reason:
-            raise _no_effect(
-                condition, f"it cannot be verified: {reason}", "try the command by hand"
+            raise TookNoEffect(
+                condition.name,
+                f"it cannot be verified: {reason}",
+                mend="try the command by hand",
+                key="library_path",
+                value=missing[0],
             ) from None
         missing = [place for place in missing if not _comes_from(place, found)]
     if missing:
-        raise _no_effect(
-            condition,
+        raise TookNoEffect(
+            condition.name,
             f"it maps no library from {missing[0]}",
-            "name the folder of a library that the program uses",
+            mend="name the folder of a library that the program uses",
+            key="library_path",
+            value=missing[0],
         )
 
 
@@ -164,16 +236,18 @@ def _check_process(condition: Condition) -> None:
         allowed = os.sched_getaffinity(0)
         absent = [cpu for cpu in process.cpus or () if cpu not in allowed]
         if absent:
-            raise _no_effect(
-                condition,
+            raise TookNoEffect(
+                condition.name,
                 f"CPU {absent[0]} is not there for us",
-                f"the CPUs are {', '.join(map(str, sorted(allowed)))}",
+                mend=f"the CPUs are {', '.join(map(str, sorted(allowed)))}",
+                key="cpu",
             )
         if process.huge_pages and _huge_pages_are_off():
-            raise _no_effect(
-                condition,
+            raise TookNoEffect(
+                condition.name,
                 f"this host gives nobody huge pages ({HUGE_PAGES})",
-                f"echo madvise | sudo tee {HUGE_PAGES}",
+                mend=f"echo madvise | sudo tee {HUGE_PAGES}",
+                key="huge_pages",
             )
 
 
@@ -184,7 +258,3 @@ def _huge_pages_are_off() -> bool:
     except OSError:
         # A kernel without transparent huge pages has no such file.
         return True
-
-
-def _no_effect(condition: Condition, what: str, mend: str) -> UnusableInput:
-    return UnusableInput(f"{condition.name} did not take effect: {what}", mend=mend)

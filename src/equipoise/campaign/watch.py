@@ -36,11 +36,14 @@ class Moment:
 class Watcher(Protocol):
     """Told of a campaign's progress, between trials only."""
 
-    def begins(self, run_id: str, plan: Plan, earliest_block: int) -> None:
-        """The campaign begins; no verdict is possible before ``earliest_block``."""
+    def begins(self, run_id: str, plan: Plan, earliest_block: int, blocks_before: int) -> None:
+        """A sitting begins after so many blocks; no verdict comes before ``earliest_block``."""
 
-    def warmed_up(self, block_s: float | None) -> None:
-        """The warm-up trials are over; a block will take about ``block_s`` seconds."""
+    def trial_ended(self, seconds: float, of: int) -> None:
+        """One of the ``of`` trials of a block is over, with washout a pair; it took ``seconds``."""
+
+    def warmed_up(self) -> None:
+        """The warm-up trials are over."""
 
     def block_ended(self, moment: Moment) -> None:
         """A block is complete and has been judged."""
@@ -55,10 +58,13 @@ class Watcher(Protocol):
 class Unwatched:
     """Nobody watches."""
 
-    def begins(self, run_id: str, plan: Plan, earliest_block: int) -> None:
+    def begins(self, run_id: str, plan: Plan, earliest_block: int, blocks_before: int) -> None:
         """Say nothing."""
 
-    def warmed_up(self, block_s: float | None) -> None:
+    def trial_ended(self, seconds: float, of: int) -> None:
+        """Say nothing."""
+
+    def warmed_up(self) -> None:
         """Say nothing."""
 
     def block_ended(self, moment: Moment) -> None:

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 
 from equipoise.design.probe_rows import ALPHA, MIN_EFFECT, QUICK, TIMEOUT_S
-from equipoise.model.plan import Condition, Hooks, Judgement, Measure, Plan, Stopping
+from equipoise.model.plan import Condition, Hooks, Judgement, Layout, Measure, Plan, Stopping
 
 
 def again_of(plan: Plan) -> str:
@@ -46,6 +46,7 @@ def _options(plan: Plan) -> Iterator[str]:
             yield from ("--env", f"{position}:{key}={value}")
     yield from _hooks([condition.hooks for condition in asked])
     yield from _measuring(plan.measure)
+    yield from _layouts(plan.layouts)
     yield from _stopping(plan.stopping)
     usual = Judgement()
     if plan.judgement.alpha != usual.alpha:
@@ -87,6 +88,15 @@ def _measuring(measure: Measure) -> Iterator[str]:
         yield "--washout"
     if measure.ignore_failure:
         yield "--ignore-failure"
+
+
+def _layouts(layouts: tuple[Layout, ...]) -> Iterator[str]:
+    """What the coin draws once more; addresses that are alike in all may have been asked for."""
+    if not layouts:
+        return
+    yield from ("--layouts", str(len(layouts)))
+    random = {one.random_addresses for one in layouts}
+    yield from ("--aslr", "drawn" if len(random) > 1 else "on" if random == {True} else "off")
 
 
 def _stopping(stopping: Stopping) -> Iterator[str]:

@@ -9,7 +9,9 @@ from typing import Any
 import click
 
 from equipoise.cli import options
-from equipoise.cli.finish import Wanted, conduct_and_show
+from equipoise.cli.finish import conduct_and_show
+from equipoise.cli.layouts_asked import over_layouts
+from equipoise.cli.wanted import Wanted
 from equipoise.cli.what_varies import what_varies
 from equipoise.design.coin import fresh_seed
 from equipoise.design.commands import (
@@ -103,6 +105,7 @@ DEFAULT_SHELL = "/bin/sh"
     is_flag=True,
     help="Hold the sources of chance of one command and say which its spread comes from.",
 )
+@options.layout_options
 @options.stopping_options
 @options.judging_options
 @options.ledger_option
@@ -117,9 +120,15 @@ def command(**given: Any) -> int:
     Each block runs every command once in random order; after each block Equipoise looks, and
     it stops as soon as it knows. A command is split into words and run without a shell.
     """
-    if not given["what_varies"]:
-        return conduct_and_show(plan_of(given), Wanted.from_options(given))
-    plan, notices = what_varies(plan_of(given, least=1), own_environment())
+    if given["what_varies"]:
+        if given["layouts"] is not None:
+            raise UnusableInput(
+                "--what-varies holds the parts of a layout one at a time, --layouts draws them",
+                mend="leave out one of the two",
+            )
+        plan, notices = what_varies(plan_of(given, least=1), own_environment())
+    else:
+        plan, notices = over_layouts(plan_of(given), given["layouts"], given["aslr"])
     return conduct_and_show(plan, Wanted.from_options(given), notices)
 
 
@@ -138,6 +147,7 @@ def plan_of(given: dict[str, Any], *, least: int = 2) -> Plan:
             environments=given["environments"],
             parameters=_parameters(given),
             shell=DEFAULT_SHELL if given["shell"] == "default" else given["shell"],
+            layouts=given["layouts"] or 0,
             setup=given["setup"],
             prepare=given["prepare"],
             conclude=given["conclude"],

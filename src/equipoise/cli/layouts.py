@@ -43,7 +43,8 @@ _HOW = {
 def command(count: int, seed: int, folder: Path | None, line: tuple[str, ...]) -> int:
     """Compile a program once and link it in K layouts, each drawn by a seed.
 
-    A speed-up in one layout may be luck: compare over several, as docs/nondeterminism.md shows.
+    A speed-up in one layout may be luck: compare over several with `equipoise compare --layouts`,
+    as docs/nondeterminism.md shows.
     """
     compilation = taken_apart(line)
     where = Path(f"{compilation.output}.layouts") if folder is None else folder

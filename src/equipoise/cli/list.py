@@ -9,10 +9,13 @@ from typing import Any
 import click
 
 from equipoise.cli import options
+from equipoise.design.site import Site, what_is_missing
 from equipoise.ledger import open_for_reading
 from equipoise.measure.installed import installed_library
 from equipoise.measure.native import native_programs
 from equipoise.measure.probes import probe_program, probe_rows, why_unavailable
+from equipoise.measure.surroundings.host import Host
+from equipoise.measure.surroundings.processor import instructions
 from equipoise.model.certificate import CERTIFICATE_STUDY
 from equipoise.model.primitives import ProbeRow
 from equipoise.model.study import Level
@@ -21,7 +24,7 @@ from equipoise.report.listing import Listed, print_listing
 from equipoise.studies.builtin import built_in_studies
 from equipoise.studies.registry import KINDS
 
-KINDS_OF_LISTS = ("runs", "studies", "allocators", "probes")
+KINDS_OF_LISTS = ("runs", "studies", "allocators", "blas", "probes")
 
 
 @click.command("list")
@@ -30,7 +33,8 @@ KINDS_OF_LISTS = ("runs", "studies", "allocators", "probes")
 @options.ledger_option
 @click.option("--no-color", is_flag=True, help="Print without colour.")
 def command(**given: Any) -> int:
-    """List the campaigns in the ledger, the latest last; built-in studies; allocators; probes."""
+    """List the campaigns in the ledger, the latest last; the built-in studies; the allocators;
+    the libraries of linear algebra; the probes of `equipoise os`."""
     color = not given["no_color"]
     match given["what"]:
         case "studies":
@@ -39,7 +43,13 @@ def command(**given: Any) -> int:
         case "allocators":
             print_listing(
                 ("allocator", "what it is", "here"),
-                [_listed(level) for level in KINDS["allocator"]],
+                [_listed(level) for level in KINDS["allocator"].choices],
+                color=color,
+            )
+        case "blas":
+            print_listing(
+                ("library", "what it is", "here"),
+                [_listed(level) for level in KINDS["blas"].choices],
                 color=color,
             )
         case "probes":
@@ -68,9 +78,12 @@ def _here(program: Path, row: ProbeRow) -> str:
 
 
 def _listed(level: Level) -> Listed:
-    libraries = [
-        installed_library(library, native_programs(), os.environ) for library in level.preload
-    ]
-    if all(libraries):
+    site = Site(native_programs(), _find_library, instructions(Host()))
+    missing = what_is_missing(level, site)
+    if missing is None:
         return Listed(level.name, level.summary, "yes")
-    return Listed(level.name, level.summary, f"no: apt install {level.package}")
+    return Listed(level.name, level.summary, f"no: {missing.mend}")
+
+
+def _find_library(name: str) -> str | None:
+    return installed_library(name, native_programs(), os.environ)

@@ -107,6 +107,25 @@ def hyperfine_exports(function: Decorated) -> Decorated:
     return function
 
 
+def layout_options(function: Decorated) -> Decorated:
+    """``--layouts`` and ``--aslr``; unset is ``None``."""
+    for option in (
+        click.option(
+            "--aslr",
+            type=click.Choice(["drawn", "on", "off"]),
+            help="Whether the kernel draws addresses in a layout; 'drawn' (the usual): by a coin.",
+        ),
+        click.option(
+            "--layouts",
+            type=click.IntRange(min=2, max=1000),
+            metavar="K",
+            help="Compare over K memory layouts; {layout} in a command is the number of each.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
 def stopping_options(function: Decorated) -> Decorated:
     """``--blocks``, ``--min-blocks``, ``--budget`` and ``--precision``; unset is ``None``."""
     return _stopping_options(function, "{}", 200)

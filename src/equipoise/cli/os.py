@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from equipoise.cli import options
-from equipoise.cli.finish import Wanted, conduct_and_show
+from equipoise.cli.finish import conduct_and_show
+from equipoise.cli.wanted import Wanted
 from equipoise.design.coin import fresh_seed
 from equipoise.design.probe_rows import (
     ALPHA,

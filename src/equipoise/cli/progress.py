@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from rich.console import Console, RenderableType
 from rich.markup import escape
@@ -12,19 +12,31 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
 from equipoise.campaign.watch import Moment, Standing, Unwatched, Watcher
 from equipoise.cli.board import board
+from equipoise.cli.few_lines import FewLines
+from equipoise.cli.foretold import Foretold
 from equipoise.model.plan import Plan
 from equipoise.report.safe_text import visible
-from equipoise.report.units import duration, interval_words, seconds_left
+from equipoise.report.units import interval_words, seconds_left
 
 SHORTEST_REDRAW_S = 0.1
+PAIR = 2
+"""So many conditions are no study."""
 LINES_BESIDE_THE_TABLE = 6
 
 
-def watcher_for(*, quiet: bool, color: bool) -> Watcher:
-    """A live bar if stderr is a terminal and progress is wanted; else nobody."""
-    if quiet or not sys.stderr.isatty():
+def watcher_for(*, quiet: bool, color: bool, about_s: float | None = None) -> Watcher:
+    """A live bar if stderr is a terminal; else a few lines of a long study; or nobody.
+
+    Parameters
+    ----------
+    about_s
+        What a block took where the study was written.
+    """
+    if quiet:
         return Unwatched()
-    return Bar(Console(stderr=True, no_color=not color))
+    if not sys.stderr.isatty():
+        return FewLines(about_s)
+    return Bar(Console(stderr=True, no_color=not color), about_s)
 
 
 class _ProgressAndTable(Progress):
@@ -45,8 +57,15 @@ class Bar:
     Nothing here runs by itself: a thread that redraws would run beside the trials (rule 4).
     """
 
-    def __init__(self, console: Console) -> None:
+    def __init__(
+        self,
+        console: Console,
+        about_s: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._console = console
+        self._about_s = about_s
+        self._clock = clock
         self._progress = _ProgressAndTable(
             SpinnerColumn(),
             BarColumn(bar_width=24),
@@ -59,42 +78,42 @@ class Bar:
         self._budget_s = 0.0
         self._blocks = 0
         self._drawn_at = 0.0
-        self._conditions = 0
-        self._compares = False
-        self._earliest = 0
+        self._foretold: Foretold | None = None
 
-    def begins(self, run_id: str, plan: Plan, earliest_block: int) -> None:
+    def begins(self, run_id: str, plan: Plan, earliest_block: int, blocks_before: int) -> None:
         """Say how the campaign can end, and start the bar."""
         self._budget_s = plan.stopping.budget_s
         self._blocks = plan.stopping.blocks
-        self._conditions = len(plan.conditions)
-        self._compares = bool(plan.contrasts)
-        self._earliest = earliest = max(earliest_block, plan.stopping.min_blocks)
+        earliest = max(earliest_block, plan.stopping.min_blocks)
         verdict = f"; earliest possible verdict: block {earliest}" if plan.contrasts else ""
-        self._console.print(
-            f"campaign {run_id}: at most {self._blocks} blocks or {self._budget_s:g} s{verdict}",
-            style="dim",
-            highlight=False,
-            markup=False,
+        self._say(
+            f"campaign {run_id}: at most {self._blocks} blocks or {self._budget_s:g} s{verdict}"
         )
+        if len(plan.conditions) > PAIR:
+            self._foretold = Foretold(plan, earliest, blocks_before, self._about_s)
+            if self._about_s is not None:
+                self._say(self._foretold.before_it_begins())
         self._progress.start()
         self._task = self._progress.add_task("warming up", total=1.0)
         self._progress.refresh()
 
-    def warmed_up(self, block_s: float | None) -> None:
-        """Say how long it will take, and show that the first block has begun."""
-        if block_s is not None and block_s > 0 and self._compares and self._conditions > 2:
-            self._console.print(
-                _forecast(self._conditions, block_s, self._earliest, self._budget_s),
-                style="dim",
-                highlight=False,
-                markup=False,
-            )
+    def trial_ended(self, seconds: float, of: int) -> None:
+        """While the first block runs, show how far it is and say how long one takes."""
+        if self._foretold is None or self._foretold.first_block_is_over:
+            return
+        words = self._foretold.trial_ended(seconds, of)
+        if words is not None:
+            self._say(words)
+        if self._clock() - self._drawn_at >= SHORTEST_REDRAW_S:
+            self._describe(self._foretold.so_far(), 0.0)
+
+    def warmed_up(self) -> None:
+        """Show that the first block has begun."""
         self._describe("block 1", 0.0)
 
     def block_ended(self, moment: Moment) -> None:
         """Show the blocks, the time left and the interval that decides."""
-        if time.monotonic() - self._drawn_at < SHORTEST_REDRAW_S:
+        if self._clock() - self._drawn_at < SHORTEST_REDRAW_S:
             return
         if len(moment.standings) > 1:
             rows = self._console.height - LINES_BESIDE_THE_TABLE
@@ -115,22 +134,14 @@ class Bar:
         """Take the bar away."""
         self._progress.stop()
 
+    def _say(self, line: str) -> None:
+        self._console.print(line, style="dim", highlight=False, markup=False)
+
     def _describe(self, text: str, part: float) -> None:
         if self._task is not None:
             self._progress.update(self._task, description=escape(visible(text)), completed=part)
             self._progress.refresh()
-            self._drawn_at = time.monotonic()
-
-
-def _forecast(conditions: int, block_s: float, earliest: int, budget_s: float) -> str:
-    """How long a study will take, from its warm-up trials."""
-    words = (
-        f"{conditions} conditions, {duration(block_s)} a block: first verdicts after about "
-        f"{duration(earliest * block_s)}, the end after at most {duration(budget_s)}"
-    )
-    if earliest * block_s > budget_s:
-        words += f"; too short for any verdict: --budget {2 * earliest * block_s:.0f}"
-    return words
+            self._drawn_at = self._clock()
 
 
 def _widest(standings: tuple[Standing, ...]) -> tuple[Standing, ...]:

@@ -8,8 +8,9 @@ import click
 
 from equipoise.campaign import conduct
 from equipoise.cli import options
-from equipoise.cli.finish import Wanted, show_after
+from equipoise.cli.finish import show_after
 from equipoise.cli.study_data import require_data
+from equipoise.cli.wanted import Wanted
 
 
 @click.command("resume")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shlex
 import sys
@@ -13,8 +14,10 @@ from click.core import ParameterSource
 
 from equipoise.campaign import conduct
 from equipoise.cli import options
-from equipoise.cli.finish import Wanted, show_after
+from equipoise.cli.finish import show_after
+from equipoise.cli.layouts_asked import over_layouts
 from equipoise.cli.study_data import with_data
+from equipoise.cli.wanted import Wanted
 from equipoise.design.choice import (
     chosen_levels,
     quick_form,
@@ -23,14 +26,18 @@ from equipoise.design.choice import (
     without_idle_factors,
 )
 from equipoise.design.coin import fresh_seed
-from equipoise.design.grid import Grid, Site, build_lines, grid_of, without_missing
+from equipoise.design.grid import Grid, build_lines, grid_of
+from equipoise.design.site import Site, setting_place, without_missing
 from equipoise.measure.builds import build_levels
 from equipoise.measure.counters import COUNTERS, counters_among
 from equipoise.measure.installed import installed_library
 from equipoise.measure.native import native_programs
+from equipoise.measure.surroundings.host import Host
+from equipoise.measure.surroundings.processor import instructions
 from equipoise.measure.trials import own_environment
-from equipoise.model.errors import UnusableInput
+from equipoise.model.errors import TookNoEffect, UnusableInput
 from equipoise.model.plan import Judgement, Measure, Plan, Stopping
+from equipoise.model.record import Notice
 from equipoise.model.study import Study
 from equipoise.report.safe_text import visible
 from equipoise.studies.builtin import find_study
@@ -69,6 +76,7 @@ BUILDS = "builds"
     show_default="the study's, or 600",
     help="End a trial after so long; it counts as slowest.",
 )
+@options.layout_options
 @options.study_stopping_options
 @options.study_judging_options
 @options.ledger_option
@@ -98,7 +106,7 @@ def command(context: click.Context, /, **given: Any) -> int:
     path, shown = find_study(given["study"])
     study = _chosen(read_study(path, shown, counters=COUNTERS), given)
     wanted = Wanted.from_options(given)
-    site = Site(native_programs(), _find_library)
+    site = Site(native_programs(), _find_library, instructions(Host()))
     study, idle = without_idle_factors(study)
     study, missing = without_missing(study, site)
     study, stand_in = with_data(study, wanted.ledger)
@@ -109,18 +117,29 @@ def command(context: click.Context, /, **given: Any) -> int:
             print(f"equipoise: {visible(notice.words)}", file=sys.stderr)
             print(f"  mend: {visible(notice.mend)}", file=sys.stderr)
     lines = build_lines(study)
+
+    def planned(grid: Grid) -> tuple[Plan, tuple[Notice, ...]]:
+        asked = study.measure
+        return over_layouts(plan_of(study, grid, given), asked.layouts, asked.aslr)
+
     # Without anything to build, what is wrong is told before waiting for another campaign.
-    early = None if lines else plan_of(study, grid_of(study, site, {}), given)
+    early = None if lines else planned(grid_of(study, site, {}))
 
     def campaign(ledger: conduct.Keeper, watcher: conduct.Watcher) -> str:
         home = wanted.ledger.parent / BUILDS
-        plan = early
-        if plan is None:
+        if early is not None:
+            plan, more = early
+        else:
             builds = build_levels(lines, home, own_environment(), os.getcwd())
-            plan = plan_of(study, grid_of(study, site, builds), given)
-        return conduct.begin(plan, ledger, watcher, notices=notices)
+            plan, more = planned(grid_of(study, site, builds))
+        try:
+            return conduct.begin(plan, ledger, watcher, notices=(*notices, *more))
+        except TookNoEffect as error:
+            levels = next(one.levels for one in plan.conditions if one.name == error.condition)
+            place = setting_place(study, levels, error.key, error.value)
+            raise place.fail(error.what, error.mend) from None
 
-    return show_after(campaign, wanted)
+    return show_after(campaign, wanted, about_s=study.measure.about_s)
 
 
 def plan_of(study: Study, grid: Grid, given: dict[str, Any]) -> Plan:
@@ -182,6 +201,8 @@ def _chosen(study: Study, given: dict[str, Any]) -> Study:
         study = quick_form(study)
     if given["other_command"] is not None:
         study = with_command(study, _words(given["other_command"]))
+    asked = {key: given[key] for key in ("layouts", "aslr") if given[key] is not None}
+    study = dataclasses.replace(study, measure=dataclasses.replace(study.measure, **asked))
     return with_levels(study, chosen_levels(study, given["factors"]))
 
 

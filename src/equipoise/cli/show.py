@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import click
 
 from equipoise.cli import options
-from equipoise.cli.finish import Wanted, show, shown_document
+from equipoise.cli.output_file import write_file
+from equipoise.cli.shown import shown_document
+from equipoise.cli.wanted import Wanted, show
 from equipoise.ledger import open_for_reading
+from equipoise.model.bulk import collector_at_rest
+from equipoise.model.errors import UnusableInput
 
 
 @click.command("show")
@@ -30,17 +36,35 @@ def command(**given: Any) -> int:
     Earlier campaigns of the same commands are listed with it; `--pool` shows what holds over all.
     """
     wanted = Wanted.from_options(given)
-    with open_for_reading(wanted.ledger) as ledger:
-        record = ledger.read_run(given["run"])
-        if given["pooled"]:
-            from equipoise.campaign.pooling import pooled_campaigns
-            from equipoise.report.pooled import print_pooled
+    if given["pooled"]:
+        return _show_pooled(given["run"], wanted)
+    # To the end: the collector would walk over a large campaign once for each part of the work.
+    with collector_at_rest():
+        with open_for_reading(wanted.ledger) as ledger:
+            record = ledger.read_run(given["run"])
+            others = [one for one in ledger.same_commands(record.plan) if one.id != record.id]
+        show(shown_document(record, wanted), record, others, wanted)
+    return 0
 
-            runs = ledger.same_commands(record.plan)
-            print_pooled(
-                pooled_campaigns([ledger.read_run(one.id) for one in runs]), color=wanted.color
-            )
-            return 0
-        others = [one for one in ledger.same_commands(record.plan) if one.id != record.id]
-    show(shown_document(record, wanted), record, others, wanted)
+
+def _show_pooled(run: str, wanted: Wanted) -> int:
+    from equipoise.campaign.pooling import pooled_campaigns
+    from equipoise.report.json_document import encode
+    from equipoise.report.pooled import print_pooled
+
+    if wanted.exports():
+        raise UnusableInput(
+            f"--pool has no form for {wanted.exports()[0]}",
+            mend="leave it out; --json has what holds over all campaigns",
+        )
+    with open_for_reading(wanted.ledger) as ledger:
+        runs = ledger.same_commands(ledger.read_run(run).plan)
+        found = pooled_campaigns([ledger.read_run(one.id) for one in runs])
+    if wanted.json_file == "-":
+        sys.stdout.buffer.write(encode(found))
+        return 0
+    if wanted.json_file is not None:
+        write_file(Path(wanted.json_file), encode(found))
+    if not wanted.quiet:
+        print_pooled(found, color=wanted.color)
     return 0

@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+from equipoise.cli.figure_files import save_figures
 from equipoise.figures.library import require_figures
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import ResultDocument
 from equipoise.report.findings import print_figure_files, print_findings
 from equipoise.studies.own_findings import own_findings
 
-ENDINGS = ("html", "svg", "png")
 FOLDER = "figures"
 """Beside the ledger, with a folder for each run."""
 
 
+def with_findings(document: ResultDocument) -> ResultDocument:
+    """The document with what a built-in study makes of it."""
+    own = own_findings(document.run.study)
+    return document if own is None else replace(document, findings=own.findings(document))
+
+
 def show_findings(document: ResultDocument, *, color: bool) -> None:
     """Print what a built-in study makes of its result."""
-    own = own_findings(document.run.study)
-    if own is not None:
-        print_findings(own.findings(document), color=color)
+    if document.findings is not None:
+        print_findings(document.findings, color=color)
 
 
 def write_figures(document: ResultDocument, folder: Path, *, quiet: bool, color: bool) -> None:
-    """Write a built-in study's own figures, each as a page, a vector picture and a pixel picture.
+    """Write a built-in study's own figures, and those of the iterations that it reported.
 
     Raises
     ------
@@ -44,20 +50,8 @@ def write_figures(document: ResultDocument, folder: Path, *, quiet: bool, color:
             file=sys.stderr,
         )
         return
-    from equipoise.figures.save import save
+    from equipoise.figures.gallery import iteration_figures
 
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UnusableInput(
-            f"cannot make the folder {folder}: {error.strerror}",
-            mend="name another one with --figures",
-        ) from None
-    written: list[Path] = []
-    for figure in own.figures(document):
-        for ending in ENDINGS:
-            path = folder / f"{figure.name}.{ending}"
-            save(figure.chart, path)
-            written.append(path)
+    written = save_figures([*own.figures(document), *iteration_figures(document)], folder)
     if written and not quiet:
         print_figure_files(written, color=color)

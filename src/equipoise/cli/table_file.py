@@ -37,7 +37,8 @@ def read_table(path: Path) -> Any:
             f"{path}: reading it needs pyarrow", mend="pip install 'equipoise[matching]'"
         ) from error
     try:
-        table = parquet.read_table(path) if name.endswith(ENDINGS[2:]) else csv.read_csv(path)
+        is_parquet = name.endswith(ENDINGS[2:])
+        table = parquet.read_table(path) if is_parquet else _read_csv(csv, path, faulty)
     except (faulty, OSError) as error:
         raise UnusableInput(
             f"{path}: {' '.join(str(error).split())}",
@@ -51,3 +52,11 @@ def read_table(path: Path) -> Any:
     if not table.num_rows:
         raise UnusableInput(f"{path}: no row", mend="give a table with rows")
     return table
+
+
+def _read_csv(csv: Any, path: Path, faulty: type[Exception]) -> Any:
+    try:
+        return csv.read_csv(path)
+    except faulty:
+        # Of several threads none knows in which row it is; a single one says it.
+        return csv.read_csv(path, read_options=csv.ReadOptions(use_threads=False))

@@ -6,9 +6,21 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 
-from equipoise.design.chance import STUDY, holding_one_at_a_time, sources_here
-from equipoise.measure.surroundings.host import Host, Unknown
-from equipoise.measure.surroundings.kernel import RANDOMISATION, randomisation_off_for_us
+from equipoise.design.chance import (
+    FILE_ORDER,
+    FILE_ORDER_LIBRARY,
+    PRELOAD_VARIABLE,
+    STUDY,
+    Source,
+    file_order,
+    holding_one_at_a_time,
+    not_tried,
+    sources_here,
+)
+from equipoise.measure.native import native_programs
+from equipoise.measure.surroundings import mapped_libraries
+from equipoise.measure.surroundings.host import Host
+from equipoise.measure.surroundings.kernel import addresses_are_random
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
 from equipoise.model.record import Notice
@@ -34,17 +46,36 @@ def what_varies(plan: Plan, environment: Mapping[str, str]) -> tuple[Plan, tuple
             mend=f"give at least --blocks {LEAST_BLOCKS}",
         )
     sources, notices = sources_here(
-        environment, tuple(sorted(os.sched_getaffinity(0))), random_addresses=_random_addresses()
+        environment,
+        tuple(sorted(os.sched_getaffinity(0))),
+        random_addresses=addresses_are_random(Host()),
     )
+    order = _file_order(plan, environment)
+    if isinstance(order, Notice):
+        notices = (*notices, order)
+    else:
+        sources = (*sources, order)
     conditions = holding_one_at_a_time(plan.conditions[0], sources)
     # Nothing is compared: the number of blocks depends on no time.
     return replace(plan, study=STUDY, conditions=conditions, chosen_contrasts=()), notices
 
 
-def _random_addresses() -> bool:
-    host = Host()
-    try:
-        return host.number(RANDOMISATION) != 0 and not randomisation_off_for_us(host)
-    except Unknown:
-        # Holding what may not vary shows nothing, and leaving it out would hide what does.
-        return True
+def _file_order(plan: Plan, environment: Mapping[str, str]) -> Source | Notice:
+    """The order of files as a source, or why it cannot be held: only a library can hold it."""
+    condition = plan.conditions[0]
+    library = native_programs() / FILE_ORDER_LIBRARY
+    if not library.is_file():
+        return not_tried(FILE_ORDER, f"{library} is missing", "make build")
+    surroundings = {**environment, **condition.environment}
+    source = file_order(str(library), surroundings.get(PRELOAD_VARIABLE, ""))
+    mapped = mapped_libraries(
+        condition.command, {**surroundings, **source.environment}, plan.measure.working_folder
+    )
+    if os.path.realpath(library) in (mapped.libraries or {}).values():
+        return source
+    reason = mapped.unknown_because or "; ".join(mapped.problems)
+    return not_tried(
+        FILE_ORDER,
+        f"{FILE_ORDER_LIBRARY} cannot be preloaded into {condition.command[0]}: {reason}",
+        "use a program that is linked dynamically to this host's C library",
+    )

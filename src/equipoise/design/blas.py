@@ -18,6 +18,23 @@ LIBRARY_FOLDERS = Path(f"/usr/lib/{platform.machine()}-linux-gnu")
 SONAME = "libblas.so.3"
 
 
+_AVX2 = ("avx2", "fma")
+_AVX512 = (*_AVX2, "avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl")
+
+
+@dataclass(frozen=True, slots=True)
+class CoreType:
+    """A processor that a library can be told to be tuned for."""
+
+    value: str
+    """Of the library's ``core_variable``."""
+    says: str
+    """What the library calls it when it is asked to say what it chose."""
+    instructions: tuple[str, ...]
+    """What the CPU must be able to, by the names of ``/proc/cpuinfo``; a library that is told of
+    more than there is ends with SIGILL."""
+
+
 @dataclass(frozen=True, slots=True)
 class Blas:
     """One library, and what sets its threads and the processor that it is tuned for."""
@@ -31,9 +48,8 @@ class Blas:
     threads_variable: str | None = None
     """``None`` if it has no threads, or as many as it was built for."""
     core_variable: str | None = None
-    core_types: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    """The value of ``core_variable`` by the name of a processor. A library told of a processor
-    with instructions that this one lacks ends with SIGILL."""
+    core_types: Mapping[str, CoreType] = field(default_factory=lambda: MappingProxyType({}))
+    """By the name of a processor."""
 
     def is_installed(self) -> bool:
         """Whether its folder has the library."""
@@ -65,7 +81,7 @@ class Blas:
                 raise UnusableInput(
                     f"{self.name} knows no core type {core_type!r}", mend=f"it knows {known}"
                 )
-            chosen[self.core_variable] = self.core_types[core_type]
+            chosen[self.core_variable] = self.core_types[core_type].value
         return chosen
 
 
@@ -79,7 +95,13 @@ LIBRARIES = (
         "the heir of Goto's BLAS",
         threads_variable="OPENBLAS_NUM_THREADS",
         core_variable="OPENBLAS_CORETYPE",
-        core_types=MappingProxyType({"haswell": "Haswell", "zen": "Zen", "skylakex": "SkylakeX"}),
+        core_types=MappingProxyType(
+            {
+                "haswell": CoreType("Haswell", "Haswell", _AVX2),
+                "zen": CoreType("Zen", "Zen", _AVX2),
+                "skylakex": CoreType("SkylakeX", "SkylakeX", _AVX512),
+            }
+        ),
     ),
     Blas(
         "blis",
@@ -90,7 +112,13 @@ LIBRARIES = (
         core_variable="BLIS_ARCH_TYPE",
         # Numbers of BLIS 0.9, as BLIS_ARCH_DEBUG=1 names them.
         core_types=MappingProxyType(
-            {"skylakex": "0", "haswell": "3", "zen3": "6", "zen2": "7", "zen": "8"}
+            {
+                "haswell": CoreType("3", "haswell", _AVX2),
+                "zen": CoreType("8", "zen", _AVX2),
+                "zen2": CoreType("7", "zen2", _AVX2),
+                "zen3": CoreType("6", "zen3", _AVX2),
+                "skylakex": CoreType("0", "skx", _AVX512),
+            }
         ),
     ),
 )

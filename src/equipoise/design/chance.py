@@ -40,6 +40,8 @@ class Source:
         )
 
 
+PRELOAD_VARIABLE = "LD_PRELOAD"
+
 SEEDS = (
     Source("hash seed of Python", {"PYTHONHASHSEED": "0"}),
     Source("hash seed of Perl", {"PERL_HASH_SEED": "0", "PERL_PERTURB_KEYS": "0"}),
@@ -47,6 +49,9 @@ SEEDS = (
 """The runtimes whose hash seed a variable of the environment sets."""
 ADDRESSES = Source("addresses (ASLR)", random_addresses=False)
 ENVIRONMENT_SIZE = Source("environment size", {PADDING_VARIABLE: ""})
+FILE_ORDER = "file order"
+FILE_ORDER_LIBRARY = "libequipoise_file_order.so"
+"""Lists folders in the order of names (``crates/file_order``)."""
 
 
 def sources_here(
@@ -68,14 +73,14 @@ def sources_here(
     for seed in SEEDS:
         variable = next(iter(seed.environment))
         if variable in environment and environment[variable] != "random":
-            notices.append(_not_tried(seed.name, f"{variable} is set", f"unset {variable}"))
+            notices.append(not_tried(seed.name, f"{variable} is set", f"unset {variable}"))
         else:
             sources.append(seed)
     if random_addresses:
         sources.append(ADDRESSES)
     else:
         notices.append(
-            _not_tried(
+            not_tried(
                 ADDRESSES.name, "this host does not draw them", "sysctl kernel.randomize_va_space=2"
             )
         )
@@ -83,7 +88,7 @@ def sources_here(
         # The last one: the first often serves the interrupts.
         sources.append(Source("CPU", cpus=(cpus[-1],)))
     else:
-        notices.append(_not_tried("CPU", "we may use one only", "allow more with taskset"))
+        notices.append(not_tried("CPU", "we may use one only", "allow more with taskset"))
     sources.append(ENVIRONMENT_SIZE)
     return tuple(sources), tuple(notices)
 
@@ -108,5 +113,19 @@ def holding_one_at_a_time(
     )
 
 
-def _not_tried(name: str, reason: str, mend: str) -> Notice:
+def file_order(library: str, preloaded: str) -> Source:
+    """The order in which folders list their files.
+
+    Parameters
+    ----------
+    library
+        The path of ``FILE_ORDER_LIBRARY``.
+    preloaded
+        What is preloaded anyway, as in ``LD_PRELOAD``.
+    """
+    return Source(FILE_ORDER, {PRELOAD_VARIABLE: f"{library} {preloaded}".strip()})
+
+
+def not_tried(name: str, reason: str, mend: str) -> Notice:
+    """Why a source cannot be tried."""
     return Notice("source_not_tried", f"{name} is not tried as a source of chance: {reason}", mend)

@@ -7,15 +7,9 @@ from dataclasses import replace
 
 from equipoise.design.commands import parameter_list
 from equipoise.model.errors import UnusableInput
+from equipoise.model.places import Place
 from equipoise.model.record import Notice
-from equipoise.model.study import (
-    Compared,
-    Factor,
-    Level,
-    ServerWorkload,
-    Study,
-    Words,
-)
+from equipoise.model.study import Factor, Level, ServerWorkload, Study, Words, is_size
 
 
 def quick_form(study: Study) -> Study:
@@ -36,12 +30,20 @@ def quick_form(study: Study) -> Study:
         study.measure,
         budget_s=quick.budget_s or study.measure.budget_s,
         blocks=quick.blocks or study.measure.blocks,
+        about_s=None,
     )
-    command = quick.command or study.workload.command
-    return with_levels(
-        replace(study, measure=measure, workload=replace(study.workload, command=command)),
-        quick.levels,
-    )
+    workload = study.workload
+    if quick.command is not None:
+        workload = replace(workload, command=quick.command, command_place=quick.command_place)
+    shorter = with_levels(replace(study, measure=measure, workload=workload), quick.levels)
+    compared = shorter.compared
+    if compared is None:
+        return shorter
+    not_at = {
+        name: (*compared.not_at.get(name, ()), *quick.not_at.get(name, ()))
+        for name in {**compared.not_at, **quick.not_at}
+    }
+    return replace(shorter, compared=replace(compared, not_at=not_at))
 
 
 def with_command(study: Study, command: Words) -> Study:
@@ -51,7 +53,8 @@ def with_command(study: Study, command: Words) -> Study:
             f"the workload of {study.name} is a server: --command cannot replace it",
             mend="change [workload.server] in its file",
         )
-    return replace(study, workload=replace(study.workload, command=command))
+    workload = replace(study.workload, command=command, command_place=Place("--command"))
+    return replace(study, workload=workload, measure=replace(study.measure, about_s=None))
 
 
 def chosen_levels(study: Study, options: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -87,7 +90,8 @@ def chosen_levels(study: Study, options: Sequence[str]) -> dict[str, tuple[str, 
 def with_levels(study: Study, chosen: Mapping[str, tuple[str, ...]]) -> Study:
     """The study with these levels of these factors.
 
-    If the baseline is not among them, the first that was chosen is the baseline.
+    If the baseline is not among them, the first that was chosen is the baseline. Whoever chooses
+    levels of a factor wants them compared, so nothing is left out at any of them.
 
     Raises
     ------
@@ -100,10 +104,14 @@ def with_levels(study: Study, chosen: Mapping[str, tuple[str, ...]]) -> Study:
     )
     compared = study.compared
     if compared is not None:
+        kept = {name: one for name, one in compared.not_at.items() if name not in chosen}
+        compared = replace(compared, not_at=kept)
         levels = next(factor.levels for factor in factors if factor.name == compared.factor)
         if compared.baseline not in [level.name for level in levels]:
-            compared = Compared(compared.factor, levels[0].name)
-    return replace(study, factors=factors, compared=compared)
+            compared = replace(compared, baseline=levels[0].name)
+    # What a block took is told of the whole study only.
+    measure = replace(study.measure, about_s=None) if chosen else study.measure
+    return replace(study, factors=factors, compared=compared, measure=measure)
 
 
 def named_data(study: Study) -> str | None:
@@ -135,7 +143,7 @@ def without_idle_factors(study: Study) -> tuple[Study, tuple[Notice, ...]]:
         what = f"the factor {factor.name} changes nothing: {{{factor.name}}} stands nowhere"
         mend = f"write {{{factor.name}}} where its level belongs, as in the command"
         if study.compared is not None and study.compared.factor == factor.name:
-            raise UnusableInput(what, mend=mend)
+            raise study.places.table("factors", factor.name).fail(what, mend)
         notices.append(Notice("factor_idle", f"{what}; it is left out", mend))
     names = {factor.name for factor in kept}
     exclusions = tuple(one for one in study.exclusions if set(one) <= names)
@@ -164,6 +172,11 @@ def _with_levels(factor: Factor, names: tuple[str, ...]) -> Factor:
     known = {level.name: level for level in (*factor.levels, *factor.choices)}
     levels: list[Level] = []
     for name in names:
+        if factor.role == "size" and not is_size(name):
+            raise UnusableInput(
+                f"the factor {factor.name} is a size, and {name!r} is none",
+                mend="give numbers above 0",
+            )
         if name in known:
             levels.append(known[name])
         elif factor.plain:

@@ -10,14 +10,21 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Collection, Iterator
+from typing import Literal
 
-from equipoise.model.plan import Plan
+from equipoise.model.plan import Layout, Plan
 from equipoise.model.trial import Draw, Phase
 
 LARGEST_PADDING_BYTES = 4096
 """One page: the stack's start moves through all its alignments (Mytkowicz et al. 2009, §4)."""
 
+LARGEST_ARGUMENT_BYTES = 255
+
 LARGEST_SEED = 2**63 - 1
+
+Addresses = Literal["drawn", "on", "off"]
+"""Whether the kernel draws addresses anew in each trial (ASLR): by a coin for each layout, in all
+of them, or in none."""
 
 
 def fresh_seed() -> int:
@@ -26,10 +33,11 @@ def fresh_seed() -> int:
 
 
 def draw_block(plan: Plan, phase: Phase, block: int, among: Collection[int] | None = None) -> Draw:
-    """Draw the order and the environment size of one block.
+    """Draw the order of one block, and its environment size or its layout.
 
     Every order of the conditions is equally likely, so any two conditions of a block stand
-    in either order with probability one half, whatever happened before (rule 1).
+    in either order with probability one half, whatever happened before (rule 1). Of K layouts,
+    each K blocks in a row have every one once; all conditions of a block have the same.
 
     Parameters
     ----------
@@ -37,22 +45,63 @@ def draw_block(plan: Plan, phase: Phase, block: int, among: Collection[int] | No
         The conditions that run in it, chosen by what happened before; by default all. They
         stand in the order that they have among all.
     """
-    bits = _random_bits(plan.seed, phase, block)
-    order = list(range(len(plan.conditions)))
-    # Fisher and Yates, from the last place down (Knuth, TAOCP 3.4.2, algorithm P).
-    for last in range(len(order) - 1, 0, -1):
+    bits = _random_words(plan.seed, phase, block)
+    order = _shuffled(len(plan.conditions), bits)
+    kept = order if among is None else [condition for condition in order if condition in among]
+    layout: int | None = None
+    padding = 0
+    if plan.layouts:
+        layout = 1 + _place_in_round(plan, phase, block)
+        padding = plan.layouts[layout - 1].environment_bytes
+    elif plan.measure.vary_environment_size:
+        padding = _below(LARGEST_PADDING_BYTES + 1, bits)
+    return Draw(phase, block, tuple(kept), padding, layout)
+
+
+def draw_layouts(seed: int, count: int, addresses: Addresses) -> tuple[Layout, ...]:
+    """Draw the layouts of a campaign, before it begins.
+
+    Parameters
+    ----------
+    addresses
+        Whether the kernel draws the addresses.
+    """
+    bits = _random_words(seed, "layouts", 0)
+    drawn = [
+        (
+            _below(LARGEST_PADDING_BYTES + 1, bits),
+            _below(LARGEST_ARGUMENT_BYTES + 1, bits),
+            _below(2, bits) == 1,
+        )
+        for _ in range(count)
+    ]
+    return tuple(
+        Layout(environment, argument, coin if addresses == "drawn" else addresses == "on")
+        for environment, argument, coin in drawn
+    )
+
+
+def _place_in_round(plan: Plan, phase: Phase, block: int) -> int:
+    """Which layout a block has: each round of K blocks has all K, in an order of its own."""
+    count = len(plan.layouts)
+    turn, place = divmod(block - 1, count)
+    return _shuffled(count, _random_words(plan.seed, f"layouts of {phase}", turn))[place]
+
+
+def _shuffled(count: int, bits: Iterator[int]) -> list[int]:
+    """Fisher and Yates, from the last place down (Knuth, TAOCP 3.4.2, algorithm P)."""
+    order = list(range(count))
+    for last in range(count - 1, 0, -1):
         other = _below(last + 1, bits)
         order[last], order[other] = order[other], order[last]
-    padding = _below(LARGEST_PADDING_BYTES + 1, bits) if plan.measure.vary_environment_size else 0
-    kept = order if among is None else [condition for condition in order if condition in among]
-    return Draw(phase=phase, block=block, order=tuple(kept), padding_bytes=padding)
+    return order
 
 
-def _random_bits(seed: int, phase: Phase, block: int) -> Iterator[int]:
+def _random_words(seed: int, purpose: str, number: int) -> Iterator[int]:
     """64-bit words of SHA-256 in counter mode: the same on every architecture."""
     counter = 0
     while True:
-        label = f"equipoise coin 1|{seed}|{phase}|{block}|{counter}"
+        label = f"equipoise coin 1|{seed}|{purpose}|{number}|{counter}"
         digest = hashlib.sha256(label.encode("ascii")).digest()
         for start in range(0, len(digest), 8):
             yield int.from_bytes(digest[start : start + 8], "big")

@@ -17,7 +17,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import Condition, Hooks
+from equipoise.model.plan import LAYOUT, Condition, Hooks
 
 MOST_CONDITIONS = 1000
 
@@ -33,6 +33,8 @@ class Asked:
     """``WHICH:KEY=VALUE`` each."""
     parameters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     shell: str | None = None
+    layouts: int = 0
+    """How many layouts ``{layout}`` in a command stands for; 0: for nothing."""
     setup: tuple[str, ...] = ()
     prepare: tuple[str, ...] = ()
     conclude: tuple[str, ...] = ()
@@ -74,7 +76,9 @@ def conditions_of(asked: Asked, native_programs: Path, *, least: int = 2) -> tup
     return tuple(
         Condition(
             name=name,
-            command=_argument_vector(one.words, asked.shell, native_programs, environment),
+            command=_argument_vector(
+                one.words, asked.shell, _Finder(native_programs, environment, asked.layouts)
+            ),
             levels=one.levels,
             environment=environment,
             hooks=hook,
@@ -218,11 +222,20 @@ def _hooks(asked: Asked, levels: Sequence[Mapping[str, str]]) -> list[Hooks]:
     return [Hooks(*column) for column in columns]
 
 
+@dataclass(frozen=True, slots=True)
+class _Finder:
+    """Where the programs of one condition are looked for."""
+
+    native_programs: Path
+    environment: Mapping[str, str]
+    layouts: int
+
+    def find(self, name: str) -> str:
+        return find_programs(name, self.native_programs, self.environment, layouts=self.layouts)
+
+
 def _argument_vector(
-    words: str | tuple[str, ...],
-    shell: str | None,
-    native_programs: Path,
-    environment: Mapping[str, str],
+    words: str | tuple[str, ...], shell: str | None, finder: _Finder
 ) -> tuple[str, ...]:
     if shell is not None:
         line = words if isinstance(words, str) else shlex.join(words)
@@ -231,7 +244,7 @@ def _argument_vector(
         front = _split(shell)
         if not front:
             raise _empty_command()
-        return (find_program(front[0], native_programs, environment), *front[1:], "-c", line)
+        return (finder.find(front[0]), *front[1:], "-c", line)
     split = _split(words) if isinstance(words, str) else list(words)
     if not split or not split[0]:
         raise _empty_command()
@@ -241,7 +254,7 @@ def _argument_vector(
                 f"the command {words!r} holds a null byte",
                 mend="no program can be given one: leave it out",
             )
-    return (find_program(split[0], native_programs, environment), *split[1:])
+    return (finder.find(split[0]), *split[1:])
 
 
 def _empty_command() -> UnusableInput:
@@ -290,6 +303,32 @@ def find_program(
         f"there is no program {name!r}" + ("" if "/" in name else " on the PATH"),
         mend=mend,
     )
+
+
+def find_programs(
+    name: str,
+    native_programs: Path,
+    environment: Mapping[str, str],
+    mend: str = SHELL_OPTION,
+    *,
+    layouts: int,
+) -> str:
+    """Find the program of every layout where ``{layout}`` is in the name; it stays there.
+
+    Raises
+    ------
+    UnusableInput
+        One of them is not there, or cannot be executed.
+    """
+    if LAYOUT not in name or not layouts:
+        return find_program(name, native_programs, environment, mend)
+    found = [
+        find_program(name.replace(LAYOUT, str(layout)), native_programs, environment, mend)
+        for layout in range(1, layouts + 1)
+    ]
+    if "/" in name:
+        return os.path.abspath(name)
+    return os.path.join(os.path.dirname(found[0]), name)
 
 
 def parameter_list(text: str) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
@@ -25,7 +26,8 @@ from equipoise.model.result import ConditionResult, ResultDocument
 
 HOW_TO_READ = (
     "Each dot is one trial and the hill above shows where they crowd (every hill is as high as "
-    "the next); the ring is the median, the thick bar its interval. Further left costs less."
+    "the next); the ring is the median, the thick bar its interval. Where there are several modes, "
+    "each has a ▾ and its share of the trials. Further left costs less."
 )
 ROW_HEIGHT = 112
 BINS = 80
@@ -67,6 +69,7 @@ def distributions(
         ),
         *_edges(document, metric, values, quantity, x, y),
         *_medians(document.conditions, metric, quantity, x, y),
+        *_modes(document.conditions, metric, quantity, x, y),
         _labels(values, y),
     ]
     return framed(
@@ -255,6 +258,39 @@ def _medians(
         drawn_from(points)
         .mark_point(style="median", filled=True, size=60, opacity=1)
         .encode(x=x, y=y, tooltip=[alt.Tooltip("x:Q", title="median", format=".5~r")]),
+    ]
+
+
+def _modes(
+    conditions: Sequence[ConditionResult], metric: str, quantity: Quantity, x: alt.X, y: alt.Y
+) -> list[alt.Chart]:
+    """The place and the share of each, where there are several."""
+    summaries = [condition.metrics.get(metric) for condition in conditions]
+    rows: Rows = [
+        {
+            "x": quantity.clipped(mode.at),
+            "y": _HILL - index,
+            "words": f"{mode.share:.0%} ▾" if place == 0 else f"▾ {mode.share:.0%}",
+            "first": place == 0,
+        }
+        for index, summary in enumerate(summaries)
+        if summary is not None and len(summary.modes) > 1
+        for place, mode in enumerate(summary.modes)
+    ]
+    # The lowest one's share stands to its left: two that are near leave room for each other.
+    return [
+        drawn_from(side)
+        .mark_text(
+            style="label",
+            fontSize=11,
+            dy=-6,
+            dx=5 if left else -5,
+            align="right" if left else "left",
+            aria=False,
+        )
+        .encode(x=x, y=y, text="words:N")
+        for left in (True, False)
+        if (side := [row for row in rows if row["first"] is left])
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 
 Sequences = Mapping[str, tuple[SequencePoint, ...]]
 """For each candidate, where its interval on the primary metric stood after each block."""
+
+MOST_LETTERS = 80
+"""Of a name: a command may be very long."""
+_NO_WORD = re.compile("[^A-Za-z0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +45,14 @@ def gallery(
     every_trial
         Beyond so many trials a figure bins them and says so.
     """
-    from equipoise.figures import distributions, sequence, shift, size_scaling, time_course
+    from equipoise.figures import (
+        distributions,
+        sequence,
+        shift,
+        size_scaling,
+        time_course,
+        variance_by_level,
+    )
     from equipoise.figures.size_values import numeric_factors
     from equipoise.figures.trial_values import pairs_of, primary_metric
 
@@ -63,11 +75,27 @@ def gallery(
         if len(pairs.baseline) >= LEAST_BLOCKS:
             numbers = shift_function(pairs.baseline, pairs.candidate, seed=document.run.seed)
             yield Figure("shift", shift.HOW_TO_READ, shift.shift(document, comparison, numbers))
+    by_level = variance_by_level.variance_by_level(document)
+    if by_level is not None:
+        yield Figure("variance_by_level", variance_by_level.HOW_TO_READ, by_level)
     yield Figure(
         "time_course",
         time_course.HOW_TO_READ,
         time_course.time_course(document, every_trial=every_trial),
     )
+    yield from iteration_figures(document)
     for factor in numeric_factors(document, metric):
         chart = size_scaling.size_scaling(document, factor)
         yield Figure("size_scaling", size_scaling.HOW_TO_READ, chart)
+
+
+def iteration_figures(document: ResultDocument) -> Iterator[Figure]:
+    """Draw the iterations of each condition that reported enough to be classed, on each metric."""
+    from equipoise.figures import iterations
+
+    for condition in document.conditions:
+        for metric, shape in condition.iterations.items():
+            chart = iterations.iterations(document, condition, metric) if shape.kind else None
+            if chart is not None:
+                name = _NO_WORD.sub("_", f"iterations {condition.name} {metric}").strip("_")
+                yield Figure(name[:MOST_LETTERS], iterations.HOW_TO_READ, chart)

@@ -70,12 +70,13 @@ def shift(
         ),
     ]
     missing = len(numbers.ratio) - len(known)
+    notes = [] if comparison.disagreement is None else [f"{comparison.disagreement}."]
+    if missing:
+        notes.append(f"{missing} of the quantiles are timeouts on both sides: no ratio.")
     return framed(
         layers,
         title=f"{comparison.candidate} against {comparison.baseline}, from fast runs to slow ones",
-        notes=[f"{missing} of the quantiles are timeouts on both sides: no ratio."]
-        if missing
-        else [],
+        notes=notes,
         description=(
             f"Ratio of {comparison.candidate} to {comparison.baseline} at "
             f"{len(numbers.quantiles)} quantiles, with intervals, over {numbers.blocks} blocks."

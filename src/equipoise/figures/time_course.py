@@ -24,7 +24,8 @@ from equipoise.model.result import ResultDocument
 HOW_TO_READ = (
     "Trials from first to last, with a running median for each condition: lines that rise "
     "together are a drifting machine, which the order of the trials cancels; lines that part "
-    "are a difference that changed. Hollow marks are warm-up or were left out."
+    "are a difference that changed. A dashed line stands where a condition changed its state, with "
+    "its level before and after. Hollow marks are warm-up or were left out."
 )
 HEIGHT = 280
 BINS = 150
@@ -65,6 +66,7 @@ def time_course(
         drawn_from(_running_medians(rows, names))
         .mark_line(strokeWidth=2.5, clip=True)
         .encode(x=x, y=y, color=color),
+        *_states(document, metric, quantity, x, y, color),
     ]
     return framed(
         layers,
@@ -178,6 +180,44 @@ def _running_medians(rows: Rows, names: list[str]) -> Rows:
             for at in range(0, len(windows), step)
         ]
     return found
+
+
+def _states(
+    document: ResultDocument, metric: str, quantity: Quantity, x: alt.X, y: alt.Y, color: alt.Color
+) -> list[alt.Chart]:
+    """The levels of conditions that had several, and where they changed."""
+    levels: Rows = []
+    for condition in document.conditions:
+        summary = condition.metrics.get(metric)
+        states = () if summary is None else summary.states or ()
+        numbers = [
+            number
+            for number, row, value in known_values(document, metric)
+            if row.analysed and row.condition == condition.name and math.isfinite(value)
+        ]
+        if len(states) < 2 or len(numbers) <= states[-1].begin:
+            continue
+        begins = [numbers[one.begin] for one in states]
+        levels += [
+            {
+                "trial": begin,
+                "until": until,
+                "value": quantity.clipped(state.level),
+                "condition": condition.name,
+                "first": begin == begins[0],
+            }
+            for state, begin, until in zip(states, begins, [*begins[1:], numbers[-1]], strict=True)
+        ]
+    if not levels:
+        return []
+    return [
+        drawn_from(levels)
+        .mark_rule(strokeWidth=2, aria=False)
+        .encode(x=x, x2="until:Q", y=y, color=color),
+        drawn_from([row for row in levels if not row["first"]])
+        .mark_rule(strokeDash=[4, 3], strokeWidth=1.5)
+        .encode(x=x, color=color, tooltip=["condition:N", alt.Tooltip("trial:Q")]),
+    ]
 
 
 def _notes(rows: Rows, binned: bool) -> list[str]:

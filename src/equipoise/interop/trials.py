@@ -35,6 +35,7 @@ _KINDS: dict[str, Kind] = {
     "exit": "integer",
     "failure": "text",
     "unknown": "texts",
+    "layout": "integer",
 }
 _SPREAD = {"covariates": "covariate", "metrics": "metric", "iterations": "iterations"}
 """Fields whose entries become columns, and what the name of such a column begins with."""

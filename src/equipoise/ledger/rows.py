@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from equipoise.ledger.text import from_text, mapping_to_text, storable
-from equipoise.model.bulk import fast_maker
+from equipoise.model.bulk import fast_maker, make_many
 from equipoise.model.plan import Plan
 from equipoise.model.trial import Accounting, Draw, Sample, Trial
 
@@ -34,14 +34,14 @@ SELECT_SAMPLES = (
     "WHERE trial.run = ? ORDER BY sample.trial, place"
 )
 INSERT_DRAW = (
-    "INSERT INTO draw (run, phase, block, conditions, padding_bytes) VALUES (?, ?, ?, ?, ?)"
+    "INSERT INTO draw (run, phase, block, conditions, padding_bytes, layout) "
+    "VALUES (?, ?, ?, ?, ?, ?)"
 )
 SELECT_DRAWS = (
-    "SELECT phase, block, conditions, padding_bytes FROM draw WHERE run = ? ORDER BY number"
+    "SELECT phase, block, conditions, padding_bytes, layout FROM draw WHERE run = ? ORDER BY number"
 )
 
 _make_accounting = fast_maker(Accounting)
-_make_draw = fast_maker(Draw)
 _make_sample = fast_maker(Sample)
 _make_trial = fast_maker(Trial)
 
@@ -98,18 +98,21 @@ def sample_rows(trial: int, samples: Iterable[Sample]) -> Iterable[tuple[Any, ..
 def draw_row(run: int, draw: Draw) -> tuple[Any, ...]:
     """One row of ``draw``."""
     order = ",".join(str(condition) for condition in draw.order)
-    return (run, draw.phase, draw.block, f"[{order}]", draw.padding_bytes)
+    return (run, draw.phase, draw.block, f"[{order}]", draw.padding_bytes, draw.layout)
 
 
 def draws_from(rows: Iterable[tuple[Any, ...]]) -> tuple[Draw, ...]:
     """Turn the rows of `SELECT_DRAWS` back into draws."""
-    orders: dict[str, tuple[int, ...]] = {}
-    draws: list[Draw] = []
-    for phase, block, conditions, padding in rows:
-        if conditions not in orders:
-            orders[conditions] = tuple(from_text(conditions))
-        draws.append(_make_draw(phase, block, orders[conditions], padding))
-    return tuple(draws)
+    orders = _Orders()
+    return tuple(
+        make_many(
+            Draw,
+            (
+                (phase, block, orders[conditions], padding, layout)
+                for phase, block, conditions, padding, layout in rows
+            ),
+        )
+    )
 
 
 def samples_from(rows: Iterable[tuple[Any, ...]]) -> dict[int, tuple[Sample, ...]]:
@@ -191,6 +194,14 @@ def trials_from(
             ) in rows
         ]
     )
+
+
+class _Orders(dict[str, tuple[int, ...]]):
+    """The decoded orders by their JSON."""
+
+    def __missing__(self, text: str) -> tuple[int, ...]:
+        decoded = self[text] = tuple(from_text(text))
+        return decoded
 
 
 class _Reasons(dict[str, dict[str, str]]):

@@ -160,6 +160,7 @@ STEPS: tuple[Step, ...] = (
         _CERTIFICATE,
         *_refusals("certificate"),
     ),
+    ("ALTER TABLE draw ADD COLUMN layout INTEGER",),
 )
 
 VERSION = len(STEPS)

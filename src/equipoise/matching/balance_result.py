@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from equipoise.matching.balance_univariate import UnivariateBalance
 from equipoise.matching.empirical import Values
 from equipoise.matching.qq import quantiles
 from equipoise.model.errors import UnusableInput
+from equipoise.model.frame import Library, frame_of
 
 if TYPE_CHECKING:
     import altair
@@ -93,28 +94,15 @@ class Balance:
             for when, side in sides
         ]
 
-    def to_frame(
-        self, library: Literal["pandas", "polars"] = "pandas"
-    ) -> pandas.DataFrame | polars.DataFrame:
+    def to_frame(self, library: Library = "pandas") -> pandas.DataFrame | polars.DataFrame:
         """``rows()`` as a data frame.
 
         Raises
         ------
         UnusableInput
-            The library is not installed.
+            The library is another, or not installed.
         """
-        try:
-            if library == "polars":
-                import polars
-
-                return polars.DataFrame(self.rows(), infer_schema_length=None)
-            import pandas
-
-            return pandas.DataFrame(self.rows())
-        except ImportError as error:
-            raise UnusableInput(
-                f"{library} is not installed", mend=f"pip install {library}"
-            ) from error
+        return frame_of(self.rows(), library)
 
     def love_plot(self) -> altair.LayerChart:
         """The standardized differences of every variable, before and after.

@@ -6,15 +6,16 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from equipoise.design.layouts import longer_path
 from equipoise.measure import hooks, own_metrics
 from equipoise.measure.launcher import Report, Request, Starter, accounting
 from equipoise.measure.servers import Servers, Service
 from equipoise.measure.surroundings import CovariateReader
 from equipoise.measure.unavailable import unavailable_reason
-from equipoise.model.plan import PADDING_VARIABLE, Condition, Plan
+from equipoise.model.plan import PADDING_VARIABLE, Condition, Layout, Plan
 from equipoise.model.trial import UNAVAILABLE, Draw, Trial
 
 
@@ -102,7 +103,7 @@ class TrialRunner:
         self._run_hook("prepare", condition, condition.hooks.prepare)
         self._metrics_file.unlink(missing_ok=True)
         with self._serving(condition, draw.padding_bytes) as service:
-            request = self._request(condition, draw.padding_bytes, service)
+            request = self._request(condition, draw, service)
             started_at = self._now()
             self._beside.before()
             report = self._starter.run(request, self._on_wait)
@@ -144,22 +145,23 @@ class TrialRunner:
             self._plan.measure.timeout_s,
         )
 
-    def _request(
-        self, condition: Condition, padding_bytes: int, service: Service | None
-    ) -> Request:
+    def _request(self, condition: Condition, draw: Draw, service: Service | None) -> Request:
         measure = self._plan.measure
-        command, own = condition.command, condition.environment
+        command, own = condition.command_in(draw.layout), condition.environment
         if service is not None:
             command, own = service.place.words(command), service.place.variables(own)
-        return Request(
+        request = Request(
             argv=command,
-            environment=self._around(own, padding_bytes),
+            environment=self._around(own, draw.padding_bytes),
             working_folder=condition.process.working_folder or measure.working_folder,
             input=measure.input,
             output=measure.output,
             timeout_s=measure.timeout_s,
             process=condition.process,
         )
+        if draw.layout is None:
+            return request
+        return in_layout(request, self._plan.layouts[draw.layout - 1])
 
     def _around(self, own: Mapping[str, str], padding_bytes: int) -> dict[str, str]:
         """The environment of a process of a trial."""
@@ -178,6 +180,15 @@ class TrialRunner:
                 self._plan.measure.working_folder,
                 self._plan.measure.timeout_s,
             )
+
+
+def in_layout(request: Request, layout: Layout) -> Request:
+    """The same trial in one layout; what its condition says itself of addresses stays."""
+    process = request.process
+    if process.random_addresses is None:
+        process = replace(process, random_addresses=layout.random_addresses)
+    program = longer_path(request.argv[0], layout.argument_bytes)
+    return replace(request, program=program, process=process)
 
 
 def failure_of(report: Report, timeout_s: float) -> str | None:

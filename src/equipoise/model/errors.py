@@ -35,6 +35,28 @@ class UnusableInput(EquipoiseError):
     """Exit status 2: a command line, a file or a ledger that cannot be used."""
 
 
+class TookNoEffect(UnusableInput):
+    """A condition is not what its name says.
+
+    Parameters
+    ----------
+    condition
+        Its name.
+    what
+        What did not take effect.
+    key, value
+        Where a study sets it: a key of a level's table, and which of several it is there.
+    """
+
+    def __init__(
+        self, condition: str, what: str, *, mend: str, key: str, value: str | None = None
+    ) -> None:
+        super().__init__(f"{condition} did not take effect: {what}", mend=mend)
+        self.condition = condition
+        self.key = key
+        self.value = value
+
+
 class ConditionFailed(EquipoiseError):
     """Exit status 3: a condition failed and no verdict could be given."""
 

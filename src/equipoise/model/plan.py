@@ -13,6 +13,9 @@ PRIMARY_METRIC = "wall_s"
 PADDING_VARIABLE = "EQUIPOISE_PADDING"
 """Enlarges the environment of every trial; a condition that sets it itself is not enlarged."""
 
+LAYOUT = "{layout}"
+"""Stands in a command for the number of the layout that its block has drawn."""
+
 OutputKind = Literal["discard", "inherit", "count", "file"]
 ServerTrial = Literal["life", "interval"]
 """What one trial of a server is: its whole life, or one interval while it goes on running."""
@@ -44,6 +47,18 @@ class Process:
     """Whether its addresses are drawn at random (ASLR)."""
     huge_pages: bool | None = None
     """Whether it may have transparent huge pages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where in memory processes find themselves: one level of the random factor ``layout``."""
+
+    environment_bytes: int
+    """By how much the environment is enlarged."""
+    argument_bytes: int
+    """By how many slashes the path is longer by which the program is executed."""
+    random_addresses: bool
+    """Whether the kernel draws the addresses anew in each trial (ASLR)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +116,19 @@ class Condition:
     begin."""
     reports: tuple[str, ...] = ()
     """The metrics that it is known to report itself: one that is missing is given a reason."""
+    tuned_for: tuple[str, ...] = ()
+    """What the BLAS that it uses must say of itself that it is tuned for, one of these."""
+
+    @property
+    def has_programs_by_layout(self) -> bool:
+        """Whether its command is another one in each layout."""
+        return any(LAYOUT in word for word in self.command)
+
+    def command_in(self, layout: int | None) -> tuple[str, ...]:
+        """The command in the layout of this number, from 1; ``None`` without layouts."""
+        if layout is None:
+            return self.command
+        return tuple(word.replace(LAYOUT, str(layout)) for word in self.command)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +222,8 @@ class Plan:
     """What is compared with what, if not everything with the first condition."""
     sizes: tuple[str, ...] = ()
     """The factors of a study that are sizes: their levels are read as a scaling law."""
+    layouts: tuple[Layout, ...] = ()
+    """Of which each block has one; none if layout is not a factor."""
 
     @property
     def contrasts(self) -> tuple[Contrast, ...]:
@@ -201,6 +231,12 @@ class Plan:
         if self.chosen_contrasts is not None:
             return self.chosen_contrasts
         return tuple(Contrast(0, i) for i in range(1, len(self.conditions)) if i != self.control)
+
+    @property
+    def warmup_blocks(self) -> int:
+        """Blocks of warm-up: programs of their own in each layout are warmed up in each."""
+        own = any(condition.has_programs_by_layout for condition in self.conditions)
+        return self.measure.warmup * (len(self.layouts) if self.layouts and own else 1)
 
     @property
     def described(self) -> tuple[int, ...]:

@@ -11,7 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from equipoise.model.against import Against
+from equipoise.model.findings import Findings
 from equipoise.model.interval import Interval as Interval
+from equipoise.model.iterations import IterationShape
+from equipoise.model.plan import Layout
 from equipoise.model.record import Notice
 from equipoise.model.trial import Phase
 
@@ -62,6 +65,59 @@ class Drift:
 
 
 @dataclass(frozen=True, slots=True)
+class Component:
+    """The variance that one level adds."""
+
+    level: str
+    """``iteration``, ``trial``, ``layout``, ``boot``, ``host`` …"""
+    units: int
+    """In all."""
+    variance: float
+    """Unbiased, so that it may be below 0 where the level adds next to nothing."""
+    variance_ci: tuple[float, float]
+    share: float
+    """Of the total, what is below 0 counted as none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What spending one more minute on one level would bring."""
+
+    level: str
+    more_units: float
+    """Units of this level, each with as many parts as now."""
+    narrower: float
+    """The share by which the interval across the highest level narrows, from 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class ByLevel:
+    """The variance of a logarithm by level, and one claim in two scopes (rule 2).
+
+    Of a condition the logarithm is that of its cost, of a comparison that of the ratio within a
+    block. Where a level has too few units, all is null and empty but for the reason.
+    """
+
+    mean: float | None
+    """e to the mean over the highest units, each alike: a cost, or a ratio."""
+    these: str
+    """The scope of ``these_ci``: ``these 12 layouts``."""
+    these_ci: Interval
+    across: str
+    """The scope of ``across_ci``: ``across layouts``."""
+    across_ci: Interval
+    """Student's t over the highest units; for one look, at the end."""
+    level: float
+    """1 minus the coverage of each interval."""
+    components: tuple[Component, ...]
+    """Of the logarithm, the highest level first."""
+    advice: tuple[Advice, ...]
+    """The best first; empty where the seconds that a unit takes are not known."""
+    advice_words: str | None
+    unknown_because: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class MetricSummary:
     """The distribution of one metric over the analysed trials of one condition."""
 
@@ -89,6 +145,8 @@ class MetricSummary:
     """Of the ranks of neighbouring trials."""
     states: tuple[State, ...] | None = None
     """Of the primary metric; null where they were not looked for (docs/shape.md)."""
+    by_level: ByLevel | None = None
+    """Of the primary metric; null where trials are the only level."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +164,8 @@ class ConditionResult:
     """The metrics that its workload reports elsewhere and not here, each with the reason."""
     spread_because: dict[str, str] = field(default_factory=dict)
     """Of the metrics that its workload reports: why one spreads widely, as far as was seen."""
+    iterations: dict[str, IterationShape] = field(default_factory=dict)
+    """For each metric that its trials reported of iterations: the class of each, and its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +223,21 @@ class Comparison:
     """What each statistic alone would have said; the verdict rests on none of them."""
     disagreement: str | None = None
     """In words, where some would have said faster and others slower."""
+    by_level: ByLevel | None = None
+    """Of the primary metric; null where trials are the only level."""
+
+
+@dataclass(frozen=True, slots=True)
+class SteadyComparison:
+    """One candidate against its baseline in the steady state of what their trials repeat."""
+
+    baseline: str
+    candidate: str
+    metric: str
+    comparison: Comparison | None
+    """On one number for each trial; null unless both conditions have a steady state."""
+    words: str
+    """What came of it, or why there is no comparison."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +264,8 @@ class RunInfo:
     seed: int
     blocks: int
     stopped_because: str | None
+    layouts: tuple[Layout, ...] = ()
+    """Of which each block had one; none if layout was not a factor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +292,8 @@ class TrialRow:
     covariates: dict[str, float | None] = field(default_factory=dict)
     metrics: dict[str, float] = field(default_factory=dict)
     iterations: dict[str, list[float]] = field(default_factory=dict)
+    layout: int | None = None
+    """Its place among the campaign's layouts, from 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,3 +311,7 @@ class ResultDocument:
     trials: tuple[TrialRow, ...]
     against: Against | None = None
     """This result against another one that was asked for; in no ledger."""
+    findings: Findings | None = None
+    """What a built-in study says beyond its verdicts; null for any other."""
+    steady_state: tuple[SteadyComparison, ...] = ()
+    """For each candidate and each metric that trials report of iterations."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal
 
+from equipoise.model.places import Keys, Place, Places
 from equipoise.model.plan import ServerTrial
 
-Role = Literal["treatment", "size"]
-"""A ``treatment`` can be what is compared; a ``size`` is where it is compared."""
+Role = Literal["treatment", "size", "stratum"]
+"""A ``treatment`` can be what is compared; a ``size``, which is a number, and a ``stratum``, which
+is anything, are where it is compared."""
 
 Words = tuple[str, ...]
 
@@ -42,6 +45,10 @@ class Level:
     huge_pages: bool | None = None
     build: str | None = None
     """A line for the shell that makes the program of this level in the folder ``{build}``."""
+    instructions: Words = ()
+    """What the CPU must be able to, by the names of ``/proc/cpuinfo``."""
+    tuned_for: Words = ()
+    """What a BLAS must say of itself that it is tuned for, one of these."""
     package: str | None = None
     """The Debian package that has what it needs."""
     summary: str = ""
@@ -79,6 +86,8 @@ class ServerWorkload:
     """The Debian package of each program that it needs."""
     unprivileged: bool = False
     trial: ServerTrial = "life"
+    keys: Keys = field(default=("workload", "server"), compare=False)
+    """Where its table stands in the file."""
 
     def commands(self) -> dict[str, Words]:
         """Its commands by the keys under which a study gives them, without the client."""
@@ -99,6 +108,8 @@ class Workload:
 
     command: Words
     """With a server, its client; empty where the levels of a factor bring their own."""
+    command_place: Place = field(default=Place(), compare=False)
+    """Where the command stands."""
     server: ServerWorkload | None = None
     """With a server, the levels change the server, not the client."""
     working_folder: str | None = None
@@ -127,6 +138,16 @@ class StudyMeasure:
     timeout_s: float | None = None
     washout: bool = False
     ignore_failure: bool = False
+    about_s: float | None = None
+    """What a block of the whole study took where it was written, to be said beforehand."""
+    layouts: int | None = None
+    """In how many layouts it is compared."""
+    aslr: Literal["drawn", "on", "off"] | None = None
+    """Whether the kernel draws the addresses in them."""
+
+
+Exclusion = dict[str, tuple[str, ...]]
+"""Levels by factor: it holds of a condition that has one of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +156,8 @@ class Compared:
 
     factor: str
     baseline: str
+    not_at: Exclusion = field(default_factory=dict)
+    """Where nothing is compared, although it is run: for each of these levels of other factors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,13 +165,12 @@ class Quick:
     """What ``--quick`` changes."""
 
     levels: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    not_at: Exclusion = field(default_factory=dict)
+    """Beside what is not compared in the whole study."""
     command: Words | None = None
+    command_place: Place = field(default=Place(), compare=False)
     budget_s: float | None = None
     blocks: int | None = None
-
-
-Exclusion = dict[str, tuple[str, ...]]
-"""Levels by factor: a condition that has one of each is not run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,12 +183,23 @@ class Study:
     workload: Workload
     factors: tuple[Factor, ...]
     exclusions: tuple[Exclusion, ...] = ()
+    """A condition of which one of them holds is not run."""
     measure: StudyMeasure = StudyMeasure()
     compared: Compared | None = None
     """``None`` if nothing is compared: sizes alone are described."""
     quick: Quick | None = None
     summary: str = ""
+    places: Places = field(default=Places(), compare=False)
+    """Where its keys stand."""
 
     def factor(self, name: str) -> Factor | None:
         """The factor of that name."""
         return next((factor for factor in self.factors if factor.name == name), None)
+
+
+def is_size(level: str) -> bool:
+    """Whether the level of a factor is a size: a finite number above 0."""
+    try:
+        return 0.0 < float(level) < math.inf
+    except ValueError:
+        return False

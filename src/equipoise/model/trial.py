@@ -28,6 +28,8 @@ class Draw:
     """Indices into the plan's conditions, in the order in which they run."""
     padding_bytes: int
     """By how much the environment of every trial of the block is enlarged."""
+    layout: int | None = None
+    """The plan's layout, from 1, that every trial of the block runs in."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from equipoise.report.safe_text import visible
 from equipoise.report.units import interval_words, percent_change, shower
 
 UNKNOWN = "–"
+HEADINGS = ("there", "here", "ratio", "interval", "")
 DIFFERENCES_SHOWN = 20
 LONGEST_VALUE = 60
 
@@ -21,38 +22,51 @@ LONGEST_VALUE = 60
 def print_against(console: Console, held: Against) -> None:
     """Print every row against the other result, the mean with its caveat, and what differs."""
     console.print()
-    console.print(Text(visible(f"against run {held.run} of {held.started}"), style="bold"))
-    console.print(_rows(held))
+    console.print(Text(visible(title_words(held)), style="bold"))
+    console.print(_table(held))
     console.print()
-    for line in (*_sentences(held), *_environments(held)):
+    for line in lines_below(held):
         console.print(Text(visible(line)))
 
 
-def _rows(held: Against) -> Table:
+def title_words(held: Against) -> str:
+    """Which result this one is held against."""
+    return f"against run {held.run} of {held.started}"
+
+
+def row_words(one: RowAgainst) -> tuple[str, ...]:
+    """A row by the headings: there, here, ratio, interval, and what is to be said of it."""
+    show = shower(one.metric)
+    there, here = (UNKNOWN if each is None else show(each) for each in (one.there, one.here))
+    ratio = UNKNOWN if one.ratio is None else percent_change(one.ratio)
+    interval = UNKNOWN if one.ratio_ci == (None, None) else interval_words(*one.ratio_ci)
+    return (there, here, ratio, interval, _said(one))
+
+
+def lines_below(held: Against) -> tuple[str, ...]:
+    """What changed, how sure that is, the mean with its caveat, the scope, and what differs."""
+    return (*_sentences(held), *_environments(held))
+
+
+def _said(one: RowAgainst) -> str:
+    if one.changed is None:
+        return one.unknown or ""
+    if not one.changed or one.ratio is None:
+        return ""
+    return "costs more" if one.ratio > 1.0 else "costs less"
+
+
+def _table(held: Against) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("row", no_wrap=True)
-    for heading in ("there", "here", "ratio", "interval", ""):
+    for heading in HEADINGS:
         right = heading in ("there", "here", "ratio")
         table.add_column(heading, justify="right" if right else "left", no_wrap=bool(heading))
     for one in held.rows:
-        table.add_row(Text(visible(one.name)), *_cells(one))
+        *cells, said = row_words(one)
+        style = "yellow" if one.changed is None else "bold"
+        table.add_row(visible(one.name), *map(Text, cells), Text(visible(said), style=style))
     return table
-
-
-def _cells(one: RowAgainst) -> Iterator[Text]:
-    show = shower(one.metric)
-    for median in (one.there, one.here):
-        yield Text(UNKNOWN if median is None else show(median))
-    yield Text(UNKNOWN if one.ratio is None else percent_change(one.ratio), style="bold")
-    open_ended = one.ratio_ci == (None, None)
-    yield Text(UNKNOWN if open_ended else interval_words(*one.ratio_ci))
-    if one.changed is None:
-        yield Text(visible(one.unknown or ""), style="yellow")
-    elif one.changed and one.ratio is not None:
-        more = one.ratio > 1.0
-        yield Text("costs more" if more else "costs less", style="red" if more else "green")
-    else:
-        yield Text()
 
 
 def _sentences(held: Against) -> Iterator[str]:

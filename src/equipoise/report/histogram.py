@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 BARS = " ▁▂▃▄▅▆▇█"
 
 
@@ -13,12 +15,11 @@ def text_histogram(values: Sequence[float], low: float, high: float, width: int 
 
     A bin that holds anything shows at least the lowest bar: a rare value is seen.
     """
-    counts = [0] * width
-    for value in values:
-        if not math.isfinite(value):
-            continue
-        place = (value - low) / (high - low) if high > low else 0.5
-        counts[min(width - 1, max(0, int(place * width)))] += 1
+    found = np.asarray(values, dtype=np.float64)
+    found = found[np.isfinite(found)]
+    places = (found - low) / (high - low) if high > low else np.full(len(found), 0.5)
+    bins = np.clip((places * width).astype(np.int64), 0, width - 1)
+    counts = np.bincount(bins, minlength=width).tolist()
     most = max(counts)
     if most == 0:
         return " " * width

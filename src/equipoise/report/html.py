@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -51,8 +51,7 @@ def page(reported: Sequence[Reported]) -> str:
     views: list[RunView] = []
     for number, one in enumerate(reported, start=1):
         figures: list[FigureView] = []
-        usual = gallery(one.document, one.sequences, every_trial=_share(reported))
-        for figure in (*one.own_figures, *usual):
+        for figure in figures_of(one, every_trial=_share(reported)):
             specification: dict[str, Any] = figure.chart.to_dict()
             title = specification.pop("title")
             specification.pop("config")
@@ -70,6 +69,18 @@ def page(reported: Sequence[Reported]) -> str:
             )
         views.append(run_view(one.document, number, tuple(figures), one.again))
     return _rendered(views, packed)
+
+
+def figures_of(one: Reported, *, every_trial: int = EVERY_TRIAL) -> Iterator[Figure]:
+    """The figures of a campaign: a study's own, then the usual ones.
+
+    Parameters
+    ----------
+    every_trial
+        Beyond so many trials a figure bins them and says so.
+    """
+    yield from one.own_figures
+    yield from gallery(one.document, one.sequences, every_trial=every_trial)
 
 
 def _share(reported: Sequence[Reported]) -> int:

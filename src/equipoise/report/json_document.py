@@ -1,18 +1,22 @@
-"""The result document as JSON (design.md §4), and the schema that it keeps to."""
+"""The documents as JSON (design.md §4), and the schemas that they keep to."""
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from typing import Any
 
 import msgspec
 
-from equipoise.model.result import SCHEMA, ResultDocument
+from equipoise.model.errors import UnusableInput
+from equipoise.model.pooled import POOLED_SCHEMA, PooledCampaigns
+from equipoise.model.result import SCHEMA, MetricSummary, ResultDocument
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def encode(document: ResultDocument) -> bytes:
-    """Write the document as one line of JSON without a line end.
+def encode(document: ResultDocument | PooledCampaigns) -> bytes:
+    """Write a document as one line of JSON without a line end.
 
     Fields stand in the order of the data classes, mappings in their own order, so the
     same document always gives the same bytes; every finite float comes back bit for bit
@@ -25,15 +29,78 @@ def encode(document: ResultDocument) -> bytes:
         return msgspec.json.encode(_in_unicode(msgspec.to_builtins(document, enc_hook=_plain)))
 
 
+def decode(text: bytes, name: str) -> ResultDocument:
+    """Read a document that ``encode`` wrote.
+
+    Parameters
+    ----------
+    name
+        Of the file, for what is said of it.
+
+    Raises
+    ------
+    UnusableInput
+        It is no JSON, or no result document of this version.
+    """
+    mend = "name a file that `equipoise … --json FILE` wrote"
+    try:
+        read = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UnusableInput(f"{name}: it is no JSON: {error}", mend=mend) from None
+    found = read.get("schema") if isinstance(read, dict) else None
+    if found != SCHEMA:
+        raise UnusableInput(
+            f"{name}: its schema is {'not named' if found is None else repr(found)}, not {SCHEMA}",
+            mend=mend,
+        )
+    try:
+        return msgspec.convert(_with_infinities(read), ResultDocument)
+    except msgspec.ValidationError as error:
+        raise UnusableInput(f"{name}: it is no result document: {error}", mend=mend) from None
+
+
 def schema() -> dict[str, Any]:
-    """Make the JSON Schema of the document from the data classes.
+    """Make the JSON Schema of the result document from the data classes.
 
     Every field is there in every document. A number may be null, where it is infinite:
     a median over trials of which most timed out.
     """
-    generated = _as_written(msgspec.json.schema(ResultDocument))
-    generated["$defs"]["ResultDocument"]["properties"]["schema"] = {"const": SCHEMA}
-    return {"$schema": _DIALECT, "$id": f"urn:{SCHEMA}", **generated}
+    return _schema_of(ResultDocument, SCHEMA)
+
+
+def pooled_schema() -> dict[str, Any]:
+    """Make the JSON Schema of pooled campaigns, likewise."""
+    return _schema_of(PooledCampaigns, POOLED_SCHEMA)
+
+
+def _schema_of(kind: type, name: str) -> dict[str, Any]:
+    generated = _as_written(msgspec.json.schema(kind))
+    generated["$defs"][kind.__name__]["properties"]["schema"] = {"const": name}
+    return {"$schema": _DIALECT, "$id": f"urn:{name}", **generated}
+
+
+_ALWAYS_NUMBERS = frozenset(
+    one.name for one in dataclasses.fields(MetricSummary) if one.type == "float"
+)
+"""Fields that make a mapping a summary."""
+
+
+def _with_infinities(document: dict[str, Any]) -> dict[str, Any]:
+    """Put back what JSON cannot hold: a summary's null is an infinity."""
+    told = {key: document[key] for key in ("conditions", "control") if key in document}
+    return {**document, **{key: _infinite(part) for key, part in told.items()}}
+
+
+def _infinite(part: Any) -> Any:
+    match part:
+        case dict() if _ALWAYS_NUMBERS <= part.keys():
+            missing = {key: math.inf for key in _ALWAYS_NUMBERS if part[key] is None}
+            return {**part, **missing}
+        case dict():
+            return {key: _infinite(inner) for key, inner in part.items()}
+        case list():
+            return [_infinite(inner) for inner in part]
+    return part
 
 
 def _plain(value: Any) -> Any:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from equipoise.figures.theme import color_of
+from equipoise.model.against import Against
 from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.primitives import OS_STUDY
 from equipoise.model.record import Notice
@@ -19,6 +20,8 @@ from equipoise.model.result import (
     MetricSummary,
     ResultDocument,
 )
+from equipoise.report.against import lines_below, row_words, title_words
+from equipoise.report.levels import scope_rows
 from equipoise.report.primitives import (
     is_of_primitives,
     metric_of,
@@ -26,6 +29,7 @@ from equipoise.report.primitives import (
     summary_words,
     why_words,
 )
+from equipoise.report.shape_view import ShapeView, shape_view
 from equipoise.report.strip import Strip, strip_of
 from equipoise.report.units import byte_count, percent_change, shower, significant
 
@@ -89,6 +93,16 @@ class ControlView:
 
 
 @dataclass(frozen=True, slots=True)
+class AgainstView:
+    """The result held against another one."""
+
+    title: str
+    rows: tuple[tuple[str, ...], ...]
+    """Name, there, here, ratio, interval, and what is to be said."""
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RunView:
     """One campaign on the page."""
 
@@ -101,6 +115,8 @@ class RunView:
     conditions: tuple[ConditionView, ...]
     others: tuple[tuple[str, ...], ...]
     """Comparisons on other metrics: metric, candidate, verdict, change, interval."""
+    against: AgainstView | None
+    shape: ShapeView
     figures: tuple[FigureView, ...]
     why: tuple[str, ...]
     control: ControlView | None
@@ -137,6 +153,8 @@ def run_view(
             for index, one in enumerate(document.conditions)
         ),
         others=tuple(_other(one) for one in document.comparisons if one.metric != metric),
+        against=None if document.against is None else _against(document.against),
+        shape=shape_view(document, primary, metric),
         figures=figures,
         why=(
             *(str(one.get("words", one.get("cause", UNKNOWN))) for one in document.why),
@@ -165,6 +183,15 @@ def _title_without_verdict(document: ResultDocument) -> str:
     return f"{names}: nothing was compared"
 
 
+def _against(held: Against) -> AgainstView:
+    title = title_words(held)
+    return AgainstView(
+        title=title[:1].upper() + title[1:],
+        rows=tuple((one.name, *row_words(one)) for one in held.rows),
+        lines=lines_below(held),
+    )
+
+
 def _why_of_rows(document: ResultDocument) -> Iterator[str]:
     processes = processes_of(document)
     for condition in document.conditions:
@@ -177,9 +204,11 @@ def again_of(document: ResultDocument) -> str:
     """The command that runs the campaign again, as far as the document knows it."""
     if document.run.study == OS_STUDY:
         return f"equipoise os --seed {document.run.seed}"
+    layouts = ["--layouts", str(len(document.run.layouts))] if document.run.layouts else []
+    seed = ["--seed", str(document.run.seed), *layouts]
     if document.run.study != "compare":
-        return f"equipoise run {shlex.quote(document.run.study)} --seed {document.run.seed}"
-    parts = ["equipoise", "compare", "--seed", str(document.run.seed)]
+        return shlex.join(["equipoise", "run", document.run.study, *seed])
+    parts = ["equipoise", "compare", *seed]
     if document.comparisons:
         first = document.comparisons[0]
         parts += ["--min-effect", f"{first.min_effect:g}", "--alpha", f"{first.alpha:g}"]
@@ -232,6 +261,8 @@ def _facts(one: Comparison) -> Iterator[tuple[str, str]]:
     if one.carry_over is not None:
         interval = _ratio_interval(one.carry_over.ratio_ci)
         yield "Carry-over", f"{percent_change(one.carry_over.ratio)} ({interval})"
+    if one.by_level is not None:
+        yield from scope_rows(one.by_level)
     if one.blocks_to_go is not None:
         yield "Blocks to go", f"about {one.blocks_to_go} more would probably decide it"
     if one.minimum_misleads:

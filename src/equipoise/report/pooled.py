@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
+from equipoise.model.pooled import PooledCampaigns, PooledComparison
+from equipoise.report.levels import levelled_ratio, print_levels
 from equipoise.report.safe_text import visible
 from equipoise.report.terminal import console_for
 from equipoise.report.units import interval_words, percent_change
-from equipoise.stats.pooling import PooledCampaigns, PooledComparison
 
 MOST_COLUMNS = 6
 """So many campaigns stand beside one another, the newest."""
@@ -24,6 +25,14 @@ def print_pooled(found: PooledCampaigns, *, color: bool) -> None:
     console.print(_campaigns(found))
     console.print()
     console.print(_comparisons(found))
+    print_levels(
+        console,
+        [
+            levelled_ratio(one.candidate, one.by_level)
+            for one in found.comparisons
+            if one.by_level is not None
+        ],
+    )
     boots = len({(one.boot, one.kernel) for one in found.campaigns})
     kernels = len({one.kernel for one in found.campaigns})
     replicates = "boots" if boots > 1 else "campaigns"

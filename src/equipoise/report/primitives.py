@@ -18,9 +18,9 @@ UNKNOWN = "–"
 
 def is_of_primitives(document: ResultDocument) -> bool:
     """Whether nothing is compared and every condition reports what a probe does, or cannot."""
-    return not document.comparisons and all(
-        metric_of(one) is not None for one in document.conditions
-    )
+    conditions = document.conditions
+    reported = [metric_of(one) is not None for one in conditions]
+    return bool(conditions) and not document.comparisons and all(reported)
 
 
 def metric_of(condition: ConditionResult) -> str | None:

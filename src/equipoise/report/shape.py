@@ -1,11 +1,21 @@
-"""Modes and changes of state in words."""
+"""Modes, changes of state, iterations and their steady states in words."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from equipoise.model.result import Companion, MetricSummary, Mode
-from equipoise.report.units import percent_change, shower
+from equipoise.model.result import (
+    Companion,
+    ConditionResult,
+    MetricSummary,
+    Mode,
+    SteadyComparison,
+)
+from equipoise.report.units import (
+    interval_words,
+    percent_change,
+    shower,
+)
 
 _MOST_STATES = 4
 
@@ -44,6 +54,49 @@ def states_words(metric: str, summary: MetricSummary) -> str | None:
     return ", ".join(words) + (f", and {more} more changes" if more > 0 else "")
 
 
+def drift_words(summary: MetricSummary, min_effect: float) -> str | None:
+    """``+1.30 % in the last third against the first``; ``None`` where there surely is none of note.
+
+    Parameters
+    ----------
+    min_effect
+        The smallest effect that matters, in percent.
+    """
+    if summary.drift is None or summary.drift.ratio is None:
+        return None
+    low, high = summary.drift.ratio_ci
+    sure = (low is not None and low > 1.0) or (high is not None and high < 1.0)
+    if not sure or abs(summary.drift.ratio - 1.0) <= min_effect / 100.0:
+        return None
+    return f"{percent_change(summary.drift.ratio)} in the last third against the first"
+
+
+def iteration_words(condition: ConditionResult) -> Iterator[str]:
+    """``iterations of request_s: warm-up in all 10 trials, steady from iteration 31 on``."""
+    for metric, shape in condition.iterations.items():
+        if shape.kind is None:
+            # A few measurements in a process are no course; the document counts them.
+            continue
+        words = f"iterations of {metric}: {shape.words}"
+        steady = [one.steady for one in shape.trials if one.steady is not None]
+        if shape.has_steady_state and steady:
+            mean = shower(metric)(sum(steady) / len(steady))
+            words += f"; {mean} in the steady state (mean over trials)"
+        if shape.not_classed:
+            words += f"; {shape.not_classed} not classed: too few iterations"
+        yield words
+
+
+def steady_words(found: SteadyComparison) -> str:
+    """The verdict with its interval, or why there is none."""
+    if found.comparison is None or found.comparison.ratio_ci == (None, None):
+        return found.words
+    compared = found.comparison
+    change = "" if compared.ratio is None else f"{percent_change(compared.ratio)}, "
+    interval = interval_words(*compared.ratio_ci)
+    return f"{found.words} {change}{100 * (1 - compared.level):g} % interval {interval}."
+
+
 def _which(modes: Sequence[Mode], mode: int, metric: str) -> str:
     if len(modes) == 2:
         slow, fast = ("slow", "fast") if metric.endswith("_s") else ("high", "low")
@@ -61,6 +114,10 @@ def _with(companion: Companion) -> str:
         return "the later trials" if more else "the earlier trials"
     if companion.covariate == "environment_bytes":
         return f"a {'large' if more else 'small'} environment"
+    if companion.covariate == "argument_bytes":
+        return f"a {'long' if more else 'short'} path of the program"
+    if companion.covariate == "random_addresses":
+        return "random addresses (ASLR)" if companion.value else "fixed addresses (no ASLR)"
     if companion.value is not None:
         return f"{companion.covariate} {companion.value:g}"
     return f"{'high' if more else 'low'} {companion.covariate}"

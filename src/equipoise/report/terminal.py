@@ -21,10 +21,17 @@ from equipoise.model.result import (
 )
 from equipoise.report.against import print_against
 from equipoise.report.histogram import text_histogram
+from equipoise.report.levels import levelled, print_levels
 from equipoise.report.primitives import is_of_primitives, primitives_tables, summary_words
 from equipoise.report.safe_text import visible
 from equipoise.report.scaling_table import scaling_tables
-from equipoise.report.shape import modes_words, states_words
+from equipoise.report.shape import (
+    drift_words,
+    iteration_words,
+    modes_words,
+    states_words,
+    steady_words,
+)
 from equipoise.report.study_table import (
     VERDICT_STYLE,
     belongs_in_a_table,
@@ -45,7 +52,8 @@ from equipoise.report.what_varies import print_sources
 EARLIER_SHOWN = 5
 OTHERS_SHOWN = 60
 ALIKE_SHOWN = 3
-"""Of warnings of one code, and of drifts."""
+"""Of warnings of one code, of drifts and of comparisons in the steady state."""
+SHAPES_SHOWN = 6
 
 
 def print_result(
@@ -78,24 +86,29 @@ def print_result(
     if others:
         console.print()
         console.print(_others_table(others))
+    for one in document.steady_state[:ALIKE_SHOWN]:
+        console.print()
+        console.print(Text(visible(steady_words(one))))
+    _say_how_many_more(console, len(document.steady_state))
     if document.control is not None:
         console.print()
         console.print(_control(document.control))
+    print_levels(console, levelled(document))
     print_sources(console, document)
     console.print()
     console.print(_how_it_ran(document, ledger), style="dim", highlight=False)
     if not is_of_primitives(document):
         # How long the process of a probe takes says nothing of what it measures.
-        _print_alike(console, list(_shapes(document)))
-        _print_alike(console, list(_drifts(document)))
+        _print_alike(console, list(_shapes(document)), SHAPES_SHOWN)
+        _print_alike(console, list(_drifts(document)), ALIKE_SHOWN)
     _print_warnings(console, document.warnings)
     _print_earlier(console, earlier, document.run.id)
 
 
-def _print_alike(console: Console, lines: Sequence[str]) -> None:
-    for line in lines[:ALIKE_SHOWN]:
+def _print_alike(console: Console, lines: Sequence[str], shown: int) -> None:
+    for line in lines[:shown]:
         console.print(Text(line, style="dim"))
-    _say_how_many_more(console, len(lines))
+    _say_how_many_more(console, len(lines), shown)
 
 
 def _print_warnings(console: Console, warnings: Sequence[Notice]) -> None:
@@ -107,9 +120,9 @@ def _print_warnings(console: Console, warnings: Sequence[Notice]) -> None:
         _say_how_many_more(console, len(alike))
 
 
-def _say_how_many_more(console: Console, alike: int) -> None:
-    if alike > ALIKE_SHOWN:
-        console.print(f"  and {alike - ALIKE_SHOWN} more like these; --json has all", style="dim")
+def _say_how_many_more(console: Console, alike: int, shown: int = ALIKE_SHOWN) -> None:
+    if alike > shown:
+        console.print(f"  and {alike - shown} more like these; --json has all", style="dim")
 
 
 def print_runs(runs: Sequence[RunSummary], *, color: bool) -> None:
@@ -181,13 +194,23 @@ def _table_in(layout: _Layout, document: ResultDocument) -> Table:
     table.add_column("spread", justify="right", no_wrap=True)
     table.add_column("peak", justify="right", no_wrap=True)
     table.add_column("least to most" if layout.ends else "shape", no_wrap=True)
+    times = _times(document)
     for condition in document.conditions:
-        table.add_row(*_condition_row(condition, document, layout))
+        table.add_row(*_condition_row(condition, times.get(condition.name, []), layout))
     return table
 
 
+def _times(document: ResultDocument) -> dict[str, list[float]]:
+    """The analysed wall times of each condition, by its name."""
+    times: dict[str, list[float]] = {}
+    for row in document.trials:
+        if row.analysed and row.wall_s is not None:
+            times.setdefault(row.condition, []).append(row.wall_s)
+    return times
+
+
 def _condition_row(
-    condition: ConditionResult, document: ResultDocument, layout: _Layout
+    condition: ConditionResult, times: Sequence[float], layout: _Layout
 ) -> Iterable[Text]:
     name = visible(condition.name)
     if len(name) > layout.name_width:
@@ -196,11 +219,6 @@ def _condition_row(
     memory = condition.metrics.get("max_rss_bytes")
     if wall is None:
         return [Text(name), *[Text("–")] * 5]
-    times = [
-        row.wall_s
-        for row in document.trials
-        if row.analysed and row.condition == condition.name and row.wall_s is not None
-    ]
     low, high = wall.median_ci
     interval = "–" if low is None or high is None else f"{duration(low)} to {duration(high)}"
     picture = text_histogram(times, wall.min, wall.max, layout.bins)
@@ -293,9 +311,11 @@ def _how_it_ran(document: ResultDocument, ledger: Path) -> str:
 
 
 def _shapes(document: ResultDocument) -> Iterator[str]:
-    """A line for each condition with several modes, and for each that changed its state."""
+    """What is not flat: several modes, changes of state, and what the iterations did."""
     metric = _primary_metric(document)
     for condition in document.conditions:
+        for words in iteration_words(condition):
+            yield f"{visible(condition.name)}: {visible(words)}"
         summary = condition.metrics.get(metric)
         if summary is None:
             continue
@@ -307,18 +327,13 @@ def _shapes(document: ResultDocument) -> Iterator[str]:
 
 def _drifts(document: ResultDocument) -> Iterator[str]:
     """A line for each condition whose time surely drifted by an effect that matters."""
-    smallest = min((one.min_effect for one in document.comparisons), default=0.0) / 100.0
+    smallest = min((one.min_effect for one in document.comparisons), default=0.0)
     for condition in document.conditions:
         wall = condition.metrics.get(PRIMARY_METRIC)
-        drift = None if wall is None else wall.drift
-        if drift is None or drift.ratio is None:
-            continue
-        low, high = drift.ratio_ci
-        sure = (low is not None and low > 1.0) or (high is not None and high < 1.0)
-        if sure and abs(drift.ratio - 1.0) > smallest:
+        if wall is not None and (words := drift_words(wall, smallest)) is not None:
             yield (
-                f"drift: {visible(condition.name)} took {percent_change(drift.ratio)} in the last "
-                "third against the first; the random order keeps that out of the verdict"
+                f"drift: {visible(condition.name)} took {words}; the random order keeps that out "
+                "of the verdict"
             )
 
 

@@ -18,6 +18,17 @@ def duration(seconds: float) -> str:
     return _with_unit(seconds, _TIME_UNITS)
 
 
+def waiting_time(seconds: float) -> str:
+    """How long one waits, in the unit that one waits in: ``45 s``, ``12 min``, ``2.6 h``."""
+    if seconds < 99.5:
+        return duration(seconds)
+    minutes = seconds / 60.0
+    if minutes < 99.5:
+        return f"{minutes:.0f} min"
+    hours = minutes / 60.0
+    return f"{hours:.1f} h" if hours < 99.95 else f"{hours / 24.0:.0f} days"
+
+
 def byte_count(count: float) -> str:
     """Bytes with a decimal unit: ``2.1 MB``."""
     return _with_unit(count, _BYTE_UNITS)

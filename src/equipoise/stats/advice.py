@@ -4,23 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from equipoise.model.errors import UnusableInput
+from equipoise.model.result import Advice
 from equipoise.stats.levels import Levels, plural_of
 
 A_MINUTE_S = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class Advice:
-    """What spending more on one level would bring."""
-
-    level: str
-    more_units: float
-    """Units of this level, each with as many parts as now."""
-    narrower: float
-    """The share by which the interval of the mean narrows, from 0 to 1."""
 
 
 def advice(

@@ -12,6 +12,7 @@ from equipoise.model.errors import UnusableInput
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 OrderArray = NDArray[np.int8]
+BoolArray = NDArray[np.bool_]
 
 
 def as_costs(costs: FloatArray | Sequence[float], name: str) -> FloatArray:
@@ -39,3 +40,28 @@ def shared_ranks(values: FloatArray) -> FloatArray:
     middle = np.cumsum(counts) - (counts + 1) / 2.0
     ranks: FloatArray = middle[place.reshape(-1)]
     return ranks
+
+
+def part_medians(values: FloatArray, parts: int) -> FloatArray:
+    """The medians of so many parts of consecutive values, as alike in length as can be.
+
+    Parameters
+    ----------
+    values
+        Shape (n,).
+    parts
+        From 1 to n; the first n mod ``parts`` of them are one longer (`numpy.array_split`).
+
+    Returns
+    -------
+    Shape (parts,).
+    """
+    length, longer = divmod(len(values), parts)
+    split = longer * (length + 1)
+    medians: FloatArray = np.concatenate(
+        [
+            np.median(values[:split].reshape(longer, length + 1), axis=1),
+            np.median(values[split:].reshape(parts - longer, length), axis=1),
+        ]
+    )
+    return medians

@@ -175,7 +175,10 @@ def _local_trend(values: FloatArray) -> FloatArray:
     if count > 2 * FARTHEST:
         windows = sliding_window_view(values, 2 * FARTHEST + 1)
         distances = np.abs(np.arange(-FARTHEST, FARTHEST + 1))
-        trend[FARTHEST : count - FARTHEST] = np.median(windows[:, distances >= NEAREST], axis=1)
+        # Sorted whole: of so few values faster than what np.median does, and the same.
+        near = np.sort(windows[:, distances >= NEAREST], axis=1)
+        middle = near.shape[1] // 2
+        trend[FARTHEST : count - FARTHEST] = (near[:, middle - 1] + near[:, middle]) / 2.0
         edges = [*range(FARTHEST), *range(count - FARTHEST, count)]
     else:
         edges = list(range(count))

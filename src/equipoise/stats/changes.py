@@ -15,7 +15,7 @@ import numpy as np
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import State
-from equipoise.stats.arrays import FloatArray
+from equipoise.stats.arrays import FloatArray, IntArray, part_medians
 
 LEAST_LENGTH = 5
 """Of a segment, in values."""
@@ -98,9 +98,8 @@ def states(values: FloatArray) -> tuple[State, ...]:
     UnusableInput
         As for ``find_changes``.
     """
-    parts = np.array_split(values, min(len(values), MOST_VALUES) or 1)
-    found = find_changes(np.array([np.median(part) for part in parts if len(part)]))
-    begins = np.concatenate([[0], np.cumsum([len(part) for part in parts])])
+    medians, begins = thinned(values)
+    found = find_changes(medians)
     kept: list[Segment] = []
     for one in found.segments:
         if kept and found.same(kept[-1], one):
@@ -110,6 +109,19 @@ def states(values: FloatArray) -> tuple[State, ...]:
             one = Segment(before.begin, one.end, level)
         kept.append(one)
     return tuple(State(int(begins[one.begin]), one.level) for one in kept)
+
+
+def thinned(values: FloatArray) -> tuple[FloatArray, IntArray]:
+    """The values, or ``MOST_VALUES`` medians of consecutive ones where there are more.
+
+    Returns
+    -------
+    Shape (m,), and shape (m + 1,): before which value each of them begins, and n.
+    """
+    parts = max(1, min(len(values), MOST_VALUES))
+    length, longer = divmod(len(values), parts)
+    begins = np.concatenate([[0], np.cumsum(length + (np.arange(parts) < longer))])
+    return part_medians(values, parts) if len(values) else values, begins
 
 
 def _penalty(count: int) -> float:
@@ -175,7 +187,12 @@ def _running_median(series: FloatArray) -> FloatArray:
     half = LEAST_LENGTH
     padded = np.pad(series, half, constant_values=math.nan)
     windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1)
-    medians: FloatArray = np.nanmedian(windows, axis=1)
+    whole = slice(half, max(half, len(series) - half))
+    medians = np.empty_like(series)
+    medians[whole] = np.median(windows[whole], axis=1)
+    # Windows that reach over an end: numpy looks at rows with gaps one by one.
+    for edge in (slice(0, half), slice(whole.stop, len(series))):
+        medians[edge] = np.nanmedian(windows[edge], axis=1)
     return medians
 
 

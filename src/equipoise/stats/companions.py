@@ -41,6 +41,8 @@ class Covariate:
     """Whether a value is a name (a CPU, a position), not an amount."""
     drawn: bool
     """Whether a coin drew it, or it is the time itself: no dependence of its own to allow for."""
+    units: int | None = None
+    """How often it was drawn, if not anew for each trial."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,8 @@ def goes_with(
     for covariate in covariates:
         for value, other in _columns(covariate, least=2):
             correlations = _at_every_shift(column, other)
-            trials = count if covariate.drawn else _effective(correlations)
+            drawn = covariate.units or count
+            trials = drawn if covariate.drawn else _effective(correlations)
             found = float(correlations[0])
             tested.append(Association(covariate.name, value, found, _of_few(found, trials)))
     likely = [one for one in tested if one.value is None or one.correlation > 0]
@@ -119,7 +122,8 @@ def companions(
         for covariate in covariates:
             for value, column in _columns(covariate, LEAST_MEMBERS):
                 correlations = _at_every_shift(member, column)
-                trials = count if covariate.drawn else _effective(correlations)
+                drawn = covariate.units or count
+                trials = drawn if covariate.drawn else _effective(correlations)
                 found = float(correlations[0])
                 tested.append(
                     (

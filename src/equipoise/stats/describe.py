@@ -6,7 +6,7 @@ import numpy as np
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import Drift, Interval, MetricSummary, Mode
-from equipoise.stats.arrays import FloatArray, shared_ranks
+from equipoise.stats.arrays import FloatArray, part_medians, shared_ranks
 from equipoise.stats.bootstrap import RESAMPLES, circular_block_indices, percentile_interval
 from equipoise.stats.modes import find_modes
 
@@ -128,7 +128,7 @@ def rank_autocorrelation(values: FloatArray) -> float | None:
 def _binned(values: FloatArray) -> FloatArray:
     if len(values) <= BINS_FOR_DRIFT:
         return values
-    return np.array([np.median(part) for part in np.array_split(values, BINS_FOR_DRIFT)])
+    return part_medians(values, BINS_FOR_DRIFT)
 
 
 def _resampled_medians(values: FloatArray, generator: np.random.Generator) -> FloatArray:

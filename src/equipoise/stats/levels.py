@@ -16,25 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from equipoise.model.errors import UnusableInput
+from equipoise.model.result import Component
 from equipoise.stats.arrays import FloatArray, IntArray
 from equipoise.stats.carry_over import student_quantile
 
 DRAWS = 4000
-
-
-@dataclass(frozen=True, slots=True)
-class Component:
-    """The variance that one level adds."""
-
-    level: str
-    """``iteration``, ``trial``, ``layout``, ``boot``, ``host`` …"""
-    units: int
-    """In all."""
-    variance: float
-    """Unbiased, so that it may be below 0 where the level adds next to nothing."""
-    variance_ci: tuple[float, float]
-    share: float
-    """Of the total, what is below 0 counted as none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,64 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
 from equipoise.model.errors import UnusableInput
+from equipoise.model.pooled import Pooled
 from equipoise.model.result import Interval
 from equipoise.stats.arrays import FloatArray
 
 _LARGEST_QUANTILE = 1e6
 _HALVINGS = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Pooled:
-    """An effect over campaigns."""
-
-    ratio: float
-    """e to the mean of the log ratios, each replicate alike."""
-    ratio_ci: Interval
-    """For the mean over such replicates; ``None`` if there is one only."""
-    between_sd: float
-    """Between campaigns, in log units, what they vary by within taken out; 0 at the least."""
-    campaigns: int
-    replicates: int
-    """Boots, if there are several; else campaigns."""
-
-
-@dataclass(frozen=True, slots=True)
-class PooledCampaign:
-    """One of the campaigns."""
-
-    id: str
-    started: str
-    boot: str
-    kernel: str
-    blocks: int
-
-
-@dataclass(frozen=True, slots=True)
-class PooledComparison:
-    """One comparison in every campaign, and over all of them."""
-
-    baseline: str
-    candidate: str
-    metric: str
-    ratios: tuple[float | None, ...]
-    """By campaign; ``None`` where it has none."""
-    pooled: Pooled
-
-
-@dataclass(frozen=True, slots=True)
-class PooledCampaigns:
-    """Campaigns as levels."""
-
-    study: str
-    campaigns: tuple[PooledCampaign, ...]
-    comparisons: tuple[PooledComparison, ...]
 
 
 def pool(

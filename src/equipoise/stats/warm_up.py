@@ -1,7 +1,8 @@
 """Whether a process warms up: the class of each trial's iterations, and of the workload.
 
 The classes of Barrett et al. (2017), "Virtual machine warmup blows hot and cold", on the segments
-of stats/changes.py. No steady-state number is given for what has no steady state.
+of stats/changes.py; docs/shape.md says what differs. No steady-state number is given for what has
+no steady state.
 """
 
 from __future__ import annotations
@@ -9,20 +10,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
+from equipoise.model.iterations import TrialClass, WorkloadClass
 from equipoise.stats.arrays import FloatArray
-from equipoise.stats.changes import Segments, find_changes
-
-TrialClass = Literal["flat", "warm-up", "slowdown", "no steady state"]
-WorkloadClass = Literal["flat", "warm-up", "slowdown", "no steady state", "inconsistent"]
+from equipoise.stats.changes import Segment, Segments, find_changes, thinned
 
 STEADY_SHARE = 0.25
 """The steady state must hold for at least this last share of the iterations."""
-DISSENTING_SHARE = 0.1
-"""Up to this share of the trials may be of another class: about what chance misclasses."""
+DISSENTING_SHARE = 0.2
+"""Up to this share of the trials may be of another class. A series is given its class in nine
+cases of ten: if only a tenth might dissent, every third pure workload of 30 trials would be called
+inconsistent."""
 LEAST_ITERATIONS = 20
 """Fewer cannot hold a change and a steady state after it."""
 
@@ -37,6 +37,9 @@ class TrialShape:
     """The iteration, from 0, at which the steady state begins; ``None`` without one."""
     steady: float | None
     """Mean of the iterations in the steady state, in their unit."""
+    late: float
+    """The same, or without a steady state the mean of the last ``STEADY_SHARE`` of them: so that a
+    comparison need leave out no trial for what it did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +48,15 @@ class WorkloadShape:
 
     kind: WorkloadClass
     trials: tuple[TrialShape, ...]
-    steady: tuple[float, ...] | None
-    """One value for each trial, in their order: the trial is the unit of replication, not the
-    iteration. ``None`` unless every trial has a steady state."""
+    has_steady_state: bool
+    """Whether at most ``DISSENTING_SHARE`` of the trials have none."""
     words: str
+
+    @property
+    def steady(self) -> tuple[float, ...] | None:
+        """The ``late`` of each trial, in their order: the trial is the unit of replication, not the
+        iteration. ``None`` without a steady state."""
+        return tuple(one.late for one in self.trials) if self.has_steady_state else None
 
 
 def classify_trial(iterations: FloatArray) -> TrialShape | None:
@@ -57,32 +65,37 @@ def classify_trial(iterations: FloatArray) -> TrialShape | None:
     Parameters
     ----------
     iterations
-        Shape (n,): costs, in order; finite.
+        Shape (n,): costs, in order; finite. Changes among more than 2,000 are looked for in medians
+        of consecutive ones.
 
     Returns
     -------
     ``None`` under ``LEAST_ITERATIONS``. Levels are alike if they differ by less than 1 % or one sd
     (verdict.md §8). The steady state is the last stretch on levels alike; it must hold for a
     quarter of the iterations. Then: flat if all levels are alike, slowdown if an earlier level was
-    lower, else warm-up.
+    lower, else warm-up. Whatever multiplies all iterations multiplies the levels and leaves the
+    rest as it is.
 
     Raises
     ------
     UnusableInput
         A value is not finite.
     """
-    if len(iterations) < LEAST_ITERATIONS:
+    count = len(iterations)
+    if count < LEAST_ITERATIONS:
         return None
-    found = find_changes(iterations)
+    found = _segments(iterations)
     last = found.segments[-1]
     others = [one for one in found.segments if not found.same(one, last)]
     steady_from = others[-1].end if others else 0
-    if len(iterations) - steady_from < STEADY_SHARE * len(iterations):
-        return TrialShape("no steady state", found, None, None)
+    if count - steady_from < STEADY_SHARE * count:
+        late = float(np.mean(iterations[-round(STEADY_SHARE * count) :]))
+        return TrialShape("no steady state", found, None, None, late)
     kind: TrialClass = "flat"
     if others:
         kind = "slowdown" if min(one.level for one in others) < last.level else "warm-up"
-    return TrialShape(kind, found, steady_from, float(np.mean(iterations[steady_from:])))
+    steady = float(np.mean(iterations[steady_from:]))
+    return TrialShape(kind, found, steady_from, steady, steady)
 
 
 def classify_workload(trials: Sequence[FloatArray]) -> WorkloadShape | None:
@@ -95,36 +108,58 @@ def classify_workload(trials: Sequence[FloatArray]) -> WorkloadShape | None:
 
     Returns
     -------
-    ``None`` without a trial that is long enough. The class is that of all trials but a tenth at
-    most; else it is inconsistent.
+    As ``workload_of``.
 
     Raises
     ------
     UnusableInput
         As for ``classify_trial``.
     """
-    shapes = tuple(shape for one in trials if (shape := classify_trial(one)) is not None)
+    return workload_of([shape for one in trials if (shape := classify_trial(one)) is not None])
+
+
+def workload_of(shapes: Sequence[TrialShape]) -> WorkloadShape | None:
+    """Class a workload by the classes of its trials.
+
+    Returns
+    -------
+    ``None`` without a trial. The class is that of all trials but a fifth at most; else it is
+    inconsistent.
+    """
     if not shapes:
         return None
     counts = Counter(one.kind for one in shapes)
     commonest, agreeing = counts.most_common(1)[0]
-    consistent = len(shapes) - agreeing <= DISSENTING_SHARE * len(shapes)
-    steady = tuple(one.steady for one in shapes if one.steady is not None)
+    most = DISSENTING_SHARE * len(shapes)
+    consistent = len(shapes) - agreeing <= most
     return WorkloadShape(
         kind=commonest if consistent else "inconsistent",
-        trials=shapes,
-        steady=steady if len(steady) == len(shapes) else None,
-        words=_words(shapes, counts, consistent),
+        trials=tuple(shapes),
+        has_steady_state=counts["no steady state"] <= most,
+        words=_words(shapes, counts) if consistent else f"inconsistent: {_listed(counts)}",
     )
 
 
-def _words(shapes: Sequence[TrialShape], counts: Counter[TrialClass], consistent: bool) -> str:
-    trials = f"{len(shapes)} trial{'' if len(shapes) == 1 else 's'}"
-    if not consistent:
-        parts = ", ".join(f"{kind} in {count}" for kind, count in counts.most_common())
-        return f"inconsistent over {trials}: {parts}"
-    kind = counts.most_common(1)[0][0]
-    begins = [one.steady_from for one in shapes if one.kind == kind and one.steady_from is not None]
+def _segments(iterations: FloatArray) -> Segments:
+    medians, begins = thinned(iterations)
+    found = find_changes(medians)
+    placed = tuple(
+        Segment(int(begins[one.begin]), int(begins[one.end]), one.level) for one in found.segments
+    )
+    return Segments(placed, found.sd)
+
+
+def _words(shapes: Sequence[TrialShape], counts: Counter[TrialClass]) -> str:
+    (kind, agreeing), *others = counts.most_common()
+    words = f"{kind} in {'all' if not others else f'{agreeing} of'} {len(shapes)} trials"
+    if len(shapes) == 1:
+        words = f"{kind} in its one trial"
     if kind in ("warm-up", "slowdown"):
-        return f"{kind}: steady from iteration {int(np.median(begins)) + 1} on (median, {trials})"
-    return f"{kind} ({trials})"
+        begins = [one.steady_from for one in shapes if one.kind == kind]
+        known = [one for one in begins if one is not None]
+        words += f", steady from iteration {int(np.median(known)) + 1} on (median)"
+    return words + (f"; {_listed(Counter(dict(others)))}" if others else "")
+
+
+def _listed(counts: Counter[TrialClass]) -> str:
+    return ", ".join(f"{kind} in {count}" for kind, count in counts.most_common())

@@ -44,10 +44,18 @@ class BuiltIn:
 
 def built_in_studies() -> tuple[BuiltIn, ...]:
     """All of them, by name."""
-    package = Path(str(resources.files(__package__)))
-    return tuple(
-        BuiltIn(file.parent.name, file.parent, _summary(file))
-        for file in sorted(package.glob(f"*/{FILE}"))
+    return tuple(BuiltIn(file.parent.name, file.parent, _summary(file)) for file in _files())
+
+
+def built_in_study(name: str) -> BuiltIn | None:
+    """The built-in study of that name."""
+    return next(
+        (
+            BuiltIn(name, file.parent, _summary(file))
+            for file in _files()
+            if file.parent.name == name
+        ),
+        None,
     )
 
 
@@ -74,6 +82,10 @@ def find_study(asked: str) -> tuple[Path, str]:
             mend=one_of(asked, list(studies)),
         )
     return studies[asked].file, f"{asked}/{FILE}"
+
+
+def _files() -> list[Path]:
+    return sorted(Path(str(resources.files(__package__))).glob(f"*/{FILE}"))
 
 
 def _summary(file: Path) -> str:

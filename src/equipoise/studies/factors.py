@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
+from typing import get_args
 
-from equipoise.model.study import Factor, Level, Role, ServerWorkload
-from equipoise.studies.registry import KINDS, PACKAGES
+from equipoise.model.study import Factor, Level, Role, ServerWorkload, is_size
+from equipoise.studies.registry import KINDS, PACKAGES, Kind
 from equipoise.studies.server_table import read_server
 from equipoise.studies.table import Table, one_of
 
 _CPUS = re.compile(r"\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*")
 _FACTOR = re.compile(r"[A-Za-z_][\w-]*")
+_ROLES: tuple[Role, ...] = get_args(Role)
 _TAKEN = ("study", "python", "build", "data", "folder", "port")
 
 
@@ -49,31 +52,60 @@ def _factor(factors: Table, name: str, folder: str) -> Factor:
     kind = table.text("kind")
     if kind is not None and kind not in KINDS:
         raise table.fail("kind", f"there is no kind {kind!r}", one_of(kind, sorted(KINDS)))
-    choices = KINDS[kind] if kind is not None else ()
-    listed = table.values_of("levels")
-    own = tuple(_level(table, level, folder) for level in table.keys())
-    if listed is not None and own and kind is None:
+    own = tuple(_level(table, level, folder) for level in _own_levels(table))
+    if kind is None:
+        choices: tuple[Level, ...] = ()
+        levels = own or tuple(Level(level) for level in table.values_of("levels") or ())
+    else:
+        choices = KINDS[kind].choices
+        levels = (*_of_kind(table, KINDS[kind], own), *own)
+    if not levels:
+        raise table.fail(None, "it has no levels", "as in levels = [1, 2]")
+    if role == "size":
+        _check_sizes(table, levels)
+    return Factor(name, levels, role, plain=table.has("levels") and kind is None, choices=choices)
+
+
+def _own_levels(table: Table) -> tuple[str, ...]:
+    """The levels that are tables."""
+    listed = table.has("levels")
+    own = table.keys()
+    if listed and own and not table.has("kind"):
         raise table.fail(
-            own[0].name,
+            own[0],
             "a factor has levels = [...] or a table for each level, not both",
             "write each level as a table",
         )
+    return own
+
+
+def _of_kind(table: Table, kind: Kind, own: tuple[Level, ...]) -> tuple[Level, ...]:
+    """The levels of a kind that a factor has: those it lists, or the usual ones."""
+    listed = table.values_of("levels")
     if listed is None:
-        levels = own or choices
-    elif kind is None:
-        levels = tuple(Level(level) for level in listed)
-    else:
-        levels = (*(_chosen(table, level, choices) for level in listed), *own)
-    if not levels:
-        raise table.fail(None, "it has no levels", "as in levels = [1, 2]")
-    return Factor(name, levels, role, plain=listed is not None and kind is None, choices=choices)
+        return () if own else kind.usual
+    for level in own:
+        if level.name in listed:
+            raise table.fail(level.name, "it stands among levels too", "leave one of them out")
+    return tuple(_chosen(table, level, kind.choices) for level in listed)
+
+
+def _check_sizes(table: Table, levels: Iterable[Level]) -> None:
+    for level in levels:
+        if not is_size(level.name):
+            raise table.fail(
+                level.name if table.has(level.name) else "levels",
+                f"{level.name!r} is no size",
+                'give numbers above 0, or role = "stratum" to what is no number',
+            )
 
 
 def _role(table: Table) -> Role:
-    role = table.text("role") or "treatment"
-    if role != "treatment" and role != "size":
-        raise table.fail("role", f"there is no role {role!r}", one_of(role, ["treatment", "size"]))
-    return "size" if role == "size" else "treatment"
+    asked = table.text("role") or "treatment"
+    for role in _ROLES:
+        if role == asked:
+            return role
+    raise table.fail("role", f"there is no role {asked!r}", one_of(asked, _ROLES))
 
 
 def _chosen(table: Table, name: str, choices: tuple[Level, ...]) -> Level:
@@ -116,6 +148,8 @@ def _level(factor: Table, name: str, folder: str) -> Level:
         random_addresses=table.truth("aslr"),
         huge_pages=table.truth("huge_pages"),
         build=table.text("build"),
+        instructions=table.texts("instructions") or (),
+        tuned_for=table.texts("tuned_for") or (),
         package=package,
         summary=table.text("summary") or "",
     )

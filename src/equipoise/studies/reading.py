@@ -7,9 +7,11 @@ import re
 from collections.abc import Collection, Iterable
 from dataclasses import fields
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
+from equipoise.design.choice import named_data
 from equipoise.design.grid import kept_settings
+from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.study import (
     Compared,
     Exclusion,
@@ -20,11 +22,18 @@ from equipoise.model.study import (
     StudyMeasure,
     Words,
     Workload,
+    is_size,
 )
 from equipoise.model.trial import Accounting
 from equipoise.studies.data_sets import DATA_SETS
 from equipoise.studies.factors import read_factors
-from equipoise.studies.server_table import OF_A_LIFE, PLACEHOLDERS, SERVER_METRICS, read_server
+from equipoise.studies.placeholders import check_placeholders
+from equipoise.studies.server_table import (
+    check_that_trials_are_of_one_kind,
+    read_server,
+    server_metrics,
+    servers_of,
+)
 from equipoise.studies.table import Table, one_of
 
 METRICS = tuple(
@@ -34,9 +43,9 @@ METRICS = tuple(
 
 MOST_WARMUP = 1000
 """As ``--warmup``."""
+MOST_LAYOUTS = 1000
+"""As ``--layouts``."""
 
-_PLACEHOLDER = re.compile(r"(?<!\{)\{([A-Za-z_][\w-]*)\}(?!\})")
-_FILE_PLACEHOLDERS = ("study", "python")
 _NAME = re.compile(r"[A-Za-z0-9][\w .-]*")
 
 
@@ -78,12 +87,17 @@ def read_study(path: Path, shown: str | None = None, *, counters: Collection[str
         compared=_compared(file.table("compare"), factors),
         quick=_quick(file.table("quick"), factors) if file.has("quick") else None,
         summary=summary,
+        places=file.places,
     )
     file.finish()
     _check_that_everything_has_a_command(file, study)
-    _check_that_trials_are_of_one_kind(file, study)
+    check_that_trials_are_of_one_kind(file, study)
     _check_that_something_is_left(file, study)
-    _check_placeholders(file, study)
+    check_placeholders(file, study)
+    if workload.data is not None and named_data(study) is None:
+        raise file.table("workload").fail(
+            "data", "nothing asks for {data}", "write {data} where the file of the rows belongs"
+        )
     return study
 
 
@@ -93,12 +107,14 @@ def _workload(table: Table, folder: str) -> Workload:
     command: Words = ()
     if server_table is None:
         command = table.words("command") or ()
+        command_place = table.place("command")
     else:
         if table.has("command"):
             raise table.fail(
                 "command", "a workload with a server has a client", "move it to [workload.server]"
             )
         server, command = read_server(server_table)
+        command_place = server_table.place("client")
     own_folder = table.text("folder")
     if own_folder is not None and not os.path.isdir(os.path.join(folder, own_folder)):
         raise table.fail(
@@ -108,6 +124,10 @@ def _workload(table: Table, folder: str) -> Workload:
         )
     reports = table.texts("reports") or ()
     for metric in reports:
+        if not metric or reports.count(metric) > 1:
+            raise table.fail(
+                "reports", f"{metric!r} is no name, or stands there twice", "name each metric once"
+            )
         if metric in METRICS:
             raise table.fail("reports", f"{metric} is measured of every trial", "leave it out")
     data = table.text("data")
@@ -115,6 +135,7 @@ def _workload(table: Table, folder: str) -> Workload:
         raise table.fail("data", f"there is no data set {data!r}", one_of(data, list(DATA_SETS)))
     found = Workload(
         command=command,
+        command_place=command_place,
         server=server,
         working_folder=None if own_folder is None else os.path.join(folder, own_folder),
         reports=reports,
@@ -130,8 +151,11 @@ def _measure(
     factors: tuple[Factor, ...],
     counters: Collection[str],
 ) -> StudyMeasure:
-    metrics = table.texts("metrics") or ("wall_s",)
-    of_server = _server_metrics(servers_of(workload, factors))
+    metrics = table.texts("metrics")
+    if metrics == ():
+        raise table.fail("metrics", "it is empty", 'as in metrics = ["wall_s"]')
+    metrics = metrics or (PRIMARY_METRIC,)
+    of_server = server_metrics(servers_of(workload, factors))
     known = (*METRICS, *counters, *of_server, *workload.reports)
     for metric in metrics:
         if metric not in known:
@@ -158,6 +182,9 @@ def _measure(
         timeout_s=table.number("timeout", above=0),
         washout=table.truth("washout") or False,
         ignore_failure=table.truth("ignore_failure") or False,
+        about_s=table.number("about", above=0),
+        layouts=table.whole("layouts", least=2, most=MOST_LAYOUTS),
+        aslr=_aslr(table),
     )
     blocks, min_blocks = found.blocks, found.min_blocks
     if blocks is not None and min_blocks is not None and min_blocks > blocks:
@@ -166,6 +193,14 @@ def _measure(
         )
     table.finish()
     return found
+
+
+def _aslr(table: Table) -> Literal["drawn", "on", "off"] | None:
+    word = table.text("aslr")
+    match word:
+        case None | "drawn" | "on" | "off":
+            return word
+    raise table.fail("aslr", f"there is no {word!r}", one_of(word, ["drawn", "on", "off"]))
 
 
 def _compared(table: Table, factors: tuple[Factor, ...]) -> Compared | None:
@@ -183,43 +218,40 @@ def _compared(table: Table, factors: tuple[Factor, ...]) -> Compared | None:
     factor = next((factor for factor in factors if factor.name == name), None)
     if factor is None:
         raise table.fail("factor", f"there is no factor {name!r}", one_of(name, _names(factors)))
-    if factor.role == "size":
+    if factor.role != "treatment":
         raise table.fail(
-            "factor", f"{name} is a size, not a treatment", "compare another factor at each size"
+            "factor",
+            f"{name} is a {factor.role}, not a treatment",
+            f"compare another factor at each {factor.role}",
         )
     baseline = table.text("baseline") or factor.levels[0].name
     levels = _names(factor.levels)
     if baseline not in levels:
         raise table.fail("baseline", f"{name} has no level {baseline!r}", one_of(baseline, levels))
+    not_at = _levels_by_factor(table.table("not_at"), [one for one in factors if one != factor])
     table.finish()
-    return Compared(name, baseline)
+    return Compared(name, baseline, not_at)
 
 
 def _exclusion(table: Table, factors: tuple[Factor, ...]) -> Exclusion:
-    found: Exclusion = {}
-    for factor in factors:
-        if table.has(factor.name):
-            one = table.values[factor.name]
-            levels = table.values_of(factor.name) if isinstance(one, list) else (str(one),)
-            found[factor.name] = levels or ()
-            _check_levels(table, factor, found[factor.name])
-    table.finish()
+    found = _levels_by_factor(table, factors)
     if not found:
         raise table.fail(None, "it excludes everything", "name at least one factor and its level")
     return found
 
 
-def servers_of(workload: Workload, factors: Iterable[Factor]) -> tuple[ServerWorkload, ...]:
-    """Every server of a study: the workload's own and those of levels."""
-    levels = (level.server for factor in factors for level in factor.levels)
-    return tuple(one for one in (workload.server, *levels) if one is not None)
-
-
-def _server_metrics(servers: tuple[ServerWorkload, ...]) -> tuple[str, ...]:
-    if not servers:
-        return ()
-    lives = all(server.trial == "life" for server in servers)
-    return tuple(metric for metric in SERVER_METRICS if lives or metric not in OF_A_LIFE)
+def _levels_by_factor(table: Table, factors: Iterable[Factor]) -> dict[str, tuple[str, ...]]:
+    """A table that is nothing but levels, one or more, of some of these factors."""
+    found: dict[str, tuple[str, ...]] = {}
+    for factor in factors:
+        if table.has(factor.name):
+            levels = table.one_or_more(factor.name)
+            if not levels:
+                raise table.fail(factor.name, "it has no levels", "name at least one")
+            _check_levels(table, factor, levels)
+            found[factor.name] = levels
+    table.finish()
+    return found
 
 
 def _check_that_everything_has_a_command(file: Table, study: Study) -> None:
@@ -229,17 +261,6 @@ def _check_that_everything_has_a_command(file: Table, study: Study) -> None:
     if not study.workload.command and not brings_its_own:
         raise file.table("workload").fail(
             None, "command is missing", 'as in command = ["sort", "words"]'
-        )
-
-
-def _check_that_trials_are_of_one_kind(file: Table, study: Study) -> None:
-    """A life and an interval are different units: what they vary over is not the same."""
-    kinds = {server.trial for server in servers_of(study.workload, study.factors)}
-    if len(kinds) > 1:
-        raise file.table("factors").fail(
-            None,
-            "a trial is a whole life of one server and an interval of another",
-            "give every server the same trial",
         )
 
 
@@ -264,7 +285,9 @@ def _quick(table: Table, factors: tuple[Factor, ...]) -> Quick:
     levels_table.finish()
     found = Quick(
         levels=levels,
+        not_at=_levels_by_factor(table.table("not_at"), factors),
         command=table.words("command"),
+        command_place=table.place("command"),
         budget_s=table.number("budget", above=0),
         blocks=table.whole("blocks", least=1),
     )
@@ -275,52 +298,11 @@ def _quick(table: Table, factors: tuple[Factor, ...]) -> Quick:
 def _check_levels(table: Table, factor: Factor, levels: Iterable[str]) -> None:
     known = list(dict.fromkeys(_names((*factor.levels, *factor.choices))))
     for level in levels:
+        if factor.role == "size" and not is_size(level):
+            raise table.fail(factor.name, f"{level!r} is no size", "give numbers above 0")
         if level not in known and not factor.plain:
             raise table.fail(
                 factor.name, f"{factor.name} has no level {level!r}", one_of(level, known)
-            )
-
-
-def _check_placeholders(file: Table, study: Study) -> None:
-    """Refuse a name in braces that stands for nothing."""
-    known = {*_FILE_PLACEHOLDERS, *_names(study.factors)}
-    if any(level.build is not None for factor in study.factors for level in factor.levels):
-        known.add("build")
-    if study.workload.data is not None:
-        known.add("data")
-    server = study.workload.server
-    if servers_of(study.workload, study.factors):
-        known.update(PLACEHOLDERS)
-    workload = file.table("workload")
-    if server is None:
-        _check_words(workload, "command", study.workload.command, known)
-    else:
-        table = workload.table("server")
-        for key, words in {**server.commands(), "client": study.workload.command}.items():
-            _check_words(table, key, words, known)
-    if study.quick is not None and study.quick.command is not None:
-        _check_words(file.table("quick"), "command", study.quick.command, known)
-    factors = file.table("factors")
-    for factor in study.factors:
-        for level in factor.levels:
-            table = factors.table(factor.name).table(level.name) if not factor.plain else factors
-            if level.server is not None:
-                for key, words in level.server.commands().items():
-                    _check_words(table.table("server"), key, words, known)
-            _check_words(table, "command", level.command or (), known)
-            _check_words(table, "client", level.client_arguments, known)
-            _check_words(table, "args", level.arguments, known)
-            _check_words(table, "env", tuple(level.environment.values()), known)
-            _check_words(table, "build", (level.build or "",), known)
-
-
-def _check_words(table: Table, key: str, words: Words, known: set[str]) -> None:
-    for name in (found for word in words for found in _PLACEHOLDER.findall(word)):
-        if name not in known:
-            raise table.fail(
-                key,
-                f"{{{name}}} stands for nothing",
-                f"{one_of(name, sorted(known))}; write {{{{{name}}}}} for the braces themselves",
             )
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterable
 
 from equipoise.model.plan import ServerTrial
-from equipoise.model.study import ServerWorkload, Words
+from equipoise.model.study import Factor, ServerWorkload, Study, Words, Workload
 from equipoise.studies.table import Table, one_of
 
 SERVER_METRICS = (
@@ -59,9 +60,41 @@ def read_server(table: Table) -> tuple[ServerWorkload, Words]:
         needs=table.mapping("needs") or {},
         unprivileged=table.truth("unprivileged") or False,
         trial=_trial(table),
+        keys=table.path,
     )
     table.finish()
     return found, client
+
+
+def servers_of(workload: Workload, factors: Iterable[Factor]) -> tuple[ServerWorkload, ...]:
+    """Every server of a study: the workload's own and those of levels."""
+    levels = (level.server for factor in factors for level in factor.levels)
+    return tuple(one for one in (workload.server, *levels) if one is not None)
+
+
+def server_metrics(servers: tuple[ServerWorkload, ...]) -> tuple[str, ...]:
+    """What is known of all of these servers."""
+    if not servers:
+        return ()
+    lives = all(server.trial == "life" for server in servers)
+    return tuple(metric for metric in SERVER_METRICS if lives or metric not in OF_A_LIFE)
+
+
+def check_that_trials_are_of_one_kind(file: Table, study: Study) -> None:
+    """Refuse lives beside intervals: they vary over different things.
+
+    Raises
+    ------
+    UnusableInput
+        Some server's trial is another one than some other's.
+    """
+    kinds = {server.trial for server in servers_of(study.workload, study.factors)}
+    if len(kinds) > 1:
+        raise file.table("factors").fail(
+            None,
+            "a trial is a whole life of one server and an interval of another",
+            "give every server the same trial",
+        )
 
 
 def _trial(table: Table) -> ServerTrial:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from equipoise.model.errors import UnusableInput
+from equipoise.model.places import Keys, Place, Places
 from equipoise.studies.key_lines import key_lines
 
 Read = TypeVar("Read")
@@ -23,11 +24,9 @@ LARGEST_COUNT = 10**9
 class Table:
     """One table of a file."""
 
-    file: str
-    """As the user named it."""
+    places: Places
     values: Mapping[str, Any]
-    lines: Mapping[tuple[str | int, ...], int]
-    path: tuple[str | int, ...] = ()
+    path: Keys = ()
     """Where the table stands in the file."""
     asked: set[str] = field(default_factory=set)
     """The keys that were asked for so far: every other one is unknown."""
@@ -62,7 +61,7 @@ class Table:
                 f"{shown}: its arrays or tables stand in each other too deeply",
                 mend="a study needs three levels at most: see docs/studies.md",
             ) from None
-        return cls(shown, values, key_lines(text))
+        return cls(Places(shown, key_lines(text)), values)
 
     def has(self, key: str) -> bool:
         """Whether the key is there."""
@@ -75,21 +74,17 @@ class Table:
 
     def fail(self, key: str | None, what: str, mend: str) -> UnusableInput:
         """The error for a key of this table, or for the table itself."""
-        path = self.path if key is None else (*self.path, key)
-        ends = range(len(path), 0, -1)
-        known = next((path[:end] for end in ends if path[:end] in self.lines), ())
-        line = f":{self.lines[known]}" if known else ""
-        # The same spelling as in the file: [factors.rows] role.
-        names = [str(part) for part in path if isinstance(part, str)]
-        table = names if key is None else names[:-1]
-        where = f"[{'.'.join(table)}] " if table else ""
-        where += "" if key is None else f"{key} "
-        return UnusableInput(f"{self.file}{line}: {where.strip()}: {what}", mend=mend)
+        place = self.places.table(*self.path) if key is None else self.place(key)
+        return place.fail(what, mend)
+
+    def place(self, key: str) -> Place:
+        """Where a key of this table stands."""
+        return self.places.key(*self.path, key)
 
     def text(self, key: str) -> str | None:
         """A string."""
         value: str | None = self._of_type(key, str, "a string")
-        return value
+        return None if value is None else self._without_null(key, value)
 
     def truth(self, key: str) -> bool | None:
         """True or false."""
@@ -121,7 +116,7 @@ class Table:
         """A string, or an array of strings."""
         value = self._of_type(key, (str, list), "a string or an array of strings")
         if isinstance(value, str):
-            return (value,)
+            return (self._without_null(key, value),)
         return None if value is None else self._all_text(key, value)
 
     def words(self, key: str) -> tuple[str, ...] | None:
@@ -133,7 +128,7 @@ class Table:
             words = self._all_text(key, value)
         else:
             try:
-                words = tuple(shlex.split(value))
+                words = tuple(shlex.split(self._without_null(key, value)))
             except ValueError as error:
                 raise self.fail(
                     key, f"it cannot be split into words: {str(error).lower()}", "close the quote"
@@ -149,12 +144,17 @@ class Table:
             return None
         found: list[str] = []
         for one in value:
-            if isinstance(one, bool) or not isinstance(one, str | int | float):
-                raise self.fail(key, f"{one!r} is neither a string nor a number", "write a value")
-            if (text := str(one)) in found:
+            if (text := self._value_text(key, one)) in found:
                 raise self.fail(key, f"{text} stands there twice", "leave one of them out")
             found.append(text)
         return tuple(found)
+
+    def one_or_more(self, key: str) -> tuple[str, ...]:
+        """A string or number, or an array of them, under a key that is there."""
+        value = self.values[key]
+        if isinstance(value, list):
+            return self.values_of(key) or ()
+        return (self._value_text(key, value),)
 
     def mapping(self, key: str) -> dict[str, str] | None:
         """The variables of an environment: a table of strings and numbers, as text."""
@@ -212,7 +212,7 @@ class Table:
             raise self.fail(key, "there is no such key", mend)
 
     def _within(self, keys: tuple[str | int, ...], values: Mapping[str, Any]) -> Table:
-        return Table(self.file, values, self.lines, (*self.path, *keys))
+        return Table(self.places, values, (*self.path, *keys))
 
     def _of_type(self, key: str, kinds: Any, words: str) -> Any:
         if not self.has(key):
@@ -224,12 +224,21 @@ class Table:
             raise self.fail(key, f"it is {_kind(value)}, not {words}", f"give {words}")
         return value
 
+    def _value_text(self, key: str, value: Any) -> str:
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise self.fail(key, f"{value!r} is neither a string nor a number", "write a value")
+        return self._without_null(key, str(value))
+
+    def _without_null(self, key: str, text: str) -> str:
+        if "\0" in text:
+            raise self.fail(key, "it holds a null byte", "no program can be given one")
+        return text
+
     def _all_text(self, key: str, values: Sequence[Any]) -> tuple[str, ...]:
         for value in values:
             if not isinstance(value, str):
                 raise self.fail(key, f"it holds {_kind(value)}", f'write "{value}"')
-            if "\0" in value:
-                raise self.fail(key, "it holds a null byte", "no program can be given one")
+            self._without_null(key, value)
         return tuple(values)
 
 
@@ -241,8 +250,15 @@ def one_of(wrong: str, right: Sequence[str]) -> str:
 
 
 def _kind(value: Any) -> str:
-    names = {str: "a string", bool: "true or false", int: "a whole number", float: "a number"}
-    return names.get(type(value), "an array" if isinstance(value, list) else "a table")
+    names = {
+        str: "a string",
+        bool: "true or false",
+        int: "a whole number",
+        float: "a number",
+        list: "an array",
+        dict: "a table",
+    }
+    return names.get(type(value), "a date or a time")
 
 
 def _no_toml(shown: str, text: str, said: str) -> UnusableInput:

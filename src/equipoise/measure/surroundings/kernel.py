@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import platform
 
 from equipoise.measure.surroundings.facts import NONE, Facts
@@ -11,6 +12,8 @@ VULNERABILITIES = "/sys/devices/system/cpu/vulnerabilities"
 RANDOMISATION = "/proc/sys/kernel/randomize_va_space"
 _NO_RANDOMISATION = 0x0040000
 """ADDR_NO_RANDOMIZE of personality(2): children inherit it."""
+_ASK = 0xFFFFFFFF
+"""Changes nothing and gives the present one."""
 
 
 def randomisation_off_for_us(host: Host) -> bool:
@@ -26,6 +29,29 @@ def randomisation_off_for_us(host: Host) -> bool:
         return bool(int(text, 16) & _NO_RANDOMISATION)
     except ValueError:
         raise Unknown(f"/proc/self/personality: {text[:40]!r} is no number") from None
+
+
+def addresses_are_random(host: Host) -> bool:
+    """Whether trials have their addresses drawn at random.
+
+    What cannot be read counts as yes: holding what may not vary shows nothing, and leaving it out
+    would hide what does.
+    """
+    try:
+        return host.number(RANDOMISATION) != 0 and not randomisation_off_for_us(host)
+    except Unknown:
+        return True
+
+
+def addresses_can_be_held() -> bool:
+    """Whether a process may switch the randomisation off for itself; some containers forbid it."""
+    personality = ctypes.CDLL(None).personality
+    present = personality(ctypes.c_ulong(_ASK))
+    if present < 0:
+        return False
+    held = personality(ctypes.c_ulong(present | _NO_RANDOMISATION)) >= 0
+    personality(ctypes.c_ulong(present))
+    return bool(held)
 
 
 def _mitigations(host: Host) -> dict[str, str]:

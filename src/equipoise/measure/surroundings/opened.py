@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import os
 import re
-import signal
-import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from equipoise.measure.surroundings.host import Unknown
+from equipoise.measure.surroundings.untimed import run_untimed
 
 _INITIALISED = re.compile(r"calling init: (?P<path>/.*)$", re.MULTILINE)
 
@@ -31,32 +29,7 @@ def opened_libraries(
     """
     with tempfile.TemporaryDirectory(prefix="equipoise-") as scratch:
         told = {"LD_DEBUG": "libs", "LD_DEBUG_OUTPUT": os.path.join(scratch, "libs")}
-        _run(command, {**environment, **told}, working_folder, timeout_s)
+        run_untimed(command, {**environment, **told}, working_folder, timeout_s)
         texts = (file.read_text("utf-8", "backslashreplace") for file in Path(scratch).iterdir())
         paths = {found["path"] for text in texts for found in _INITIALISED.finditer(text)}
     return frozenset(os.path.realpath(path) for path in paths)
-
-
-def _run(
-    command: Sequence[str], environment: Mapping[str, str], folder: str, timeout_s: float
-) -> None:
-    try:
-        process = subprocess.Popen(
-            command,
-            env=environment,
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise Unknown(f"{command[0]}: {error.strerror}") from None
-    try:
-        process.wait(timeout_s)
-    except subprocess.TimeoutExpired:
-        raise Unknown(f"it took longer than {timeout_s:g} s") from None
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()

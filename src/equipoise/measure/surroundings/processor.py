@@ -27,6 +27,15 @@ def about(host: Host, key: str) -> str:
     return host.value("/proc/cpuinfo", key, _FIRST_CPU_BYTES)
 
 
+def instructions(host: Host) -> frozenset[str] | None:
+    """What the CPUs are able to, by the kernel's names of flags; ``None`` if it does not say."""
+    try:
+        return frozenset(about(host, "flags").split())
+    except Unknown:
+        # Other processors than x86 call them otherwise.
+        return None
+
+
 def online(host: Host) -> list[int]:
     """The CPUs that are switched on."""
     return cpu_list(host.text(f"{CPUS}/online"))

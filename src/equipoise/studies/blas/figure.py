@@ -1,4 +1,4 @@
-"""What each library makes of a processor, by size, and what huge pages change."""
+"""What each library makes of a processor, by size; what core types and huge pages change."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.result import ResultDocument
-from equipoise.studies.measured import Measured, Ratio, joined, short
+from equipoise.studies.measured import Measured, Ratio, joined, short, times
 from equipoise.studies.rank_words import reversal_paragraph
 
 if TYPE_CHECKING:
@@ -16,17 +16,22 @@ if TYPE_CHECKING:
 
 TIME = "work_s"
 OTHERS = ("huge_pages", "threads")
+ALONE = {"threads": "one", "huge_pages": "off"}
+"""Where core types are looked at."""
+TOLD = "_"
+"""Between the name of a library and the core type that it was told of."""
 OPERATIONS = {"dgemm": 2.0, "invert": 2.0}
 """Floating point operations over N³: a product; a factorisation (2/3) and the inverse (4/3)."""
 
 
 def findings(document: ResultDocument) -> Findings:
-    """Gflop/s by size, the effect of huge pages, and where the order of the libraries reverses."""
+    """Gflop/s by size, core types, huge pages, and where the order of the libraries reverses."""
     measured = Measured(document)
     tables = [_speeds(measured, task) for task in measured.levels("task")]
+    tables.append(_core_types(measured))
     paragraphs = [_huge_pages(measured)]
     sizes = measured.levels("size")
-    libraries = measured.levels("library")
+    libraries = _by_themselves(measured)
     if len(measured.levels("task")) > 1 and sizes:
         largest = max(sizes, key=float)
         here = Measured(_at_size(document, largest))
@@ -54,17 +59,49 @@ def _at_size(document: ResultDocument, size: str) -> ResultDocument:
     return replace(document, conditions=kept)
 
 
+def _by_themselves(measured: Measured) -> list[str]:
+    """The libraries that were told of no core type."""
+    return [one for one in measured.levels("library") if TOLD not in one]
+
+
+def _speed(task: str, size: str, median: float | None) -> str:
+    operations = OPERATIONS.get(task, 0.0) * float(size) ** 3
+    return "" if median is None else short(operations / median / 1e9)
+
+
+def _core_types(measured: Measured) -> FindingTable:
+    """What it changes to tell a library what it runs on."""
+    rows: list[tuple[str, ...]] = []
+    for told in (one for one in measured.levels("library") if TOLD in one):
+        library, _, core = told.partition(TOLD)
+        for task, size in itertools.product(measured.levels("task"), measured.levels("size")):
+            here = {"task": task, "size": size, **ALONE}
+            levels = {name: level for name, level in here.items() if measured.levels(name)}
+            ratio = measured.ratio(
+                TIME, {**levels, "library": told}, {**levels, "library": library}
+            )
+            if ratio is not None:
+                speed = _speed(task, size, measured.median(TIME, **levels, library=told))
+                change = (times(ratio.ratio), ratio.interval_words())
+                rows.append((library, core, task, size, speed, *change))
+    return FindingTable(
+        "told of a core type, over what it finds out by itself",
+        ("library", "core type", "task", "size", "Gflop/s", "time", "interval"),
+        tuple(rows),
+        ("Each pair by itself: nothing is corrected for their number.",) if rows else (),
+    )
+
+
 def _speeds(measured: Measured, task: str) -> FindingTable:
-    libraries = measured.levels("library")
+    libraries = _by_themselves(measured)
     varied = [one for one in OTHERS if measured.levels(one)]
     rows: list[tuple[str, ...]] = []
     for size in measured.levels("size"):
-        operations = OPERATIONS.get(task, 0.0) * float(size) ** 3
         for chosen in itertools.product(*(measured.levels(one) for one in varied)):
             levels = {"task": task, "size": size, **dict(zip(varied, chosen, strict=True))}
-            medians = [measured.median(TIME, **levels, library=one) for one in libraries]
             cells = [
-                "" if median is None else short(operations / median / 1e9) for median in medians
+                _speed(task, size, measured.median(TIME, **levels, library=one))
+                for one in libraries
             ]
             if any(cells):
                 rows.append((size, *chosen, *cells))

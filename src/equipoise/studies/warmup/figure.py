@@ -1,4 +1,4 @@
-"""The class of every runtime on every kernel, and the series of its iterations."""
+"""The class of every runtime on every kernel."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import numpy as np
 
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.result import ConditionResult, ResultDocument
-from equipoise.stats.arrays import FloatArray
-from equipoise.stats.warm_up import LEAST_ITERATIONS, classify_workload
 from equipoise.studies.measured import UNKNOWN, quantity, short
 
 if TYPE_CHECKING:
@@ -36,44 +34,31 @@ def findings(document: ResultDocument) -> Findings:
         tuple(row for one in document.conditions if (row := _row(document, one)) is not None),
         (
             "Classes of Barrett et al. (2017) over the iterations of each trial; first: the median "
-            "first iteration; steady: the mean over trials, where each has a steady state; times: "
-            "the first over it.",
+            "first iteration; steady: the mean over trials, where all but a fifth at most have a "
+            "steady state; times: the first over it.",
         ),
     )
     return Findings((table,) if table.rows else (), tuple(_paragraphs(table)))
 
 
 def figures(document: ResultDocument) -> Iterator[Figure]:
-    """One chart of the iterations of each condition."""
-    from equipoise.figures.gallery import Figure
-    from equipoise.studies.warmup import charts
-
-    for one in document.conditions:
-        trials = series(document, one)
-        if trials:
-            name = "_".join(one.levels[factor] for factor in ("runtime", "kernel"))
-            yield Figure(f"iterations_{name}", charts.HOW_TO_READ, charts.iterations(name, trials))
-
-
-def series(document: ResultDocument, condition: ConditionResult) -> list[FloatArray]:
-    """The iterations of each analysed trial of a condition, in seconds; each of shape (n,)."""
-    return [
-        np.array(row.iterations[METRIC], dtype=np.float64)
-        for row in document.trials
-        if row.analysed
-        and row.condition == condition.name
-        and len(row.iterations.get(METRIC, ())) >= LEAST_ITERATIONS
-    ]
+    """None of its own: every result shows its iterations."""
+    return iter(())
 
 
 def _row(document: ResultDocument, condition: ConditionResult) -> tuple[str, ...] | None:
-    trials = series(document, condition)
-    shape = classify_workload(trials)
-    if shape is None:
+    shape = condition.iterations.get(METRIC)
+    if shape is None or shape.kind is None:
         return None
-    first = float(np.median([one[0] for one in trials]))
+    firsts = [
+        row.iterations[METRIC][0]
+        for row in document.trials
+        if row.analysed and row.condition == condition.name and row.iterations.get(METRIC)
+    ]
+    first = float(np.median(firsts))
     begins = [one.steady_from for one in shape.trials if one.steady_from is not None]
-    steady = None if shape.steady is None else float(np.mean(shape.steady))
+    known = [one.steady for one in shape.trials if one.steady is not None]
+    steady = float(np.mean(known)) if shape.has_steady_state else None
     return (
         condition.levels["runtime"],
         condition.levels["kernel"],

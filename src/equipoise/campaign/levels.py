@@ -1,0 +1,272 @@
+"""From the trials of a campaign to its variance by level: iterations in trials in layouts."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from equipoise.campaign.blocks import as_cost, complete_blocks, cost_in
+from equipoise.model.errors import UnusableInput
+from equipoise.model.plan import Contrast, Plan
+from equipoise.model.record import RunRecord
+from equipoise.model.result import Advice, ByLevel, Comparison
+from equipoise.model.trial import Draw, Trial
+from equipoise.stats.advice import advice, advice_words
+from equipoise.stats.arrays import FloatArray, IntArray
+from equipoise.stats.levels import Levels, plural_of, variance_by_level
+
+HOST, BOOT, CAMPAIGN, LAYOUT, TRIAL, ITERATION = (
+    "host",
+    "boot",
+    "campaign",
+    "layout",
+    "trial",
+    "iteration",
+)
+_TOO_FEW = "too few blocks: no two layouts, or no two blocks in one"
+_NO_LOGARITHM = "a trial timed out, or cost nothing: there is no logarithm of that"
+
+
+def cost_by_level(plan: Plan, trials: Sequence[Trial], draws: Mapping[int, Draw]) -> ByLevel | None:
+    """Split the variance of the logarithm of one condition's primary cost into its levels.
+
+    Parameters
+    ----------
+    trials
+        The analysed trials of the condition.
+    draws
+        Of each measured block, by its number.
+
+    Returns
+    -------
+    ``None`` where trials are the only level.
+    """
+    if not _has_levels(plan, trials):
+        return None
+    metric = plan.judgement.primary_metric
+    units: list[_Unit] = []
+    for trial in trials:
+        alone = _read(metric, (trial,), draws[trial.block])
+        units.append(_Unit(alone.logarithms[trial.condition], alone.places, alone))
+    return _by_level(plan, (LAYOUT, TRIAL), units)
+
+
+def ratios_by_level(
+    plan: Plan,
+    comparisons: Sequence[Comparison],
+    blocks: Mapping[int, Sequence[Trial]],
+    draws: Mapping[int, Draw],
+) -> tuple[Comparison, ...]:
+    """The primary comparisons, each with the variance of its log ratios within blocks by level.
+
+    Iterations are paired as they came, the first with the first.
+    """
+    if not _has_levels(plan, itertools.chain.from_iterable(blocks.values())):
+        return tuple(comparisons)
+    metric = plan.judgement.primary_metric
+    # Read once: there may be very many comparisons.
+    read = [_read(metric, block, draws[number]) for number, block in blocks.items()]
+    return tuple(
+        dataclasses.replace(one, by_level=_by_level(plan, (LAYOUT, TRIAL), _pairs(contrast, read)))
+        for one, contrast in zip(comparisons, plan.contrasts, strict=True)
+    )
+
+
+def pooled_by_level(
+    records: Sequence[RunRecord], contrast: Contrast, places: Sequence[tuple[int, int]]
+) -> ByLevel | None:
+    """Split the variance of one comparison over several campaigns into its levels.
+
+    Parameters
+    ----------
+    contrast
+        The same conditions in every campaign.
+    places
+        For each campaign, on which host and in which boot it ran.
+
+    Returns
+    -------
+    ``None`` where no level is replicated.
+    """
+    metric = records[0].plan.judgement.primary_metric
+    units: list[_Unit] = []
+    for number, (record, (host, boot)) in enumerate(zip(records, places, strict=True)):
+        draws = {one.block: one for one in record.draws if one.phase == "measured"}
+        blocks = complete_blocks(record.draws, record.trials)
+        read = [_read(metric, block, draws[at]) for at, block in blocks.items()]
+        units.extend(
+            dataclasses.replace(one, places=(host, boot, number, *one.places))
+            for one in _pairs(contrast, read)
+        )
+    return _by_level(records[0].plan, (HOST, BOOT, CAMPAIGN, LAYOUT, TRIAL), units)
+
+
+def _has_levels(plan: Plan, trials: Iterable[Trial]) -> bool:
+    """Whether anything but trials is replicated."""
+    metric = plan.judgement.primary_metric
+    return bool(plan.layouts) or any(_iterations(trial, metric) for trial in trials)
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What is read of a block, or of one trial."""
+
+    places: tuple[int, int]
+    """The layout and the trial."""
+    logarithms: dict[int, FloatArray]
+    """By condition, shape (k,): of its k iterations, or of its one cost."""
+    wall_s: float | None
+    """Of all its trials together."""
+    iteration_s: float
+    """What one more iteration of each takes, if iterations are in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """One trial, or the two trials of a ratio."""
+
+    logarithms: FloatArray
+    """Shape (k,)."""
+    places: tuple[int, ...]
+    """Its unit at each level, the highest first."""
+    cost: _Read
+    """What it takes to have one more."""
+
+
+def _read(metric: str, trials: Sequence[Trial], draw: Draw) -> _Read:
+    walls = [one.accounting.wall_s for one in trials]
+    iterations = [found for one in trials if (found := _iterations(one, metric))]
+    return _Read(
+        places=(draw.layout or 0, draw.block),
+        logarithms={one.condition: _logarithms(one, metric) for one in trials},
+        wall_s=None if None in walls else sum(one for one in walls if one is not None),
+        iteration_s=sum(sum(found) / len(found) for found in iterations),
+    )
+
+
+def _pairs(contrast: Contrast, blocks: Sequence[_Read]) -> list[_Unit]:
+    """The blocks in which both conditions ran."""
+    found: list[_Unit] = []
+    for block in blocks:
+        below = block.logarithms.get(contrast.baseline)
+        above = block.logarithms.get(contrast.candidate)
+        if below is not None and above is not None:
+            count = min(len(below), len(above))
+            with np.errstate(invalid="ignore"):
+                found.append(_Unit(above[:count] - below[:count], block.places, block))
+    return found
+
+
+def _logarithms(trial: Trial, metric: str) -> FloatArray:
+    """Of a trial's iterations, or of its cost where it has none; not finite where unknown."""
+    values = _iterations(trial, metric)
+    if trial.timed_out or not values:
+        cost = cost_in(metric)(trial)
+        values = [math.nan if cost is None else cost]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.log(np.array(values, dtype=np.float64)))
+
+
+def _iterations(trial: Trial, metric: str) -> list[float]:
+    """What each iteration of a trial cost."""
+    return [
+        as_cost(one) for one in trial.samples if one.iteration is not None and one.metric == metric
+    ]
+
+
+def _by_level(plan: Plan, names: Sequence[str], units: Sequence[_Unit]) -> ByLevel | None:
+    sizes = [len(one.logarithms) for one in units]
+    table = np.repeat([one.places for one in units], sizes, axis=0).reshape(-1, len(names))
+    kept = list(_replicated(table, names))
+    if not kept:
+        return None
+    highest = kept[0][0]
+    if any(not np.isfinite(one.logarithms).all() for one in units):
+        return _unknown(plan, highest, _NO_LOGARITHM)
+    if max(sizes) > 1:
+        kept.append((ITERATION, np.arange(len(table))))
+    if len(kept) < 2:
+        return _unknown(plan, highest, _TOO_FEW)
+    try:
+        found = variance_by_level(
+            np.concatenate([one.logarithms for one in units]),
+            [column for _, column in kept[:-1]],
+            [name for name, _ in kept],
+            seed=plan.seed,
+            level=plan.judgement.alpha,
+        )
+    except UnusableInput as error:
+        return _unknown(plan, highest, error.what)
+    advised = _advice(plan, found, units)
+    return ByLevel(
+        mean=math.exp(found.mean),
+        these=f"these {found.components[0].units} {plural_of(highest)}",
+        these_ci=_ratios(found.within_ci),
+        across=found.scope,
+        across_ci=_ratios(found.across_ci),
+        level=plan.judgement.alpha,
+        components=found.components,
+        advice=advised,
+        advice_words=advice_words(advised) + _not_counted(plan) if advised else None,
+    )
+
+
+def _replicated(table: IntArray, names: Sequence[str]) -> Iterator[tuple[str, IntArray]]:
+    """The levels that have more units than the one above, with their columns."""
+    above = 1
+    for place, name in enumerate(names):
+        count = len(np.unique(table[:, : place + 1], axis=0))
+        if count > above:
+            yield name, table[:, place]
+            above = count
+
+
+def _unknown(plan: Plan, highest: str, reason: str) -> ByLevel:
+    return ByLevel(
+        mean=None,
+        these=f"these {plural_of(highest)}",
+        these_ci=(None, None),
+        across=f"across {plural_of(highest)}",
+        across_ci=(None, None),
+        level=plan.judgement.alpha,
+        components=(),
+        advice=(),
+        advice_words=None,
+        unknown_because=reason,
+    )
+
+
+def _advice(plan: Plan, found: Levels, units: Sequence[_Unit]) -> tuple[Advice, ...]:
+    """Nothing where seconds are not known, or nothing varies."""
+    if not {one.level for one in found.components} <= {LAYOUT, TRIAL, ITERATION}:
+        # What a boot or a host costs is not known.
+        return ()
+    walls = [one.cost.wall_s for one in units]
+    if None in walls or not any(one.variance > 0 for one in found.components):
+        return ()
+    costs_s = {LAYOUT: 0.0, TRIAL: sum(one for one in walls if one is not None) / len(units)}
+    lowest = found.components[-1].level
+    if lowest == ITERATION:
+        if not plan.judgement.primary_metric.endswith("_s"):
+            return ()
+        count = sum(len(one.logarithms) for one in units) / len(units)
+        costs_s[ITERATION] = sum(one.cost.iteration_s for one in units) / len(units)
+        # What a process takes beside its iterations.
+        costs_s[TRIAL] = max(0.0, costs_s[TRIAL] - count * costs_s[ITERATION])
+    if costs_s[lowest] <= 0.0:
+        return ()
+    return advice(found, [costs_s[one.level] for one in found.components])
+
+
+def _not_counted(plan: Plan) -> str:
+    linked = any(condition.has_programs_by_layout for condition in plan.conditions)
+    return " (linking new layouts not counted)" if plan.layouts and linked else ""
+
+
+def _ratios(bounds: tuple[float, float]) -> tuple[float, float]:
+    return math.exp(bounds[0]), math.exp(bounds[1])

@@ -1,0 +1,44 @@
+"""Figures as files: each as a page, a vector picture and a pixel picture."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from equipoise.model.errors import UnusableInput
+
+if TYPE_CHECKING:
+    from equipoise.figures.gallery import Figure
+
+ENDINGS = ("html", "svg", "png")
+
+
+def save_figures(figures: Iterable[Figure], folder: Path) -> list[Path]:
+    """Write figures into a folder, which is made; of one name, the second has a 2 behind it.
+
+    Raises
+    ------
+    UnusableInput
+        The folder cannot be made or written to.
+    """
+    from equipoise.figures.save import save
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UnusableInput(
+            f"cannot make the folder {folder}: {error.strerror}",
+            mend="name another one with --figures",
+        ) from None
+    written: list[Path] = []
+    seen: Counter[str] = Counter()
+    for figure in figures:
+        seen[figure.name] += 1
+        name = figure.name if seen[figure.name] == 1 else f"{figure.name}_{seen[figure.name]}"
+        for ending in ENDINGS:
+            path = folder / f"{name}.{ending}"
+            save(figure.chart, path)
+            written.append(path)
+    return written

@@ -1,0 +1,29 @@
+"""The result of a campaign as it is shown: with what a study and another result make of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from equipoise.campaign.result import document_of
+from equipoise.cli.study_findings import with_findings
+from equipoise.cli.wanted import Wanted
+from equipoise.model.record import RunRecord
+from equipoise.model.result import ResultDocument
+
+
+def shown_document(record: RunRecord, wanted: Wanted) -> ResultDocument:
+    """The result of a campaign, held against another one if that is wanted.
+
+    Raises
+    ------
+    UnusableInput
+        The two have nothing in common.
+    """
+    document = with_findings(document_of(record))
+    if wanted.against is None:
+        return document
+    from equipoise.campaign.against import against
+
+    judgement = record.plan.judgement
+    held = against(wanted.against, document, min_effect=judgement.min_effect, alpha=judgement.alpha)
+    return replace(document, against=held)

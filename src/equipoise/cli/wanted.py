@@ -1,0 +1,117 @@
+"""What the user wants to have of a result, and showing it."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from equipoise.cli.output_file import check_folder, write_file
+from equipoise.cli.study_findings import show_findings
+from equipoise.figures.library import require_figures
+from equipoise.model.errors import UnusableInput
+from equipoise.model.record import RunRecord, RunSummary
+from equipoise.model.result import ResultDocument
+from equipoise.report import json_document, terminal
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the user wants to have of a result, and where."""
+
+    ledger: Path
+    json_file: str | None = None
+    report_file: Path | None = None
+    quiet: bool = False
+    color: bool = True
+    durable: bool = False
+    allow_concurrent: bool = False
+    export_json: Path | None = None
+    export_csv: Path | None = None
+    export_markdown: Path | None = None
+    against: ResultDocument | None = None
+    """What every row is held against."""
+    figures: Path | None = None
+    """The folder for a study's own figures; by default one for each run beside the ledger."""
+
+    @classmethod
+    def from_options(cls, given: dict[str, Any]) -> Wanted:
+        """Take them from a command's options."""
+        wanted = cls(
+            ledger=given["ledger_path"],
+            json_file=given["json_file"],
+            report_file=given["report_file"],
+            quiet=given["quiet"],
+            color=not given["no_color"],
+            durable=given.get("durable", False),
+            allow_concurrent=given.get("allow_concurrent", False),
+            export_json=given.get("export_json"),
+            export_csv=given.get("export_csv"),
+            export_markdown=given.get("export_markdown"),
+            against=_read(given.get("against_file")),
+            figures=given.get("figures"),
+        )
+        # Found out before the campaign, not after an hour of it.
+        for path in wanted.files():
+            check_folder(path)
+        if wanted.report_file is not None or wanted.figures is not None:
+            require_figures()
+        return wanted
+
+    def files(self) -> list[Path]:
+        """The files that will be written."""
+        json_file = [] if self.json_file in (None, "-") else [Path(str(self.json_file))]
+        return self.exports() + json_file
+
+    def exports(self) -> list[Path]:
+        """The page and the files in the forms of other tools."""
+        named = (self.export_json, self.export_csv, self.export_markdown, self.report_file)
+        return [path for path in named if path is not None]
+
+
+def _read(path: Path | None) -> ResultDocument | None:
+    if path is None:
+        return None
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise UnusableInput(
+            f"cannot read {path}: {error.strerror}",
+            mend="name a file that `equipoise os --json FILE` wrote",
+        ) from None
+    return json_document.decode(content, str(path))
+
+
+def show(
+    document: ResultDocument,
+    record: RunRecord,
+    earlier: list[RunSummary],
+    wanted: Wanted,
+) -> None:
+    """Write the files that were asked for, and the screen unless stdout is taken."""
+    if wanted.exports():
+        _export(document, record, wanted)
+    if wanted.json_file == "-":
+        sys.stdout.buffer.write(json_document.encode(document))
+        return
+    if wanted.json_file is not None:
+        write_file(Path(wanted.json_file), json_document.encode(document))
+    if not wanted.quiet:
+        terminal.print_result(document, earlier, wanted.ledger, color=wanted.color)
+        show_findings(document, color=wanted.color)
+
+
+def _export(document: ResultDocument, record: RunRecord, wanted: Wanted) -> None:
+    """Write the page and the files in the forms of other tools."""
+    from equipoise.cli.report import reported_of, write_page
+    from equipoise.interop import hyperfine
+
+    if wanted.export_json is not None:
+        write_file(wanted.export_json, hyperfine.to_json(document))
+    if wanted.export_csv is not None:
+        write_file(wanted.export_csv, hyperfine.to_csv(document).encode())
+    if wanted.export_markdown is not None:
+        write_file(wanted.export_markdown, hyperfine.to_markdown(document).encode())
+    if wanted.report_file is not None:
+        write_page(wanted.report_file, [reported_of(record, document)])

@@ -1,0 +1,165 @@
+"""What a study needs of the host, and what of it is not there."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from equipoise.design.server_programs import absent_program, searched
+from equipoise.model.places import Place
+from equipoise.model.record import Notice
+from equipoise.model.study import Factor, Level, Study
+
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9][\w.+-]*")
+"""Neither a path, nor a placeholder, nor something for a shell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What design has to know of the host."""
+
+    native_programs: Path
+    find_library: Callable[[str], str | None]
+    """The absolute path of a library by its file name or path; ``None`` if it is not there."""
+    instructions: frozenset[str] | None = None
+    """What its CPU is able to, by the names of ``/proc/cpuinfo``; ``None`` if that is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Something that a level needs and this host lacks."""
+
+    what: str
+    mend: str
+
+
+def what_is_missing(level: Level, site: Site) -> Missing | None:
+    """The first thing that a level needs and is not there."""
+    return next(_missing(level, site), None)
+
+
+def without_missing(study: Study, site: Site) -> tuple[Study, tuple[Notice, ...]]:
+    """The study without the levels that this host cannot run, and which they are.
+
+    Raises
+    ------
+    UnusableInput
+        The baseline is one of them, or no two levels of what is compared are left.
+    """
+    server = study.workload.server
+    absent = None if server is None else absent_program(server, site.native_programs)
+    if absent is not None:
+        raise study.places.table("workload", "server").fail(
+            f"it cannot run here: there is no program {absent.program}", absent.mend
+        )
+    notices: list[Notice] = []
+    factors: list[Factor] = []
+    for factor in study.factors:
+        place = study.places.table("factors", factor.name)
+        present: list[Level] = []
+        for level in factor.levels:
+            missing = what_is_missing(level, site)
+            if missing is None:
+                present.append(level)
+                continue
+            what = f"{factor.name} {level.name} cannot run here: there is no {missing.what}"
+            if _is_baseline(level, factor, study):
+                raise study.places.table("factors", factor.name, level.name).fail(
+                    f"the baseline {what}", missing.mend
+                )
+            notices.append(Notice("level_missing", f"{what}; it is left out", missing.mend))
+        if not present:
+            raise place.fail(
+                f"no level of {factor.name} can run here: {notices[-1].words}", notices[-1].mend
+            )
+        if len(present) == 1 < len(factor.levels) and _is_compared(factor, study):
+            raise place.fail(
+                f"nothing is left to compare {present[0].name} with: {notices[-1].words}",
+                notices[-1].mend,
+            )
+        factors.append(replace(factor, levels=tuple(present)))
+    return replace(study, factors=tuple(factors)), tuple(notices)
+
+
+def setting_place(study: Study, levels: dict[str, str], key: str, value: str | None) -> Place:
+    """Where a condition's setting stands: that of the first of its levels that has it.
+
+    Parameters
+    ----------
+    levels
+        The condition's, by factor.
+    key, value
+        A key of a level's table, and of ``env`` the variable, of ``library_path`` the folder.
+    """
+    for factor in study.factors:
+        level = next((one for one in factor.levels if one.name == levels.get(factor.name)), None)
+        if level is None or not _has(level, key, value):
+            continue
+        inner = (value,) if key == "env" and value is not None else ()
+        return study.places.key("factors", factor.name, level.name, key, *inner)
+    return study.places.table("factors")
+
+
+def _has(level: Level, key: str, value: str | None) -> bool:
+    match key:
+        case "env":
+            return value in level.environment
+        case "library_path":
+            return value in level.library_path
+        case "preload":
+            return bool(level.preload)
+        case "cpu":
+            return level.cpus is not None
+        case "huge_pages":
+            return level.huge_pages is not None
+        case _:
+            return False
+
+
+def _missing(level: Level, site: Site) -> Iterator[Missing]:
+    install = f"apt install {level.package}" if level.package else "install it"
+    for library in level.preload:
+        if site.find_library(library) is None:
+            yield Missing(library, install)
+    for folder in level.library_path:
+        if not os.path.isdir(folder):
+            yield Missing(f"folder {folder}", install)
+    if level.working_folder is not None and not os.path.isdir(level.working_folder):
+        yield Missing(f"folder {level.working_folder}", install)
+    ours = os.sched_getaffinity(0)
+    for cpu in (*(level.cpus or ()), *(level.client_cpus or ())):
+        if cpu not in ours:
+            yield Missing(f"CPU {cpu} for us", f"name CPUs of {', '.join(map(str, sorted(ours)))}")
+    search = None
+    if level.server is not None:
+        absent = absent_program(level.server, site.native_programs)
+        if absent is not None:
+            yield Missing(f"program {absent.program}", absent.mend)
+        search = searched(level.server)
+    program = None if level.command is None else level.command[0]
+    own = program is not None and (site.native_programs / program).is_file()
+    plain = program is not None and not own and "{" not in program
+    if program is not None and plain and not shutil.which(program, path=search):
+        yield Missing(f"program {program}", install)
+    builder = (level.build or "").partition(" ")[0]
+    if _PLAIN_NAME.fullmatch(builder) and shutil.which(builder) is None:
+        yield Missing(f"program {builder}", install)
+    for instruction in level.instructions:
+        if site.instructions is not None and instruction not in site.instructions:
+            yield Missing(f"{instruction} in this CPU", "run it on a CPU that has it")
+
+
+def _is_compared(factor: Factor, study: Study) -> bool:
+    return study.compared is not None and study.compared.factor == factor.name
+
+
+def _is_baseline(level: Level, factor: Factor, study: Study) -> bool:
+    compared = study.compared
+    return compared is not None and (compared.factor, compared.baseline) == (
+        factor.name,
+        level.name,
+    )

@@ -1,0 +1,105 @@
+"""What each level adds to the spread: iterations in trials in layouts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import altair as alt
+
+from equipoise.figures.building import Rows, drawn_from, framed
+from equipoise.figures.quantity import rounded
+from equipoise.figures.theme import color_of, shape_of
+from equipoise.model.result import ByLevel, ResultDocument
+
+HOW_TO_READ = (
+    "Each mark is the standard deviation that one level adds, with its interval: the level that "
+    "stands farthest to the right is the one of which more units narrow the interval most. The "
+    "first lines are the ratios within blocks, the others the conditions."
+)
+MOST_ROWS = 12
+ROW_HEIGHT = 26
+HEAD_HEIGHT = 60
+
+
+def variance_by_level(document: ResultDocument) -> alt.LayerChart | None:
+    """Draw the standard deviation of every level; ``None`` where there is one level only."""
+    found = list(_levelled(document))
+    if not found:
+        return None
+    shown = found[:MOST_ROWS]
+    levels = list(dict.fromkeys(part.level for _, one in shown for part in one.components))
+    names = [name for name, _ in shown]
+    rows: Rows = [
+        {
+            "name": name,
+            "level": part.level,
+            "deviation": _percent(part.variance),
+            "low": _percent(part.variance_ci[0]),
+            "high": _percent(part.variance_ci[1]),
+            "share": rounded(part.share),
+            "units": part.units,
+        }
+        for name, one in shown
+        for part in one.components
+    ]
+    y = alt.Y("name:N", sort=names, title=None, axis=alt.Axis(labelLimit=260, grid=True))
+    offset = alt.YOffset("level:N", sort=levels)
+    x = alt.X(
+        "deviation:Q",
+        title="standard deviation that the level adds, in percent",
+        scale=alt.Scale(zero=True),
+    )
+    color = alt.Color(
+        "level:N",
+        scale=alt.Scale(domain=levels, range=[color_of(i) for i in range(len(levels))]),
+        legend=alt.Legend(title=None, orient="top", symbolOpacity=1),
+    )
+    shape = alt.Shape(
+        "level:N",
+        scale=alt.Scale(domain=levels, range=[shape_of(i) for i in range(len(levels))]),
+        legend=alt.Legend(title=None, orient="top", symbolOpacity=1),
+    )
+    tooltip = [
+        alt.Tooltip("name:N", title="of"),
+        alt.Tooltip("level:N"),
+        alt.Tooltip("units:Q", title="units"),
+        alt.Tooltip("share:Q", title="share of the variance", format=".0%"),
+        *(alt.Tooltip(f"{field}:Q", format=".3~r") for field in ("deviation", "low", "high")),
+    ]
+    data = drawn_from(rows)
+    layers = [
+        data.mark_rule(strokeWidth=2).encode(
+            x=alt.X("low:Q"), x2="high:Q", y=y, yOffset=offset, color=color
+        ),
+        data.mark_point(filled=True, size=70, opacity=1).encode(
+            x=x, y=y, yOffset=offset, color=color, shape=shape, tooltip=tooltip
+        ),
+    ]
+    more = len(found) - len(shown)
+    return framed(
+        layers,
+        title="Which level the spread comes from",
+        notes=[f"The first {len(shown)} of {len(found)} are drawn."] if more else [],
+        description=(
+            f"Standard deviation added by each of the levels {', '.join(levels)}, with intervals, "
+            f"for {', '.join(names)}."
+        ),
+        height=HEAD_HEIGHT + ROW_HEIGHT * len(levels) * len(shown),
+    )
+
+
+def _levelled(document: ResultDocument) -> Iterator[tuple[str, ByLevel]]:
+    """What has a variance by level: the ratios first."""
+    for comparison in document.comparisons:
+        if comparison.by_level is not None and comparison.by_level.components:
+            yield f"{comparison.candidate} against {comparison.baseline}", comparison.by_level
+    for condition in document.conditions:
+        for summary in condition.metrics.values():
+            if summary.by_level is not None and summary.by_level.components:
+                yield condition.name, summary.by_level
+
+
+def _percent(variance: float) -> float:
+    """The standard deviation of a logarithm, as a percentage."""
+    return rounded(100.0 * math.sqrt(max(0.0, variance)))

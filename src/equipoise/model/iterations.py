@@ -1,0 +1,50 @@
+"""What a result says of the iterations that its trials reported (docs/nondeterminism.md).
+
+A trial is the unit of replication: its iterations are classed together and give it one number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+TrialClass = Literal["flat", "warm-up", "slowdown", "no steady state"]
+WorkloadClass = Literal["flat", "warm-up", "slowdown", "no steady state", "inconsistent"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Iterations ``begin`` to ``end`` - 1 of a trial, counted from 0, on one level."""
+
+    begin: int
+    end: int
+    level: float
+    """The mean, extremes drawn in, in the metric's unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialIterations:
+    """The iterations of one analysed trial."""
+
+    block: int
+    kind: TrialClass
+    stretches: tuple[Stretch, ...]
+    """One after the other; a change-point stands between two."""
+    steady_from: int | None
+    """The iteration, from 0, at which the steady state begins; null without one."""
+    steady: float | None
+    """The mean of the iterations from there on; null without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class IterationShape:
+    """The iterations of all analysed trials of one condition, on one metric."""
+
+    kind: WorkloadClass | None
+    """Null where no trial has enough iterations to be classed."""
+    has_steady_state: bool
+    trials: tuple[TrialIterations, ...]
+    """Those that could be classed, in the order in which they ran."""
+    not_classed: int
+    """Trials with too few iterations, or with one that is no finite number."""
+    words: str

@@ -1,0 +1,62 @@
+"""A plan over layouts: what it asks for, and what it refuses."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+
+import pytest
+
+from equipoise.design.layouts import longer_path, with_layouts
+from equipoise.model.errors import UnusableInput
+from equipoise.model.plan import Condition, Server, Stopping
+from tests.plans import plan_of
+
+
+def test_every_layout_gets_two_blocks_before_a_verdict_may_end_the_campaign() -> None:
+    plan = with_layouts(plan_of(), 12)
+    assert len(plan.layouts) == 12
+    assert plan.stopping.min_blocks == 24
+    assert not plan.stopping.min_blocks_explicit
+
+
+def test_a_least_number_of_blocks_that_was_asked_for_stays() -> None:
+    asked = Stopping(min_blocks=6, min_blocks_explicit=True)
+    assert with_layouts(plan_of(stopping=asked), 12).stopping == asked
+
+
+def test_too_few_blocks_are_refused_with_the_number_that_is_needed() -> None:
+    with pytest.raises(UnusableInput, match="20 blocks are too few for 12 layouts") as caught:
+        with_layouts(plan_of(stopping=Stopping(blocks=20)), 12)
+    assert "--blocks 24" in str(caught.value.mend)
+
+
+def test_a_server_has_no_layouts() -> None:
+    plan = plan_of()
+    served = dataclasses.replace(plan.conditions[0], server=Server(("/bin/serve",)))
+    with pytest.raises(UnusableInput, match="a is a server"):
+        with_layouts(dataclasses.replace(plan, conditions=(served,)), 4)
+
+
+def test_programs_of_their_own_are_warmed_up_in_each_layout() -> None:
+    plan = plan_of()
+    assert with_layouts(plan, 6).warmup_blocks == 1
+    linked = Condition("p", ("/p/layout-{layout}",))
+    plan = dataclasses.replace(plan, conditions=(linked, plan.conditions[1]))
+    assert plan.warmup_blocks == 1
+    assert with_layouts(plan, 6).warmup_blocks == 6
+
+
+@pytest.mark.parametrize("more", [0, 1, 255])
+def test_a_longer_path_names_the_same_file_and_is_so_much_longer(tmp_path: Path, more: int) -> None:
+    file = tmp_path / "program"
+    file.write_text("")
+    path = longer_path(str(file), more)
+    assert len(path) == len(str(file)) + more
+    assert os.path.samefile(path, file)
+    assert os.path.basename(path) == "program"
+
+
+def test_a_program_at_the_root_keeps_its_place() -> None:
+    assert longer_path("/program", 2) == "///program"
