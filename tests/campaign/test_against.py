@@ -106,6 +106,16 @@ def test_the_scope_says_that_the_sessions_were_not_interleaved() -> None:
     assert "measure each side twice" in other.scope
 
 
+def test_so_few_rows_that_drift_cannot_be_seen_say_that() -> None:
+    there, here = (
+        replace(one, trials=tuple(row for row in one.trials if row.condition == "fork"))
+        for one in (result(1), result(2))
+    )
+    found = held(there, here)
+    assert "so few rows do not tell how sessions drift" in found.scope
+    assert row(found, "fork").changed is False
+
+
 def test_a_stored_result_is_held_against_as_the_document_itself() -> None:
     there, here = result(1), result(2)
     stored = decode(encode(there), "there.json")

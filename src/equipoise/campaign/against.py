@@ -159,6 +159,8 @@ def _scope(found: Changes, between: float, *, alike: bool) -> str:
         "across processes, of these two sessions, which were not interleaved: whatever differs "
         "between them stands in the ratio. The intervals hold the spread between processes"
     )
+    if min(found.here.blocks, found.there.blocks) == 0:
+        return f"{words}; so few rows do not tell how sessions drift: measure them all for that"
     if halves > 1.0:
         words += f", its variance ×{halves:.2g} because halves of a session differ"
     words += f", and ±{together:.2g} % for what moved all rows together"

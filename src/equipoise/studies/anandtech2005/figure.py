@@ -115,7 +115,7 @@ def _reasons(measured: Measured, table: Table) -> Iterator[str]:
             for name in dict.fromkeys(row.format(placement=one) for one in PLACEMENTS):
                 condition = measured.condition(row=name)
                 if condition is None:
-                    lacking.setdefault("it was not run", []).append(name)
+                    lacking.setdefault("not run", []).append(name)
                 elif LATENCY in condition.unknown:
                     lacking.setdefault(condition.unknown[LATENCY], []).append(name)
     for reason, names in lacking.items():
