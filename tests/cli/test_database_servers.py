@@ -118,7 +118,7 @@ def test_kill_9_of_the_tool_leaves_no_server(
     # From the making of the data to the first trials; benchmarks/database tries more moments.
     time.sleep(random.Random(moment).uniform(0.0, 4.0))
     campaign.send_signal(signal.SIGKILL)
-    campaign.wait()
+    assert campaign.wait() == -signal.SIGKILL
     assert equipoise("doctor", "--quiet", environment={"TMPDIR": str(home)}).status == 0
     while what_lives_in(home) and time.monotonic() < deadline:
         time.sleep(0.05)
