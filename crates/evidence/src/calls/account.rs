@@ -1,0 +1,285 @@
+//! Adds up what threads did.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use crate::calls::descriptors::Descriptors;
+use crate::calls::kinds::{self, OnDescriptor};
+use crate::calls::locks::Locks;
+use crate::calls::moment::{Moment, What};
+use crate::calls::sizes::Frequent;
+use syscalls::Sysno;
+
+/// All calls of one number.
+#[derive(Debug, Default)]
+pub struct Calls {
+    pub count: u64,
+    /// Time from entry to return, over the calls that returned.
+    pub ns: u64,
+    pub longest_ns: u64,
+    pub errors: BTreeMap<i32, u64>,
+    /// The sizes that were asked for.
+    pub sizes: Frequent,
+    pub bytes_asked: u64,
+    pub modes: Frequent,
+    /// The sum of what was returned, for calls that return a size.
+    pub bytes_done: u64,
+    /// Calls whose return was not seen: the last of a thread, or records were lost.
+    pub unfinished: u64,
+}
+
+/// A call that a thread is in.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    ns: u64,
+    number: u64,
+    arguments: [u64; 6],
+}
+
+/// What the command and its descendants did.
+#[derive(Debug, Default)]
+pub struct Account {
+    pub calls: BTreeMap<u64, Calls>,
+    pub locks: Locks,
+    pub processes: HashSet<u32>,
+    pub threads: HashSet<u32>,
+    /// Programs that were executed.
+    pub programs: u64,
+    /// Time that threads spent in calls that wait for others.
+    pub waiting_ns: u64,
+    pub descriptors: Descriptors,
+    open: HashMap<u32, Open>,
+}
+
+impl Account {
+    pub fn take(&mut self, moment: &Moment) {
+        match moment.what {
+            What::Entered { number, arguments } => self.entered(moment, number, arguments),
+            What::Left { result } => self.left(moment, result),
+            What::Forked { process, thread } => {
+                self.processes.insert(process);
+                self.threads.insert(thread);
+            }
+            What::Executed => {
+                self.programs += 1;
+                self.processes.insert(moment.process);
+                self.threads.insert(moment.thread);
+                // Descriptors that close at an exec cannot be told from others.
+                self.descriptors.close_all(moment.process, moment.ns);
+            }
+            What::Ended => {
+                self.abandon(moment.thread);
+                if moment.thread == moment.process {
+                    self.descriptors.close_all(moment.process, moment.ns);
+                }
+            }
+        }
+    }
+
+    /// Nothing more will come.
+    pub fn finish(&mut self) {
+        let threads: Vec<u32> = self.open.keys().copied().collect();
+        for thread in threads {
+            self.abandon(thread);
+        }
+    }
+
+    fn entered(&mut self, moment: &Moment, number: u64, arguments: [u64; 6]) {
+        self.abandon(moment.thread);
+        self.processes.insert(moment.process);
+        self.threads.insert(moment.thread);
+        let calls = self.calls.entry(number).or_default();
+        calls.count += 1;
+        if let Some(call) = kinds::known(number) {
+            if let Some(at) = kinds::size_argument(call) {
+                calls.sizes.add(arguments[at]);
+                calls.bytes_asked = calls.bytes_asked.saturating_add(arguments[at]);
+            }
+            if let Some(at) = kinds::mode_argument(call) {
+                calls.modes.add(arguments[at]);
+            }
+            if call == Sysno::futex && Locks::is_wait(arguments[1]) {
+                self.locks.began(moment.process, arguments[0]);
+            }
+            match kinds::on_descriptor(call) {
+                Some(OnDescriptor::Closes) => {
+                    self.descriptors
+                        .close(moment.process, arguments[0], moment.ns);
+                }
+                Some(OnDescriptor::Replaces) => {
+                    self.descriptors
+                        .close(moment.process, arguments[1], moment.ns);
+                }
+                // Now, while the process is there to be asked.
+                Some(OnDescriptor::Copies) => {
+                    self.descriptors.used(moment.process, arguments[0]);
+                    self.descriptors.used(moment.process, arguments[1]);
+                }
+                Some(_) => {
+                    self.descriptors.used(moment.process, arguments[0]);
+                }
+                None => {}
+            }
+        }
+        self.open.insert(
+            moment.thread,
+            Open {
+                ns: moment.ns,
+                number,
+                arguments,
+            },
+        );
+    }
+
+    fn left(&mut self, moment: &Moment, result: i64) {
+        let Some(open) = self.open.remove(&moment.thread) else {
+            return; // it was entered before we looked
+        };
+        let ns = moment.ns.saturating_sub(open.ns);
+        let calls = self.calls.entry(open.number).or_default();
+        calls.ns += ns;
+        calls.longest_ns = calls.longest_ns.max(ns);
+        if let Some(errno) = errno_of(result) {
+            *calls.errors.entry(errno).or_default() += 1;
+        }
+        let Some(call) = kinds::known(open.number) else {
+            return;
+        };
+        let bytes = u64::try_from(result).unwrap_or(0);
+        if kinds::waits(call) {
+            self.waiting_ns += ns;
+        }
+        if call == Sysno::futex && Locks::is_wait(open.arguments[1]) {
+            self.locks.ended(moment.process, open.arguments[0], ns);
+        }
+        if let Some(kind) = kinds::on_descriptor(call) {
+            if matches!(
+                kind,
+                OnDescriptor::Reads | OnDescriptor::Writes | OnDescriptor::Copies
+            ) {
+                calls.bytes_done += bytes;
+            }
+            self.on_descriptor(moment.process, kind, open.arguments, bytes, ns);
+        }
+    }
+
+    fn on_descriptor(
+        &mut self,
+        process: u32,
+        kind: OnDescriptor,
+        arguments: [u64; 6],
+        bytes: u64,
+        ns: u64,
+    ) {
+        match kind {
+            OnDescriptor::Reads => {
+                let file = self.descriptors.used(process, arguments[0]);
+                file.reads += 1;
+                file.bytes_read += bytes;
+                file.ns += ns;
+            }
+            OnDescriptor::Writes => {
+                let file = self.descriptors.used(process, arguments[0]);
+                file.writes += 1;
+                file.bytes_written += bytes;
+                file.ns += ns;
+            }
+            OnDescriptor::Syncs => {
+                let file = self.descriptors.used(process, arguments[0]);
+                file.syncs += 1;
+                file.ns += ns;
+            }
+            OnDescriptor::Copies => {
+                let from = self.descriptors.used(process, arguments[1]);
+                from.reads += 1;
+                from.bytes_read += bytes;
+                let to = self.descriptors.used(process, arguments[0]);
+                to.writes += 1;
+                to.bytes_written += bytes;
+                to.ns += ns;
+            }
+            OnDescriptor::Closes | OnDescriptor::Replaces => {}
+        }
+    }
+
+    fn abandon(&mut self, thread: u32) {
+        if let Some(open) = self.open.remove(&thread) {
+            self.calls.entry(open.number).or_default().unfinished += 1;
+        }
+    }
+}
+
+/// The kernel returns errors as the last 4095 negative numbers.
+fn errno_of(result: i64) -> Option<i32> {
+    i32::try_from(-result)
+        .ok()
+        .filter(|errno| (1..=4095).contains(errno))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moment(ns: u64, what: What) -> Moment {
+        Moment {
+            ns,
+            process: 1_000_000_000,
+            thread: 1_000_000_000,
+            what,
+        }
+    }
+
+    fn number_of(call: Sysno) -> u64 {
+        u64::try_from(call.id()).expect("a number")
+    }
+
+    fn call(account: &mut Account, at: u64, call: Sysno, arguments: [u64; 6], result: i64) {
+        let number = number_of(call);
+        account.take(&moment(at, What::Entered { number, arguments }));
+        account.take(&moment(at + 100, What::Left { result }));
+    }
+
+    #[test]
+    fn a_call_has_its_count_its_time_and_its_sizes() {
+        let mut account = Account::default();
+        for at in [0, 1000, 2000] {
+            call(
+                &mut account,
+                at,
+                Sysno::mmap,
+                [0, 40_960, 0, 0, 0, 0],
+                0x7000_0000,
+            );
+        }
+        let calls = &account.calls[&number_of(Sysno::mmap)];
+        assert_eq!((calls.count, calls.ns, calls.longest_ns), (3, 300, 100));
+        assert_eq!(calls.sizes.most(), [(40_960, 3)]);
+        assert!(calls.errors.is_empty());
+    }
+
+    #[test]
+    fn an_error_is_counted_by_its_number_and_moves_no_bytes() {
+        let mut account = Account::default();
+        call(
+            &mut account,
+            0,
+            Sysno::read,
+            [3, 0, 512, 0, 0, 0],
+            -i64::from(libc::EAGAIN),
+        );
+        call(&mut account, 500, Sysno::read, [3, 0, 512, 0, 0, 0], 17);
+        let calls = &account.calls[&number_of(Sysno::read)];
+        assert_eq!(calls.errors, BTreeMap::from([(libc::EAGAIN, 1)]));
+        assert_eq!((calls.bytes_asked, calls.bytes_done), (1024, 17));
+    }
+
+    #[test]
+    fn a_call_that_never_returns_is_unfinished() {
+        let mut account = Account::default();
+        let number = number_of(Sysno::exit_group);
+        let arguments = [0; 6];
+        account.take(&moment(0, What::Entered { number, arguments }));
+        account.take(&moment(5, What::Ended));
+        assert_eq!(account.calls[&number].unfinished, 1);
+        assert_eq!(account.calls[&number].count, 1);
+    }
+}

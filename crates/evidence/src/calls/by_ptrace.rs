@@ -1,0 +1,264 @@
+//! System calls by `ptrace`: every thread is stopped at the entry and at the return of each.
+
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::io;
+use std::ptr;
+
+use crate::calls::Seen;
+use crate::calls::account::Account;
+use crate::calls::moment::{Moment, What};
+use crate::clock::monotonic_ns;
+use crate::command::{End, Held};
+use crate::problem::Problem;
+
+/// What is wanted of every traced thread; a tracer that dies takes them with it.
+const OPTIONS: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
+    | libc::PTRACE_O_TRACECLONE
+    | libc::PTRACE_O_TRACEFORK
+    | libc::PTRACE_O_TRACEVFORK
+    | libc::PTRACE_O_TRACEEXEC
+    | libc::PTRACE_O_EXITKILL;
+
+/// Starts the command and observes it and its descendants until it has ended; those that are left
+/// go on untraced.
+///
+/// # Errors
+/// It cannot be executed or traced.
+pub fn observe(mut held: Held) -> Result<Seen, Problem> {
+    let pid = held.pid;
+    let refused = |error: io::Error| {
+        Problem::failure(format!(
+            "ptrace: {error}; it is the only way without tracepoints: a container has to allow it \
+             (--cap-add SYS_PTRACE), or run as root"
+        ))
+    };
+    request(libc::PTRACE_SEIZE, pid, OPTIONS as usize).map_err(refused)?;
+    request(libc::PTRACE_INTERRUPT, pid, 0).map_err(refused)?;
+    held.open_gate()?;
+    let mut tracer = Tracer {
+        command: pid,
+        processes: HashMap::from([(pid, number(pid))]),
+        account: Account::default(),
+        executing: false,
+    };
+    let end = tracer.run()?;
+    if !tracer.executing {
+        held.check_refusal()?;
+    }
+    tracer.let_go();
+    let mut remarks = Vec::new();
+    // SAFETY: has no conditions.
+    if unsafe { libc::geteuid() } != 0 {
+        remarks.push(
+            "programs that gain rights (set-user-ID) ran without them while they were traced"
+                .to_owned(),
+        );
+    }
+    tracer.account.finish();
+    Ok(Seen {
+        account: tracer.account,
+        end,
+        remarks,
+    })
+}
+
+struct Tracer {
+    command: libc::pid_t,
+    /// The process of each traced thread.
+    processes: HashMap<libc::pid_t, u32>,
+    account: Account,
+    /// Whether the command has executed: before, its calls are ours.
+    executing: bool,
+}
+
+impl Tracer {
+    fn run(&mut self) -> Result<End, Problem> {
+        loop {
+            let mut status = 0;
+            // SAFETY: the status is valid for writing.
+            let thread = unsafe { libc::waitpid(-1, &raw mut status, libc::__WALL) };
+            if thread < 0 {
+                let error = io::Error::last_os_error();
+                if error.kind() == io::ErrorKind::Interrupted {
+                    continue;
+                }
+                return Err(Problem::system("waiting for the observed command", &error));
+            }
+            if let Some(end) = End::of(status) {
+                self.note(thread, What::Ended);
+                self.processes.remove(&thread);
+                if thread == self.command {
+                    return Ok(end);
+                }
+            } else {
+                self.stopped(thread, status);
+            }
+        }
+    }
+
+    /// Looks at why the thread has stopped, and lets it go on.
+    fn stopped(&mut self, thread: libc::pid_t, status: libc::c_int) {
+        const SYSTEM_CALL: libc::c_int = libc::SIGTRAP | 0x80;
+        let signal = libc::WSTOPSIG(status);
+        let event = status >> 16;
+        let mut go_on = libc::PTRACE_SYSCALL;
+        let mut deliver = 0;
+        match event {
+            0 if signal == SYSTEM_CALL => self.at_call(thread),
+            0 => deliver = signal,
+            libc::PTRACE_EVENT_CLONE | libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK => {
+                self.forked(thread);
+            }
+            libc::PTRACE_EVENT_EXEC => self.executed(thread),
+            // A group stop is obeyed; the first stop of a new thread is none.
+            libc::PTRACE_EVENT_STOP if signal != libc::SIGTRAP => go_on = libc::PTRACE_LISTEN,
+            _ => {}
+        }
+        // A thread that has died meanwhile says so at the next wait.
+        drop(request(
+            go_on,
+            thread,
+            usize::try_from(deliver).unwrap_or(0),
+        ));
+    }
+
+    fn at_call(&mut self, thread: libc::pid_t) {
+        // SAFETY: all-zero is a value of this plain structure.
+        let mut found: libc::ptrace_syscall_info = unsafe { std::mem::zeroed() };
+        // SAFETY: `found` is valid for writing its size.
+        let length = unsafe {
+            libc::ptrace(
+                libc::PTRACE_GET_SYSCALL_INFO,
+                thread,
+                size_of_val(&found),
+                (&raw mut found).cast::<c_void>(),
+            )
+        };
+        if length <= 0 || !self.executing {
+            return;
+        }
+        match found.op {
+            libc::PTRACE_SYSCALL_INFO_ENTRY => {
+                // SAFETY: the kernel said that this part is there.
+                let entry = unsafe { found.u.entry };
+                let (number, arguments) = (entry.nr, entry.args);
+                self.note(thread, What::Entered { number, arguments });
+            }
+            libc::PTRACE_SYSCALL_INFO_EXIT => {
+                // SAFETY: the kernel said that this part is there.
+                let result = unsafe { found.u.exit.sval };
+                self.note(thread, What::Left { result });
+            }
+            _ => {}
+        }
+    }
+
+    fn forked(&mut self, thread: libc::pid_t) {
+        let Some(child) = message(thread) else { return };
+        let own = self.process_of(thread);
+        let process = if std::path::Path::new(&format!("/proc/{own}/task/{child}")).exists() {
+            own
+        } else {
+            number(child)
+        };
+        self.processes.insert(child, process);
+        let thread_number = number(child);
+        self.note(
+            thread,
+            What::Forked {
+                process,
+                thread: thread_number,
+            },
+        );
+    }
+
+    fn executed(&mut self, thread: libc::pid_t) {
+        // Another thread of the process may have executed: it goes on under the first one's number.
+        if let Some(former) = message(thread).filter(|former| *former != thread) {
+            self.note(former, What::Ended);
+            self.processes.remove(&former);
+        }
+        self.processes.insert(thread, number(thread));
+        self.executing |= thread == self.command;
+        self.note(thread, What::Executed);
+    }
+
+    fn note(&mut self, thread: libc::pid_t, what: What) {
+        let process = self.process_of(thread);
+        self.account.take(&Moment {
+            ns: monotonic_ns(),
+            process,
+            thread: number(thread),
+            what,
+        });
+    }
+
+    fn process_of(&mut self, thread: libc::pid_t) -> u32 {
+        *self.processes.entry(thread).or_insert_with(|| {
+            // Its first stop may come before the event of its parent.
+            thread_group(thread).unwrap_or_else(|| number(thread))
+        })
+    }
+
+    /// Stops tracing what is left.
+    fn let_go(&mut self) {
+        for thread in std::mem::take(&mut self.processes).into_keys() {
+            if request(libc::PTRACE_INTERRUPT, thread, 0).is_err() {
+                continue;
+            }
+            let mut status = 0;
+            // SAFETY: the status is valid for writing.
+            let waited = unsafe { libc::waitpid(thread, &raw mut status, libc::__WALL) };
+            if waited == thread && libc::WIFSTOPPED(status) {
+                let signal = libc::WSTOPSIG(status);
+                let deliver = if status >> 16 == 0 && signal != libc::SIGTRAP | 0x80 {
+                    signal
+                } else {
+                    0
+                };
+                drop(request(
+                    libc::PTRACE_DETACH,
+                    thread,
+                    usize::try_from(deliver).unwrap_or(0),
+                ));
+            }
+        }
+    }
+}
+
+fn thread_group(thread: libc::pid_t) -> Option<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
+    line.trim().parse().ok()
+}
+
+fn message(thread: libc::pid_t) -> Option<libc::pid_t> {
+    let mut message: libc::c_ulong = 0;
+    // SAFETY: `message` is valid for writing.
+    let done = unsafe {
+        libc::ptrace(
+            libc::PTRACE_GETEVENTMSG,
+            thread,
+            ptr::null_mut::<c_void>(),
+            (&raw mut message).cast::<c_void>(),
+        )
+    };
+    (done == 0)
+        .then(|| libc::pid_t::try_from(message).ok())
+        .flatten()
+}
+
+fn request(request: libc::c_uint, thread: libc::pid_t, data: usize) -> io::Result<()> {
+    // SAFETY: these requests take numbers only.
+    let done = unsafe { libc::ptrace(request, thread, ptr::null_mut::<c_void>(), data) };
+    if done == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+fn number(pid: libc::pid_t) -> u32 {
+    pid.unsigned_abs()
+}

@@ -1,0 +1,282 @@
+//! System calls by the tracepoints of the kernel: nothing is stopped.
+
+use std::collections::{HashSet, VecDeque};
+
+use crate::calls::Seen;
+use crate::calls::account::Account;
+use crate::calls::moment::{Moment, What};
+use crate::clock::monotonic_ns;
+use crate::command::Held;
+use crate::perf::event::{Wanted, flag, sample};
+use crate::perf::record::{Reader, Record, time_of};
+use crate::perf::rings::Rings;
+use crate::perf::tracepoint;
+use crate::problem::Problem;
+
+/// On all processors together.
+const RING_BYTES: usize = 32 << 20;
+
+/// The numbers of `sys_enter` and `sys_exit`.
+pub struct Tracepoints {
+    enter: u64,
+    exit: u64,
+}
+
+/// Finds out whether tracepoints can be had.
+///
+/// # Errors
+/// Why not, in words.
+pub fn prepare() -> Result<Tracepoints, String> {
+    let numbers = tracepoint::numbers(&["raw_syscalls/sys_enter", "raw_syscalls/sys_exit"])?;
+    let tracepoints = Tracepoints {
+        enter: numbers[0],
+        exit: numbers[1],
+    };
+    let own = libc::pid_t::try_from(std::process::id()).unwrap_or(0);
+    Rings::open(&tracepoints.wanted(), own, 1 << 16)
+        .map_err(|error| format!("perf_event_open: {error}"))?;
+    Ok(tracepoints)
+}
+
+impl Tracepoints {
+    fn wanted(&self) -> [Wanted; 2] {
+        const TRACEPOINT: u32 = 2;
+        [
+            (
+                self.enter,
+                flag::TASKS | flag::COMMANDS | flag::COMMANDS_AT_EXEC,
+            ),
+            (self.exit, 0),
+        ]
+        .map(|(event, flags)| Wanted {
+            class: TRACEPOINT,
+            event,
+            flags,
+            period_or_frequency: 1,
+            sample_type: sample::RAW,
+            user_registers: 0,
+            user_stack_bytes: 0,
+        })
+    }
+}
+
+/// Starts the command and observes it until it has ended.
+///
+/// # Errors
+/// It cannot be executed or observed.
+pub fn observe(tracepoints: &Tracepoints, held: Held) -> Result<Seen, Problem> {
+    let mut rings = Rings::open(&tracepoints.wanted(), held.pid, RING_BYTES)
+        .map_err(|error| Problem::system("perf_event_open", &error))?;
+    let running = held.start()?;
+    let refused = |error| Problem::system("the observed command", &error);
+    let descriptor = running.descriptor().map_err(refused)?;
+    let mut merged = Merged::new(tracepoints, rings.len());
+    let mut ended = false;
+    while !ended {
+        let before_ns = monotonic_ns();
+        ended = rings.wait(&descriptor).map_err(refused)?;
+        rings.drain(|ring, record| merged.add(ring, record));
+        merged.release_until(before_ns);
+    }
+    let end = running.wait().map_err(refused)?;
+    rings.drain(|ring, record| merged.add(ring, record));
+    merged.release_until(u64::MAX);
+    Ok(Seen {
+        end,
+        remarks: merged.remarks(),
+        account: {
+            merged.account.finish();
+            merged.account
+        },
+    })
+}
+
+/// The records of all processors in one order.
+struct Merged {
+    enter: u64,
+    queues: Vec<VecDeque<Moment>>,
+    account: Account,
+    lost: u64,
+    /// Threads that have executed something, until they ask something of the kernel.
+    executed: HashSet<u32>,
+    /// Programs of which nothing was reported, as if they had ended at once.
+    unreported: u64,
+}
+
+impl Merged {
+    fn new(tracepoints: &Tracepoints, rings: usize) -> Self {
+        Self {
+            enter: tracepoints.enter,
+            queues: (0..rings).map(|_| VecDeque::new()).collect(),
+            account: Account::default(),
+            lost: 0,
+            executed: HashSet::new(),
+            unreported: 0,
+        }
+    }
+
+    fn add(&mut self, ring: usize, bytes: &[u8]) {
+        let (Some(record), Some(ns)) = (Record::read(bytes), time_of(bytes)) else {
+            return;
+        };
+        let moment = match record {
+            Record::Sample(reader) => read_call(reader, self.enter),
+            Record::Fork(task) => Some(Moment {
+                ns,
+                process: task.parent_process,
+                thread: task.parent_thread,
+                what: What::Forked {
+                    process: task.process,
+                    thread: task.thread,
+                },
+            }),
+            Record::Exit(task) => Some(Moment {
+                ns,
+                process: task.process,
+                thread: task.thread,
+                what: What::Ended,
+            }),
+            Record::Command {
+                process,
+                thread,
+                at_exec: true,
+            } => Some(Moment {
+                ns,
+                process,
+                thread,
+                what: What::Executed,
+            }),
+            Record::Lost(count) => {
+                self.lost += count;
+                None
+            }
+            _ => None,
+        };
+        self.queues[ring].extend(moment);
+    }
+
+    /// Accounts for what was before: a record of another processor that is still to come is later.
+    fn release_until(&mut self, ns: u64) {
+        loop {
+            let next = self
+                .queues
+                .iter()
+                .enumerate()
+                .filter_map(|(index, queue)| Some((queue.front()?.ns, index)))
+                .min();
+            let Some((_, index)) = next.filter(|(at, _)| *at < ns) else {
+                return;
+            };
+            let Some(moment) = self.queues[index].pop_front() else {
+                return;
+            };
+            match moment.what {
+                What::Executed => {
+                    self.executed.insert(moment.thread);
+                }
+                What::Entered { .. } if !self.executed.is_empty() => {
+                    self.executed.remove(&moment.thread);
+                }
+                What::Ended if self.executed.remove(&moment.thread) => self.unreported += 1,
+                _ => {}
+            }
+            self.account.take(&moment);
+        }
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let mut remarks = Vec::new();
+        if self.lost > 0 {
+            remarks.push(format!(
+                "{} records had no room and are missing: the calls came faster than they could be \
+                 read",
+                self.lost
+            ));
+        }
+        if self.unreported > 0 {
+            remarks.push(format!(
+                "all calls of {} programs: the kernel stops reporting at one that gains rights \
+                 (set-user-ID)",
+                self.unreported
+            ));
+        }
+        remarks
+    }
+}
+
+/// The thread, the time, and what the tracepoint has behind its common fields.
+fn read_call(mut reader: Reader<'_>, enter: u64) -> Option<Moment> {
+    let (process, thread, ns) = (reader.u32()?, reader.u32()?, reader.u64()?);
+    let _bytes = reader.u32()?;
+    let event = reader.u32()? & 0xFFFF;
+    let _common = reader.u32()?;
+    let number = reader.u64()?;
+    let what = if u64::from(event) == enter {
+        let mut arguments = [0; 6];
+        for argument in &mut arguments {
+            *argument = reader.u64()?;
+        }
+        What::Entered { number, arguments }
+    } else {
+        What::Left {
+            result: reader.u64()?.cast_signed(),
+        }
+    };
+    Some(Moment {
+        ns,
+        process,
+        thread,
+        what,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn merged() -> Merged {
+        Merged::new(&Tracepoints { enter: 1, exit: 2 }, 2)
+    }
+
+    fn moment(ns: u64, what: What) -> Moment {
+        Moment {
+            ns,
+            process: 1_000_000_000,
+            thread: 1_000_000_000,
+            what,
+        }
+    }
+
+    const ENTERED: What = What::Entered {
+        number: 0,
+        arguments: [0; 6],
+    };
+
+    #[test]
+    fn records_of_two_processors_are_taken_in_the_order_of_their_times() {
+        let mut merged = merged();
+        merged.queues[0].push_back(moment(30, What::Left { result: 0 }));
+        merged.queues[1].push_back(moment(10, ENTERED));
+        merged.release_until(20);
+        assert_eq!(merged.account.calls[&0].ns, 0);
+        merged.release_until(u64::MAX);
+        assert_eq!(merged.account.calls[&0].ns, 20);
+    }
+
+    #[test]
+    fn a_program_of_which_nothing_is_reported_is_said() {
+        let mut merged = merged();
+        merged.queues[0].extend([moment(1, What::Executed), moment(2, What::Ended)]);
+        merged.release_until(u64::MAX);
+        assert_eq!(merged.remarks().len(), 1);
+    }
+
+    #[test]
+    fn a_program_that_asks_and_ends_is_nothing_to_remark() {
+        let mut merged = merged();
+        merged.queues[0].extend([moment(1, What::Executed), moment(2, ENTERED)]);
+        merged.queues[0].push_back(moment(3, What::Ended));
+        merged.release_until(u64::MAX);
+        assert!(merged.remarks().is_empty());
+    }
+}

@@ -1,0 +1,160 @@
+//! What was done with each file, socket and pipe, by what descriptors of observed processes mean.
+
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+
+use crate::clock::monotonic_ns;
+
+/// All that was done with what has one name.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Use {
+    pub reads: u64,
+    pub bytes_read: u64,
+    pub writes: u64,
+    pub bytes_written: u64,
+    pub syncs: u64,
+    pub ns: u64,
+}
+
+impl Use {
+    fn add(&mut self, other: Self) {
+        self.reads += other.reads;
+        self.bytes_read += other.bytes_read;
+        self.writes += other.writes;
+        self.bytes_written += other.bytes_written;
+        self.syncs += other.syncs;
+        self.ns += other.ns;
+    }
+}
+
+/// Uses of descriptors, each under the name that `/proc` has for it.
+///
+/// What is observed may be over when it is accounted for: a name that was looked up after the
+/// descriptor was closed is that of something else, and is not believed.
+#[derive(Debug, Default)]
+pub struct Descriptors {
+    open: HashMap<(u32, u64), Open>,
+    closed: HashMap<String, Use>,
+}
+
+#[derive(Debug)]
+struct Open {
+    name: String,
+    looked_up_ns: u64,
+    used: Use,
+}
+
+/// What a descriptor is called that was closed before it could be looked up.
+pub const GONE: &str = "(closed before it could be looked up)";
+
+impl Descriptors {
+    /// What was done with the descriptor so far, under the name that it has now.
+    pub fn used(&mut self, process: u32, descriptor: u64) -> &mut Use {
+        let open = self
+            .open
+            .entry((process, descriptor))
+            .or_insert_with(|| Open {
+                name: look_up(process, descriptor),
+                looked_up_ns: monotonic_ns(),
+                used: Use::default(),
+            });
+        &mut open.used
+    }
+
+    /// The descriptor means nothing or something else from this moment on.
+    pub fn close(&mut self, process: u32, descriptor: u64, ns: u64) {
+        if let Some(open) = self.open.remove(&(process, descriptor)) {
+            self.settle(open, ns);
+        }
+    }
+
+    /// The process has ended or become another program.
+    pub fn close_all(&mut self, process: u32, ns: u64) {
+        let owned = self.open.extract_if(|(owner, _), _| *owner == process);
+        for (_, open) in owned.collect::<Vec<_>>() {
+            self.settle(open, ns);
+        }
+    }
+
+    /// All that was done, by name.
+    pub fn by_name(&self) -> HashMap<String, Use> {
+        let mut sums = self.closed.clone();
+        for open in self.open.values() {
+            sums.entry(open.name.clone()).or_default().add(open.used);
+        }
+        sums.retain(|_, used| *used != Use::default());
+        sums
+    }
+
+    fn settle(&mut self, open: Open, closed_ns: u64) {
+        let name = if open.looked_up_ns <= closed_ns {
+            open.name
+        } else {
+            GONE.to_owned()
+        };
+        self.closed.entry(name).or_default().add(open.used);
+    }
+}
+
+fn look_up(process: u32, descriptor: u64) -> String {
+    fs::read_link(format!("/proc/{process}/fd/{descriptor}")).map_or_else(
+        |_| GONE.to_owned(),
+        |path| kind_of(&String::from_utf8_lossy(path.as_os_str().as_bytes())),
+    )
+}
+
+/// Sockets and pipes have a number of their own in each run, which says nothing.
+fn kind_of(path: &str) -> String {
+    match path.split_once(":[") {
+        Some((kind @ ("socket" | "pipe"), _)) => kind.to_owned(),
+        _ => path.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsRawFd;
+
+    fn opened() -> (fs::File, u64) {
+        let file = fs::File::open("/proc/version").expect("opened");
+        let descriptor = u64::try_from(file.as_raw_fd()).expect("a number");
+        (file, descriptor)
+    }
+
+    #[test]
+    fn uses_are_added_up_under_the_path_of_the_file() {
+        let own = std::process::id();
+        let (_file, descriptor) = opened();
+        let mut descriptors = Descriptors::default();
+        descriptors.used(own, descriptor).bytes_read += 5;
+        descriptors.close(own, descriptor, u64::MAX);
+        descriptors.used(own, descriptor).bytes_read += 7;
+        assert_eq!(descriptors.by_name()["/proc/version"].bytes_read, 12);
+    }
+
+    #[test]
+    fn a_name_that_was_looked_up_after_the_close_is_not_believed() {
+        let own = std::process::id();
+        let (_file, descriptor) = opened();
+        let mut descriptors = Descriptors::default();
+        descriptors.used(own, descriptor).writes += 1;
+        descriptors.close(own, descriptor, 1);
+        assert_eq!(descriptors.by_name()[GONE].writes, 1);
+    }
+
+    #[test]
+    fn what_was_closed_is_unknown() {
+        let mut descriptors = Descriptors::default();
+        descriptors.used(std::process::id(), 999_999).reads += 1;
+        assert_eq!(descriptors.by_name()[GONE].reads, 1);
+    }
+
+    #[test]
+    fn pipes_and_sockets_are_named_by_their_kind() {
+        assert_eq!(kind_of("pipe:[12345]"), "pipe");
+        assert_eq!(kind_of("socket:[9]"), "socket");
+        assert_eq!(kind_of("anon_inode:[eventpoll]"), "anon_inode:[eventpoll]");
+    }
+}

@@ -1,0 +1,121 @@
+//! What the arguments of system calls mean, as far as it is accounted for.
+
+use syscalls::Sysno;
+
+/// What a call does with a descriptor, in its first argument unless said otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnDescriptor {
+    /// Returns how many bytes it read.
+    Reads,
+    /// Returns how many bytes it wrote.
+    Writes,
+    /// Waits until what was written is stored.
+    Syncs,
+    /// Reads from its second argument and writes to its first.
+    Copies,
+    /// The number means nothing afterwards.
+    Closes,
+    /// Its second argument is the number that means the same afterwards.
+    Replaces,
+}
+
+/// The call's name, or its number.
+pub fn name(number: u64) -> String {
+    known(number).map_or_else(|| format!("call_{number}"), |call| call.name().to_owned())
+}
+
+pub fn known(number: u64) -> Option<Sysno> {
+    usize::try_from(number).ok().and_then(Sysno::new)
+}
+
+/// Which argument says how many bytes the call is about.
+pub fn size_argument(call: Sysno) -> Option<usize> {
+    Some(match call {
+        Sysno::mmap
+        | Sysno::munmap
+        | Sysno::madvise
+        | Sysno::mremap
+        | Sysno::mprotect
+        | Sysno::msync
+        | Sysno::getrandom
+        | Sysno::ftruncate => 1,
+        Sysno::read
+        | Sysno::write
+        | Sysno::pread64
+        | Sysno::pwrite64
+        | Sysno::sendto
+        | Sysno::recvfrom
+        | Sysno::getdents64 => 2,
+        Sysno::sendfile => 3,
+        Sysno::copy_file_range | Sysno::splice => 4,
+        _ => return None,
+    })
+}
+
+/// Which argument tells what the call is asked to do, and is worth to be counted apart.
+pub fn mode_argument(call: Sysno) -> Option<usize> {
+    Some(match call {
+        Sysno::madvise => 2,
+        Sysno::futex | Sysno::fcntl | Sysno::ioctl => 1,
+        _ => return None,
+    })
+}
+
+pub fn on_descriptor(call: Sysno) -> Option<OnDescriptor> {
+    Some(match call {
+        Sysno::read
+        | Sysno::pread64
+        | Sysno::readv
+        | Sysno::preadv
+        | Sysno::preadv2
+        | Sysno::recvfrom
+        | Sysno::recvmsg
+        | Sysno::getdents64 => OnDescriptor::Reads,
+        Sysno::write
+        | Sysno::pwrite64
+        | Sysno::writev
+        | Sysno::pwritev
+        | Sysno::pwritev2
+        | Sysno::sendto
+        | Sysno::sendmsg => OnDescriptor::Writes,
+        Sysno::fsync | Sysno::fdatasync | Sysno::syncfs | Sysno::sync_file_range => {
+            OnDescriptor::Syncs
+        }
+        Sysno::sendfile => OnDescriptor::Copies,
+        Sysno::close => OnDescriptor::Closes,
+        Sysno::dup3 => OnDescriptor::Replaces,
+        #[cfg(target_arch = "x86_64")]
+        Sysno::dup2 => OnDescriptor::Replaces,
+        _ => return None,
+    })
+}
+
+/// Whether the time in the call is mostly spent waiting for somebody else.
+pub fn waits(call: Sysno) -> bool {
+    let anywhere = matches!(
+        call,
+        Sysno::futex
+            | Sysno::nanosleep
+            | Sysno::clock_nanosleep
+            | Sysno::wait4
+            | Sysno::waitid
+            | Sysno::ppoll
+            | Sysno::pselect6
+            | Sysno::epoll_pwait
+            | Sysno::epoll_pwait2
+            | Sysno::accept
+            | Sysno::accept4
+            | Sysno::flock
+            | Sysno::rt_sigtimedwait
+            | Sysno::rt_sigsuspend
+            | Sysno::semtimedop
+    );
+    #[cfg(target_arch = "x86_64")]
+    let here = matches!(
+        call,
+        Sysno::poll | Sysno::select | Sysno::epoll_wait | Sysno::pause
+    );
+    #[cfg(not(target_arch = "x86_64"))]
+    let here = false;
+    anywhere || here
+}

@@ -1,0 +1,167 @@
+//! Futexes on which threads waited: where they lie, and what is there.
+
+use std::collections::HashMap;
+use std::fs;
+
+use crate::stacks::tables::Tables;
+
+/// For how long and how often threads waited on the word at one address of one process.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Waits {
+    pub count: u64,
+    pub ns: u64,
+}
+
+/// Every futex that was waited on.
+#[derive(Debug)]
+pub struct Locks {
+    waits: HashMap<(u32, u64), Waits>,
+    places: HashMap<(u32, u64), String>,
+    variables: Tables,
+}
+
+impl Default for Locks {
+    fn default() -> Self {
+        Self {
+            waits: HashMap::new(),
+            places: HashMap::new(),
+            variables: Tables::of_variables(),
+        }
+    }
+}
+
+/// `FUTEX_WAIT`, `FUTEX_WAIT_BITSET`, `FUTEX_LOCK_PI`, …, without the private and clock flags.
+const OPERATIONS_THAT_WAIT: [u64; 5] = [0, 6, 9, 11, 13];
+const OPERATION_MASK: u64 = 0x7F;
+
+impl Locks {
+    /// Whether a futex call with this operation waits.
+    pub fn is_wait(operation: u64) -> bool {
+        OPERATIONS_THAT_WAIT.contains(&(operation & OPERATION_MASK))
+    }
+
+    /// Notes where the word lies while the process is there to be asked.
+    pub fn began(&mut self, process: u32, address: u64) {
+        let variables = &mut self.variables;
+        self.places
+            .entry((process, address))
+            .or_insert_with(|| place_of(variables, process, address));
+    }
+
+    /// Adds one wait.
+    pub fn ended(&mut self, process: u32, address: u64, ns: u64) {
+        let waits = self.waits.entry((process, address)).or_default();
+        waits.count += 1;
+        waits.ns += ns;
+    }
+
+    /// Waits by place: the same place of several processes is added up.
+    pub fn by_place(&self) -> HashMap<String, Waits> {
+        let mut sums: HashMap<String, Waits> = HashMap::new();
+        for (key, waits) in &self.waits {
+            let place = self.places.get(key).map_or("(unknown)", String::as_str);
+            let sum = sums.entry(place.to_owned()).or_default();
+            sum.count += waits.count;
+            sum.ns += waits.ns;
+        }
+        sums
+    }
+}
+
+/// "variable in file" or "address in mapping".
+fn place_of(variables: &mut Tables, process: u32, address: u64) -> String {
+    let Ok(maps) = fs::read_to_string(format!("/proc/{process}/maps")) else {
+        return "(the process had ended)".to_owned();
+    };
+    let mut file = String::new();
+    for line in maps.lines() {
+        let Some(map) = Map::read(line) else { continue };
+        if map.path.starts_with('/') && map.file_offset == 0 {
+            // The memory behind a file's last part has no name, but lies next to it.
+            map.path.clone_into(&mut file);
+        }
+        if (map.low..map.high).contains(&address) {
+            if map.path.starts_with('[') {
+                return map.path.to_owned();
+            }
+            let base = first_address(&maps, &file);
+            return base
+                .and_then(|base| variables.find_behind_first(&file, address.wrapping_sub(base)))
+                .map_or_else(
+                    || {
+                        if map.path.is_empty() {
+                            "anonymous memory".to_owned()
+                        } else {
+                            map.path.to_owned()
+                        }
+                    },
+                    |name| format!("{name} in {file}"),
+                );
+        }
+    }
+    "(the process had gone on)".to_owned()
+}
+
+fn first_address(maps: &str, file: &str) -> Option<u64> {
+    maps.lines()
+        .filter_map(Map::read)
+        .find(|map| map.path == file)
+        .map(|map| map.low)
+}
+
+/// A line of `/proc/PID/maps`.
+struct Map<'a> {
+    low: u64,
+    high: u64,
+    file_offset: u64,
+    path: &'a str,
+}
+
+impl<'a> Map<'a> {
+    fn read(line: &'a str) -> Option<Self> {
+        let mut words = line.splitn(6, ' ');
+        let (low, high) = words.next()?.split_once('-')?;
+        let file_offset = words.nth(1)?;
+        let path = words.nth(2).unwrap_or("").trim_start();
+        Some(Self {
+            low: u64::from_str_radix(low, 16).ok()?,
+            high: u64::from_str_radix(high, 16).ok()?,
+            file_offset: u64::from_str_radix(file_offset, 16).ok()?,
+            path,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_maps_is_read() {
+        let line = "7f00-7f10 rw-p 00002000 08:01 123                        /lib/a b.so";
+        let map = Map::read(line).expect("a line");
+        assert_eq!(
+            (map.low, map.high, map.file_offset),
+            (0x7f00, 0x7f10, 0x2000)
+        );
+        assert_eq!(map.path, "/lib/a b.so");
+        assert_eq!(Map::read("1-2 rw-p 0 0:0 0").expect("a line").path, "");
+    }
+
+    #[test]
+    fn waiting_operations_are_told_from_waking_ones() {
+        const PRIVATE: u64 = 128;
+        assert!(Locks::is_wait(PRIVATE));
+        assert!(Locks::is_wait(9 | PRIVATE | 256));
+        assert!(!Locks::is_wait(1 | PRIVATE));
+    }
+
+    #[test]
+    fn waits_of_one_place_are_added_up() {
+        let mut locks = Locks::default();
+        locks.ended(1, 16, 5);
+        locks.ended(2, 16, 7);
+        let sum = locks.by_place()["(unknown)"];
+        assert_eq!((sum.count, sum.ns), (2, 12));
+    }
+}

@@ -1,0 +1,195 @@
+//! What was seen, as the document that is written.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::calls::Seen;
+use crate::calls::account::Calls;
+use crate::calls::descriptors::{GONE, Use};
+use crate::calls::kinds;
+use crate::clock::monotonic_ns;
+use crate::command::End;
+
+/// So many files and locks are told, those with the most time first.
+const TOLD: usize = 256;
+
+/// The document; times in seconds.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    source: &'static str,
+    version: u32,
+    method: &'static str,
+    wall_s: f64,
+    end: End,
+    processes: usize,
+    threads: usize,
+    programs: u64,
+    waiting_s: f64,
+    calls: Vec<CallsReport>,
+    files: Vec<FileReport>,
+    locks: Vec<LockReport>,
+    unseen: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct CallsReport {
+    name: String,
+    count: u64,
+    seconds: f64,
+    longest_s: f64,
+    waits: bool,
+    errors: BTreeMap<String, u64>,
+    unfinished: u64,
+    /// `None` for calls that have no size.
+    bytes_asked: Option<u64>,
+    bytes_done: Option<u64>,
+    sizes: Vec<Frequency>,
+    modes: Vec<Frequency>,
+}
+
+#[derive(Debug, Serialize)]
+struct Frequency {
+    value: u64,
+    count: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct FileReport {
+    name: String,
+    reads: u64,
+    bytes_read: u64,
+    writes: u64,
+    bytes_written: u64,
+    syncs: u64,
+    seconds: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct LockReport {
+    place: String,
+    waits: u64,
+    seconds: f64,
+}
+
+impl Report {
+    pub(super) fn new(method: &'static str, started_ns: u64, seen: Seen) -> Self {
+        let account = &seen.account;
+        let mut calls: Vec<_> = account
+            .calls
+            .iter()
+            .map(|(number, calls)| CallsReport::new(*number, calls))
+            .collect();
+        calls.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
+        let named = account.descriptors.by_name();
+        let mut files: Vec<_> = named
+            .iter()
+            .map(|(name, file)| FileReport::new(name, file))
+            .collect();
+        files.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
+        let mut locks: Vec<_> = account
+            .locks
+            .by_place()
+            .into_iter()
+            .map(|(place, waits)| LockReport {
+                place,
+                waits: waits.count,
+                seconds: seconds(waits.ns),
+            })
+            .collect();
+        locks.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
+        let mut unseen = seen.remarks;
+        if let Some(gone) = named.get(GONE) {
+            unseen.push(format!(
+                "{} reads and writes were of files that were closed before their names could be \
+                 looked up",
+                gone.reads + gone.writes
+            ));
+        }
+        for (what, count) in [("files", files.len()), ("locks", locks.len())] {
+            if count > TOLD {
+                unseen.push(format!("only {TOLD} of {count} {what} are told"));
+            }
+        }
+        files.truncate(TOLD);
+        locks.truncate(TOLD);
+        Self {
+            source: "system_calls",
+            version: 1,
+            method,
+            wall_s: seconds(monotonic_ns() - started_ns),
+            end: seen.end,
+            processes: account.processes.len(),
+            threads: account.threads.len(),
+            programs: account.programs,
+            waiting_s: seconds(account.waiting_ns),
+            calls,
+            files,
+            locks,
+            unseen,
+        }
+    }
+}
+
+impl CallsReport {
+    fn new(number: u64, calls: &Calls) -> Self {
+        let known = kinds::known(number);
+        let has_size = known.and_then(kinds::size_argument).is_some();
+        let on_descriptor = known.and_then(kinds::on_descriptor);
+        let returns_size = matches!(
+            on_descriptor,
+            Some(
+                kinds::OnDescriptor::Reads
+                    | kinds::OnDescriptor::Writes
+                    | kinds::OnDescriptor::Copies
+            )
+        );
+        Self {
+            name: kinds::name(number),
+            count: calls.count,
+            seconds: seconds(calls.ns),
+            longest_s: seconds(calls.longest_ns),
+            waits: known.is_some_and(kinds::waits),
+            errors: calls
+                .errors
+                .iter()
+                .map(|(errno, count)| (errno_name(*errno), *count))
+                .collect(),
+            unfinished: calls.unfinished,
+            bytes_asked: has_size.then_some(calls.bytes_asked),
+            bytes_done: returns_size.then_some(calls.bytes_done),
+            sizes: frequencies(calls.sizes.most()),
+            modes: frequencies(calls.modes.most()),
+        }
+    }
+}
+
+impl FileReport {
+    fn new(name: &str, file: &Use) -> Self {
+        Self {
+            name: name.to_owned(),
+            reads: file.reads,
+            bytes_read: file.bytes_read,
+            writes: file.writes,
+            bytes_written: file.bytes_written,
+            syncs: file.syncs,
+            seconds: seconds(file.ns),
+        }
+    }
+}
+
+fn frequencies(most: Vec<(u64, u64)>) -> Vec<Frequency> {
+    most.into_iter()
+        .map(|(value, count)| Frequency { value, count })
+        .collect()
+}
+
+fn errno_name(errno: i32) -> String {
+    syscalls::Errno::new(errno)
+        .name()
+        .map_or_else(|| errno.to_string(), str::to_owned)
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 * 1e-9
+}

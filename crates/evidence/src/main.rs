@@ -1,0 +1,58 @@
+//! `equipoise-evidence SOURCE [options] -- COMMAND…`: observes one run of a command.
+
+mod allocations;
+mod calls;
+mod clock;
+mod command;
+mod options;
+mod perf;
+mod problem;
+mod profile;
+mod stacks;
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+use lexopt::Parser;
+use serde::Serialize;
+
+use crate::options::{Request, Source, USAGE};
+use crate::problem::Problem;
+
+fn main() -> ExitCode {
+    match options::read(Parser::from_env()).and_then(answer) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            // Standard error may be closed; there is nowhere left to say so.
+            let _ = writeln!(std::io::stderr(), "equipoise-evidence: {problem}");
+            ExitCode::from(problem.exit_status)
+        }
+    }
+}
+
+fn answer(request: Request) -> Result<(), Problem> {
+    match request {
+        Request::Help => {
+            // Standard output may be closed; there is nowhere left to say so.
+            let _ = std::io::stdout().write_all(USAGE.as_bytes());
+            Ok(())
+        }
+        Request::Evidence { source, output } => match source {
+            Source::Calls { method, command } => write(&output, &calls::observe(method, command)?),
+            Source::Stacks {
+                what,
+                frequency,
+                command,
+            } => write(&output, &profile::observe(what, frequency, command)?),
+            Source::Recordings(folder) => write(&output, &allocations::stacks(&folder)?),
+        },
+    }
+}
+
+fn write(file: &Path, report: &impl Serialize) -> Result<(), Problem> {
+    let text = serde_json::to_vec(report)
+        .map_err(|error| Problem::failure(format!("{}: {error}", file.display())))?;
+    fs::write(file, text).map_err(|error| Problem::system(&file.display().to_string(), &error))
+}

@@ -1,0 +1,169 @@
+//! Records of `perf_event_open(2)`, as far as they are used here.
+
+/// Bytes of a record, read from the front.
+#[derive(Clone, Copy)]
+pub struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    pub fn bytes(&mut self, length: usize) -> Option<&'a [u8]> {
+        let (front, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(front)
+    }
+
+    /// All but so many bytes at the end.
+    pub fn rest_but(&mut self, length: usize) -> Option<&'a [u8]> {
+        self.bytes(self.0.len().checked_sub(length)?)
+    }
+
+    pub fn u32(&mut self) -> Option<u32> {
+        Some(u32::from_ne_bytes(self.bytes(4)?.try_into().ok()?))
+    }
+
+    pub fn u64(&mut self) -> Option<u64> {
+        Some(u64::from_ne_bytes(self.bytes(8)?.try_into().ok()?))
+    }
+
+    /// Up to the first NUL, which must be there.
+    pub fn text(&mut self) -> Option<&'a [u8]> {
+        let length = self.0.iter().position(|byte| *byte == 0)?;
+        self.bytes(length)
+    }
+}
+
+/// What a record says; the bytes are what its kind has behind the header.
+#[derive(Clone, Copy)]
+pub enum Record<'a> {
+    /// In the order of `perf_event_open(2)`, by the sample type.
+    Sample(Reader<'a>),
+    /// Of memory that can be executed.
+    Mapping(Mapping<'a>),
+    Command {
+        process: u32,
+        thread: u32,
+        at_exec: bool,
+    },
+    Fork(Task),
+    Exit(Task),
+    /// So many records had no room.
+    Lost(u64),
+    /// A thread's turn on a processor begins or ends.
+    Switch {
+        thread: u32,
+        turn: Turn,
+    },
+    Other,
+}
+
+#[derive(Clone, Copy)]
+pub struct Mapping<'a> {
+    pub process: u32,
+    pub address: u64,
+    pub length: u64,
+    pub file_offset: u64,
+    pub path: &'a [u8],
+}
+
+#[derive(Clone, Copy)]
+pub struct Task {
+    pub process: u32,
+    pub parent_process: u32,
+    pub thread: u32,
+    pub parent_thread: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    Begins,
+    /// It waits for something.
+    Ends,
+    /// It could go on, but another has its turn.
+    IsTaken,
+}
+
+const LOST: u32 = 2;
+const COMM: u32 = 3;
+const EXIT: u32 = 4;
+const FORK: u32 = 7;
+const SAMPLE: u32 = 9;
+const MMAP2: u32 = 10;
+const SWITCH: u32 = 14;
+
+const AT_EXEC: u16 = 1 << 13;
+const OUT: u16 = 1 << 13;
+const PREEMPTED: u16 = 1 << 14;
+
+impl<'a> Record<'a> {
+    /// Reads one whole record; `None` if it is shorter than its kind must be.
+    pub fn read(bytes: &'a [u8]) -> Option<Self> {
+        let mut reader = Reader::new(bytes);
+        let kind = reader.u32()?;
+        let misc = u16::from_ne_bytes(reader.bytes(2)?.try_into().ok()?);
+        reader.bytes(2)?;
+        Some(match kind {
+            SAMPLE => Self::Sample(reader),
+            LOST => {
+                reader.u64()?;
+                Self::Lost(reader.u64()?)
+            }
+            COMM => Self::Command {
+                process: reader.u32()?,
+                thread: reader.u32()?,
+                at_exec: misc & AT_EXEC != 0,
+            },
+            FORK | EXIT => {
+                let task = Task {
+                    process: reader.u32()?,
+                    parent_process: reader.u32()?,
+                    thread: reader.u32()?,
+                    parent_thread: reader.u32()?,
+                };
+                if kind == FORK {
+                    Self::Fork(task)
+                } else {
+                    Self::Exit(task)
+                }
+            }
+            MMAP2 => {
+                let process = reader.u32()?;
+                reader.u32()?;
+                let (address, length, file_offset) = (reader.u64()?, reader.u64()?, reader.u64()?);
+                // Device, inode and its generation, protection, flags.
+                reader.bytes(4 + 4 + 8 + 8 + 4 + 4)?;
+                let path = reader.text()?;
+                Self::Mapping(Mapping {
+                    process,
+                    address,
+                    length,
+                    file_offset,
+                    path,
+                })
+            }
+            SWITCH => {
+                let (_, thread) = (reader.u32()?, reader.u32()?);
+                let turn = match (misc & OUT, misc & PREEMPTED) {
+                    (0, _) => Turn::Begins,
+                    (_, 0) => Turn::Ends,
+                    _ => Turn::IsTaken,
+                };
+                Self::Switch { thread, turn }
+            }
+            _ => Self::Other,
+        })
+    }
+}
+
+/// When the record was made: the last but none of its words.
+pub fn time_of(bytes: &[u8]) -> Option<u64> {
+    let kind = u32::from_ne_bytes(bytes.get(..4)?.try_into().ok()?);
+    if kind == SAMPLE {
+        // The thread, then the time: the first that this crate asks for.
+        return Some(u64::from_ne_bytes(bytes.get(16..24)?.try_into().ok()?));
+    }
+    let end = bytes.len().checked_sub(8)?;
+    Some(u64::from_ne_bytes(bytes.get(end..)?.try_into().ok()?))
+}

@@ -1,0 +1,146 @@
+//! Stacks with weights, added up.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+/// A function in a stack.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+pub struct Frame {
+    pub name: String,
+    /// The file that it is in, without its folder.
+    pub module: String,
+    pub kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    User,
+    /// Its caller's code holds it.
+    Inlined,
+    Python,
+    /// Named by what made it while it ran.
+    Told,
+    /// The door by which the kernel was entered.
+    Kernel,
+    /// How large the block is that was allocated.
+    Size,
+    Unknown,
+}
+
+impl Frame {
+    pub fn unknown(module: &str) -> Self {
+        Self {
+            name: "(unknown)".to_owned(),
+            module: module.to_owned(),
+            kind: Kind::Unknown,
+        }
+    }
+}
+
+/// Stacks, each once.
+#[derive(Debug, Default)]
+pub struct Folded {
+    frames: HashMap<Frame, usize>,
+    order: Vec<Frame>,
+    stacks: HashMap<Vec<usize>, Sum>,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Sum {
+    samples: u64,
+    weight: f64,
+}
+
+/// The document's part.
+#[derive(Debug, Serialize)]
+pub struct Stacks {
+    pub frames: Vec<Frame>,
+    pub stacks: Vec<Stack>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Stack {
+    /// Places in `frames`, the outermost first.
+    pub frames: Vec<usize>,
+    pub samples: u64,
+    pub weight: f64,
+}
+
+impl Stacks {
+    /// The sum of all weights.
+    pub fn weight(&self) -> f64 {
+        self.stacks.iter().map(|stack| stack.weight).sum()
+    }
+}
+
+impl Folded {
+    /// Adds one sample, its frames outermost first.
+    pub fn add(&mut self, frames: impl Iterator<Item = Frame>, weight: f64) {
+        let places = frames.map(|frame| self.place(frame)).collect();
+        let sum = self.stacks.entry(places).or_default();
+        sum.samples += 1;
+        sum.weight += weight;
+    }
+
+    fn place(&mut self, frame: Frame) -> usize {
+        if let Some(place) = self.frames.get(&frame) {
+            return *place;
+        }
+        let place = self.order.len();
+        self.order.push(frame.clone());
+        self.frames.insert(frame, place);
+        place
+    }
+
+    /// All of them, the heaviest first.
+    pub fn finish(self) -> Stacks {
+        let mut stacks: Vec<_> = self
+            .stacks
+            .into_iter()
+            .map(|(frames, sum)| Stack {
+                frames,
+                samples: sum.samples,
+                weight: sum.weight,
+            })
+            .collect();
+        stacks.sort_by(|one, other| {
+            let by_weight = other.weight.total_cmp(&one.weight);
+            by_weight.then_with(|| one.frames.cmp(&other.frames))
+        });
+        Stacks {
+            frames: self.order,
+            stacks,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(name: &str) -> Frame {
+        Frame {
+            name: name.to_owned(),
+            module: "program".to_owned(),
+            kind: Kind::User,
+        }
+    }
+
+    #[test]
+    fn equal_stacks_are_one_with_the_sum_of_their_weights() {
+        let mut folded = Folded::default();
+        folded.add([frame("main"), frame("a")].into_iter(), 1.0);
+        folded.add([frame("main"), frame("b")].into_iter(), 5.0);
+        folded.add([frame("main"), frame("a")].into_iter(), 2.0);
+        let done = folded.finish();
+        assert_eq!(done.frames.len(), 3);
+        let heaviest: Vec<_> = done
+            .stacks
+            .iter()
+            .map(|stack| (stack.frames.clone(), stack.samples))
+            .collect();
+        assert_eq!(heaviest, [(vec![0, 2], 1), (vec![0, 1], 2)]);
+    }
+}

@@ -1,0 +1,101 @@
+//! A program or library as a file: where its parts go in memory, and how to unwind out of it.
+
+use std::fs;
+use std::ops::Range;
+use std::sync::Arc;
+
+use framehop::{ExplicitModuleSectionInfo, Module};
+use object::{Object, ObjectSection, ObjectSegment};
+
+/// What the unwinder reads.
+pub type Bytes = Arc<[u8]>;
+
+/// The kernel's own library in every process.
+const KERNEL_LIBRARY: &str = "[vdso]";
+const PAGE_MASK: u64 = 4095;
+
+/// One file that was mapped.
+#[derive(Debug)]
+pub struct Image {
+    /// Code: offsets in the file and the address stated for the first.
+    segments: Vec<(Range<u64>, u64)>,
+    sections: ExplicitModuleSectionInfo<Bytes>,
+}
+
+impl Image {
+    /// Reads the file; `None` if it is not there any more or is no program or library.
+    pub fn read(path: &str) -> Option<Self> {
+        let bytes = if path == KERNEL_LIBRARY {
+            own_kernel_library()?
+        } else {
+            fs::read(path).ok()?
+        };
+        let file = object::File::parse(bytes.as_slice()).ok()?;
+        let segments = file
+            .segments()
+            .filter(is_code)
+            .map(|segment| {
+                let (offset, length) = segment.file_range();
+                (offset..offset + length, segment.address())
+            })
+            .collect();
+        Some(Self {
+            segments,
+            sections: sections(&file),
+        })
+    }
+
+    /// The address that the file states for its byte at the offset from which code was mapped.
+    ///
+    /// Whole pages are mapped: the code may begin behind that offset.
+    pub fn stated_address(&self, file_offset: u64) -> Option<u64> {
+        self.segments
+            .iter()
+            .find(|(range, _)| (range.start & !PAGE_MASK..range.end).contains(&file_offset))
+            .map(|(range, address)| address.wrapping_add(file_offset).wrapping_sub(range.start))
+    }
+
+    /// The same as a module of a process in which it was mapped so far from its stated addresses.
+    pub fn module(&self, path: &str, mapped: Range<u64>, bias: u64) -> Module<Bytes> {
+        Module::new(path.to_owned(), mapped, bias, self.sections.clone())
+    }
+}
+
+fn is_code(segment: &object::Segment<'_, '_>) -> bool {
+    segment.permissions().executable()
+}
+
+fn sections(file: &object::File<'_>) -> ExplicitModuleSectionInfo<Bytes> {
+    let data = |name| {
+        let section = file.section_by_name(name)?;
+        Some(Bytes::from(section.uncompressed_data().ok()?.as_ref()))
+    };
+    let range = |name| {
+        let section = file.section_by_name(name)?;
+        Some(section.address()..section.address() + section.size())
+    };
+    ExplicitModuleSectionInfo {
+        base_svma: 0,
+        text_svma: range(".text"),
+        text: data(".text"),
+        got_svma: range(".got"),
+        eh_frame_svma: range(".eh_frame"),
+        eh_frame: data(".eh_frame"),
+        eh_frame_hdr_svma: range(".eh_frame_hdr"),
+        eh_frame_hdr: data(".eh_frame_hdr"),
+        debug_frame: data(".debug_frame"),
+        ..Default::default()
+    }
+}
+
+/// It is the same in every process of this kernel.
+fn own_kernel_library() -> Option<Vec<u8>> {
+    let maps = fs::read_to_string("/proc/self/maps").ok()?;
+    let line = maps.lines().find(|line| line.ends_with(KERNEL_LIBRARY))?;
+    let (low, high) = line.split_ascii_whitespace().next()?.split_once('-')?;
+    let low = usize::from_str_radix(low, 16).ok()?;
+    let high = usize::from_str_radix(high, 16).ok()?;
+    let start = std::ptr::with_exposed_provenance::<u8>(low);
+    // SAFETY: the kernel maps it for reading as long as the process lives.
+    Some(unsafe { std::slice::from_raw_parts(start, high - low) }.to_vec())
+}

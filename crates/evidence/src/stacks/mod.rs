@@ -1,0 +1,9 @@
+//! From registers and bytes of a stack to the names of functions.
+
+pub mod folded;
+pub mod image;
+pub mod kernel;
+pub mod names;
+pub mod space;
+pub mod tables;
+mod trampoline;

@@ -1,0 +1,177 @@
+//! Names of addresses: functions, inlined ones, and those that an interpreter has told.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::SystemTime;
+
+use blazesym::symbolize::source::{Elf, Source};
+use blazesym::symbolize::{Input, Symbolized, Symbolizer};
+
+use crate::stacks::folded::{Frame, Kind};
+use crate::stacks::space::Space;
+use crate::stacks::tables::Tables;
+
+/// Looks names up, and remembers them.
+pub struct Names {
+    symbolizer: Symbolizer,
+    /// Of what is stripped, the exported functions are left.
+    exported: Tables,
+    known: HashMap<(Rc<str>, u64), Rc<[Frame]>>,
+    told: HashMap<u32, BTreeMap<u64, Told>>,
+}
+
+/// What an interpreter has written about code that it made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Told {
+    end: u64,
+    name: String,
+}
+
+/// A Python function in `CPython`'s map files: `py::name:file`.
+const PYTHON: &str = "py::";
+
+impl Default for Names {
+    fn default() -> Self {
+        Self {
+            symbolizer: Symbolizer::new(),
+            exported: Tables::of_functions(),
+            known: HashMap::new(),
+            told: HashMap::new(),
+        }
+    }
+}
+
+impl Names {
+    /// Reads what the interpreter of a process has told, and removes the file; says whether there
+    /// was one. An older file is that of another process, which had the same number.
+    pub fn read_told(&mut self, process: u32, since: SystemTime) -> bool {
+        let file = map_file(process);
+        let modified = fs::metadata(&file).and_then(|found| found.modified());
+        if modified.map_or(true, |at| at < since) {
+            return false;
+        }
+        let Ok(text) = fs::read_to_string(&file) else {
+            return false;
+        };
+        // Interpreters make it for us and leave it.
+        let _ = fs::remove_file(&file);
+        let told = text.lines().filter_map(told);
+        self.told.entry(process).or_default().extend(told);
+        true
+    }
+
+    /// The functions at an address of a process, the outermost first: one, and those inlined there.
+    pub fn of(&mut self, process: u32, space: &Space, address: u64) -> Rc<[Frame]> {
+        if let Some(name) = self.told_name(process, address) {
+            let python = name.strip_prefix(PYTHON);
+            return Rc::from([Frame {
+                name: python.unwrap_or(name).to_owned(),
+                module: if python.is_some() {
+                    "python"
+                } else {
+                    "made while it ran"
+                }
+                .to_owned(),
+                kind: if python.is_some() {
+                    Kind::Python
+                } else {
+                    Kind::Told
+                },
+            }]);
+        }
+        let Some(mapped) = space.find(address) else {
+            return Rc::from([Frame::unknown("memory without a file")]);
+        };
+        if !mapped.known {
+            return Rc::from([Frame::unknown(file_name(&mapped.path))]);
+        }
+        let stated = address.wrapping_sub(mapped.bias);
+        let key = (Rc::clone(&mapped.path), stated);
+        if let Some(frames) = self.known.get(&key) {
+            return Rc::clone(frames);
+        }
+        let frames = self.look_up(&mapped.path, stated);
+        self.known.insert(key, Rc::clone(&frames));
+        frames
+    }
+
+    /// Whether the interpreter of a process has told of code between two addresses.
+    pub fn told_between(&self, process: u32, low: u64, high: u64) -> bool {
+        let told = self.told.get(&process);
+        told.is_some_and(|told| told.range(low..high).next().is_some())
+    }
+
+    fn told_name(&self, process: u32, address: u64) -> Option<&str> {
+        let (_, told) = self.told.get(&process)?.range(..=address).next_back()?;
+        (address < told.end).then_some(told.name.as_str())
+    }
+
+    fn look_up(&mut self, path: &str, stated: u64) -> Rc<[Frame]> {
+        let module = file_name(path);
+        let source = Source::Elf(Elf::new(path));
+        let found = self
+            .symbolizer
+            .symbolize_single(&source, Input::VirtOffset(stated));
+        let Ok(Symbolized::Sym(symbol)) = found else {
+            let exported = self.exported.find(path, stated);
+            return Rc::from([exported.map_or_else(
+                || Frame::unknown(module),
+                |name| Frame {
+                    name: name.to_owned(),
+                    module: module.to_owned(),
+                    kind: Kind::User,
+                },
+            )]);
+        };
+        let frame = |name: &str, kind| Frame {
+            name: name.to_owned(),
+            module: module.to_owned(),
+            kind,
+        };
+        let inlined = symbol
+            .inlined
+            .iter()
+            .map(|one| frame(&one.name, Kind::Inlined));
+        [frame(&symbol.name, Kind::User)]
+            .into_iter()
+            .chain(inlined)
+            .collect()
+    }
+}
+
+fn map_file(process: u32) -> PathBuf {
+    Path::new("/tmp").join(format!("perf-{process}.map"))
+}
+
+fn told(line: &str) -> Option<(u64, Told)> {
+    let mut words = line.splitn(3, ' ');
+    let start = u64::from_str_radix(words.next()?, 16).ok()?;
+    let length = u64::from_str_radix(words.next()?, 16).ok()?;
+    let name = words.next()?.to_owned();
+    let end = start.checked_add(length)?;
+    Some((start, Told { end, name }))
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_a_map_file_is_read() {
+        let (start, told) = told("7f00 b py::work:/tmp/a b.py").expect("a line");
+        assert_eq!((start, told.end), (0x7f00, 0x7f0b));
+        assert_eq!(told.name, "py::work:/tmp/a b.py");
+    }
+
+    #[test]
+    fn an_address_in_no_file_is_unknown() {
+        let frames = Names::default().of(1, &Space::default(), 4096);
+        assert_eq!(frames[0].kind, Kind::Unknown);
+    }
+}

@@ -1,0 +1,161 @@
+//! The address space of one observed process, as far as code lies in it.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::rc::Rc;
+
+use framehop::{CacheNative, MayAllocateDuringUnwind, UnwindRegsNative, Unwinder, UnwinderNative};
+
+use crate::stacks::image::{Bytes, Image};
+use crate::stacks::trampoline;
+
+/// Deeper stacks are cut.
+const DEEPEST: usize = 512;
+
+/// The images of all processes, each read once.
+#[derive(Default)]
+pub struct Images(HashMap<String, Option<Rc<Image>>>);
+
+impl Images {
+    fn get(&mut self, path: &str) -> Option<Rc<Image>> {
+        if !self.0.contains_key(path) {
+            self.0
+                .insert(path.to_owned(), Image::read(path).map(Rc::new));
+        }
+        self.0.get(path).cloned().flatten()
+    }
+}
+
+/// A part of a file that was mapped to be executed.
+#[derive(Debug, Clone)]
+pub struct Mapped {
+    pub low: u64,
+    pub high: u64,
+    /// What to subtract from an address to get the one that the file states.
+    pub bias: u64,
+    pub path: Rc<str>,
+    /// Whether the file could be read.
+    pub known: bool,
+}
+
+/// Where code lies in one process.
+#[derive(Default, Clone)]
+pub struct Space {
+    mapped: Vec<Mapped>,
+    /// Code without a file that nobody has asked about yet.
+    unnamed: Vec<Range<u64>>,
+    unwinder: UnwinderNative<Bytes, MayAllocateDuringUnwind>,
+}
+
+/// What unwinding remembers from one stack to the next, of whatever process.
+pub type Cache = CacheNative<MayAllocateDuringUnwind>;
+
+/// Registers of a thread and the bytes above its stack pointer.
+pub struct Captured<'a> {
+    pub instruction: u64,
+    pub stack_pointer: u64,
+    pub frame_pointer: u64,
+    /// On `AArch64`, the return address of the innermost frame.
+    #[cfg_attr(not(target_arch = "aarch64"), expect(dead_code))]
+    pub link: u64,
+    pub stack: &'a [u8],
+}
+
+/// The addresses of a stack.
+pub struct Unwound {
+    /// Innermost first, each inside the call that was made there.
+    pub addresses: Vec<u64>,
+    /// Whether the outermost frame was reached.
+    pub whole: bool,
+}
+
+impl Space {
+    /// Code was mapped; what lay there is gone.
+    pub fn map(&mut self, images: &mut Images, path: &str, low: u64, length: u64, offset: u64) {
+        let high = low.saturating_add(length);
+        self.mapped.retain(|old| old.high <= low || high <= old.low);
+        let image = images.get(path);
+        let stated = image
+            .as_ref()
+            .and_then(|image| image.stated_address(offset));
+        let bias = low.wrapping_sub(stated.unwrap_or(0));
+        if let (Some(image), Some(_)) = (&image, stated) {
+            self.unwinder.remove_module(low);
+            self.unwinder
+                .add_module(image.module(path, low..high, bias));
+        }
+        if stated.is_none() {
+            self.unnamed.push(low..high);
+        }
+        self.mapped.push(Mapped {
+            low,
+            high,
+            bias,
+            path: Rc::from(path),
+            known: stated.is_some(),
+        });
+    }
+
+    /// Code without a file is unwound as an interpreter's, where `is_told` says that it is.
+    pub fn name_trampolines(&mut self, is_told: impl Fn(u64, u64) -> bool) {
+        for range in std::mem::take(&mut self.unnamed) {
+            if is_told(range.start, range.end) {
+                self.unwinder.add_module(trampoline::module(range));
+            }
+        }
+    }
+
+    /// What lies at an address.
+    pub fn find(&self, address: u64) -> Option<&Mapped> {
+        self.mapped
+            .iter()
+            .find(|mapped| (mapped.low..mapped.high).contains(&address))
+    }
+
+    /// Every file that code was mapped from.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        self.mapped.iter().map(|mapped| &*mapped.path)
+    }
+
+    /// The stack, as far as it can be followed.
+    pub fn unwind(&self, cache: &mut Cache, captured: &Captured<'_>) -> Unwound {
+        let mut read = |address: u64| {
+            let at = address.checked_sub(captured.stack_pointer).ok_or(())?;
+            let at = usize::try_from(at).map_err(|_| ())?;
+            let bytes = captured.stack.get(at..at + 8).ok_or(())?;
+            Ok(u64::from_ne_bytes(bytes.try_into().map_err(|_| ())?))
+        };
+        let mut frames =
+            self.unwinder
+                .iter_frames(captured.instruction, registers(captured), cache, &mut read);
+        let mut addresses = Vec::new();
+        let whole = loop {
+            match frames.next() {
+                Ok(Some(frame)) if addresses.len() < DEEPEST => {
+                    addresses.push(frame.address_for_lookup());
+                }
+                Ok(None) => break true,
+                Ok(Some(_)) | Err(_) => break false,
+            }
+        };
+        Unwound { addresses, whole }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn registers(captured: &Captured<'_>) -> UnwindRegsNative {
+    UnwindRegsNative::new(
+        captured.instruction,
+        captured.stack_pointer,
+        captured.frame_pointer,
+    )
+}
+
+#[cfg(target_arch = "aarch64")]
+fn registers(captured: &Captured<'_>) -> UnwindRegsNative {
+    UnwindRegsNative::new(
+        captured.link,
+        captured.stack_pointer,
+        captured.frame_pointer,
+    )
+}

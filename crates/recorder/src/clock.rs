@@ -1,0 +1,89 @@
+//! The processor's own clock: two readings a block are what lifetimes cost.
+
+/// Now, in ticks of the processor's clock; nanoseconds where this crate knows none.
+#[inline]
+pub fn ticks() -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    {
+        // SAFETY: every x86-64 has this instruction.
+        unsafe { core::arch::x86_64::_rdtsc() }
+    }
+    #[cfg(target_arch = "aarch64")]
+    {
+        let now: u64;
+        // SAFETY: Linux lets every process read this register.
+        unsafe { core::arch::asm!("mrs {}, cntvct_el0", out(reg) now, options(nomem, nostack)) };
+        now
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    nanoseconds()
+}
+
+/// Now, by the monotonic clock.
+pub fn nanoseconds() -> u64 {
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `now` is valid for writing.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
+}
+
+/// The same moment by both clocks, ticks first.
+///
+/// The thread may lose its turn between two readings; of several tries the closest is taken.
+pub fn both() -> (u64, u64) {
+    const TRIES: usize = 8;
+    let mut closest = u64::MAX;
+    let mut moment = (0, 0);
+    for _ in 0..TRIES {
+        let before = ticks();
+        let now = nanoseconds();
+        let apart = ticks().wrapping_sub(before);
+        if apart < closest {
+            closest = apart;
+            moment = (before.wrapping_add(apart / 2), now);
+        }
+    }
+    moment
+}
+
+/// Whether ticks go on at one speed on every core and in every state of it.
+pub fn is_steady() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        /// Intel's and AMD's manuals: advanced power management, "invariant TSC".
+        const POWER_MANAGEMENT: u32 = 0x8000_0007;
+        const INVARIANT: u32 = 1 << 8;
+        let highest = core::arch::x86_64::__cpuid(0x8000_0000).eax;
+        highest >= POWER_MANAGEMENT
+            && core::arch::x86_64::__cpuid(POWER_MANAGEMENT).edx & INVARIANT != 0
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_clocks_go_on_together() {
+        let (first_ticks, first_ns) = both();
+        while nanoseconds() < first_ns + 20_000_000 {
+            std::hint::spin_loop();
+        }
+        let (second_ticks, second_ns) = both();
+        while nanoseconds() < second_ns + 20_000_000 {
+            std::hint::spin_loop();
+        }
+        let (third_ticks, third_ns) = both();
+        let one = (second_ticks - first_ticks) as f64 / (second_ns - first_ns) as f64;
+        let other = (third_ticks - second_ticks) as f64 / (third_ns - second_ns) as f64;
+        assert!(
+            (one / other - 1.0).abs() < 0.01,
+            "{one} and {other} ticks a ns"
+        );
+    }
+}

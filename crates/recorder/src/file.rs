@@ -1,0 +1,236 @@
+//! The file of one process, which is memory of that process: what it holds when the process ends,
+//! however it ends, is what was counted. `src/equipoise/explain/evidence/allocations.py` reads it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// "EQALLOC" and the version of this layout.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"EQALLOC1");
+
+/// Size classes: four to each power of two.
+pub const CLASSES: usize = 192;
+/// Lifetimes by the number of bits of their ticks.
+pub const LIFETIMES: usize = 50;
+
+pub const PAGE: usize = 4096;
+pub const TABLES: usize = 1024;
+pub const TABLE_BYTES: usize = size_of::<Table>().next_multiple_of(PAGE);
+pub const MAPS_OFFSET: usize = PAGE + TABLES * TABLE_BYTES;
+pub const MAPS_BYTES: usize = 1 << 19;
+pub const SAMPLES_OFFSET: usize = MAPS_OFFSET + MAPS_BYTES;
+pub const SAMPLES: usize = 4096;
+pub const FILE_BYTES: usize = SAMPLES_OFFSET + SAMPLES * size_of::<Sample>();
+
+/// A number that one thread, or the kernel after it, writes and the reader reads.
+#[derive(Default)]
+#[repr(transparent)]
+pub struct Number(AtomicU64);
+
+impl Number {
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub fn set(&self, value: u64) {
+        self.0.store(value, Ordering::Relaxed);
+    }
+
+    /// For numbers that one thread alone writes: no locked instruction.
+    #[inline]
+    pub fn add(&self, value: u64) {
+        self.set(self.get().wrapping_add(value));
+    }
+
+    /// For numbers that threads share; what it was before.
+    pub fn add_shared(&self, value: u64) -> u64 {
+        self.0.fetch_add(value, Ordering::Relaxed)
+    }
+
+    /// Whether it was `before` and is `after` now.
+    pub fn exchange(&self, before: u64, after: u64) -> bool {
+        self.0
+            .compare_exchange(before, after, Ordering::AcqRel, Ordering::Relaxed)
+            .is_ok()
+    }
+}
+
+/// The first page.
+#[repr(C)]
+pub struct Header {
+    pub magic: Number,
+    pub table_offset: Number,
+    pub table_bytes: Number,
+    pub tables: Number,
+    pub tables_used: Number,
+    pub classes: Number,
+    pub lifetimes: Number,
+    pub row_words: Number,
+    pub maps_offset: Number,
+    pub maps_bytes: Number,
+    pub samples_offset: Number,
+    pub sample_bytes: Number,
+    pub samples: Number,
+    /// May exceed `samples`: the rest had no room.
+    pub samples_taken: Number,
+    pub process: Number,
+    pub parent: Number,
+    /// The same two moments by both clocks.
+    pub first_ticks: Number,
+    pub first_ns: Number,
+    pub second_ticks: Number,
+    pub second_ns: Number,
+    pub steady_clock: Number,
+    /// 1 once the process has left by `exit`.
+    pub ended: Number,
+    /// Forked children that could not make a file of their own.
+    pub children_without_file: Number,
+    /// Allocations and frees of threads for which there was no table.
+    pub calls_without_table: Number,
+    /// Blocks whose birth there was no memory for.
+    pub births_without_place: Number,
+    /// What the registers of samples are: 1 x86-64, 2 `AArch64`, 0 none.
+    pub machine: Number,
+}
+
+const _: () = assert!(size_of::<Header>() <= PAGE);
+
+/// What one thread at a time adds to; the reader adds tables up.
+#[repr(C)]
+pub struct Table {
+    /// The thread that owns it, 0 before the first.
+    pub owner: Number,
+    /// Blocks that were born before a fork and freed after it, in the child.
+    pub inherited_frees: Number,
+    /// Blocks that were not seen when they were allocated.
+    pub unknown_frees: Number,
+    pub resized: Number,
+    pub zeroed: Number,
+    pub aligned: Number,
+    spare: [u64; 2],
+    pub rows: [Row; CLASSES],
+}
+
+/// What is counted of one size class.
+#[repr(C)]
+pub struct Row {
+    pub allocations: Number,
+    pub bytes: Number,
+    /// The size that is in the majority of the class, if one is (Boyer and Moore's vote).
+    pub majority: Number,
+    votes: Number,
+    /// How many blocks had that size since it led.
+    pub majority_seen: Number,
+    spare: u64,
+    pub lifetimes: [Number; LIFETIMES],
+}
+
+impl Row {
+    #[inline]
+    pub fn allocated(&self, size: u64) {
+        self.allocations.add(1);
+        self.bytes.add(size);
+        if self.majority.get() == size && self.votes.get() != 0 {
+            self.votes.add(1);
+            self.majority_seen.add(1);
+        } else {
+            self.contest(size);
+        }
+    }
+
+    fn contest(&self, size: u64) {
+        if self.votes.get() == 0 {
+            self.majority.set(size);
+            self.votes.set(1);
+            self.majority_seen.set(1);
+        } else {
+            self.votes.add(u64::MAX);
+        }
+    }
+
+    #[inline]
+    pub fn freed_after(&self, ticks: u64) {
+        let bits = (u64::BITS - ticks.leading_zeros()) as usize;
+        self.lifetimes[bits.min(LIFETIMES - 1)].add(1);
+    }
+}
+
+/// The class of a size.
+#[inline]
+pub fn class_of(size: usize) -> usize {
+    let size = size.clamp(1, (1 << (CLASSES / 4)) - 1);
+    let power = size.ilog2() as usize;
+    4 * power + ((size << 2 >> power) & 3)
+}
+
+/// Registers and the top of a stack at one allocation, to be unwound later.
+#[repr(C)]
+pub struct Sample {
+    pub size: Number,
+    /// One block of so many bytes on average was sampled.
+    pub interval: Number,
+    pub ticks: Number,
+    pub thread: Number,
+    /// How many bytes of `stack` were kept.
+    pub kept: Number,
+    spare: u64,
+    /// Instruction, stack and frame pointer, then those that a callee saves.
+    pub registers: [Number; 10],
+    pub stack: [Number; STACK_WORDS],
+}
+
+pub const STACK_WORDS: usize = (2 * PAGE) / 8 - 16;
+const _: () = assert!(size_of::<Sample>() == 2 * PAGE);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_class_holds_a_quarter_of_a_power_of_two() {
+        assert_eq!(class_of(0), class_of(1));
+        assert_eq!(class_of(32_768), 60);
+        assert_eq!(class_of(35_600), 60);
+        assert_eq!(class_of(40_959), 60);
+        assert_eq!(class_of(40_960), 61);
+        assert_eq!(class_of(usize::MAX), CLASSES - 1);
+    }
+
+    #[test]
+    fn classes_grow_with_sizes() {
+        let classes: Vec<usize> = (1..100_000).map(class_of).collect();
+        assert!(classes.is_sorted());
+    }
+
+    #[test]
+    fn the_majority_of_sizes_is_found_whatever_the_order() {
+        // SAFETY: all numbers may be zero.
+        let row: Row = unsafe { std::mem::zeroed() };
+        for index in 0..100 {
+            row.allocated(if index % 3 == 0 {
+                33_000 + index
+            } else {
+                35_600
+            });
+        }
+        assert_eq!(row.majority.get(), 35_600);
+        assert!(row.majority_seen.get() <= 66);
+        assert_eq!(row.allocations.get(), 100);
+    }
+
+    #[test]
+    fn a_lifetime_is_counted_by_its_bits() {
+        // SAFETY: all numbers may be zero.
+        let row: Row = unsafe { std::mem::zeroed() };
+        for ticks in [0, 1, 2, 3, 1023, 1024, u64::MAX] {
+            row.freed_after(ticks);
+        }
+        let counted: Vec<(usize, u64)> = row
+            .lifetimes
+            .iter()
+            .map(Number::get)
+            .enumerate()
+            .filter(|(_, count)| *count > 0)
+            .collect();
+        let expected = [(0, 1), (1, 1), (2, 2), (10, 1), (11, 1), (LIFETIMES - 1, 1)];
+        assert_eq!(counted, expected);
+    }
+}

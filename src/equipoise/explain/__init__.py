@@ -1,0 +1,1 @@
+"""Why one condition takes longer: evidence, causes, interventions."""

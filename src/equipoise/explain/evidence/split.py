@@ -1,0 +1,35 @@
+"""User, system and waiting time, from the usual accounting of a trial."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+COST = "nothing: the kernel keeps these accounts anyway"
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Where the wall time of one trial went, in seconds; what is not known is ``None``."""
+
+    wall_s: float
+    user_s: float | None
+    system_s: float | None
+    waiting_s: float | None
+    """Wall time in which no thread ran."""
+    unseen: tuple[str, ...]
+    """What could not be seen, in words."""
+
+
+def split(wall_s: float, user_s: float | None, system_s: float | None) -> Split:
+    """The split of one trial's wall time.
+
+    Where threads or processes ran at the same time, what they used is more than what passed, and
+    how long all of them waited cannot be told from it.
+    """
+    if user_s is None or system_s is None:
+        return Split(wall_s, user_s, system_s, None, ("user and system time: not accounted",))
+    waiting_s = wall_s - user_s - system_s
+    if waiting_s < 0:
+        several = "waiting time: several threads or processes ran at the same time"
+        return Split(wall_s, user_s, system_s, None, (several,))
+    return Split(wall_s, user_s, system_s, waiting_s, ())
