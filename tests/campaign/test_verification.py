@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from equipoise.campaign.comparisons import scope_of
 from equipoise.campaign.verification import check_that_each_took_effect, mapped_by_condition
 from equipoise.measure.native import native_programs
 from equipoise.measure.surroundings import Host
 from equipoise.measure.surroundings.processor import instructions
 from equipoise.model.errors import TookNoEffect, UnusableInput
-from equipoise.model.plan import Condition, Plan, Process
+from equipoise.model.plan import Condition, Plan, Process, Server
 from equipoise.studies.blas_levels import TUNED_BLAS
 from tests.plans import plan_of
 
@@ -94,6 +95,23 @@ def test_what_has_to_be_run_to_be_verified_is_run_once_for_all_sizes(tmp_path: P
 def test_a_cpu_that_is_not_there_is_named() -> None:
     with pytest.raises(UnusableInput, match="a did not take effect: CPU 9999 is not there"):
         check(Condition("a", (SORT,), process=Process(cpus=(9999,))))
+
+
+def test_a_life_and_an_interval_are_no_trials_of_one_plan() -> None:
+    conditions = tuple(
+        Condition(trial, (SORT,), server=Server((SORT,), ready=(SORT,), trial=trial))
+        for trial in ("life", "interval")
+    )
+    plan = dataclasses.replace(plan_of(), conditions=conditions)
+    with pytest.raises(UnusableInput, match="a whole life of one server and an interval"):
+        check_that_each_took_effect(plan, {}, {})
+
+
+def test_verdicts_on_intervals_are_about_one_life_of_each_server() -> None:
+    server = Server((SORT,), ready=(SORT,), trial="interval")
+    plan = dataclasses.replace(plan_of(), conditions=(Condition("a", (SORT,), server=server),))
+    assert scope_of(plan).startswith("across intervals of one life of each server")
+    assert scope_of(plan_of()).startswith("across processes")
 
 
 def says(*lines: str) -> tuple[str, ...]:

@@ -148,6 +148,60 @@ def test_with_a_server_the_levels_change_the_server() -> None:
     assert condition.server.start == (SORT, "{folder}")
 
 
+def test_a_level_may_bring_its_server_and_change_the_client() -> None:
+    server = ServerWorkload(("sort", "{folder}"), ready=("sort",), trial="interval")
+    systems = Factor("system", (Level("sorted", server=server, command=("sort", "{port}")),))
+    ways = Factor("way", (Level("a"), Level("b", client_arguments=("--tcp",), client_cpus=(0,))))
+    usual = {"workload": Workload(()), "compared": Compared("way", "a")}
+    first, second = grid(study_of(systems, ways, **usual)).conditions
+    assert (first.command, second.command) == ((SORT, "{port}"), (SORT, "{port}", "--tcp"))
+    assert (first.process.cpus, second.process.cpus) == (None, (0,))
+    assert first.server == second.server
+    assert first.server is not None
+    assert first.server.trial == "interval"
+
+
+def test_programs_of_a_server_are_looked_for_in_its_own_path_newest_first(tmp_path: Path) -> None:
+    for version in ("9", "15"):
+        (tmp_path / version).mkdir()
+        (tmp_path / version / "serve").touch(mode=0o755)
+    server = ServerWorkload(("serve",), ready=("serve",), path=(f"{tmp_path}/*",))
+    made = grid(study_of(ALLOCATOR, workload=Workload(("serve",), server=server)))
+    newest = f"{tmp_path}/15/serve"
+    found = made.conditions[0].server
+    assert found is not None
+    assert (made.conditions[0].command, found.start, found.ready) == ((newest,),) * 3
+    assert found.search_path == (f"{tmp_path}/15", f"{tmp_path}/9")
+
+
+def test_a_program_that_a_server_needs_is_named_with_its_package() -> None:
+    needs = {"sort": "coreutils", "no-such-server": "no-such-package"}
+    server = ServerWorkload(("sort",), ready=("sort",), needs=needs)
+    study = study_of(ALLOCATOR, workload=Workload(("sort",), server=server))
+    with pytest.raises(UnusableInput, match="there is no program no-such-server") as caught:
+        without_missing(study, SITE)
+    assert caught.value.mend == "apt install no-such-package"
+
+
+def test_a_level_whose_server_is_not_installed_is_left_out_with_its_package() -> None:
+    there = ServerWorkload(("sort",), ready=("sort",))
+    absent = ServerWorkload(("no-such-server",), ready=("sort",), needs={"no-such-server": "some"})
+    systems = Factor(
+        "system",
+        (Level("a", server=there, command=("sort",)), Level("b", server=absent, command=("sort",))),
+    )
+    study, notices = without_missing(study_of(systems, workload=Workload(())), SITE)
+    assert [level.name for level in study.factors[0].levels] == ["a"]
+    assert [(one.code, one.mend) for one in notices] == [("level_missing", "apt install some")]
+
+
+def test_a_level_for_a_cpu_that_is_not_ours_is_left_out() -> None:
+    placed = Factor("allocator", (Level("a"), Level("b"), Level("c", client_cpus=(9999,))))
+    study, notices = without_missing(study_of(placed), SITE)
+    assert [level.name for level in study.factors[0].levels] == ["a", "b"]
+    assert "there is no CPU 9999 for us" in notices[0].words
+
+
 def test_levels_are_chosen_on_the_command_line() -> None:
     study = study_of(ALLOCATOR, ROWS)
     chosen = with_levels(study, chosen_levels(study, ["rows=5,7", "allocator=c,b"]))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from equipoise.model.errors import UnusableInput
 from tests.imports import SAMPLES, reading_of, written
 
 
@@ -164,6 +165,12 @@ def test_columns_of_a_csv_that_are_not_used_are_named(tmp_path: Path) -> None:
     assert reading.notes == ("columns that are not used: colour",)
 
 
+def test_a_rate_is_no_cost_and_is_not_taken_for_one(tmp_path: Path) -> None:
+    path = written(tmp_path, "rate.csv", "condition,operations_per_s\na,1\n")
+    with pytest.raises(UnusableInput, match="does not name the columns"):
+        reading_of(path, "csv")
+
+
 def test_means_of_pytest_benchmark_without_rounds_are_said_to_be_that(tmp_path: Path) -> None:
     path = written(
         tmp_path,
@@ -183,7 +190,7 @@ def test_aggregates_alone_of_google_benchmark_are_refused(tmp_path: Path) -> Non
         "aggregates.json",
         '{"context": {}, "benchmarks": [{"name": "A_mean", "run_type": "aggregate"}]}',
     )
-    with pytest.raises(Exception, match="it holds aggregates only"):
+    with pytest.raises(UnusableInput, match="it holds aggregates only"):
         reading_of(path)
 
 

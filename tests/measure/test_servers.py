@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import socket
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
 
 from equipoise.measure.launcher import Launcher, Report, Request
-from equipoise.measure.servers import Servers
+from equipoise.measure.servers import Servers, place
+from equipoise.measure.servers.place import LOOPBACK
 from equipoise.measure.surroundings import CovariateReader
 from equipoise.measure.trials import Ran, TrialRunner, own_environment
 from equipoise.model.errors import ConditionFailed
@@ -33,6 +38,7 @@ while True:
     other.sendall(b"pong")
 """
 FALSE, TRUE = "/bin/false", "/bin/true"
+FOLDER = "{folder}"
 TALK = """
 import socket, sys
 line = socket.socket(socket.AF_UNIX)
@@ -83,6 +89,11 @@ def python(*words: str) -> tuple[str, ...]:
     return (sys.executable, "-c", *words)
 
 
+def metrics(ran: Ran) -> dict[str, float]:
+    assert ran.trial.failure is None
+    return {sample.metric: sample.value for sample in ran.trial.samples}
+
+
 def test_a_client_finds_its_server_ready_and_the_server_is_accounted_for(stage: Stage) -> None:
     for _ in range(2):
         trial = stage.run(python(FETCH), Server(HTTP)).trial
@@ -104,6 +115,167 @@ def test_a_server_on_a_socket_of_its_folder_can_be_asked_and_told_to_stop(stage:
     assert stage.run(client, server).trial.failure is None
 
 
+WORKS = """
+import socket, sys
+line = socket.socket(socket.AF_UNIX)
+line.bind("socket")
+line.listen()
+while True:
+    other, _ = line.accept()
+    if other.recv(4) == b"ping":
+        block = bytearray(32 << 20)
+        other.sendall(b"pong")
+"""
+
+
+def test_only_what_a_server_consumed_while_its_client_ran_is_its_trials(stage: Stage) -> None:
+    ready = python("import os, sys; sys.exit(not os.path.exists(sys.argv[1] + '/socket'))", FOLDER)
+    asked, idle = python(TALK, FOLDER, "ping"), (TRUE,)
+    faults = {
+        client: metrics(stage.run(client, Server(python(WORKS), ready=ready)))[
+            "server_minor_faults"
+        ]
+        for client in (asked, idle)
+    }
+    assert faults[asked] > 1000 > faults[idle]
+
+
+def test_an_interval_is_one_of_a_server_that_goes_on_running(stage: Stage) -> None:
+    server = Server(
+        python(ON_A_SOCKET),
+        ready=python(TALK, FOLDER, "ping"),
+        stop=python(TALK, FOLDER, "stop"),
+        trial="interval",
+    )
+    count = "import sys; open(sys.argv[1] + '/clients', 'a').write('x')"
+    with stage.servers:
+        for _ in range(3):
+            found = metrics(stage.run(python(count, FOLDER), server))
+            assert "server_voluntary_switches" not in found
+            assert found["server_max_rss_bytes"] > 1_000_000
+        (folder,) = stage.scratch.glob("server-*")
+        assert (folder / "clients").read_text() == "xxx"
+    assert stage.nothing_is_left()
+
+
+def test_data_are_made_once_and_each_life_has_a_copy(stage: Stage) -> None:
+    made = str(stage.scratch / "made")
+    write = "import sys; open(sys.argv[1], 'a').write('x'); open('data', 'a').write('x')"
+    # The second one runs beside a server: it is asked, too.
+    fill = python(f"{write}; {FETCH}", made)
+    server = Server(HTTP, install=python(write, made), fill=fill)
+    spoil = "name = '{folder}/data'; assert open(name).read() == 'xx'; open(name, 'w').close()"
+    with stage.servers:
+        for _ in range(2):
+            assert stage.run(python(spoil), server).trial.failure is None
+    assert Path(made).read_text() == "xx"
+    assert stage.nothing_is_left()
+
+
+@pytest.mark.parametrize("key", ["install", "fill"])
+def test_data_that_cannot_be_made_are_told(stage: Stage, key: str) -> None:
+    fails = python("import sys; print('no room', file=sys.stderr); sys.exit(1)")
+    server = Server(HTTP, install=fails) if key == "install" else Server(HTTP, fill=fails)
+    with pytest.raises(ConditionFailed, match=rf"the {key} command .* exit status 1.*no room"):
+        stage.run(python("0"), server)
+    assert stage.nothing_is_left()
+
+
+def test_a_full_disk_is_told_before_the_copy(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = SimpleNamespace(free=1_000_000)
+    monkeypatch.setattr("equipoise.measure.servers.prepared.shutil.disk_usage", lambda _: full)
+    install = python("open('data', 'wb').write(b'x' * 5_000_000)")
+    with pytest.raises(ConditionFailed, match=r"served take 5 MB, and only 1 MB are free in /"):
+        stage.run(python("0"), Server(HTTP, install=install))
+    assert stage.nothing_is_left()
+
+
+@pytest.mark.parametrize("key", ["start", "install"])
+def test_a_disk_that_fills_up_is_told_among_much_else(stage: Stage, key: str) -> None:
+    said = "InnoDB: preallocating 16777216 bytes failed with error 28\\n[ERROR] Aborting\\n"
+    fails = python(f"import sys; sys.stderr.write('{said}' + 'x\\n' * 9); sys.exit(1)")
+    server = Server(fails, ready=(FALSE,)) if key == "start" else Server(HTTP, install=fails)
+    with pytest.raises(ConditionFailed, match="the disk of .* is full: InnoDB: prealloc") as told:
+        stage.run(python("0"), server)
+    assert told.value.mend is not None
+    assert "TMPDIR" in told.value.mend
+    assert stage.nothing_is_left()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root runs servers as somebody else")
+def test_where_we_are_root_a_server_that_refuses_root_is_somebody_else(stage: Stage) -> None:
+    server = Server(
+        ("/bin/sh", "-c", "umask 077; id -u >who; exec sleep 60"),
+        ready=("/usr/bin/test", "-s", "{folder}/who"),
+        unprivileged=True,
+    )
+    is_not_root = 'test "$(cat "$0/who")" -gt 0 && test "$(stat -c %u "$0/who")" -gt 0'
+    with tempfile.TemporaryDirectory(dir="/tmp") as entered:
+        stage.servers = Servers(lambda: Launcher(stage.program), Path(entered))
+        with stage.servers:
+            trial = stage.run(("/bin/sh", "-c", is_not_root, FOLDER), server).trial
+    assert trial.failure is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root runs servers as somebody else")
+def test_a_folder_that_another_user_cannot_reach_is_told(stage: Stage) -> None:
+    locked = stage.scratch / "locked"
+    locked.mkdir(mode=0o700)
+    stage.scratch.chmod(0o700)
+    stage.servers = Servers(lambda: Launcher(stage.program), locked)
+    with (
+        stage.servers,
+        pytest.raises(ConditionFailed, match="refuses to run as root, and user .* cannot write"),
+    ):
+        stage.run(python("0"), Server(HTTP, unprivileged=True))
+    assert stage.nothing_is_left()
+
+
+def test_a_port_in_use_is_told_with_the_mend(stage: Stage) -> None:
+    with socket.create_server((LOOPBACK, 0)) as taken:
+        port = str(taken.getsockname()[1])
+        server = Server((*HTTP[:3], port, *HTTP[4:]), ready=(FALSE,))
+        with pytest.raises(
+            ConditionFailed, match="ended before it was ready.*already in use"
+        ) as no:
+            stage.run(python("0"), server)
+    assert no.value.mend is not None
+    assert "write {port}" in no.value.mend
+
+
+def test_a_port_that_somebody_takes_at_the_last_moment_is_given_up_for_another(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server((LOOPBACK, 0)) as taken:
+        ports = [taken.getsockname()[1], place.free_port()]
+        monkeypatch.setattr("equipoise.measure.servers.hiring.free_port", lambda: ports.pop(0))
+        assert stage.run(python(FETCH), Server(HTTP)).trial.failure is None
+    assert ports == []
+
+
+def test_whoever_else_answers_on_the_port_is_not_measured(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent = python("import time; time.sleep(60)", "{port}", str(stage.scratch))
+    with socket.create_server((LOOPBACK, 0)) as other:
+        port = other.getsockname()[1]
+        monkeypatch.setattr("equipoise.measure.servers.hiring.free_port", lambda: port)
+        with pytest.raises(ConditionFailed, match="is not the one that answers on port"):
+            stage.run(python("0"), Server(silent))
+    assert stage.nothing_is_left()
+
+
+def test_a_preload_that_the_server_itself_does_not_map_is_told(
+    stage: Stage, native_folder: Path
+) -> None:
+    library = str(native_folder / "libequipoise_dlmalloc.so")
+    environment = {"LD_PRELOAD": library}
+    assert stage.run(python(FETCH), Server(HTTP, environment=environment)).trial.failure is None
+    wrapped = Server(("/usr/bin/env", "-u", "LD_PRELOAD", *HTTP), environment=environment)
+    with pytest.raises(ConditionFailed, match=f"did not take effect: .* does not map {library}"):
+        stage.run(python(FETCH), wrapped)
+
+
 def test_a_server_that_ends_at_once_is_told_with_its_last_words(stage: Stage) -> None:
     with pytest.raises(ConditionFailed, match=r"ended before it was ready: exit status 3.*no cfg"):
         stage.run(
@@ -111,6 +283,13 @@ def test_a_server_that_ends_at_once_is_told_with_its_last_words(stage: Stage) ->
             Server(
                 python("import sys; print('no cfg', file=sys.stderr); sys.exit(3)"), ready=(FALSE,)
             ),
+        )
+
+
+def test_a_server_that_says_on_standard_output_what_is_wrong_is_quoted(stage: Stage) -> None:
+    with pytest.raises(ConditionFailed, match="exit status 3; its log: no cfg"):
+        stage.run(
+            python("0"), Server(python("print('no cfg'); raise SystemExit(3)"), ready=(FALSE,))
         )
 
 
@@ -128,12 +307,27 @@ def test_a_preparation_that_fails_is_told(stage: Stage) -> None:
 
 def test_a_server_that_dies_under_its_client_fails_the_trial(stage: Stage) -> None:
     crash = "import os, sys; os.kill(int(open(sys.argv[1] + '/pid').read()), 9)"
-    own = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(60)"
+    own = "import os, sys, time; print('ready for connections', file=sys.stderr); "
+    own += "open('pid', 'w').write(str(os.getpid())); time.sleep(60)"
     wait = "import os, sys; sys.exit(not os.path.exists(sys.argv[1] + '/pid'))"
     server = Server(python(own), ready=python(wait, "{folder}"))
     # The client waits a little, so that the death is seen before the server is told to stop.
     trial = stage.run(python(crash + "; import time; time.sleep(0.5)", "{folder}"), server).trial
     assert trial.failure == "its server ended: signal 9 (SIGKILL)"
+    assert trial.error_tail == "ready for connections\n"
+
+
+def test_a_client_that_fails_with_its_server_is_not_what_failed(stage: Stage) -> None:
+    client = python("import os; os.kill(int(open('{folder}/pid').read()), 9); raise SystemExit(5)")
+    own = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(60)"
+    wait = "import os, sys; sys.exit(not os.path.exists(sys.argv[1] + '/pid'))"
+    trial = stage.run(client, Server(python(own), ready=python(wait, FOLDER))).trial
+    assert trial.failure == "its server ended: signal 9 (SIGKILL), and its client: exit status 5"
+
+
+def test_a_client_that_fails_is_told_by_itself(stage: Stage) -> None:
+    trial = stage.run(python("raise SystemExit('refused')"), Server(HTTP)).trial
+    assert (trial.failure, trial.error_tail) == ("exit status 1", "refused\n")
 
 
 def test_an_interruption_ends_the_server(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

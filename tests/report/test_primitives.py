@@ -104,7 +104,7 @@ def test_the_page_shows_rows_by_what_they_report() -> None:
         ("bandwidth_bytes_per_s", 1.23e10, "12.3 GB/s"),
         ("latency_s", 1.2e-7, "120 ns"),
         ("max_rss_bytes", 2.1e6, "2.10 MB"),
-        ("requests_per_s", 1234.0, "1234"),
+        ("requests_per_s", 1234.0, "1234/s"),
     ],
 )
 def test_a_metric_is_written_in_the_unit_that_its_name_ends_in(

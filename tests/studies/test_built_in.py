@@ -17,7 +17,15 @@ from tests.studies.synthetic import study_document
 
 STUDIES = built_in_studies()
 OF_2006 = ("sekhon2006", "ridiculousfish2006", "threshold", "blas", "tasks", "packages")
-WITH_PAGES = (*OF_2006, "tratt2019", "warmup", "compilers", "anandtech2005")
+WITH_PAGES = (
+    *OF_2006,
+    "tratt2019",
+    "warmup",
+    "compilers",
+    "anandtech2005",
+    "database",
+    "predicts",
+)
 
 
 def named(study: BuiltIn) -> str:

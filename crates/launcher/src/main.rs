@@ -4,11 +4,15 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use equipoise_launcher::options::Options;
 use equipoise_launcher::serve::serve;
 
 const UNUSABLE: u8 = 2;
+const PATIENCE: Duration = Duration::from_secs(12);
+const PAUSE: Duration = Duration::from_millis(20);
 
 fn main() -> ExitCode {
     let served = Options::parse(std::env::args_os().skip(1)).and_then(|options| {
@@ -26,11 +30,22 @@ fn main() -> ExitCode {
 }
 
 /// Removes a folder with all that is in it; one that is gone already is as good.
+///
+/// A server that another launcher of the same campaign is ending may still write into it, so
+/// what comes back is removed again, for as long as that launcher may take.
 fn removed(folder: &Path) -> Result<(), String> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(format!("cannot remove {}: {error}", folder.display()))
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let Err(error) = fs::remove_dir_all(folder) else {
+            return Ok(());
+        };
+        let is_gone = error.kind() == io::ErrorKind::NotFound && !folder.exists();
+        if is_gone {
+            return Ok(());
         }
-        _ => Ok(()),
+        if Instant::now() > deadline {
+            return Err(format!("cannot remove {}: {error}", folder.display()));
+        }
+        thread::sleep(PAUSE);
     }
 }

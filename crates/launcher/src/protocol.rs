@@ -105,6 +105,19 @@ pub struct Request {
     pub random_addresses: Option<bool>,
     /// Whether it may have transparent huge pages, if not as usual.
     pub huge_pages: Option<bool>,
+    /// The user and the group that it runs as, if not as the launcher.
+    #[serde(default)]
+    pub user: Option<User>,
+}
+
+/// A user and the only group of it that counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct User {
+    /// The number of the user.
+    pub uid: u32,
+    /// The number of the group.
+    pub gid: u32,
 }
 
 /// How the descendants of a trial are held together.

@@ -1,8 +1,10 @@
 //! What a trial may ask of its own process before its program begins.
 
 use std::io;
+use std::ptr;
 
 use crate::affinity::Cpus;
+use crate::protocol::User;
 
 /// What is set for one process. What was not asked for stays as the launcher has it.
 #[derive(Clone, Copy, Default)]
@@ -11,6 +13,8 @@ pub struct Settings {
     pub cpus: Option<Cpus>,
     /// Whether its addresses are drawn at random.
     pub random_addresses: Option<bool>,
+    /// Whom it runs as.
+    pub user: Option<User>,
 }
 
 /// What could not be set.
@@ -20,6 +24,8 @@ pub enum Setting {
     Cpus,
     /// The randomisation of addresses.
     Addresses,
+    /// The user.
+    User,
 }
 
 impl Settings {
@@ -36,10 +42,31 @@ impl Settings {
         {
             return Err(Setting::Addresses);
         }
-        match self.cpus.map(|cpus| cpus.apply()) {
-            Some(Err(_)) => Err(Setting::Cpus),
+        if self.cpus.is_some_and(|cpus| cpus.apply().is_err()) {
+            return Err(Setting::Cpus);
+        }
+        // Last of all: who has become somebody else may not be permitted the rest.
+        match self.user {
+            Some(user) if !become_user(user) => Err(Setting::User),
             _ => Ok(()),
         }
+    }
+}
+
+/// Gives up every right of ours for those of a user, for this thread alone.
+///
+/// The C library's functions would change all threads of a process whose memory we share, so
+/// these are the system calls themselves.
+fn become_user(user: User) -> bool {
+    const NO_GROUPS: libc::c_ulong = 0;
+    let (uid, gid) = (libc::c_ulong::from(user.uid), libc::c_ulong::from(user.gid));
+    // SAFETY: passes numbers only, and a list of no groups.
+    unsafe {
+        libc::syscall(libc::SYS_setgroups, NO_GROUPS, ptr::null::<libc::gid_t>()) == 0
+            && libc::syscall(libc::SYS_setresgid, gid, gid, gid) == 0
+            && libc::syscall(libc::SYS_setresuid, uid, uid, uid) == 0
+            // The kernel forgets it with every change of user.
+            && libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0
     }
 }
 
@@ -125,6 +152,29 @@ mod tests {
         assert_eq!(huge_pages_allowed().expect("readable"), !before);
         drop(set);
         assert_eq!(huge_pages_allowed().expect("readable"), before);
+    }
+
+    #[test]
+    fn only_root_becomes_somebody_else_and_only_in_one_thread() {
+        let nobody = Settings {
+            user: Some(User {
+                uid: 65_534,
+                gid: 65_534,
+            }),
+            ..Settings::default()
+        };
+        // SAFETY: takes nothing and returns a number.
+        let own = || unsafe { libc::syscall(libc::SYS_geteuid) };
+        let before = own();
+        let (applied, after) = std::thread::spawn(move || (nobody.apply(), own()))
+            .join()
+            .expect("it ends");
+        if before == 0 {
+            assert_eq!((applied, after), (Ok(()), 65_534));
+        } else {
+            assert_eq!((applied, after), (Err(Setting::User), before));
+        }
+        assert_eq!(own(), before);
     }
 
     #[test]

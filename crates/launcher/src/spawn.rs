@@ -49,6 +49,7 @@ const STEP_FOLDER: i32 = 2;
 const STEP_EXECUTE: i32 = 3;
 const STEP_CPUS: i32 = 4;
 const STEP_ADDRESSES: i32 = 5;
+const STEP_USER: i32 = 6;
 
 /// Exit status of a child that could not execute its program; nobody sees it.
 const NOT_EXECUTED: libc::c_int = 127;
@@ -175,6 +176,7 @@ impl<'a> Program<'a> {
                         STEP_FOLDER => Thing::WorkingFolder,
                         STEP_CPUS => Thing::Setting(Setting::Cpus),
                         STEP_ADDRESSES => Thing::Setting(Setting::Addresses),
+                        STEP_USER => Thing::Setting(Setting::User),
                         _ => Thing::Program,
                     },
                     error: io::Error::from_raw_os_error(self.outcome.errno.load(Ordering::Relaxed)),
@@ -207,6 +209,7 @@ impl<'a> Program<'a> {
                 return match setting {
                     Setting::Cpus => STEP_CPUS,
                     Setting::Addresses => STEP_ADDRESSES,
+                    Setting::User => STEP_USER,
                 };
             }
             libc::execve(

@@ -342,6 +342,7 @@ fn settings_of(request: &Request) -> Settings {
     Settings {
         cpus: request.cpus.as_deref().map(Cpus::of),
         random_addresses: request.random_addresses,
+        user: request.user,
     }
 }
 
@@ -367,6 +368,7 @@ fn name_of(thing: Thing, request: &Request, file: String) -> String {
             format!("CPUs {:?}", request.cpus.as_deref().unwrap_or_default())
         }
         Thing::Setting(Setting::Addresses) => "the randomisation of its addresses".to_owned(),
+        Thing::Setting(Setting::User) => "another user".to_owned(),
     }
 }
 

@@ -23,6 +23,7 @@ from equipoise.stats.verdict import Judged, blocks_to_go, judge
 
 ESTIMAND = "typical within-block ratio"
 SCOPE = "across processes, in this campaign on this host"
+SCOPE_OF_INTERVALS = "across intervals of one life of each server, in this campaign on this host"
 
 CONTROLLED = 0
 """The condition that a control runs a second time."""
@@ -143,7 +144,7 @@ def _comparison(plan: Plan, pairing: Pairing, judged: Judged, to_go: int | None)
             verdict=judged.verdict,
             min_effect=judgement.min_effect,
         ),
-        scope=_scope(plan),
+        scope=scope_of(plan),
         words=verdict_words(
             judged.verdict,
             pairing.metric,
@@ -167,7 +168,10 @@ def _comparison(plan: Plan, pairing: Pairing, judged: Judged, to_go: int | None)
     )
 
 
-def _scope(plan: Plan) -> str:
+def scope_of(plan: Plan) -> str:
+    """What the verdicts of a plan are about, by what its trials replicate."""
+    if any(one.server is not None and one.server.trial == "interval" for one in plan.conditions):
+        return SCOPE_OF_INTERVALS
     if not plan.layouts:
         return SCOPE
     return f"across processes, in these {len(plan.layouts)} layouts, in this campaign on this host"

@@ -5,12 +5,10 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
 from equipoise.campaign.blocks import complete_blocks
@@ -22,6 +20,7 @@ from equipoise.ledger import FIRST_SITTING
 from equipoise.measure.launcher import Launcher
 from equipoise.measure.native import launcher_program
 from equipoise.measure.one_campaign import Holder, wait_for_turn
+from equipoise.measure.scratch import clear_leftovers, scratch_folder
 from equipoise.measure.servers import Servers
 from equipoise.measure.surroundings import CovariateReader, snapshot
 from equipoise.measure.trials import TrialRunner, own_environment
@@ -125,18 +124,18 @@ def surroundings_of(plan: Plan, ledger: Keeper) -> dict[str, Any]:
 @contextmanager
 def native_runner(plan: Plan, on_wait: Callable[[], None]) -> Iterator[Runner]:
     """The runner of real trials: one launcher and one private folder for a whole sitting."""
+    # What still runs of a killed campaign would run beside this one.
+    clear_leftovers()
     with (
-        tempfile.TemporaryDirectory(prefix="equipoise-") as scratch,
-        Launcher(
-            launcher_program(), counters=plan.measure.counters, scratch=Path(scratch)
-        ) as launcher,
+        scratch_folder() as scratch,
+        Launcher(launcher_program(), counters=plan.measure.counters, scratch=scratch) as launcher,
         CovariateReader() as beside,
-        Servers(lambda: Launcher(launcher_program()), Path(scratch)) as servers,
+        Servers(lambda: Launcher(launcher_program()), scratch) as servers,
     ):
         runner = TrialRunner(
             plan,
             launcher,
-            Path(scratch),
+            scratch,
             own_environment(),
             beside,
             servers=servers,

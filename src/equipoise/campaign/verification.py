@@ -20,7 +20,7 @@ from equipoise.measure.surroundings.tuned import (
     Tuned,
     tuned_for,
 )
-from equipoise.model.errors import TookNoEffect
+from equipoise.model.errors import TookNoEffect, UnusableInput
 from equipoise.model.plan import Condition, Plan
 
 HUGE_PAGES = "/sys/kernel/mm/transparent_hugepage/enabled"
@@ -51,6 +51,7 @@ def check_that_each_took_effect(
     TookNoEffect
         It names the condition, what did not take effect, and the mend.
     """
+    _check_that_trials_are_of_one_kind(plan)
     checked: set[tuple[object, ...]] = set()
     for condition in plan.conditions:
         command, own, folder = _what_starts(condition, plan)
@@ -72,6 +73,16 @@ def check_that_each_took_effect(
         if own.get(VARIABLE):
             _check_tunables(condition, command, {**environment, **own}, folder)
         _check_libraries(condition, mapped[condition.name], plan, {**environment, **own})
+
+
+def _check_that_trials_are_of_one_kind(plan: Plan) -> None:
+    """A life of a server and an interval of one vary over different things."""
+    kinds = {one.server.trial for one in plan.conditions if one.server is not None}
+    if len(kinds) > 1:
+        raise UnusableInput(
+            "a trial is a whole life of one server and an interval of another",
+            mend="give every server the same trial",
+        )
 
 
 def _but_for_its_size(condition: Condition, plan: Plan) -> tuple[object, ...]:

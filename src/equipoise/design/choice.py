@@ -9,7 +9,7 @@ from equipoise.design.commands import parameter_list
 from equipoise.model.errors import UnusableInput
 from equipoise.model.places import Place
 from equipoise.model.record import Notice
-from equipoise.model.study import Factor, Level, Study, Words, is_size
+from equipoise.model.study import Factor, Level, ServerWorkload, Study, Words, is_size
 
 
 def quick_form(study: Study) -> Study:
@@ -154,13 +154,18 @@ def _texts(study: Study) -> Iterator[str]:
     workload = study.workload
     yield from workload.command
     if workload.server is not None:
-        server = workload.server
-        for words in (server.start, server.prepare, server.ready, server.stop):
-            yield from words or ()
+        yield from _texts_of(workload.server)
     for factor in study.factors:
         for level in factor.levels:
             yield from (*level.arguments, *(level.command or ()), level.build or "")
+            yield from level.client_arguments
+            if level.server is not None:
+                yield from _texts_of(level.server)
             yield from level.environment.values()
+
+
+def _texts_of(server: ServerWorkload) -> Iterator[str]:
+    return (word for words in server.commands().values() for word in words)
 
 
 def _with_levels(factor: Factor, names: tuple[str, ...]) -> Factor:
@@ -181,4 +186,6 @@ def _with_levels(factor: Factor, names: tuple[str, ...]) -> Factor:
                 f"the factor {factor.name} has no level {name!r}",
                 mend=f"there are {', '.join(known)}",
             )
-    return replace(factor, levels=tuple(levels))
+    # What the quick form leaves out can still be asked for.
+    choices = factor.choices if factor.plain else tuple(known.values())
+    return replace(factor, levels=tuple(levels), choices=choices)

@@ -53,7 +53,8 @@ def _settings(level: Level) -> Iterator[tuple[tuple[str, ...], object]]:
     for variable, value in level.environment.items():
         yield ("env", variable), value
     alone = {
-        "command": level.command,
+        "command": level.command if level.server is None else None,
+        "server": level.server,
         "folder": level.working_folder,
         "cpu": level.cpus,
         "aslr": level.random_addresses,
@@ -62,3 +63,5 @@ def _settings(level: Level) -> Iterator[tuple[tuple[str, ...], object]]:
     for key, setting in alone.items():
         if setting is not None:
             yield (key,), setting
+    if level.client_cpus is not None:
+        yield ("client", "cpu"), level.client_cpus

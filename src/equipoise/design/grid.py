@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from equipoise.design.commands import MOST_CONDITIONS, find_programs
 from equipoise.design.contradictions import refuse_contradictions
+from equipoise.design.server_programs import search_folders, searched
 from equipoise.design.site import Site
 from equipoise.model.errors import UnusableInput
 from equipoise.model.places import Place
@@ -168,7 +169,8 @@ def _condition(
     process = _process(levels.values(), study)
     mapped_from = tuple(folder for level in levels.values() for folder in level.library_path)
     tuned_for = tuple(name for level in levels.values() for name in level.tuned_for)
-    asked = study.workload.server
+    servers = [level.server for level in levels.values() if level.server is not None]
+    asked = servers[-1] if servers else study.workload.server
     if asked is None:
         return Condition(
             name,
@@ -187,10 +189,14 @@ def _condition(
             reports=study.workload.reports,
             tuned_for=tuned_for,
         )
+    client = (*command, *(one for level in levels.values() for one in level.client_arguments))
+    cpus = [level.client_cpus for level in levels.values() if level.client_cpus is not None]
     return Condition(
         name,
-        _command(command, meanings, site, {}, place),
+        _command(client, meanings, site, {"PATH": searched(asked)}, place),
         levels=names,
+        environment={"PATH": searched(asked)} if asked.path else {},
+        process=Process(cpus=cpus[-1] if cpus else None),
         server=_server(study, asked, arguments, meanings, site, environment, process),
         mapped_from=mapped_from,
         reports=study.workload.reports,
@@ -202,7 +208,9 @@ def _chosen_command(study: Study, levels: Levels) -> tuple[Words, Place]:
     """What is run, and where it stands: a level's own command comes before the workload's."""
     for factor, level in levels.items():
         if level.command is not None:
-            return level.command, study.places.key("factors", factor, level.name, "command")
+            own = ("factors", factor, level.name)
+            client = None if level.server is None else (*level.server.keys, "client")
+            return level.command, study.places.key(*(client or (*own, "command")))
     return study.workload.command, study.workload.command_place
 
 
@@ -215,21 +223,29 @@ def _server(
     environment: dict[str, str],
     process: Process,
 ) -> Server:
+    path = {"PATH": searched(asked)}
+
     def place(key: str) -> Place:
-        return study.places.key("workload", "server", key)
+        return study.places.key(*asked.keys, key)
 
     def own(key: str, words: Words | None) -> Words | None:
-        return None if words is None else _command(words, meanings, site, {}, place(key))
+        return None if words is None else _command(words, meanings, site, path, place(key))
 
+    start = (*asked.start, *arguments)
     return Server(
-        start=_command((*asked.start, *arguments), meanings, site, environment, place("start")),
+        start=_command(start, meanings, site, {**path, **environment}, place("start")),
         environment=environment,
         process=process,
+        install=own("install", asked.install),
+        fill=own("fill", asked.fill),
         prepare=own("prepare", asked.prepare),
         ready=own("ready", asked.ready),
         stop=own("stop", asked.stop),
         stop_signal=asked.stop_signal,
         ready_s=asked.ready_s,
+        search_path=search_folders(asked),
+        unprivileged=asked.unprivileged,
+        trial=asked.trial,
     )
 
 

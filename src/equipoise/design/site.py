@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from equipoise.design.server_programs import absent_program, searched
 from equipoise.model.places import Place
 from equipoise.model.record import Notice
 from equipoise.model.study import Factor, Level, Study
@@ -49,6 +50,12 @@ def without_missing(study: Study, site: Site) -> tuple[Study, tuple[Notice, ...]
     UnusableInput
         The baseline is one of them, or no two levels of what is compared are left.
     """
+    server = study.workload.server
+    absent = None if server is None else absent_program(server, site.native_programs)
+    if absent is not None:
+        raise study.places.table("workload", "server").fail(
+            f"it cannot run here: there is no program {absent.program}", absent.mend
+        )
     notices: list[Notice] = []
     factors: list[Factor] = []
     for factor in study.factors:
@@ -123,9 +130,20 @@ def _missing(level: Level, site: Site) -> Iterator[Missing]:
             yield Missing(f"folder {folder}", install)
     if level.working_folder is not None and not os.path.isdir(level.working_folder):
         yield Missing(f"folder {level.working_folder}", install)
+    ours = os.sched_getaffinity(0)
+    for cpu in (*(level.cpus or ()), *(level.client_cpus or ())):
+        if cpu not in ours:
+            yield Missing(f"CPU {cpu} for us", f"name CPUs of {', '.join(map(str, sorted(ours)))}")
+    search = None
+    if level.server is not None:
+        absent = absent_program(level.server, site.native_programs)
+        if absent is not None:
+            yield Missing(f"program {absent.program}", absent.mend)
+        search = searched(level.server)
     program = None if level.command is None else level.command[0]
     own = program is not None and (site.native_programs / program).is_file()
-    if program is not None and not own and "{" not in program and not shutil.which(program):
+    plain = program is not None and not own and "{" not in program
+    if program is not None and plain and not shutil.which(program, path=search):
         yield Missing(f"program {program}", install)
     builder = (level.build or "").partition(" ")[0]
     if _PLAIN_NAME.fullmatch(builder) and shutil.which(builder) is None:

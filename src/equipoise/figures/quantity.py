@@ -13,6 +13,7 @@ from equipoise.figures.ticks import log_ticks
 _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _BYTES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 _RATES = tuple((divisor, f"{unit}/s") for divisor, unit in _BYTES)
+_COUNTS = ((1.0, "per s"),)
 _NAMES = {
     "wall_s": "time",
     "user_s": "user CPU time",
@@ -102,9 +103,10 @@ def quantity_of(metric: str, groups: Sequence[Sequence[float]]) -> Quantity:
 
 def metric_name(metric: str) -> str:
     """A metric in words, without its unit."""
-    plain = metric.removesuffix("_bytes_per_s").removesuffix("_s").removesuffix("_bytes")
-    plain = plain.replace("_", " ")
-    return _NAMES.get(metric, plain)
+    plain = metric
+    for ending in ("_bytes_per_s", "_per_s", "_s", "_bytes"):
+        plain = plain.removesuffix(ending)
+    return _NAMES.get(metric, plain.replace("_", " "))
 
 
 def unit_of(metric: str, typical: float) -> tuple[float, str]:
@@ -116,7 +118,9 @@ def unit_of(metric: str, typical: float) -> tuple[float, str]:
     units: Iterable[tuple[float, str]] = ()
     if metric.endswith("_bytes_per_s"):
         units = _RATES
-    elif metric.endswith("_s") and not metric.endswith("_per_s"):
+    elif metric.endswith("_per_s"):
+        units = _COUNTS
+    elif metric.endswith("_s"):
         units = _TIMES
     elif metric.endswith("_bytes"):
         units = _BYTES

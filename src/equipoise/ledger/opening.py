@@ -156,9 +156,12 @@ def _refuse_what_is_no_file(file: Path) -> None:
 
 
 def _refuse_foreign(connection: sqlite3.Connection, file: Path) -> None:
+    # At one moment: between two looks another process may have made the tables.
+    connection.execute("BEGIN")
     application_id = connection.execute("PRAGMA application_id").fetchone()[0]
     version = version_of(connection)
     things = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+    connection.execute("COMMIT")
     if application_id != APPLICATION_ID:
         if application_id == version == things == 0:
             return

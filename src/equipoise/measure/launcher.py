@@ -37,6 +37,14 @@ _CLOSING_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
+class User:
+    """A user and the only group of it that counts."""
+
+    uid: int
+    gid: int
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """One trial to run.
 
@@ -60,6 +68,8 @@ class Request:
     """How much of the end of standard error is reported."""
     process: Process = Process()
     """Its working folder is the one above."""
+    user: User | None = None
+    """Whom it runs as, if not as the launcher; only root can say so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,6 +365,7 @@ def _encode(request: Request) -> bytes:
         "cpus": request.process.cpus,
         "random_addresses": request.process.random_addresses,
         "huge_pages": request.process.huge_pages,
+        "user": request.user,
     }
     return msgspec.json.encode(wire) + b"\n"
 

@@ -110,9 +110,11 @@ class TrialRunner:
             covariates = self._beside.after(cpu=report.cpu, run_delay_s=report.run_delay_s)
         own = own_metrics.read(self._metrics_file)
         self._run_hook("conclude", condition, condition.hooks.conclude)
-        failure = failure_of(report, self._plan.measure.timeout_s)
-        if failure is None and service is not None and service.failure is not None:
-            failure = f"its server ended: {service.failure}"
+        failure, said = failure_of(report, self._plan.measure.timeout_s), report.error_tail
+        if service is not None and service.failure is not None:
+            # The client's own failure only follows from it.
+            client = "" if failure is None else f", and its client: {failure}"
+            failure, said = f"its server ended: {service.failure}{client}", service.last_words
         trial = Trial(
             phase=draw.phase,
             block=draw.block,
@@ -124,7 +126,7 @@ class TrialRunner:
             failure=failure,
             timed_out=report.timed_out,
             washout=washout,
-            error_tail=report.error_tail if failure is not None else "",
+            error_tail=said if failure is not None else "",
             covariates=covariates,
             samples=own.samples + (service.samples if service is not None else ()),
         )

@@ -19,6 +19,8 @@ LAYOUT = "{layout}"
 """Stands in a command for the number of the layout that its block has drawn."""
 
 OutputKind = Literal["discard", "inherit", "count", "file"]
+ServerTrial = Literal["life", "interval"]
+"""What one trial of a server is: its whole life, or one interval while it goes on running."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +65,10 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server that lives for one trial; the condition's command is its client.
+    """A server and how it is dealt with; the condition's command is its client.
 
-    In every command, and in the environment, ``{folder}`` is the server's own folder, new and
-    empty in each trial, and ``{port}`` a port of the loopback interface that nobody listens on.
+    In every command, and in the environment, ``{folder}`` is the server's own folder, new in each
+    life, and ``{port}`` a port of the loopback interface that nobody listens on.
     """
 
     start: tuple[str, ...]
@@ -75,6 +77,11 @@ class Server:
     """Set for the server and what prepares it, over the environment of the caller."""
     process: Process = Process()
     """Its working folder is ``{folder}`` by default."""
+    install: tuple[str, ...] | None = None
+    """Run to its end once in each sitting, in an empty folder; every life begins with a copy of
+    what is in it then. The levels of a study do not reach it."""
+    fill: tuple[str, ...] | None = None
+    """Run once, after ``install``, while a server runs in that folder."""
     prepare: tuple[str, ...] | None = None
     """Run to its end before the server starts."""
     ready: tuple[str, ...] | None = None
@@ -84,6 +91,12 @@ class Server:
     stop_signal: str = "TERM"
     ready_s: float = 30.0
     """Seconds that it may take to be ready, and to stop."""
+    search_path: tuple[str, ...] = ()
+    """Folders behind those of ``PATH``, for it and for every command that deals with it."""
+    unprivileged: bool = False
+    """It refuses to run as root: where we are root, it runs as another user."""
+    trial: ServerTrial = "life"
+    """The same for all servers of a plan."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
-from equipoise.model.places import Place, Places
+from equipoise.model.places import Keys, Place, Places
+from equipoise.model.plan import ServerTrial
 
 Role = Literal["treatment", "size", "stratum"]
 """A ``treatment`` can be what is compared; a ``size``, which is a number, and a ``stratum``, which
@@ -32,6 +33,12 @@ class Level:
     """Put behind the command."""
     command: Words | None = None
     """Instead of the workload's own."""
+    server: ServerWorkload | None = None
+    """Instead of the workload's own; ``command`` is its client then."""
+    client_arguments: Words = ()
+    """Put behind the client of a server."""
+    client_cpus: tuple[int, ...] | None = None
+    """The CPUs that the client of a server may use."""
     working_folder: str | None = None
     cpus: tuple[int, ...] | None = None
     random_addresses: bool | None = None
@@ -66,11 +73,33 @@ class ServerWorkload:
     """A server and how it is dealt with; see `equipoise.model.plan.Server`."""
 
     start: Words
+    install: Words | None = None
+    fill: Words | None = None
     prepare: Words | None = None
     ready: Words | None = None
     stop: Words | None = None
     stop_signal: str = "TERM"
     ready_s: float = 30.0
+    path: Words = ()
+    """Patterns of folders in which its programs may be, beside those of ``PATH``."""
+    needs: dict[str, str] = field(default_factory=dict)
+    """The Debian package of each program that it needs."""
+    unprivileged: bool = False
+    trial: ServerTrial = "life"
+    keys: Keys = field(default=("workload", "server"), compare=False)
+    """Where its table stands in the file."""
+
+    def commands(self) -> dict[str, Words]:
+        """Its commands by the keys under which a study gives them, without the client."""
+        given = {
+            "start": self.start,
+            "install": self.install,
+            "fill": self.fill,
+            "prepare": self.prepare,
+            "ready": self.ready,
+            "stop": self.stop,
+        }
+        return {key: words for key, words in given.items() if words is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +107,7 @@ class Workload:
     """What is run."""
 
     command: Words
-    """With a server, its client."""
+    """With a server, its client; empty where the levels of a factor bring their own."""
     command_place: Place = field(default=Place(), compare=False)
     """Where the command stands."""
     server: ServerWorkload | None = None

@@ -39,6 +39,11 @@ def byte_rate(per_second: float) -> str:
     return f"{byte_count(per_second)}/s"
 
 
+def rate(per_second: float) -> str:
+    """How many in a second: ``2439/s``."""
+    return f"{significant(per_second)}/s"
+
+
 def metric_value(value: float, metric: str) -> str:
     """A value with its unit, which is the end of the metric's name."""
     show = shower(metric)
@@ -49,7 +54,9 @@ def shower(metric: str) -> Callable[[float], str]:
     """How a metric is written; its unit is the end of its name."""
     if metric.endswith("_bytes_per_s"):
         return byte_rate
-    if metric.endswith("_s") and not metric.endswith("_per_s"):
+    if metric.endswith("_per_s"):
+        return rate
+    if metric.endswith("_s"):
         return duration
     return byte_count if metric.endswith("_bytes") else significant
 

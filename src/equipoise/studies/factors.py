@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterable
 from typing import get_args
 
-from equipoise.model.study import Factor, Level, Role, is_size
+from equipoise.model.study import Factor, Level, Role, ServerWorkload, is_size
 from equipoise.studies.registry import KINDS, PACKAGES, Kind
+from equipoise.studies.server_table import read_server
 from equipoise.studies.table import Table, one_of
 
 _CPUS = re.compile(r"\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*")
@@ -121,6 +122,15 @@ def _level(factor: Table, name: str, folder: str) -> Level:
     preload = table.texts("preload") or ()
     working_folder = table.text("folder")
     package = table.text("package")
+    server: ServerWorkload | None = None
+    command = table.words("command")
+    if table.has("server"):
+        if command is not None:
+            raise table.fail("command", "a server has a client", "move it to the table server")
+        server, command = read_server(table.table("server"))
+    client = table.table("client")
+    client_arguments, client_cpus = client.texts("args") or (), _cpus(client)
+    client.finish()
     if package is None:
         package = next((PACKAGES[library] for library in preload if library in PACKAGES), None)
     level = Level(
@@ -129,7 +139,10 @@ def _level(factor: Table, name: str, folder: str) -> Level:
         preload=tuple(_path(folder, library) for library in preload),
         library_path=tuple(os.path.join(folder, one) for one in table.texts("library_path") or ()),
         arguments=table.texts("args") or (),
-        command=table.words("command"),
+        command=command,
+        server=server,
+        client_arguments=client_arguments,
+        client_cpus=client_cpus,
         working_folder=None if working_folder is None else os.path.join(folder, working_folder),
         cpus=_cpus(table),
         random_addresses=table.truth("aslr"),

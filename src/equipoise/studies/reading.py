@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 from collections.abc import Collection, Iterable
 from dataclasses import fields
 from pathlib import Path
@@ -28,29 +27,25 @@ from equipoise.model.study import (
 from equipoise.model.trial import Accounting
 from equipoise.studies.data_sets import DATA_SETS
 from equipoise.studies.factors import read_factors
+from equipoise.studies.placeholders import check_placeholders
+from equipoise.studies.server_table import (
+    check_that_trials_are_of_one_kind,
+    read_server,
+    server_metrics,
+    servers_of,
+)
 from equipoise.studies.table import Table, one_of
 
 METRICS = tuple(
     field.name for field in fields(Accounting) if field.name not in ("counters", "unknown")
 )
 """What every trial has."""
-SERVER_METRICS = (
-    "server_user_s",
-    "server_sys_s",
-    "server_max_rss_bytes",
-    "server_minor_faults",
-    "server_major_faults",
-)
-"""What every server has."""
 
 MOST_WARMUP = 1000
 """As ``--warmup``."""
 MOST_LAYOUTS = 1000
 """As ``--layouts``."""
 
-_PLACEHOLDER = re.compile(r"(?<!\{)\{([A-Za-z_][\w-]*)\}(?!\})")
-_FILE_PLACEHOLDERS = ("study", "python")
-_SERVER_PLACEHOLDERS = ("folder", "port")
 _NAME = re.compile(r"[A-Za-z0-9][\w .-]*")
 
 
@@ -88,15 +83,17 @@ def read_study(path: Path, shown: str | None = None, *, counters: Collection[str
         workload=workload,
         factors=factors,
         exclusions=exclusions,
-        measure=_measure(file.table("measure"), workload, counters),
+        measure=_measure(file.table("measure"), workload, factors, counters),
         compared=_compared(file.table("compare"), factors),
         quick=_quick(file.table("quick"), factors) if file.has("quick") else None,
         summary=summary,
         places=file.places,
     )
     file.finish()
+    _check_that_everything_has_a_command(file, study)
+    check_that_trials_are_of_one_kind(file, study)
     _check_that_something_is_left(file, study)
-    _check_placeholders(file, study)
+    check_placeholders(file, study)
     if workload.data is not None and named_data(study) is None:
         raise file.table("workload").fail(
             "data", "nothing asks for {data}", "write {data} where the file of the rows belongs"
@@ -107,17 +104,17 @@ def read_study(path: Path, shown: str | None = None, *, counters: Collection[str
 def _workload(table: Table, folder: str) -> Workload:
     server_table = table.table("server") if table.has("server") else None
     server: ServerWorkload | None = None
+    command: Words = ()
     if server_table is None:
-        command = table.required("command", table.words, 'command = ["sort", "words"]')
+        command = table.words("command") or ()
         command_place = table.place("command")
     else:
         if table.has("command"):
             raise table.fail(
                 "command", "a workload with a server has a client", "move it to [workload.server]"
             )
-        command = server_table.required("client", server_table.words, 'client = ["curl", "…"]')
+        server, command = read_server(server_table)
         command_place = server_table.place("client")
-        server = _server(server_table)
     own_folder = table.text("folder")
     if own_folder is not None and not os.path.isdir(os.path.join(folder, own_folder)):
         raise table.fail(
@@ -148,34 +145,17 @@ def _workload(table: Table, folder: str) -> Workload:
     return found
 
 
-def _server(table: Table) -> ServerWorkload:
-    stop_signal = table.text("signal") or "TERM"
-    if f"SIG{stop_signal.removeprefix('SIG')}" not in signal.Signals.__members__:
-        raise table.fail("signal", f"there is no signal {stop_signal}", "as in TERM or INT")
-    start = table.required("start", table.words, 'start = ["python3", "-m", "http.server"]')
-    ready = table.words("ready")
-    if ready is None and not any("{port}" in word for word in start):
-        raise table.fail(
-            None, "ready is missing", "give a command that succeeds when the server is ready"
-        )
-    found = ServerWorkload(
-        start=start,
-        prepare=table.words("prepare"),
-        ready=ready,
-        stop=table.words("stop"),
-        stop_signal=stop_signal,
-        ready_s=table.number("ready_s", above=0) or 30.0,
-    )
-    table.finish()
-    return found
-
-
-def _measure(table: Table, workload: Workload, counters: Collection[str]) -> StudyMeasure:
+def _measure(
+    table: Table,
+    workload: Workload,
+    factors: tuple[Factor, ...],
+    counters: Collection[str],
+) -> StudyMeasure:
     metrics = table.texts("metrics")
     if metrics == ():
         raise table.fail("metrics", "it is empty", 'as in metrics = ["wall_s"]')
     metrics = metrics or (PRIMARY_METRIC,)
-    of_server = SERVER_METRICS if workload.server is not None else ()
+    of_server = server_metrics(servers_of(workload, factors))
     known = (*METRICS, *counters, *of_server, *workload.reports)
     for metric in metrics:
         if metric not in known:
@@ -274,6 +254,16 @@ def _levels_by_factor(table: Table, factors: Iterable[Factor]) -> dict[str, tupl
     return found
 
 
+def _check_that_everything_has_a_command(file: Table, study: Study) -> None:
+    brings_its_own = any(
+        all(level.command is not None for level in factor.levels) for factor in study.factors
+    )
+    if not study.workload.command and not brings_its_own:
+        raise file.table("workload").fail(
+            None, "command is missing", 'as in command = ["sort", "words"]'
+        )
+
+
 def _check_that_something_is_left(file: Table, study: Study) -> None:
     for _ in kept_settings(study):
         return
@@ -313,70 +303,6 @@ def _check_levels(table: Table, factor: Factor, levels: Iterable[str]) -> None:
         if level not in known and not factor.plain:
             raise table.fail(
                 factor.name, f"{factor.name} has no level {level!r}", one_of(level, known)
-            )
-
-
-def _check_placeholders(file: Table, study: Study) -> None:
-    """Refuse a name in braces that stands for nothing."""
-    known = {*_FILE_PLACEHOLDERS, *_names(study.factors)}
-    if any(level.build is not None for factor in study.factors for level in factor.levels):
-        known.add("build")
-    if study.workload.data is not None:
-        known.add("data")
-    if study.measure.layouts is not None:
-        if "layout" in known:
-            raise file.table("measure").fail(
-                "layouts", "there is a factor called layout already", "leave out one of them"
-            )
-        known.add("layout")
-    server = study.workload.server
-    if server is not None:
-        known.update(_SERVER_PLACEHOLDERS)
-    workload = file.table("workload")
-    if server is None:
-        _check_words(workload, "command", study.workload.command, known)
-    else:
-        table = workload.table("server")
-        commands = {"start": server.start, "client": study.workload.command}
-        others = {"prepare": server.prepare, "ready": server.ready, "stop": server.stop}
-        for key, words in {**commands, **others}.items():
-            _check_words(table, key, words or (), known)
-    if study.quick is not None and study.quick.command is not None:
-        _check_words(file.table("quick"), "command", study.quick.command, known)
-    factors = file.table("factors")
-    for factor in study.factors:
-        for level in factor.levels:
-            table = factors.table(factor.name).table(level.name) if not factor.plain else factors
-            _check_words(table, "command", level.command or (), known)
-            _check_words(table, "args", level.arguments, known)
-            _check_words(table, "env", tuple(level.environment.values()), known)
-            _check_words(table, "build", (level.build or "",), known)
-            paths = {
-                "preload": level.preload,
-                "library_path": level.library_path,
-                "folder": (level.working_folder or "",),
-            }
-            for key, words in paths.items():
-                _refuse_placeholders(table, key, words, known)
-
-
-def _check_words(table: Table, key: str, words: Words, known: set[str]) -> None:
-    for name in (found for word in words for found in _PLACEHOLDER.findall(word)):
-        if name not in known:
-            raise table.fail(
-                key,
-                f"{{{name}}} stands for nothing",
-                f"{one_of(name, sorted(known))}; write {{{{{name}}}}} for the braces themselves",
-            )
-
-
-def _refuse_placeholders(table: Table, key: str, words: Words, known: set[str]) -> None:
-    for name in (found for word in words for found in _PLACEHOLDER.findall(word)):
-        if name in known:
-            raise table.fail(
-                key,
-                f"nothing is put in for {{{name}}} in a path",
-                "write the path out; a relative one starts from the study's own folder",
             )
 
 

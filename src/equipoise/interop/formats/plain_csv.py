@@ -32,7 +32,10 @@ def _header(file: SourceFile) -> list[str]:
 def _value_column(header: list[str]) -> str | None:
     if VALUE in header:
         return VALUE
-    named = [name for name in header if name.endswith(("_s", "_bytes"))]
+    # What is counted in a second is no cost.
+    named = [
+        name for name in header if name.endswith(("_s", "_bytes")) and not name.endswith("_per_s")
+    ]
     return named[0] if len(named) == 1 else None
 
 

@@ -1,0 +1,100 @@
+"""What the reporters of load generators have in common: running one, and reporting what it did."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from equipoise.helpers.equipoise_metrics import report
+
+PERCENTILES = (50, 95, 99)
+_SAID_LINES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """One interval of a run, mostly of a second."""
+
+    throughput_per_s: float
+    latency_p99_s: float | None
+    """``None`` if nothing ended in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What clients got from a server. Times in seconds.
+
+    At a fixed rate a latency runs from when a request was due, not from when a client was free
+    to send it: whoever waits for a stall is counted.
+    """
+
+    throughput_per_s: float
+    transactions: int
+    errors: int
+    """Transactions that failed and were counted as such, deadlocks for one."""
+    latency_mean_s: float
+    latency_max_s: float
+    percentiles: dict[int, float]
+    """Latency by percentile, those of ``PERCENTILES``."""
+    intervals: tuple[Interval, ...] = ()
+
+
+def reported(words: Sequence[str], read: Callable[[str], Load]) -> None:
+    """Run a load generator to its end, and report what it did through ``EQUIPOISE_METRICS``.
+
+    Parameters
+    ----------
+    words
+        The program and its arguments.
+    read
+        Makes sense of what it wrote to standard output.
+
+    Raises
+    ------
+    SystemExit
+        It could not be started, failed, or what it wrote cannot be understood; its last lines
+        stand on standard error.
+    """
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with tempfile.TemporaryFile("w+", errors="replace") as output:
+        try:
+            status = subprocess.run(words, stdout=output, check=False).returncode
+        except OSError as error:
+            raise SystemExit(f"cannot start {words[0]}: {error.strerror}") from None
+        output.seek(0)
+        said = output.read()
+    if status != 0:
+        # Some say on standard output what went wrong.
+        raise SystemExit(f"{words[0]} ended with status {status}\n{_last_lines(said)}")
+    try:
+        load = read(said)
+    except (ValueError, IndexError) as error:
+        raise SystemExit(f"{words[0]} wrote what cannot be read: {error}") from None
+    _report(load)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    report("client_user_s", after.ru_utime - before.ru_utime, unit="s")
+    report("client_sys_s", after.ru_stime - before.ru_stime, unit="s")
+    report("client_voluntary_switches", after.ru_nvcsw - before.ru_nvcsw)
+    report("client_involuntary_switches", after.ru_nivcsw - before.ru_nivcsw)
+
+
+def _report(load: Load) -> None:
+    report("throughput_per_s", load.throughput_per_s, unit="1/s", better="higher")
+    report("transactions", load.transactions, better="higher")
+    report("errors", load.errors)
+    report("latency_mean_s", load.latency_mean_s, unit="s")
+    report("latency_max_s", load.latency_max_s, unit="s")
+    for percent, seconds in load.percentiles.items():
+        report(f"latency_p{percent}_s", seconds, unit="s")
+    for number, one in enumerate(load.intervals, 1):
+        report("throughput_per_s", one.throughput_per_s, iteration=number, better="higher")
+        if one.latency_p99_s is not None:
+            report("latency_p99_s", one.latency_p99_s, iteration=number, unit="s")
+
+
+def _last_lines(said: str) -> str:
+    lines = [line for line in said.splitlines() if line.strip()]
+    return "\n".join(lines[-_SAID_LINES:])

@@ -1,0 +1,96 @@
+"""Run pgbench and report what it did through ``EQUIPOISE_METRICS``.
+
+::
+
+    python -m equipoise.helpers.pgbench --client=4 --jobs=4 --time=10 …
+
+Percentiles come from its log of every transaction, which lies in a folder of its own meanwhile.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from equipoise.helpers.equipoise_metrics import VARIABLE
+from equipoise.helpers.load_generator import PERCENTILES, Interval, Load, reported
+
+_US = 1e-6
+_LATENCY, _SECOND = 2, 4
+"""The columns of the log (PostgreSQL's manual, pgbench, Per-Transaction Logging)."""
+
+
+def words_for(arguments: Sequence[str], logs: Path, program: str = "pgbench") -> tuple[str, ...]:
+    """The command line that says what can be read; ``logs`` is an empty folder."""
+    return (program, "--log", f"--log-prefix={logs / 'log'}", *arguments)
+
+
+def read(said: str, logs: Iterable[Path]) -> Load:
+    """Read what pgbench 14 or later wrote, and its logs.
+
+    Raises
+    ------
+    ValueError
+        It says nothing that is known, or no transaction ended.
+    """
+    ended = [transaction for log in logs for transaction in _transactions(log)]
+    latencies = sorted(latency for latency, _ in ended)
+    if not latencies:
+        raise ValueError("its log holds no transaction")
+    throughput = re.search(r"tps = ([\d.]+)", said)
+    if throughput is None:
+        raise ValueError("nothing in it is of the form tps = …")
+    failed = re.search(r"number of failed transactions: (\d+)", said)
+    return Load(
+        throughput_per_s=float(throughput[1]),
+        transactions=len(latencies),
+        errors=0 if failed is None else int(failed[1]),
+        latency_mean_s=sum(latencies) / len(latencies),
+        latency_max_s=latencies[-1],
+        percentiles={percent: _percentile(latencies, percent) for percent in PERCENTILES},
+        intervals=tuple(_by_second(ended)),
+    )
+
+
+def _transactions(log: Path) -> Iterator[tuple[float, int]]:
+    """Latency in seconds, and the second in which it ended; failed ones have no latency."""
+    for line in log.read_text().splitlines():
+        columns = line.split()
+        if columns[_LATENCY].isdigit():
+            yield int(columns[_LATENCY]) * _US, int(columns[_SECOND])
+
+
+def _by_second(ended: list[tuple[float, int]]) -> Iterator[Interval]:
+    """The whole seconds of the clock; the first and the last are cut, and left out."""
+    seconds = sorted({second for _, second in ended})
+    if len(seconds) < 3:
+        return
+    by_second: dict[int, list[float]] = {}
+    for latency, second in ended:
+        by_second.setdefault(second, []).append(latency)
+    for second in range(seconds[0] + 1, seconds[-1]):
+        latencies = sorted(by_second.get(second, []))
+        yield Interval(len(latencies), _percentile(latencies, 99) if latencies else None)
+
+
+def _percentile(latencies: list[float], percent: int) -> float:
+    """The smallest latency that so many percent do not exceed."""
+    return latencies[max(0, -(-percent * len(latencies) // 100) - 1)]
+
+
+def run(arguments: Sequence[str], program: str = "pgbench") -> None:
+    """Run it, and report."""
+    door = os.environ.get(VARIABLE)
+    # Beside the metrics: whoever ends us before we have removed it removes that folder.
+    home = None if door is None else os.path.dirname(door)
+    with tempfile.TemporaryDirectory(prefix="pgbench-", dir=home) as folder:
+        logs = Path(folder)
+        reported(words_for(arguments, logs, program), lambda said: read(said, logs.iterdir()))
+
+
+if __name__ == "__main__":
+    run(sys.argv[1:])

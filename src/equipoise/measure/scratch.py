@@ -1,0 +1,102 @@
+"""The private folder of a sitting, and clearing away those of sittings that were killed.
+
+The launchers end what runs and remove the folder when Equipoise is killed. Where they were killed
+too, the folder is found by its lock, which nobody holds any more (flock(2)).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from equipoise.measure.own_metrics import VARIABLE
+
+PREFIX = "equipoise-"
+LOCK = "owner"
+_LOCKED_LATER = "owner.new"
+_ENDING_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """What was cleared away of one sitting that was killed."""
+
+    folder: str
+    processes: int
+    """So many of its processes still ran, and were killed."""
+
+    def words(self) -> str:
+        """For the user."""
+        ended = {0: "", 1: " and a process of it"}.get(
+            self.processes, f" and {self.processes} processes of it"
+        )
+        return f"cleared away what a killed campaign had left: {self.folder}{ended}"
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A new folder that is ours while the block runs, and is removed then."""
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+    # Its lock is there only while it is locked: nobody may take it for one without an owner.
+    with open(folder / _LOCKED_LATER, "w", encoding="ascii") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            os.rename(folder / _LOCKED_LATER, folder / LOCK)
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def clear_leftovers(home: Path | None = None) -> tuple[Leftover, ...]:
+    """End and remove what sittings that were killed left, of this user only.
+
+    Parameters
+    ----------
+    home
+        Where scratch folders are; by default where they are made.
+    """
+    cleared: list[Leftover] = []
+    for lock in sorted((home or Path(tempfile.gettempdir())).glob(f"{PREFIX}*/{LOCK}")):
+        with contextlib.suppress(FileNotFoundError, PermissionError):
+            found = _cleared(lock)
+            if found is not None:
+                cleared.append(found)
+    return tuple(cleared)
+
+
+def _cleared(lock: Path) -> Leftover | None:
+    folder = lock.parent
+    if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
+        return None
+    with open(lock, "rb") as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return None
+        processes = [one for one in psutil.process_iter() if _lives_in(one, folder)]
+        for process in processes:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        psutil.wait_procs(processes, timeout=_ENDING_S)
+        shutil.rmtree(folder, ignore_errors=True)
+    return Leftover(str(folder), len(processes))
+
+
+def _lives_in(process: psutil.Process, folder: Path) -> bool:
+    """Whether a process was started for a trial with this folder, or works in it."""
+    inside = f"{folder}/"
+    try:
+        started_for = process.environ().get(VARIABLE, "").startswith(inside)
+        return started_for or f"{process.cwd()}/".startswith(inside)
+    except (psutil.NoSuchProcess, psutil.AccessDenied, OSError):
+        # It has ended, or is another user's.
+        return False

@@ -1,0 +1,155 @@
+"""Running what is to be run around servers, and as whom.
+
+Through a launcher, so that a command that is running ends when Equipoise is killed.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from equipoise.measure.hooks import last_words
+from equipoise.measure.launcher import Launcher, Report, Request, User
+from equipoise.measure.servers.full_disk import full_disk
+from equipoise.measure.servers.service import how_it_ended
+from equipoise.model.errors import ConditionFailed
+
+UNPRIVILEGED = ("postgres", "nobody")
+"""Whom a server that refuses root runs as: the first of them that there is."""
+TEST = "/usr/bin/test"
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """One command around a server."""
+
+    what: str
+    """Its key in a study."""
+    of: str
+    """The name of the condition."""
+    words: tuple[str, ...]
+    environment: Mapping[str, str]
+    folder: str
+    timeout_s: float
+    user: User | None = None
+
+    @property
+    def failure(self) -> str:
+        """That it failed, in words."""
+        return f"the {self.what} command of the server of {self.of} failed"
+
+    def failed(self, how: str) -> ConditionFailed:
+        """The error for it."""
+        return ConditionFailed(
+            f"the {self.what} command of the server of {self.of} {how}",
+            mend=f"see {self.what} in the table of the server",
+        )
+
+
+class Commands:
+    """Runs errands one after the other.
+
+    Parameters
+    ----------
+    launcher
+        Makes the launcher for them, when the first one is to be run.
+    """
+
+    def __init__(self, launcher: Callable[[], Launcher]) -> None:
+        self._make = launcher
+        self._launcher: Launcher | None = None
+
+    def close(self) -> None:
+        """End the launcher, and what it runs; may be called again."""
+        if self._launcher is not None:
+            self._launcher.close()
+            self._launcher = None
+
+    def ask(self, errand: Errand) -> bool:
+        """Whether the command succeeds.
+
+        Raises
+        ------
+        ConditionFailed
+            It cannot be run.
+        """
+        report = self._report(errand)
+        return report.exit == 0
+
+    def run(self, errand: Errand) -> None:
+        """Run the command to its end.
+
+        Raises
+        ------
+        ConditionFailed
+            It cannot be run, failed or took too long.
+        """
+        report = self._report(errand)
+        if report.timed_out:
+            raise errand.failed(f"failed: timed out after {errand.timeout_s:g} s")
+        if report.exit != 0:
+            no_room = full_disk(errand.failure, report.error_tail, errand.folder)
+            if no_room is not None:
+                raise no_room
+            raise errand.failed(f"failed: {how_it_ended(report)}{last_words(report.error_tail)}")
+
+    def _report(self, errand: Errand) -> Report:
+        if self._launcher is None:
+            self._launcher = self._make()
+        report = self._launcher.run(
+            Request(
+                argv=errand.words,
+                environment=errand.environment,
+                working_folder=errand.folder,
+                timeout_s=errand.timeout_s,
+                user=errand.user,
+            )
+        )
+        if report.could_not_start is not None:
+            raise errand.failed(f"cannot be run: {report.could_not_start}")
+        return report
+
+
+def unprivileged_user(name: str) -> User | None:
+    """Whom a server that refuses root runs as; ``None`` where we are not root ourselves.
+
+    Raises
+    ------
+    ConditionFailed
+        There is nobody to run it as.
+    """
+    if os.geteuid() != 0:
+        return None
+    for user in UNPRIVILEGED:
+        try:
+            found = pwd.getpwnam(user)
+        except KeyError:
+            continue
+        return User(found.pw_uid, found.pw_gid)
+    raise ConditionFailed(
+        f"the server of {name} refuses to run as root, and there is no user "
+        + " or ".join(UNPRIVILEGED),
+        mend="run Equipoise as another user than root",
+    )
+
+
+def hand_over(folder: str, user: User, commands: Commands, name: str) -> None:
+    """Give a new folder to a user, and make sure that the user can write in it.
+
+    Raises
+    ------
+    ConditionFailed
+        The user cannot get there.
+    """
+    os.chown(folder, user.uid, user.gid)
+    test = shutil.which("test") or TEST
+    reachable = Errand("test", name, (test, "-w", folder), {}, "/", 10.0, user)
+    if not commands.ask(reachable):
+        raise ConditionFailed(
+            f"the server of {name} refuses to run as root, and user {user.uid} cannot write in "
+            f"{folder}",
+            mend="set TMPDIR to a folder that everybody may enter, such as /tmp",
+        )

@@ -1,0 +1,111 @@
+"""The data that every life of a server begins with: made once in a sitting, then copied."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from equipoise.measure.launcher import Launcher, User
+from equipoise.measure.servers.commands import Commands, Errand
+from equipoise.measure.servers.full_disk import MEND
+from equipoise.measure.servers.life import Life
+from equipoise.measure.servers.place import Place, free_port
+from equipoise.model.errors import ConditionFailed
+from equipoise.model.plan import Process, Server
+
+COPY = ("cp", "-a", "--reflink=auto")
+_COPYING_S = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A folder with data, and how much room a copy needs."""
+
+    folder: str
+    size_bytes: int
+
+
+class Preparations:
+    """Makes the data of servers, once for all conditions that begin with the same.
+
+    Parameters
+    ----------
+    launcher
+        Makes the launcher of a server that is filled.
+    new_folder
+        Makes an empty folder for the server of a condition, and hands it over to a user.
+    """
+
+    def __init__(
+        self,
+        launcher: Callable[[], Launcher],
+        commands: Commands,
+        new_folder: Callable[[str, User | None], str],
+    ) -> None:
+        self._launcher = launcher
+        self._commands = commands
+        self._new_folder = new_folder
+        self._known: dict[tuple[object, ...], Prepared] = {}
+
+    def forget(self) -> None:
+        """Make all data anew when they are needed again: their folders are gone."""
+        self._known.clear()
+
+    def copy_into(
+        self, folder: str, name: str, server: Server, base: Mapping[str, str], user: User | None
+    ) -> None:
+        """Fill a new folder with what the server's life begins with.
+
+        Raises
+        ------
+        ConditionFailed
+            The data could not be made, or there is no room for a copy.
+        """
+        if server.install is None and server.fill is None:
+            return
+        key = (server.install, server.fill, server.start, server.search_path)
+        if key not in self._known:
+            self._known[key] = self._make(name, server, base, user)
+        prepared = self._known[key]
+        room_bytes = shutil.disk_usage(folder).free
+        if room_bytes < prepared.size_bytes:
+            raise ConditionFailed(
+                f"the data of the server of {name} take {_megabytes(prepared.size_bytes)}, and "
+                f"only {_megabytes(room_bytes)} are free in {Path(folder).parent}",
+                mend=MEND,
+            )
+        source = os.path.join(prepared.folder, ".")
+        words = (shutil.which(COPY[0]) or COPY[0], *COPY[1:], source, folder)
+        self._commands.run(Errand("copy", name, words, dict(base), "/", _COPYING_S))
+
+    def _make(
+        self, name: str, server: Server, base: Mapping[str, str], user: User | None
+    ) -> Prepared:
+        folder = self._new_folder(name, user)
+        # The levels of a study change the server that is measured, not its data.
+        plain = replace(server, environment={}, process=Process(), prepare=None)
+        life = Life(name, plain, Place(folder, free_port()), base, self._commands, user)
+        if server.install is not None:
+            self._commands.run(life.errand("install", server.install, base))
+        if server.fill is not None:
+            with self._launcher() as launcher:
+                life.start(launcher, _COPYING_S)
+                self._commands.run(life.errand("fill", server.fill, base))
+                life.stop(launcher)
+        return Prepared(folder, _size_bytes(folder))
+
+
+def _size_bytes(folder: str) -> int:
+    """What the files of a folder take on the disk."""
+    return 512 * sum(
+        os.lstat(os.path.join(place, file)).st_blocks
+        for place, _, files in os.walk(folder)
+        for file in files
+    )
+
+
+def _megabytes(size_bytes: int) -> str:
+    return f"{size_bytes / 1e6:,.0f} MB"

@@ -1,0 +1,100 @@
+"""The client of each server of this study: the words of its load generator.
+
+It runs as a program, beside the server: ``python client.py mariadb --work=read_only …``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from equipoise.helpers import pgbench, sysbench
+from equipoise.helpers.load_generator import reported
+
+LOOPBACK = "127.0.0.1"
+OPEN_RATES_PER_S = {
+    ("mariadb", "read_only"): 100,
+    ("mariadb", "read_write"): 50,
+    ("postgresql", "read_only"): 500,
+    ("postgresql", "read_write"): 200,
+}
+"""Of transactions; well below what the servers managed on the machine of docs/studies.md."""
+PGBENCH_SCRIPTS = {"read_only": "select-only", "read_write": "simple-update"}
+
+
+def mariadb_words(asked: argparse.Namespace) -> list[str]:
+    """What sysbench is told."""
+    there = (
+        [f"--mysql-socket={asked.folder}/socket"]
+        if asked.transport == "unix"
+        else [f"--mysql-host={LOOPBACK}", f"--mysql-port={asked.port}"]
+    )
+    return [
+        "--db-driver=mysql",
+        "--mysql-user=root",
+        "--mysql-db=test",
+        *there,
+        "--tables=1",
+        "--table-size=10000",
+        f"--threads={asked.threads}",
+        f"--time={asked.seconds}",
+        *([f"--rate={_rate(asked)}"] if asked.load == "open" else []),
+        f"oltp_{asked.work}",
+        "run",
+    ]
+
+
+def postgresql_words(asked: argparse.Namespace) -> list[str]:
+    """What pgbench is told."""
+    return [
+        f"--host={asked.folder if asked.transport == 'unix' else LOOPBACK}",
+        f"--port={asked.port}",
+        "--username=postgres",
+        "--no-vacuum",
+        "--protocol=prepared",
+        f"--builtin={PGBENCH_SCRIPTS[asked.work]}",
+        f"--client={asked.threads}",
+        f"--jobs={min(asked.threads, len(os.sched_getaffinity(0)))}",
+        f"--time={asked.seconds}",
+        *([f"--rate={_rate(asked)}"] if asked.load == "open" else []),
+        "postgres",
+    ]
+
+
+def _rate(asked: argparse.Namespace) -> int:
+    return OPEN_RATES_PER_S[asked.server, asked.work]
+
+
+def _run_mariadb(asked: argparse.Namespace) -> None:
+    reported(sysbench.words_for(mariadb_words(asked)), sysbench.read)
+
+
+def _run_postgresql(asked: argparse.Namespace) -> None:
+    pgbench.run(postgresql_words(asked))
+
+
+CLIENTS: dict[str, Callable[[argparse.Namespace], None]] = {
+    "mariadb": _run_mariadb,
+    "postgresql": _run_postgresql,
+}
+
+
+def understand(arguments: Sequence[str]) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("server", choices=list(CLIENTS))
+    parser.add_argument("--work", choices=list(PGBENCH_SCRIPTS), required=True)
+    parser.add_argument("--load", choices=["closed", "open"], required=True)
+    parser.add_argument("--threads", type=int, required=True)
+    parser.add_argument("--seconds", type=int, required=True)
+    parser.add_argument("--folder", required=True)
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--transport", choices=["unix", "tcp"], default="unix")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    found = understand(sys.argv[1:])
+    CLIENTS[found.server](found)

@@ -1,0 +1,1 @@
+"""A built-in study."""
