@@ -196,7 +196,7 @@ tuned = { env = { GLIBC_TUNABLES = "glibc.malloc.mmap_treshold=15360" } }
     )
 
 
-def test_a_cpu_that_is_not_ours_is_named_with_file_line_and_key(
+def test_a_cpu_that_is_not_ours_is_named_with_file_line_and_factor(
     equipoise: Equipoise, tmp_path: Path
 ) -> None:
     text = """
@@ -210,8 +210,8 @@ there = { cpu = 4321 }
 """
     said = equipoise("run", written(tmp_path, text))
     assert said.status == 2
-    place = "study.toml:8: [factors.cpu.there] cpu"
-    assert f"{place}: there did not take effect: CPU 4321 is not there for us" in said.err
+    assert "study.toml:6: [factors.cpu]: nothing is left to compare here with: cpu there" in said.err
+    assert "there is no CPU 4321 for us" in said.err
 
 
 def test_levels_are_built_once_before_the_campaign(equipoise: Equipoise, tmp_path: Path) -> None:

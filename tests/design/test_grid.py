@@ -178,7 +178,7 @@ def test_a_program_that_a_server_needs_is_named_with_its_package() -> None:
     needs = {"sort": "coreutils", "no-such-server": "no-such-package"}
     server = ServerWorkload(("sort",), ready=("sort",), needs=needs)
     study = study_of(ALLOCATOR, workload=Workload(("sort",), server=server))
-    with pytest.raises(UnusableInput, match="there is no program no-such-server") as caught:
+    with pytest.raises(UnusableInput, match="there is no program 'no-such-server'") as caught:
         without_missing(study, SITE)
     assert caught.value.mend == "apt install no-such-package"
 

@@ -93,6 +93,8 @@ def test_placement_and_threads_are_told_with_their_ratios() -> None:
     assert "×5" in thread and "fork is no stand-in for a thread here" in thread
     alike = paragraph(measured({**MICROSECONDS, "thread": 90.0}), "A fork takes")
     assert "cannot be told apart" in alike
+    early = paragraph(measured(blocks=5), "A fork takes")
+    assert "too few blocks to say whether that is chance" in early
 
 
 def test_what_this_machine_forbids_has_no_number_and_its_reason_below_the_table() -> None:

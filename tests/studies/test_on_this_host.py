@@ -21,6 +21,7 @@ PLAIN = NAMED + '[workload]\ncommand = ["sort"]\n'
 SERVED = NAMED + '[workload.server]\nclient = ["sort"]\n'
 APART = "set it in one of them, or keep the two apart by an [[exclude]]"
 PIPELINE = 'check its spelling; a pipeline is written ["sh", "-c", "…"]'
+NOT_INSTALLED = "install it, or name its folder in the server's path"
 
 
 def read(folder: Path, text: str) -> Study:
@@ -54,12 +55,12 @@ REFUSED = {
     "a server that is not there": (
         SERVED + 'start = ["srot", "{port}", "{n}"]\n[factors.n]\nlevels = [1, 2]\n',
         "study.toml:5: [workload.server] start: there is no program 'srot' on the PATH",
-        PIPELINE,
+        NOT_INSTALLED,
     ),
     "a question of readiness that cannot be asked": (
         SERVED + 'start = ["sort", "{n}"]\nready = "srot"\n[factors.n]\nlevels = [1, 2]\n',
         "study.toml:6: [workload.server] ready: there is no program 'srot' on the PATH",
-        PIPELINE,
+        NOT_INSTALLED,
     ),
     "a single level to compare": (
         SORTS + "[factors.n]\nlevels = [1]\n",

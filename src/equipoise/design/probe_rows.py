@@ -41,7 +41,7 @@ class Form:
     budget_s: float
 
 
-QUICK = Form(Batching(batches=7, batch_ms=4), blocks=7, budget_s=30.0)
+QUICK = Form(Batching(batches=7, batch_ms=4), blocks=13, budget_s=42.0)
 """About a process start and 35 ms for each trial; within a minute for all rows."""
 FULL = Form(Batching(batches=11, batch_ms=10), blocks=15, budget_s=230.0)
 """Within five minutes."""

@@ -21,6 +21,8 @@ class Absent:
     program: str
     package: str | None
     """Of Debian; ``None`` if the study names none."""
+    key: str
+    """Of the server's table: the one that names it."""
 
     @property
     def mend(self) -> str:
@@ -46,11 +48,14 @@ def searched(server: ServerWorkload) -> str:
 def absent_program(server: ServerWorkload, native_programs: Path) -> Absent | None:
     """The first program that the server needs and that is not there."""
     path = searched(server)
-    named = [words[0] for words in server.commands().values()]
-    for program in dict.fromkeys((*server.needs, *named)):
+    # What it says to need comes first: it names the package.
+    keys = dict.fromkeys(server.needs, "needs")
+    for key, words in server.commands().items():
+        keys.setdefault(words[0], key)
+    for program, key in keys.items():
         is_ours = "/" not in program and (native_programs / program).is_file()
         if "{" not in program and not is_ours and shutil.which(program, path=path) is None:
-            return Absent(program, server.needs.get(program))
+            return Absent(program, server.needs.get(program), key)
     return None
 
 

@@ -53,8 +53,8 @@ def without_missing(study: Study, site: Site) -> tuple[Study, tuple[Notice, ...]
     server = study.workload.server
     absent = None if server is None else absent_program(server, site.native_programs)
     if absent is not None:
-        raise study.places.table("workload", "server").fail(
-            f"it cannot run here: there is no program {absent.program}", absent.mend
+        raise study.places.key("workload", "server", absent.key).fail(
+            f"there is no program '{absent.program}' on the PATH", absent.mend
         )
     notices: list[Notice] = []
     factors: list[Factor] = []

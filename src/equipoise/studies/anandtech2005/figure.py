@@ -214,6 +214,8 @@ def _thread(measured: Measured) -> str:
         verdict = "fork is no stand-in for a thread here"
     elif ratio.surely_below:
         verdict = "a thread costs more than a fork here"
+    elif None in ratio.ratio_ci:
+        verdict = "too few blocks to say whether that is chance"
     else:
         verdict = "the two cannot be told apart here"
     return f"A fork takes {ratio.words()} of a thread's creation and join: {verdict}."
