@@ -210,7 +210,8 @@ there = { cpu = 4321 }
 """
     said = equipoise("run", written(tmp_path, text))
     assert said.status == 2
-    assert "study.toml:6: [factors.cpu]: nothing is left to compare here with: cpu there" in said.err
+    place = "study.toml:6: [factors.cpu]"
+    assert f"{place}: nothing is left to compare here with: cpu there" in said.err
     assert "there is no CPU 4321 for us" in said.err
 
 
