@@ -28,7 +28,7 @@ HOST, BOOT, CAMPAIGN, LAYOUT, TRIAL, ITERATION = (
     "trial",
     "iteration",
 )
-_TOO_FEW = "too few blocks: no two layouts, or no two blocks in one"
+_TOO_FEW = "too few blocks to tell the levels apart"
 _NO_LOGARITHM = "a trial timed out, or cost nothing: there is no logarithm of that"
 
 
