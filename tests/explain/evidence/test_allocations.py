@@ -23,7 +23,8 @@ HEAD = """
 #include <sys/wait.h>
 #include <unistd.h>
 static void *volatile kept;
-static void *make(size_t size) { kept = malloc(size); memset(kept, 1, size); return kept; }
+static void *make(size_t size)
+{ void *block = malloc(size); kept = block; memset(block, 1, size); return block; }
 static void churn(int count, size_t size) { while (count-- > 0) free(make(size)); }
 """
 SIZE = 35_600

@@ -158,9 +158,11 @@ def test_without_root_the_kernels_part_is_missing_or_all_is_refused(
 
 
 def new_interpreter() -> str | None:
-    """A CPython that tells where its functions lie: 3.12 or later, on the path."""
+    """A CPython that tells where its functions lie: 3.12 or later, on the path or beside ours."""
+    beside = Path(sys.base_prefix).parent.glob("3.*/bin")
+    folders = os.pathsep.join((os.environ.get("PATH", os.defpath), *map(str, beside)))
     for minor in (14, 13, 12):
-        program = shutil.which(f"python3.{minor}")
+        program = shutil.which(f"python3.{minor}", path=folders)
         ends = program and run(Process((program, "-c", "import sys"), ENVIRONMENT)).returncode
         if program and ends == 0:
             return program
@@ -182,7 +184,7 @@ calling_function()
 def test_python_functions_have_names_where_the_interpreter_tells_them(tmp_path: Path) -> None:
     interpreter = new_interpreter()
     if interpreter is None:
-        pytest.skip("misses a CPython of 3.12 or later on the path")
+        pytest.skip("misses a CPython of 3.12 or later on the path or beside this one")
     script = tmp_path / "script.py"
     script.write_text(PYTHON)
     found = observed(profile, tmp_path, interpreter, str(script))
