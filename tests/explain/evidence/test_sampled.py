@@ -160,7 +160,7 @@ def test_without_root_the_kernels_part_is_missing_or_all_is_refused(
 def new_interpreter() -> str | None:
     """A CPython that tells where its functions lie: 3.12 or later, on the path or beside ours."""
     beside = Path(sys.base_prefix).parent.glob("3.*/bin")
-    folders = os.pathsep.join((os.environ.get("PATH", os.defpath), *map(str, beside)))
+    folders = os.pathsep.join((*map(str, beside), os.environ.get("PATH", os.defpath)))
     for minor in (14, 13, 12):
         program = shutil.which(f"python3.{minor}", path=folders)
         ends = program and run(Process((program, "-c", "import sys"), ENVIRONMENT)).returncode
