@@ -196,7 +196,7 @@ tuned = { env = { GLIBC_TUNABLES = "glibc.malloc.mmap_treshold=15360" } }
     )
 
 
-def test_a_cpu_that_is_not_ours_is_named_with_file_line_and_factor(
+def test_a_cpu_that_is_not_ours_is_named_with_file_line_and_key(
     equipoise: Equipoise, tmp_path: Path
 ) -> None:
     text = """
@@ -210,7 +210,7 @@ there = { cpu = 4321 }
 """
     said = equipoise("run", written(tmp_path, text))
     assert said.status == 2
-    place = "study.toml:6: [factors.cpu]"
+    place = "study.toml:8: [factors.cpu.there] cpu"
     assert f"{place}: nothing is left to compare here with: cpu there" in said.err
     assert "there is no CPU 4321 for us" in said.err
 

@@ -35,6 +35,8 @@ class Missing:
 
     what: str
     mend: str
+    key: str
+    """Of the level's table: the one that asks for it."""
 
 
 def what_is_missing(level: Level, site: Site) -> Missing | None:
@@ -71,13 +73,14 @@ def without_missing(study: Study, site: Site) -> tuple[Study, tuple[Notice, ...]
                 raise study.places.table("factors", factor.name, level.name).fail(
                     f"the baseline {what}", missing.mend
                 )
+            left_out = study.places.key("factors", factor.name, level.name, missing.key)
             notices.append(Notice("level_missing", f"{what}; it is left out", missing.mend))
         if not present:
             raise place.fail(
                 f"no level of {factor.name} can run here: {notices[-1].words}", notices[-1].mend
             )
         if len(present) == 1 < len(factor.levels) and _is_compared(factor, study):
-            raise place.fail(
+            raise left_out.fail(
                 f"nothing is left to compare {present[0].name} with: {notices[-1].words}",
                 notices[-1].mend,
             )
@@ -124,33 +127,36 @@ def _missing(level: Level, site: Site) -> Iterator[Missing]:
     install = f"apt install {level.package}" if level.package else "install it"
     for library in level.preload:
         if site.find_library(library) is None:
-            yield Missing(library, install)
+            yield Missing(library, install, "preload")
     for folder in level.library_path:
         if not os.path.isdir(folder):
-            yield Missing(f"folder {folder}", install)
+            yield Missing(f"folder {folder}", install, "library_path")
     if level.working_folder is not None and not os.path.isdir(level.working_folder):
-        yield Missing(f"folder {level.working_folder}", install)
+        yield Missing(f"folder {level.working_folder}", install, "folder")
     ours = os.sched_getaffinity(0)
     for cpu in (*(level.cpus or ()), *(level.client_cpus or ())):
         if cpu not in ours:
-            yield Missing(f"CPU {cpu} for us", f"name CPUs of {', '.join(map(str, sorted(ours)))}")
+            mend = f"name CPUs of {', '.join(map(str, sorted(ours)))}"
+            yield Missing(f"CPU {cpu} for us", mend, "cpu")
     search = None
     if level.server is not None:
         absent = absent_program(level.server, site.native_programs)
         if absent is not None:
-            yield Missing(f"program {absent.program}", absent.mend)
+            yield Missing(f"program {absent.program}", absent.mend, "server")
         search = searched(level.server)
     program = None if level.command is None else level.command[0]
     own = program is not None and (site.native_programs / program).is_file()
     plain = program is not None and not own and "{" not in program
     if program is not None and plain and not shutil.which(program, path=search):
-        yield Missing(f"program {program}", install)
+        yield Missing(f"program {program}", install, "command")
     builder = (level.build or "").partition(" ")[0]
     if _PLAIN_NAME.fullmatch(builder) and shutil.which(builder) is None:
-        yield Missing(f"program {builder}", install)
+        yield Missing(f"program {builder}", install, "build")
     for instruction in level.instructions:
         if site.instructions is not None and instruction not in site.instructions:
-            yield Missing(f"{instruction} in this CPU", "run it on a CPU that has it")
+            yield Missing(
+                f"{instruction} in this CPU", "run it on a CPU that has it", "instructions"
+            )
 
 
 def _is_compared(factor: Factor, study: Study) -> bool:
