@@ -36,7 +36,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "interop": frozenset({"model"}),
     "studies": frozenset({"model", "design", "stats", "figures", "helpers", "matching"}),
     # Composes the rooms below into one campaign; the command line and `api` call it.
-    "campaign": frozenset({"model", "design", "measure", "ledger", "stats"}),
+    "campaign": frozenset({"model", "design", "measure", "ledger", "stats", "explain"}),
     # The Python interface stands beside the command line: on top of the rooms, below the face.
     "api": frozenset({"model", "design", "measure", "ledger", "figures", "campaign"}),
     FACE: frozenset({"model", "api", "genoud"}),

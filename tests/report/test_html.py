@@ -23,6 +23,7 @@ from equipoise.model.result import (
     ResultDocument,
     State,
 )
+from equipoise.model.why import Explanation
 from equipoise.report.html import Reported, page
 from equipoise.report.packing import by_columns, pack
 from equipoise.report.strip import strip_of
@@ -214,13 +215,26 @@ def test_control_and_causes_are_shown_where_there_are_some() -> None:
     document = replace(
         document_of(),
         control=control_of(document_of()),
-        why=({"cause": "faults", "words": "Page faults close 80 % of the gap."},),
+        why=(explanation_of("Page faults close 80 % of the gap."),),
     )
     joined = "\n".join(Outline(page_of(document)).texts)
     assert "Control: the baseline against itself" in joined
     assert "The control agrees with the baseline." in joined
     assert "+0.04 %" in joined
     assert "Page faults close 80 % of the gap." in joined
+
+
+def explanation_of(text: str) -> Explanation:
+    """A cause whose every text is this one."""
+    return Explanation(
+        cause=text,
+        kind="page_fault",
+        evidence={text: text},
+        status="open",
+        share_of_gap=None,
+        share_ci=(None, None),
+        words=text,
+    )
 
 
 def control_of(document: ResultDocument) -> ControlResult:
@@ -250,7 +264,7 @@ def everywhere_hostile() -> ResultDocument:
             replace(one, words=HOSTILE, scope=HOSTILE) for one in document.comparisons
         ),
         control=control_of(document),
-        why=({"words": HOSTILE},),
+        why=(explanation_of(HOSTILE),),
         warnings=(Notice(HOSTILE, HOSTILE, HOSTILE),),
     )
 

@@ -29,6 +29,7 @@ from equipoise.model.result import (
     RunInfo,
     TrialRow,
 )
+from equipoise.model.why import Explanation
 from equipoise.report.json_document import decode, encode, pooled_schema, schema
 
 
@@ -167,7 +168,7 @@ def test_what_is_not_finite_is_null_and_keeps_to_the_schema(value: float) -> Non
             ConditionResult("old", {}, ("old",), 1, 1, {"wall_s": _summary(median=value)}),
         ),
         comparisons=(replace(_comparison(e_value=value), ratio=value, ratio_ci=(value, value)),),
-        why=({"ratio": value},),
+        why=(_explanation(ratio=value),),
         environment={"load": value},
         trials=(replace(_row(value), covariates={"load_1": value}, iterations={"a": [value]}),),
     )
@@ -176,8 +177,12 @@ def test_what_is_not_finite_is_null_and_keeps_to_the_schema(value: float) -> Non
     assert decoded["conditions"][0]["metrics"]["wall_s"]["median"] is None
     assert decoded["comparisons"][0]["ratio_ci"] == [None, None]
     assert decoded["trials"][0]["iterations"] == {"a": [None]}
-    assert decoded["why"] == [{"ratio": None}]
+    assert decoded["why"][0]["evidence"] == {"ratio": None}
     _validate(encoded)
+
+
+def _explanation(**evidence: Any) -> Explanation:
+    return Explanation("name", "function", evidence, "open", None, (None, None), "words")
 
 
 def _refuse(constant: str) -> None:
@@ -188,12 +193,12 @@ def test_numbers_of_numpy_are_numbers() -> None:
     misleads: Any = np.bool_(True)
     document = _document(
         comparisons=(replace(_comparison(), ratio=np.float64(1.5), minimum_misleads=misleads),),
-        why=({"blocks": np.int64(3)},),
+        why=(_explanation(blocks=np.int64(3)),),
     )
     decoded = json.loads(encode(document))
     assert decoded["comparisons"][0]["ratio"] == 1.5
     assert decoded["comparisons"][0]["minimum_misleads"] is True
-    assert decoded["why"] == [{"blocks": 3}]
+    assert decoded["why"][0]["evidence"] == {"blocks": 3}
 
 
 def test_what_was_written_is_read_back_infinities_of_a_summary_too() -> None:
@@ -216,7 +221,7 @@ def test_a_document_of_an_earlier_version_is_read_without_what_it_did_not_have()
 
 def test_what_has_no_place_in_a_document_is_a_defect_that_shows() -> None:
     with pytest.raises(NotImplementedError, match="object has no place"):
-        encode(_document(why=({"what": object()},)))
+        encode(_document(why=(_explanation(what=object()),)))
 
 
 def test_bytes_of_a_command_line_that_are_no_text_are_shown_as_escapes() -> None:
@@ -236,7 +241,7 @@ def test_a_document_keeps_to_the_schema_and_the_schema_to_its_dialect() -> None:
     jsonschema.Draft202012Validator.check_schema(schema())
     _validate(encode(_document()))
     _validate(encode(_document(conditions=(), comparisons=(), trials=(), warnings=())))
-    _validate(encode(_document(control=_control(), why=({"cause": "faults"},))))
+    _validate(encode(_document(control=_control(), why=(_explanation(),))))
 
 
 @pytest.mark.parametrize(

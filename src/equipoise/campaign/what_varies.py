@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from equipoise.campaign.blocks import block_costs
 from equipoise.design.chance import EVERYTHING, HELD, STUDY
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.trial import Trial
+from equipoise.model.why import Explanation, Status
 from equipoise.stats.spread import KIND, SpreadChange, holm, spread_change, spread_words
 
 LEAST_SHARE = 0.1
@@ -19,7 +19,7 @@ LEAST_SHARE = 0.1
 
 def sources_of_spread(
     plan: Plan, blocks: Mapping[int, tuple[Trial, ...]]
-) -> tuple[dict[str, Any], ...]:
+) -> tuple[Explanation, ...]:
     """What each held source takes from the spread, as entries of ``why`` (design.md §4).
 
     Returns
@@ -48,26 +48,26 @@ def sources_of_spread(
     )
 
 
-def _entry(name: str, one: SpreadChange, adjusted: float | None, alpha: float) -> dict[str, Any]:
-    status = "not shown"
+def _entry(name: str, one: SpreadChange, adjusted: float | None, alpha: float) -> Explanation:
+    status: Status = "not shown"
     if adjusted is None:
         status = "remainder"
     elif adjusted <= alpha and one.share is not None and one.share >= LEAST_SHARE:
         status = "source"
-    return {
-        "cause": name,
-        "kind": KIND,
-        "evidence": {
+    return Explanation(
+        cause=name,
+        kind=KIND,
+        evidence={
             "spread": one.free,
             "spread_held": one.held,
             "p_value": one.p_value if adjusted is None else adjusted,
             "blocks": one.blocks,
         },
-        "status": status,
-        "share_of_gap": one.share,
-        "share_ci": list(one.share_ci),
-        "words": _words(name, one, status),
-    }
+        status=status,
+        share_of_gap=one.share,
+        share_ci=one.share_ci,
+        words=_words(name, one, status),
+    )
 
 
 def _words(name: str, one: SpreadChange, status: str) -> str:

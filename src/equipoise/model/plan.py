@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from equipoise.model.explains import Explains
 from equipoise.model.imported import Source
 
 PRIMARY_METRIC = "wall_s"
@@ -228,6 +229,8 @@ class Plan:
     """Of which each block has one; none if layout is not a factor."""
     imported: Source | None = None
     """Where its trials come from, if another tool ran them."""
+    explains: Explains | None = None
+    """The gap that it explains, if it is a campaign of interventions."""
 
     @property
     def contrasts(self) -> tuple[Contrast, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from equipoise.model.observation import Observation
 from equipoise.model.plan import Plan
 from equipoise.model.trial import Draw, Trial
 
@@ -42,6 +43,8 @@ class RunRecord:
     draws: tuple[Draw, ...]
     trials: tuple[Trial, ...]
     notices: tuple[Notice, ...]
+    observations: tuple[Observation, ...] = ()
+    """Of the instrumented runs that were made to explain it."""
 
 
 @dataclass(frozen=True, slots=True)

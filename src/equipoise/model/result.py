@@ -18,6 +18,7 @@ from equipoise.model.iterations import IterationShape
 from equipoise.model.plan import PRIMARY_METRIC, Layout
 from equipoise.model.record import Notice
 from equipoise.model.trial import Phase
+from equipoise.model.why import Explanation
 
 SCHEMA = "equipoise.result/1"
 
@@ -342,7 +343,7 @@ class ResultDocument:
     conditions: tuple[ConditionResult, ...]
     comparisons: tuple[Comparison, ...]
     control: ControlResult | None
-    why: tuple[dict[str, Any], ...]
+    why: tuple[Explanation, ...]
     warnings: tuple[Notice, ...]
     trials: tuple[TrialRow, ...]
     against: Against | None = None

@@ -142,7 +142,7 @@ def run_view(
         shape=shape_view(document, primary, metric),
         figures=figures,
         why=(
-            *(str(one.get("words", one.get("cause", UNKNOWN))) for one in document.why),
+            *(one.words for one in document.why),
             *(_why_of_rows(document) if by_themselves else ()),
         ),
         control=None if document.control is None else _control(document.control),

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from equipoise.model.errors import UnusableInput
+from equipoise.model.why import Outcome
 from equipoise.stats.arrays import FloatArray, as_costs
 from equipoise.stats.share import ClosedShare, closed_share
-
-Outcome = Literal["confirmed", "refuted", "open"]
 
 CONFIRMED_ABOVE = 0.5
 """The lower limit of the share in logarithms, and the share in seconds, beyond which a cause counts

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equipoise.model.result import Interval
+from equipoise.model.interval import Interval
+from equipoise.model.why import Kind
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.bootstrap import RESAMPLES, circular_block_indices, percentile_interval
 
-KIND = "chance"
+KIND: Kind = "chance"
 """The ``kind`` of an entry of ``why`` that names a source of chance (design.md §4)."""
 LEAST_BLOCKS = 8
 """Fewer pairs than this cannot give a small p-value after Holm's correction for five sources."""
