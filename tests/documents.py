@@ -26,6 +26,7 @@ from equipoise.model.result import (
     TrialRow,
     Verdict,
 )
+from equipoise.model.why import Explanation
 from equipoise.stats.advice import advice_words
 from equipoise.stats.sequence_point import SequencePoint
 from tests.schema import validated
@@ -301,4 +302,17 @@ def _timed_out(block: int, position: int, name: str) -> TrialRow:
         exit=None,
         failure="timed out after 1 s",
         unknown={"wall_s": "it timed out"},
+    )
+
+
+def explanation_of(text: str) -> Explanation:
+    """A cause whose every text is this one."""
+    return Explanation(
+        cause=text,
+        kind="page_fault",
+        evidence={text: text},
+        status="open",
+        share_of_gap=None,
+        share_ci=(None, None),
+        words=text,
     )

@@ -23,7 +23,6 @@ from equipoise.model.result import (
     ResultDocument,
     State,
 )
-from equipoise.model.why import Explanation
 from equipoise.report.html import Reported, page
 from equipoise.report.packing import by_columns, pack
 from equipoise.report.strip import strip_of
@@ -31,6 +30,7 @@ from tests.documents import (
     HOSTILE,
     comparison_of,
     document_of,
+    explanation_of,
     layered_document,
     points_of,
     sized_document,
@@ -222,19 +222,6 @@ def test_control_and_causes_are_shown_where_there_are_some() -> None:
     assert "The control agrees with the baseline." in joined
     assert "+0.04 %" in joined
     assert "Page faults close 80 % of the gap." in joined
-
-
-def explanation_of(text: str) -> Explanation:
-    """A cause whose every text is this one."""
-    return Explanation(
-        cause=text,
-        kind="page_fault",
-        evidence={text: text},
-        status="open",
-        share_of_gap=None,
-        share_ci=(None, None),
-        words=text,
-    )
 
 
 def control_of(document: ResultDocument) -> ControlResult:
