@@ -1,0 +1,231 @@
+"""Matching until the covariates are balanced: first nobody is dropped, then ever more are.
+
+Only the covariates are looked at, never the outcome, so that trying again costs no honesty.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.matching.balance import match_balance
+from equipoise.matching.balance_result import Balance
+from equipoise.matching.frames import Covariates as Scored
+from equipoise.matching.gen_match import gen_match
+from equipoise.matching.match import match
+from equipoise.matching.propensity import score_of
+from equipoise.matching.result import MatchResult
+from equipoise.model.errors import UnusableInput
+from equipoise.observe.covariates import Covariates
+
+Values = NDArray[np.float64]
+
+MOST_APART = 0.1
+"""Standard deviations: beyond it a covariate is not balanced (Austin 2009)."""
+CALIPERS: tuple[float | None, ...] = (None, 0.25, 0.1, 0.05)
+"""Standard deviations, each tried only if the wider ones left a covariate unbalanced."""
+SEARCHED_ROWS = 20_000
+"""Weights are searched on so many rows at most, drawn by the seed, and used on all."""
+POPULATION = 100
+
+Tell = Callable[[str], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparable:
+    """The pairs that were kept, and how they came about.
+
+    Attributes
+    ----------
+    points
+        Shape (rows, columns): what rows were matched on.
+    metric
+        As ``match`` takes it.
+    caliper
+        In standard deviations; ``None`` without one.
+    weights
+        Of the columns of ``points``, where a search found them.
+    """
+
+    method: str
+    points: Values
+    metric: Any
+    exact: tuple[bool, ...] | None
+    caliper: float | None
+    weights: dict[str, float]
+    pairs: MatchResult
+    balance: Balance
+
+    @property
+    def worst(self) -> float:
+        """The largest standardized difference that is left, in standard deviations."""
+        return worst_of(self.balance)
+
+    @property
+    def is_balanced(self) -> bool:
+        """Whether no covariate differs by more than ``MOST_APART``."""
+        return self.worst <= MOST_APART
+
+
+def comparable(
+    covariates: Covariates,
+    treated: NDArray[np.bool_],
+    method: str,
+    *,
+    seed: int,
+    threads: int | None,
+    tell: Tell,
+) -> Comparable:
+    """The first match that balances every covariate; if none does, the one that comes nearest.
+
+    Without a caliper first, by the asked method and then by the genetic search; then the same
+    with ever narrower calipers, which drop those of the candidate's rows that have no like.
+
+    Raises
+    ------
+    UnusableInput
+        Not a single pair is comparable.
+    """
+    methods = dict.fromkeys((method, "genetic"))
+    best: Comparable | None = None
+    lacking: UnusableInput | None = None
+    for caliper in CALIPERS:
+        for way in methods:
+            tell(f"matching ({way}{'' if caliper is None else f', caliper {caliper:g}'})")
+            try:
+                found = _matched(covariates, treated, way, caliper, seed, threads)
+            except UnusableInput as error:
+                if not covariates.exact_names and caliper is None:
+                    raise
+                lacking = error
+                continue
+            if found.is_balanced:
+                return found
+            if best is None or found.worst < best.worst:
+                best = found
+        if best is None:
+            break
+    if best is None:
+        raise UnusableInput(
+            f"not a single comparable pair: no value of {', '.join(covariates.exact_names)} was "
+            "run by both",
+            mend="leave a column out of --exact, or gather rows that share its values",
+        ) from lacking
+    return best
+
+
+def again_without_replacement(
+    found: Comparable, treated: NDArray[np.bool_], *, seed: int, threads: int | None
+) -> MatchResult:
+    """Pairs by the same distance in which every row serves once, for the bounds."""
+    return match(
+        None,
+        treated,
+        found.points,
+        metric=found.metric,
+        exact=_flags(found.exact),
+        caliper=found.caliper,
+        replace=False,
+        ties=False,
+        seed=seed,
+        threads=threads,
+    )
+
+
+def by_same_way(
+    found: Comparable,
+    covariates: Covariates,
+    treated: NDArray[np.bool_],
+    *,
+    seed: int,
+    threads: int | None,
+) -> Comparable:
+    """Other rows matched as these were: by the same method and caliper."""
+    return _matched(covariates, treated, found.method, found.caliper, seed, threads)
+
+
+def worst_of(balance: Balance) -> float:
+    """The largest standardized difference after matching, in standard deviations."""
+    assert balance.after is not None
+    return max((abs(one.sdiff) / 100.0 for one in balance.after), default=0.0)
+
+
+def _matched(
+    covariates: Covariates,
+    treated: NDArray[np.bool_],
+    method: str,
+    caliper: float | None,
+    seed: int,
+    threads: int | None,
+) -> Comparable:
+    own, names = covariates.matrix, covariates.names
+    if method == "propensity" and names:
+        score = score_of(Scored(names, own, treated))
+        own, names = score.linear[:, None], ("propensity",)
+    points = np.ascontiguousarray(np.column_stack([own, covariates.exact]))
+    every = (*names, *covariates.exact_names)
+    exact = None
+    if covariates.exact_names:
+        exact = (*(False for _ in names), *(True for _ in covariates.exact_names))
+    metric: Any = "mahalanobis" if method == "mahalanobis" else "inverse_variance"
+    weights: dict[str, float] = {}
+    if method == "genetic" and len(names) > 1:
+        rows = _searched(treated, seed)
+        metric = gen_match(
+            treated[rows],
+            points[rows],
+            covariates.matrix[rows],
+            population=POPULATION,
+            exact=_flags(exact),
+            caliper=caliper,
+            seed=seed,
+            threads=threads,
+        ).to_metric()
+        weights = dict(zip(every, metric.tolist(), strict=True))
+    pairs = match(
+        None,
+        treated,
+        points,
+        metric=metric,
+        exact=_flags(exact),
+        caliper=caliper,
+        seed=seed,
+        threads=threads,
+    )
+    balanced = covariates.matrix if covariates.names else covariates.exact
+    balanced_names = covariates.names or covariates.exact_names
+    balance = match_balance(
+        dict(zip(balanced_names, balanced.T, strict=True)), treated, pairs, boot=0, ks=False
+    )
+    return Comparable(method, points, metric, exact, caliper, weights, pairs, balance)
+
+
+def _searched(treated: NDArray[np.bool_], seed: int) -> NDArray[np.int64]:
+    """The rows among which weights are searched, both arms in their proportion."""
+    rows = len(treated)
+    if rows <= SEARCHED_ROWS:
+        return np.arange(rows)
+    draw = np.random.default_rng(seed)
+    share = SEARCHED_ROWS / rows
+    chosen = [
+        draw.choice(arm, max(1, math.ceil(share * len(arm))), replace=False)
+        for arm in (np.flatnonzero(treated), np.flatnonzero(~treated))
+    ]
+    return np.sort(np.concatenate(chosen))
+
+
+def _flags(exact: tuple[bool, ...] | None) -> list[bool] | None:
+    return None if exact is None else list(exact)
+
+
+def unbalanced(found: Comparable) -> Iterator[int]:
+    """The places of the covariates that are not balanced, the worst first."""
+    assert found.balance.after is not None
+    apart = [abs(one.sdiff) / 100.0 for one in found.balance.after]
+    order = sorted(range(len(apart)), key=lambda place: -apart[place])
+    yield from (place for place in order if apart[place] > MOST_APART)
