@@ -82,6 +82,7 @@ bench: $(VENV)/dev $(VENV)/package ## run every benchmark (hours; wants an idle 
 schema: $(VENV)/package ## write the JSON Schemas of the documents into docs/
 	@$(PYTHON_IN_VENV) -c 'import json; from equipoise.report.json_document import schema; print(json.dumps(schema(), indent=2))' > docs/result.schema.json
 	@$(PYTHON_IN_VENV) -c 'import json; from equipoise.report.json_document import pooled_schema; print(json.dumps(pooled_schema(), indent=2))' > docs/pooled.schema.json
+	@$(PYTHON_IN_VENV) -c 'import json; from equipoise.report.json_document import observed_schema; print(json.dumps(observed_schema(), indent=2))' > docs/observed.schema.json
 
 .PHONY: lock
 lock: | tools ## resolve the locks of both languages anew

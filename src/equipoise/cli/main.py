@@ -22,6 +22,7 @@ COMMANDS = {
     "resume": "Go on with a campaign that was stopped, killed or is undecided.",
     "layouts": "Link one program in many memory layouts.",
     "show": "Compute a campaign's result again from the ledger.",
+    "observe": "The effect of a change from logs, among comparable rows.",
     "match": "Match comparable units in a table: the effect of a treatment.",
     "genmatch": "Search for the weights whose matches are balanced best.",
     "balance": "How alike treated and untreated units are, before and after matching.",

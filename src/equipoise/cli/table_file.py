@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,14 @@ from equipoise.model.errors import UnusableInput
 ENDINGS = (".csv", ".csv.gz", ".parquet", ".pq")
 
 
-def read_table(path: Path) -> Any:
+def read_table(path: Path, as_text: Sequence[str] = ()) -> Any:
     """Read a whole file as a pyarrow table; its ending says how.
+
+    Parameters
+    ----------
+    as_text
+        Columns of a CSV file that are names, whatever they look like: as numbers the versions 1.1
+        and 1.10 would be one. An empty cell is missing, in every column of words.
 
     Raises
     ------
@@ -38,7 +45,7 @@ def read_table(path: Path) -> Any:
         ) from error
     try:
         is_parquet = name.endswith(ENDINGS[2:])
-        table = parquet.read_table(path) if is_parquet else _read_csv(csv, path, faulty)
+        table = parquet.read_table(path) if is_parquet else _read_csv(csv, path, faulty, as_text)
     except (faulty, OSError) as error:
         raise UnusableInput(
             f"{path}: {' '.join(str(error).split())}",
@@ -54,9 +61,14 @@ def read_table(path: Path) -> Any:
     return table
 
 
-def _read_csv(csv: Any, path: Path, faulty: type[Exception]) -> Any:
+def _read_csv(csv: Any, path: Path, faulty: type[Exception], as_text: Sequence[str]) -> Any:
+    convert = csv.ConvertOptions(
+        column_types=dict.fromkeys(as_text, "string"), strings_can_be_null=bool(as_text)
+    )
     try:
-        return csv.read_csv(path)
+        return csv.read_csv(path, convert_options=convert)
     except faulty:
         # Of several threads none knows in which row it is; a single one says it.
-        return csv.read_csv(path, read_options=csv.ReadOptions(use_threads=False))
+        return csv.read_csv(
+            path, read_options=csv.ReadOptions(use_threads=False), convert_options=convert
+        )

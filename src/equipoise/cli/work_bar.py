@@ -46,3 +46,16 @@ def work_bar(
             progress.update(task, completed=done, total=of)
 
         yield tell
+
+
+@contextmanager
+def work_in_words(*, quiet: bool, color: bool) -> Iterator[Callable[[str], object]]:
+    """Give what is to be told what is done next; on a terminal it is shown until the end."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+
+    console = Console(stderr=True, no_color=not color, markup=False)
+    with console.status("reading") as status:
+        yield status.update

@@ -23,7 +23,7 @@ from equipoise.observe.scores import LEVEL, Indices, Pairs, Values
 
 EXACT = 60
 _TAIL = (1.0 - LEVEL) / 2.0
-_STEPS = 50
+_STEPS = 34
 MOST_GAMMA = 100.0
 """Beyond it no factor is looked for."""
 

@@ -84,18 +84,13 @@ def hidden_words(hidden: HiddenBias, candidate: str) -> str:
     gamma = hidden.gamma_to_change
     if gamma is None:
         return f"In {hidden.of} without replacement it is not shown even without a hidden factor."
-    return (
-        f"A hidden factor would have to {factor_words(gamma)} the odds of running {candidate} "
-        "to change this."
-    )
-
-
-def factor_words(gamma: float) -> str:
-    """``double``, or ``multiply by 2.3``."""
     whole = round(gamma)
+    odds = f"the odds of running {candidate}"
     if whole in _FACTORS and abs(gamma - whole) < _NEAR_WHOLE:
-        return _FACTORS[whole]
-    return f"multiply by {gamma:.3g}"
+        done = f"{_FACTORS[whole]} {odds}"
+    else:
+        done = f"multiply {odds} by {gamma:.3g}"
+    return f"A hidden factor would have to {done} to change this."
 
 
 def is_shown(effect: Effect) -> bool:

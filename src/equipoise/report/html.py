@@ -52,23 +52,27 @@ def page(reported: Sequence[Reported]) -> str:
     for number, one in enumerate(reported, start=1):
         figures: list[FigureView] = []
         for figure in figures_of(one, every_trial=_share(reported)):
-            specification: dict[str, Any] = figure.chart.to_dict()
-            title = specification.pop("title")
-            specification.pop("config")
-            anchor = f"run-{number}-{figure.name}-{len(figures) + 1}"
-            packed.append(pack(anchor, specification))
-            figures.append(
-                FigureView(
-                    anchor=anchor,
-                    title=title["text"],
-                    notes=tuple(title.get("subtitle", ())),
-                    how_to_read=figure.how_to_read,
-                    description=specification["description"],
-                    height=int(specification["height"]),
-                )
-            )
+            view, chart = placed(figure, f"run-{number}-{figure.name}-{len(figures) + 1}")
+            figures.append(view)
+            packed.append(chart)
         views.append(run_view(one.document, number, tuple(figures), one.again))
-    return _rendered(views, packed)
+    return rendered("page.html.jinja", packed, runs=views)
+
+
+def placed(figure: Figure, anchor: str) -> tuple[FigureView, Packed]:
+    """A figure's words, and its chart for the script of the page."""
+    specification: dict[str, Any] = figure.chart.to_dict()
+    title = specification.pop("title")
+    specification.pop("config")
+    view = FigureView(
+        anchor=anchor,
+        title=title["text"],
+        notes=tuple(title.get("subtitle", ())),
+        how_to_read=figure.how_to_read,
+        description=specification["description"],
+        height=int(specification["height"]),
+    )
+    return view, pack(anchor, specification)
 
 
 def figures_of(one: Reported, *, every_trial: int = EVERY_TRIAL) -> Iterator[Figure]:
@@ -89,7 +93,14 @@ def _share(reported: Sequence[Reported]) -> int:
     return EVERY_TRIAL if total <= EVERY_TRIAL else EVERY_TRIAL // len(reported)
 
 
-def _rendered(views: Sequence[RunView], packed: Sequence[Packed]) -> str:
+def rendered(template: str, packed: Sequence[Packed], **own: Any) -> str:
+    """A template of this folder as a page that makes no request, with its charts.
+
+    Parameters
+    ----------
+    own
+        What the template speaks of; everything in it is escaped.
+    """
     import jinja2
     from markupsafe import Markup
 
@@ -108,8 +119,8 @@ def _rendered(views: Sequence[RunView], packed: Sequence[Packed]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    text = environment.get_template("page.html.jinja").render(
-        runs=views,
+    text = environment.get_template(template).render(
+        **own,
         # Ours or escaped by script_json; everything else goes through autoescape.
         style=Markup((_TEMPLATES / "page.css").read_text(encoding="utf-8")),
         library=Markup(library),

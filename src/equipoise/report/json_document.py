@@ -9,13 +9,14 @@ from typing import Any
 import msgspec
 
 from equipoise.model.errors import UnusableInput
+from equipoise.model.observed import OBSERVED_SCHEMA, Observed
 from equipoise.model.pooled import POOLED_SCHEMA, PooledCampaigns
 from equipoise.model.result import SCHEMA, MetricSummary, ResultDocument
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def encode(document: ResultDocument | PooledCampaigns) -> bytes:
+def encode(document: ResultDocument | PooledCampaigns | Observed) -> bytes:
     """Write a document as one line of JSON without a line end.
 
     Fields stand in the order of the data classes, mappings in their own order, so the
@@ -71,6 +72,11 @@ def schema() -> dict[str, Any]:
 def pooled_schema() -> dict[str, Any]:
     """Make the JSON Schema of pooled campaigns, likewise."""
     return _schema_of(PooledCampaigns, POOLED_SCHEMA)
+
+
+def observed_schema() -> dict[str, Any]:
+    """Make the JSON Schema of what was found in a log, likewise."""
+    return _schema_of(Observed, OBSERVED_SCHEMA)
 
 
 def _schema_of(kind: type, name: str) -> dict[str, Any]:

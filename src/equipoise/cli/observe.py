@@ -1,0 +1,190 @@
+"""``equipoise observe``: the effect of a change from logs, by matching."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from equipoise.cli import options
+from equipoise.cli.figure_files import save_figures
+from equipoise.cli.output_file import check_folder, write_file
+from equipoise.model.errors import UnusableInput
+
+if TYPE_CHECKING:
+    from equipoise.model.observed import Observed
+    from equipoise.observe.question import Question
+
+NONE = "none"
+
+
+def _names(
+    context: click.Context, option: click.Parameter, value: str | None
+) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    names = tuple(name.strip() for name in value.split(","))
+    if not all(names):
+        raise click.BadParameter(f"'{value}' has an empty name.", context, option)
+    return names
+
+
+def _assignment(
+    context: click.Context, option: click.Parameter, value: str | None
+) -> tuple[str, str] | None:
+    if value is None:
+        return None
+    column, equals, rest = value.partition("=")
+    if not (column and equals and rest):
+        raise click.BadParameter(f"'{value}' is not {option.metavar}.", context, option)
+    return column, rest
+
+
+@click.command(
+    "observe",
+    epilog="Example: equipoise observe ci.csv --treatment version=2.0:1.0 --outcome wall_s "
+    "--covariates load,cache --exact host_type --cluster day",
+)
+@click.argument("file", metavar="FILE | RUN")
+@click.option(
+    "--treatment",
+    required=True,
+    metavar="COLUMN=CANDIDATE:BASELINE",
+    callback=_assignment,
+    help="The column that says what ran, and its two values.",
+)
+@click.option("--outcome", required=True, metavar="COLUMN", help="What it cost, such as wall_s.")
+@click.option(
+    "--covariates",
+    metavar="A,B,C",
+    callback=_names,
+    help="What else may explain it; by default every column that can.",
+)
+@click.option("--exact", metavar="A,B", callback=_names, help="Columns that must be equal.")
+@click.option(
+    "--cluster",
+    metavar="COLUMN",
+    callback=_names,
+    help="Whose rows are not independent (time, day, host, job: known by name); 'none'.",
+)
+@click.option(
+    "--method",
+    type=click.Choice(["genetic", "mahalanobis", "propensity"]),
+    default="genetic",
+    show_default=True,
+)
+@click.option("--difference", is_flag=True, help="No ratio: the outcome may be 0 or below.")
+@click.option(
+    "--placebo-outcome",
+    metavar="A,B",
+    callback=_names,
+    help="Columns that the candidate cannot have changed.",
+)
+@click.option(
+    "--placebo-period",
+    metavar="COLUMN=VALUE",
+    callback=_assignment,
+    help="Rows that the candidate cannot have reached yet.",
+)
+@click.option(
+    "--mediators",
+    metavar="A,B",
+    callback=_names,
+    help="Columns that the candidate changes itself, beside the known ones.",
+)
+@click.option("--leave-others-out", is_flag=True, help="Leave rows of other versions out.")
+@click.option("--one-unit", is_flag=True, help="The outcomes are in one unit: do not check.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, metavar="N")
+@click.option("--threads", type=click.IntRange(min=1), metavar="N", show_default="all cores")
+@click.option(
+    "--figures",
+    "figures",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path),
+    help="Write each figure there, as .html, .svg and .png.",
+)
+@options.ledger_option
+@options.report_option
+@options.output_options
+def command(**given: Any) -> int:
+    """Compare what ran in FILE among comparable rows: the effect of a change from a log.
+
+    FILE is a table (CSV or Parquet), a ledger's file, or a RUN of the ledger, whose trials are
+    rows then. Where no comparison holds, the answer is refused (exit status 2), with what would be
+    needed for one.
+    """
+    from equipoise.cli.observed_log import read_log
+    from equipoise.cli.work_bar import work_in_words
+    from equipoise.observe.analysis import observe
+
+    _check_outputs(given)
+    log = read_log(given["file"], given["ledger_path"], given["treatment"][0])
+    with work_in_words(quiet=given["quiet"], color=not given["no_color"]) as tell:
+        document = observe(
+            log.columns, _question(given), source=log.source, left_out=log.left_out, tell=tell
+        )
+    _put_out(document, given)
+    if document.refusal is not None:
+        raise UnusableInput(document.refusal.words, mend=document.refusal.mend)
+    return 0
+
+
+def _question(given: dict[str, Any]) -> Question:
+    from equipoise.observe.question import Question
+
+    column, values = given["treatment"]
+    return Question(
+        treatment=column,
+        values=values,
+        outcome=given["outcome"],
+        covariates=given["covariates"],
+        exact=given["exact"] or (),
+        cluster=() if given["cluster"] == (NONE,) else given["cluster"],
+        method=given["method"],
+        ratio=not given["difference"],
+        placebo_outcomes=given["placebo_outcome"] or (),
+        placebo_period=given["placebo_period"],
+        mediators=given["mediators"] or (),
+        leave_others_out=given["leave_others_out"],
+        one_unit=given["one_unit"],
+        seed=given["seed"],
+        threads=given["threads"],
+    )
+
+
+def _check_outputs(given: dict[str, Any]) -> None:
+    """Find out what cannot be written before the work for it is done."""
+    if given["report_file"] is not None or given["figures"] is not None:
+        from equipoise.figures.library import require_figures
+
+        require_figures()
+    if given["report_file"] is not None:
+        if given["report_file"].suffix.lower() not in (".html", ".htm"):
+            raise UnusableInput(f"{given['report_file']} is no page", mend="end the name in .html")
+        check_folder(given["report_file"])
+    if given["json_file"] not in (None, "-"):
+        check_folder(Path(given["json_file"]))
+
+
+def _put_out(document: Observed, given: dict[str, Any]) -> None:
+    from equipoise.report.json_document import encode
+
+    if given["report_file"] is not None:
+        from equipoise.report.observed_page import observed_page
+
+        write_file(given["report_file"], observed_page(document).encode())
+    if given["figures"] is not None:
+        from equipoise.figures.observed import observed_figures
+
+        save_figures(observed_figures(document), given["figures"])
+    if given["json_file"] == "-":
+        sys.stdout.buffer.write(encode(document) + b"\n")
+        return
+    if given["json_file"] is not None:
+        write_file(Path(given["json_file"]), encode(document) + b"\n")
+    if not given["quiet"]:
+        from equipoise.report.observed import print_observed
+
+        print_observed(document, color=not given["no_color"])

@@ -1,0 +1,143 @@
+"""The log that ``observe`` is asked about: a table, or the trials of a ledger as rows."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.cli.table_file import ENDINGS, read_table
+from equipoise.ledger import open_for_reading
+from equipoise.model.errors import UnusableInput
+from equipoise.model.record import RunRecord
+from equipoise.model.trial import Trial
+
+ACCOUNTED = (
+    "wall_s",
+    "user_s",
+    "sys_s",
+    "max_rss_bytes",
+    "minor_faults",
+    "major_faults",
+    "voluntary_switches",
+    "involuntary_switches",
+)
+"""What the launcher measured of each trial."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedLog:
+    """Columns of rows; ``left_out`` counts trials that are no rows, by the reason."""
+
+    source: str
+    columns: dict[str, NDArray[Any]]
+    left_out: dict[str, int]
+
+
+def read_log(named: str, ledger_path: Path, treatment: str) -> ObservedLog:
+    """Read a table (by its ending), a ledger's file with all its campaigns, or one campaign.
+
+    Parameters
+    ----------
+    treatment
+        The column that says what ran: names, even where they look like numbers.
+
+    Raises
+    ------
+    UnusableInput
+        There is no such file or campaign, or it has no row.
+    """
+    path = Path(named)
+    if named.lower().endswith(ENDINGS):
+        from equipoise.matching.frames import columns_of
+
+        return ObservedLog(named, columns_of(read_table(path, (treatment,))) or {}, {})
+    if path.is_file():
+        with open_for_reading(path) as ledger:
+            records = [ledger.read_run(one.id) for one in ledger.runs()]
+        return trials_of(records, named)
+    if path.suffix:
+        raise UnusableInput(
+            f"{named}: there is no such file",
+            mend=f"name a table ({', '.join(ENDINGS)}), a ledger's file, or a RUN of the ledger",
+        )
+    with open_for_reading(ledger_path) as ledger:
+        record = ledger.read_run(named)
+    return trials_of([record], record.id)
+
+
+def trials_of(records: Sequence[RunRecord], source: str) -> ObservedLog:
+    """The measured trials of campaigns by columns.
+
+    ``run``, ``study``, ``boot``, ``day`` (UTC), ``started_at`` (seconds), ``block`` (with its
+    run), ``position``, ``condition``, what the launcher measured, and ``level_<factor>``,
+    ``covariate_<name>`` and ``metric_<name>`` as ``equipoise export`` names them. A column that a
+    trial lacks is missing there.
+
+    Raises
+    ------
+    UnusableInput
+        There is no such trial.
+    """
+    left_out: Counter[str] = Counter()
+    rows: list[dict[str, Any]] = []
+    for record in records:
+        for trial in record.trials:
+            reason = _no_row(trial)
+            if reason is None:
+                rows.append(_row(record, trial))
+            else:
+                left_out[reason] += 1
+    if not rows:
+        raise UnusableInput(f"{source}: no measured trial ended well", mend="name another campaign")
+    names = dict.fromkeys(name for row in rows for name in row)
+    columns = {name: _column([row.get(name) for row in rows]) for name in names}
+    return ObservedLog(source, columns, dict(left_out))
+
+
+def _no_row(trial: Trial) -> str | None:
+    if trial.phase != "measured" or trial.washout:
+        return "a warm-up or wash-out"
+    if trial.timed_out:
+        return "timed out"
+    return None if trial.failure is None else "failed"
+
+
+def _row(record: RunRecord, trial: Trial) -> dict[str, Any]:
+    condition = record.plan.conditions[trial.condition]
+    started = datetime.fromtimestamp(trial.started_at, UTC)
+    environment = record.sittings[0].environment if record.sittings else {}
+    return {
+        "run": record.id,
+        "study": record.plan.study,
+        "boot": str(environment.get("boot_id") or "unknown"),
+        "day": started.date().isoformat(),
+        "started_at": trial.started_at,
+        "block": f"{record.id}/{trial.block}",
+        "position": trial.position,
+        "condition": condition.name,
+        **{f"level_{factor}": level for factor, level in condition.levels.items()},
+        **{name: getattr(trial.accounting, name) for name in ACCOUNTED},
+        **{f"covariate_{name}": value for name, value in trial.covariates.items()},
+        **dict(_own_metrics(trial)),
+    }
+
+
+def _own_metrics(trial: Trial) -> Iterator[tuple[str, float]]:
+    for sample in trial.samples:
+        if sample.iteration is None:
+            yield f"metric_{sample.metric}", sample.value
+
+
+def _column(values: list[Any]) -> NDArray[Any]:
+    """Numbers as numbers, with what is missing as not a number; else texts."""
+    if all(value is None or isinstance(value, int | float) for value in values):
+        return np.array([math.nan if value is None else float(value) for value in values])
+    return np.array(values, dtype=object)
