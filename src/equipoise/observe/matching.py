@@ -29,8 +29,9 @@ MOST_APART = 0.1
 """Standard deviations: beyond it a covariate is not balanced (Austin 2009)."""
 CALIPERS: tuple[float | None, ...] = (None, 0.25, 0.1, 0.05)
 """Standard deviations, each tried only if the wider ones left a covariate unbalanced."""
-SEARCHED_ROWS = 20_000
-"""Weights are searched on so many rows at most, drawn by the seed, and used on all."""
+SEARCHED_PAIRS = 4_000_000
+"""Weights are searched among rows of which no more could be paired, drawn by the seed, and used on
+all: a candidate costs time in proportion, and a search looks at some thousand."""
 POPULATION = 100
 
 Tell = Callable[[str], object]
@@ -206,16 +207,13 @@ def _matched(
 
 
 def _searched(treated: NDArray[np.bool_], seed: int) -> NDArray[np.int64]:
-    """The rows among which weights are searched, both arms in their proportion."""
-    rows = len(treated)
-    if rows <= SEARCHED_ROWS:
-        return np.arange(rows)
+    """The rows among which weights are searched, both arms thinned alike."""
+    arms = [np.flatnonzero(treated), np.flatnonzero(~treated)]
+    share = math.sqrt(SEARCHED_PAIRS / (len(arms[0]) * len(arms[1])))
+    if share >= 1.0:
+        return np.arange(len(treated))
     draw = np.random.default_rng(seed)
-    share = SEARCHED_ROWS / rows
-    chosen = [
-        draw.choice(arm, max(1, math.ceil(share * len(arm))), replace=False)
-        for arm in (np.flatnonzero(treated), np.flatnonzero(~treated))
-    ]
+    chosen = [draw.choice(arm, max(1, round(share * len(arm))), replace=False) for arm in arms]
     return np.sort(np.concatenate(chosen))
 
 
