@@ -30,7 +30,13 @@ from equipoise.model.result import (
     TrialRow,
 )
 from equipoise.model.why import Explanation
-from equipoise.report.json_document import decode, encode, pooled_schema, schema
+from equipoise.report.json_document import (
+    decode,
+    encode,
+    observed_schema,
+    pooled_schema,
+    schema,
+)
 
 
 def _summary(median: float = 0.125) -> MetricSummary:
@@ -283,7 +289,9 @@ def test_the_schema_asks_for_every_field() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "generated"), [("result", schema), ("pooled", pooled_schema)], ids=("result", "pooled")
+    ("name", "generated"),
+    [("result", schema), ("pooled", pooled_schema), ("observed", observed_schema)],
+    ids=("result", "pooled", "observed"),
 )
 def test_the_published_schemas_are_the_generated_ones(
     name: str, generated: Callable[[], dict[str, Any]]

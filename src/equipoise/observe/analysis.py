@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,7 +27,7 @@ from equipoise.observe.clusters import Clusters, arm_clusters, clusters_of
 from equipoise.observe.covariates import Covariates, covariates_of, default_covariates
 from equipoise.observe.effects import Found, effect_of, found, matched_of
 from equipoise.observe.hidden import contributions, hidden_bias, regressions, robustness_of
-from equipoise.observe.matching import Comparable, comparable
+from equipoise.observe.matching import Comparable, Tell, comparable
 from equipoise.observe.naive import naive
 from equipoise.observe.needed import balance_of, dropped_of
 from equipoise.observe.outcome import Values, logarithm_of, outcome_of
@@ -38,7 +37,8 @@ from equipoise.observe.question import Log, Question, check, part_of, rows_of
 from equipoise.observe.refusal import refusal_of, refused_words
 from equipoise.observe.words import answer_words
 
-Tell = Callable[[str], object]
+_UNLIKELY = 0.01
+"""A p-value of Cochran's Q below it is warned of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +265,7 @@ def _answered(
     tell("placebos and periods")
     placebos = [
         *placebo_outcomes(log, question, covariates, treated, kept, clusters),
-        *_period(prepared, kept),
+        *_period(prepared, tell),
     ]
     periods, unequal = periods_of(log, kept, covariates, logs, outcome, clusters)
     shares = () if fitted is None else contributions(*fitted)
@@ -301,13 +301,10 @@ def _answered(
     )
 
 
-_UNLIKELY = 0.01
-
-
-def _period(prepared: Prepared, kept: Comparable) -> list[Placebo]:
+def _period(prepared: Prepared, tell: Tell) -> list[Placebo]:
     if prepared.before is None or prepared.before_treated is None:
         return []
-    return [placebo_period(prepared.before, prepared.question, prepared.before_treated, kept)]
+    return [placebo_period(prepared.before, prepared.question, prepared.before_treated, tell)]
 
 
 def _of_placebo(placebo: Placebo) -> Caution:

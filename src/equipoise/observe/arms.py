@@ -63,7 +63,7 @@ def texts_of(column: NDArray[Any], name: str) -> tuple[list[str], NDArray[np.int
     """
     code = levels_of(column, name)
     _, first = np.unique(code, return_index=True)
-    return [_text(plain(value)) for value in column[first]], code
+    return [text_of(plain(value)) for value in column[first]], code
 
 
 def _two_of(asked: str, values: list[str], there: str) -> tuple[str, str]:
@@ -89,7 +89,8 @@ def _two_of(asked: str, values: list[str], there: str) -> tuple[str, str]:
     raise UnusableInput(f"--treatment: no row has {', '.join(missing)}", mend=there)
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
+    """One value as somebody would type it."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value)

@@ -138,18 +138,6 @@ def again_without_replacement(
     )
 
 
-def by_same_way(
-    found: Comparable,
-    covariates: Covariates,
-    treated: NDArray[np.bool_],
-    *,
-    seed: int,
-    threads: int | None,
-) -> Comparable:
-    """Other rows matched as these were: by the same method and caliper."""
-    return _matched(covariates, treated, found.method, found.caliper, seed, threads)
-
-
 def worst_of(balance: Balance) -> float:
     """The largest standardized difference after matching, in standard deviations."""
     assert balance.after is not None

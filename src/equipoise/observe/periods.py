@@ -7,6 +7,7 @@ import numpy as np
 from equipoise.matching.frames import require
 from equipoise.matching.strata import plain
 from equipoise.model.observed import Period
+from equipoise.observe.arms import text_of
 from equipoise.observe.clusters import LEAST, Clusters, time_of
 from equipoise.observe.covariates import Covariates
 from equipoise.observe.effects import effect_of, strata_of
@@ -124,4 +125,4 @@ def chance_of_unequal(estimates: list[Estimate]) -> float | None:
 
 def _told(log: Log, name: str, row: int) -> str:
     value = log[name][row]
-    return str(value) if log[name].dtype.kind == "M" else str(plain(value))
+    return str(value) if log[name].dtype.kind == "M" else text_of(plain(value))

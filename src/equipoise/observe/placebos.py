@@ -13,7 +13,7 @@ from equipoise.model.observed import Placebo
 from equipoise.observe.clusters import Clusters, clusters_of
 from equipoise.observe.covariates import Covariates, covariates_of
 from equipoise.observe.effects import Found, effect_of, found
-from equipoise.observe.matching import Comparable, by_same_way
+from equipoise.observe.matching import Comparable, Tell, comparable
 from equipoise.observe.outcome import Values
 from equipoise.observe.question import Log, Question
 from equipoise.observe.scores import Estimate
@@ -24,7 +24,7 @@ def placebo_outcomes(
     question: Question,
     covariates: Covariates,
     treated: NDArray[np.bool_],
-    comparable: Comparable,
+    kept: Comparable,
     clusters: Clusters | None,
 ) -> Iterator[Placebo]:
     """The effect on each outcome that the candidate cannot have changed, over the same pairs.
@@ -39,9 +39,7 @@ def placebo_outcomes(
     among = len(question.placebo_outcomes)
     for name in question.placebo_outcomes:
         values = numbers_of(log[name], name)
-        logs, plain = _both(
-            values, question, covariates, treated, comparable, clusters, among=among
-        )
+        logs, plain = _both(values, question, covariates, treated, kept, clusters, among=among)
         shows = _shows((logs or plain).estimate)
         yield _placebo(
             "outcome",
@@ -58,9 +56,7 @@ def placebo_outcomes(
         )
 
 
-def placebo_period(
-    log: Log, question: Question, treated: NDArray[np.bool_], comparable: Comparable
-) -> Placebo:
+def placebo_period(log: Log, question: Question, treated: NDArray[np.bool_], tell: Tell) -> Placebo:
     """The effect in rows that the candidate cannot have reached, matched in the same way.
 
     Parameters
@@ -75,8 +71,13 @@ def placebo_period(
             raise UnusableInput(f"{name}: only one of the two versions is there")
         covariates = covariates_of(log, question.covariates, question.exact)
         clusters = clusters_of(log, question, treated)
-        again = by_same_way(
-            comparable, covariates, treated, seed=question.seed, threads=question.threads
+        again = comparable(
+            covariates,
+            treated,
+            question.method,
+            seed=question.seed,
+            threads=question.threads,
+            tell=tell,
         )
         if not again.is_balanced:
             raise UnusableInput(
@@ -101,16 +102,16 @@ def _both(
     question: Question,
     covariates: Covariates,
     treated: NDArray[np.bool_],
-    comparable: Comparable,
+    kept: Comparable,
     clusters: Clusters | None,
     *,
     among: int,
 ) -> tuple[Found | None, Found]:
     """The effect on the log scale, where there is one, and as a difference."""
-    plain = found(values, covariates, treated, comparable, clusters, among=among)
+    plain = found(values, covariates, treated, kept, clusters, among=among)
     if not question.ratio or not (values > 0.0).all():
         return None, plain
-    logs = found(np.log(values), covariates, treated, comparable, clusters, among=among)
+    logs = found(np.log(values), covariates, treated, kept, clusters, among=among)
     return logs, plain
 
 

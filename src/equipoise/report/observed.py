@@ -42,13 +42,21 @@ def tables(document: Observed) -> dict[str, tuple[Sequence[str], Rows]]:
         "effect": (("estimate", "95 % interval"), list(_effects(document)))
     }
     found["balance"] = (
-        (document.question.candidate, document.question.baseline, "apart", "matched", "apart"),
+        (
+            document.question.candidate,
+            document.question.baseline,
+            "apart",
+            "kept",
+            "matched",
+            "apart",
+        ),
         [
             [
                 one.column,
                 _value(one.candidate_before),
                 _value(one.baseline_before),
                 _apart(one.difference_before),
+                _value(one.candidate_after),
                 _value(one.baseline_after),
                 _apart(one.difference_after),
             ]

@@ -1,0 +1,217 @@
+"""``equipoise observe`` as a user has it."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from equipoise.cli.main import run
+from equipoise.ledger import open_for_writing
+from equipoise.model.trial import Draw
+from equipoise.report.json_document import observed_schema
+from tests.cli.conftest import Equipoise, Said
+from tests.observe.logs import Log, loaded_log
+from tests.plans import plan_of, trial_of
+
+ASKED = ("--treatment", "version=2.0:1.0", "--outcome", "wall_s", "--method", "mahalanobis")
+LOAD = (*ASKED, "--covariates", "load")
+
+
+@pytest.fixture
+def equipoise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Equipoise:
+    """Run one ``equipoise`` command line in ``tmp_path``, in this process."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str) -> Said:
+        capsys.readouterr()
+        status = run(arguments)
+        said = capsys.readouterr()
+        return Said(status, said.out, said.err)
+
+    return call
+
+
+def write(path: Path, log: Log) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(log)
+        writer.writerows(zip(*(column.tolist() for column in log.values()), strict=True))
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> str:
+    write(tmp_path / "ci.csv", loaded_log())
+    return "ci.csv"
+
+
+def test_the_answer_stands_first_and_what_it_rests_on_below(
+    equipoise: Equipoise, table: str
+) -> None:
+    said = equipoise("observe", table, *LOAD, "--placebo-outcome", "unmoved")
+    assert said.status == 0, said.err
+    first, *rest = said.out.splitlines()
+    assert first.startswith("Naively ")
+    assert "Among comparable runs" in first
+    told = "\n".join(rest)
+    for words in ("naive", "by clusters", "Abadie-Imbens", "load", "odds ×2", "clusters: day: 40"):
+        assert words in told
+    assert "placebo outcome: comparable rows do not differ in unmoved" in told
+
+
+def test_the_document_keeps_to_its_schema_and_csv_and_parquet_give_the_same(
+    equipoise: Equipoise, table: str, tmp_path: Path
+) -> None:
+    said = equipoise("observe", table, *LOAD, "--json", "-")
+    document = json.loads(said.out)
+    jsonschema.validate(document, observed_schema())
+    assert document["schema"] == "equipoise.observed/1"
+    import pandas
+
+    pandas.DataFrame(loaded_log()).to_parquet(tmp_path / "ci.parquet")
+    other = json.loads(equipoise("observe", "ci.parquet", *LOAD, "--json", "-").out)
+    for one in (document, other):
+        del one["question"]["source"]
+    assert other == document
+
+
+def test_versions_that_look_like_numbers_stay_apart(equipoise: Equipoise, tmp_path: Path) -> None:
+    log = loaded_log()
+    log["version"] = (log["version"] == "2.0").choose(["1.1", "1.10"]).astype(object)
+    write(tmp_path / "ci.csv", log)
+    asked = ("--treatment", "version=1.10:1.1", "--outcome", "wall_s", "--covariates", "load")
+    said = equipoise("observe", "ci.csv", *asked, "--json", "-")
+    assert json.loads(said.out)["question"]["candidate"] == "1.10"
+
+
+def test_a_refusal_has_its_tables_its_document_and_status_2(
+    equipoise: Equipoise, tmp_path: Path
+) -> None:
+    log = loaded_log()
+    log["load"] = log["load"] + 50.0 * (log["version"] == "2.0")
+    write(tmp_path / "ci.csv", log)
+    said = equipoise("observe", "ci.csv", *LOAD, "--json", "refused.json")
+    assert said.status == 2
+    assert said.err.startswith("equipoise: after the best matching load still differs by")
+    assert "mend: needed are rows of 1.0 with load between" in said.err
+    assert "no answer can be given" in said.out
+    document = json.loads((tmp_path / "refused.json").read_text(encoding="utf-8"))
+    jsonschema.validate(document, observed_schema())
+    assert document["matched"] is None
+    assert document["refusal"]["needed"][0]["column"] == "load"
+
+
+def test_a_page_and_its_figures_are_written(
+    equipoise: Equipoise, tmp_path: Path, table: str
+) -> None:
+    said = equipoise("observe", table, *LOAD, "--report", "page.html", "--figures", "drawn")
+    assert said.status == 0, said.err
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "Among comparable runs" in page
+    assert 'id="observed-balance"' in page
+    assert {path.name for path in (tmp_path / "drawn").glob("*.svg")} == {
+        "balance.svg",
+        "effects.svg",
+    }
+
+
+def test_names_out_of_a_log_are_text_on_the_page_and_on_the_screen(
+    equipoise: Equipoise, tmp_path: Path
+) -> None:
+    log = loaded_log()
+    log["<b>load"] = log.pop("load")
+    log["version"] = (log["version"] == "2.0").choose(["old", "\x1b[31m<script>"]).astype(object)
+    write(tmp_path / "ci.csv", log)
+    asked = ("--treatment", "version=\x1b[31m<script>:old", "--outcome", "wall_s")
+    said = equipoise(
+        "observe", "ci.csv", *asked, "--covariates", "<b>load", "--report", "page.html"
+    )
+    assert said.status == 0, said.err
+    assert "\x1b[31m<" not in said.out
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<b>load" not in page
+    assert "[31m<script>" not in page
+
+
+def test_the_trials_of_a_ledger_are_rows_with_their_covariates(
+    equipoise: Equipoise, tmp_path: Path
+) -> None:
+    import dataclasses
+
+    with open_for_writing(tmp_path / "ledger.db", durable=False) as ledger:
+        run_id = ledger.begin_run(plan_of("a", "b"), {"boot_id": "x"}, 1.7e9)
+        for block in range(1, 31):
+            draw = Draw("measured", block, (0, 1) if block % 2 else (1, 0), 0)
+            ledger.record_draw(run_id, draw)
+            for place in (0, 1):
+                wall = 1.0 + 0.1 * draw.order[place] + 0.01 * (block * 7 % 5)
+                trial = trial_of(draw, place, wall, failure="exit status 1" if block == 9 else None)
+                covariates = {"load_1_minute": float(block * 7 % 5), "temperature_c": None}
+                trial = dataclasses.replace(
+                    trial, covariates=covariates, started_at=1.7e9 + 2 * block + place
+                )
+                ledger.record_trial(run_id, trial)
+        ledger.end_sitting(run_id, 1, 1.7e9 + 100, "decided")
+    asked = ("--treatment", "condition=b:a", "--outcome", "wall_s", "--json", "-")
+    for named in (("ledger.db",), (run_id[:13], "--ledger", "ledger.db")):
+        said = equipoise("observe", *named, *asked)
+        assert said.status == 0, said.err
+        document = json.loads(said.out)
+        assert document["question"]["covariates"] == ["covariate_load_1_minute"]
+        assert document["rows"]["left_out"] == {"failed": 2}
+        assert document["rows"]["candidate"] == 29
+        assert 1.05 < document["matched"]["effect"]["ratio"] < 1.15
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("nothing.csv", *LOAD), "there is no such file"),
+        (("nothing.db", *LOAD), "there is no such file"),
+        (("ci.csv", *LOAD[2:], "--treatment", "version"), "is not COLUMN=CANDIDATE:BASELINE"),
+        (("ci.csv", *LOAD[2:], "--treatment", "version=3.0:1.0"), "no row has 3.0"),
+        (("ci.csv", *LOAD[2:], "--treatment", "release=2.0:1.0"), "there is no column release"),
+        (("ci.csv", *LOAD[2:], "--treatment", "day=1:0"), "day has 40 values"),
+        (("ci.csv", *ASKED, "--covariates", "load,wall_s"), "named by --outcome"),
+        (("ci.csv", *ASKED, "--covariates", "load,"), "an empty name"),
+        (("ci.csv", *LOAD, "--cluster", "day,host_type"), "overlap"),
+        (("ci.csv", *LOAD, "--cluster", "rack"), "--cluster: there is no column rack"),
+        (("ci.csv", *LOAD, "--placebo-period", "day"), "is not COLUMN=VALUE"),
+        (("ci.csv", *LOAD, "--report", "page.txt"), "page.txt is no page"),
+        (("ci.csv", *LOAD, "--json", "no/where.json"), "there is no folder"),
+    ],
+)
+def test_bad_input_gets_one_line_and_its_mend(
+    equipoise: Equipoise, table: str, arguments: tuple[str, ...], words: str
+) -> None:
+    said = equipoise("observe", *arguments)
+    assert said.status == 2
+    assert words in said.err
+    assert said.err.startswith("equipoise: ")
+    assert len(said.err.strip().splitlines()) <= 2
+    assert said.out == ""
+
+
+def test_times_in_mixed_units_are_refused(equipoise: Equipoise, tmp_path: Path) -> None:
+    log = loaded_log()
+    log["wall_s"] = log["wall_s"].copy()
+    log["wall_s"][::3] *= 1000.0
+    write(tmp_path / "ci.csv", log)
+    said = equipoise("observe", "ci.csv", *LOAD)
+    assert said.status == 2
+    assert "wall_s seems to be in mixed units" in said.err
+
+
+def test_a_missing_covariate_is_named_with_its_rows(equipoise: Equipoise, tmp_path: Path) -> None:
+    log = loaded_log()
+    log["load"] = log["load"].astype(object)
+    log["load"][[3, 5]] = ""
+    write(tmp_path / "ci.csv", log)
+    said = equipoise("observe", "ci.csv", *LOAD)
+    assert said.status == 2
+    assert "load: missing in rows 3, 5" in said.err

@@ -1,0 +1,37 @@
+"""The effects of a log as a picture."""
+
+from __future__ import annotations
+
+import pytest
+
+from equipoise.figures.observed import effects, observed_figures
+from equipoise.model.observed import Observed
+from equipoise.observe.analysis import observe
+from tests.observe.logs import loaded_log, question
+
+
+@pytest.fixture(scope="module")
+def document() -> Observed:
+    asked = question(placebo_outcomes=("unmoved",))
+    return observe(loaded_log(800), asked, source="log")
+
+
+def test_each_estimate_is_a_row_with_its_interval_in_percent(document: Observed) -> None:
+    rows = effects(document).to_dict()["layer"][1]["data"]["values"]
+    assert [row["kind"] for row in rows] == ["naive", "comparable", *["by time"] * 4, "placebo"]
+    assert document.matched is not None
+    assert document.matched.effect.ratio is not None
+    assert rows[1]["at"] == pytest.approx(100.0 * (document.matched.effect.ratio - 1.0))
+    assert all(row["low"] <= row["at"] <= row["high"] for row in rows)
+
+
+def test_the_words_describe_the_picture_to_who_cannot_see_it(document: Observed) -> None:
+    assert effects(document).to_dict()["description"] == document.words
+
+
+def test_a_refused_answer_still_has_the_naive_effect_and_the_balance() -> None:
+    refused = observe(loaded_log(days=6), question(), source="log")
+    figures = {figure.name: figure.chart.to_dict() for figure in observed_figures(refused)}
+    assert set(figures) == {"effects", "balance"}
+    rows = figures["effects"]["layer"][1]["data"]["values"]
+    assert [row["kind"] for row in rows] == ["naive"]
