@@ -7,6 +7,7 @@ import pytest
 from equipoise.figures.observed import effects, observed_figures
 from equipoise.model.observed import Observed
 from equipoise.observe.analysis import observe
+from tests.figures.charts import tables
 from tests.observe.logs import loaded_log, question
 
 
@@ -17,7 +18,7 @@ def document() -> Observed:
 
 
 def test_each_estimate_is_a_row_with_its_interval_in_percent(document: Observed) -> None:
-    rows = effects(document).to_dict()["layer"][1]["data"]["values"]
+    rows = tables(effects(document), "point")[0]
     assert [row["kind"] for row in rows] == ["naive", "comparable", *["by time"] * 4, "placebo"]
     assert document.matched is not None
     assert document.matched.effect.ratio is not None
@@ -31,7 +32,7 @@ def test_the_words_describe_the_picture_to_who_cannot_see_it(document: Observed)
 
 def test_a_refused_answer_still_has_the_naive_effect_and_the_balance() -> None:
     refused = observe(loaded_log(days=6), question(), source="log")
-    figures = {figure.name: figure.chart.to_dict() for figure in observed_figures(refused)}
+    figures = {figure.name: figure.chart for figure in observed_figures(refused)}
     assert set(figures) == {"effects", "balance"}
-    rows = figures["effects"]["layer"][1]["data"]["values"]
+    rows = tables(figures["effects"], "point")[0]
     assert [row["kind"] for row in rows] == ["naive"]
