@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import json
 from pathlib import Path
 
@@ -138,13 +139,10 @@ def test_names_out_of_a_log_are_text_on_the_page_and_on_the_screen(
     assert "[31m<script>" not in page
 
 
-def test_the_trials_of_a_ledger_are_rows_with_their_covariates(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
-    import dataclasses
-
-    with open_for_writing(tmp_path / "ledger.db", durable=False) as ledger:
-        run_id = ledger.begin_run(plan_of("a", "b"), {"boot_id": "x"}, 1.7e9)
+def record_run(path: Path, environment: dict[str, object], started: float) -> str:
+    """A campaign of thirty blocks in which ``b`` takes about 10 % longer; block 9 failed."""
+    with open_for_writing(path, durable=False) as ledger:
+        run_id = ledger.begin_run(plan_of("a", "b"), environment, started)
         for block in range(1, 31):
             draw = Draw("measured", block, (0, 1) if block % 2 else (1, 0), 0)
             ledger.record_draw(run_id, draw)
@@ -153,19 +151,69 @@ def test_the_trials_of_a_ledger_are_rows_with_their_covariates(
                 trial = trial_of(draw, place, wall, failure="exit status 1" if block == 9 else None)
                 covariates = {"load_1_minute": float(block * 7 % 5), "temperature_c": None}
                 trial = dataclasses.replace(
-                    trial, covariates=covariates, started_at=1.7e9 + 2 * block + place
+                    trial, covariates=covariates, started_at=started + 2 * block + place
                 )
                 ledger.record_trial(run_id, trial)
-        ledger.end_sitting(run_id, 1, 1.7e9 + 100, "decided")
-    asked = ("--treatment", "condition=b:a", "--outcome", "wall_s", "--json", "-")
+        ledger.end_sitting(run_id, 1, started + 100, "decided")
+    return run_id
+
+
+B_AGAINST_A = ("--treatment", "condition=b:a", "--outcome", "wall_s")
+
+
+def test_the_trials_of_a_ledger_are_rows_with_their_covariates(
+    equipoise: Equipoise, tmp_path: Path
+) -> None:
+    run_id = record_run(tmp_path / "ledger.db", {"boot_id": "x"}, 1.7e9)
     for named in (("ledger.db",), (run_id[:13], "--ledger", "ledger.db")):
-        said = equipoise("observe", *named, *asked)
+        said = equipoise("observe", *named, *B_AGAINST_A, "--json", "-")
         assert said.status == 0, said.err
         document = json.loads(said.out)
         assert document["question"]["covariates"] == ["covariate_load_1_minute"]
         assert document["rows"]["left_out"] == {"failed": 2}
         assert document["rows"]["candidate"] == 29
         assert 1.05 < document["matched"]["effect"]["ratio"] < 1.15
+
+
+@pytest.fixture
+def two_kernels(tmp_path: Path) -> str:
+    """A ledger with a campaign under each of two kernels."""
+    for place, kernel in enumerate(("6.1", "6.8")):
+        record_run(
+            tmp_path / "ledger.db", {"kernel": kernel, "boot_id": kernel}, 1.7e9 + 1e4 * place
+        )
+    return "ledger.db"
+
+
+COVARIATE = ("--covariates", "covariate_load_1_minute")
+
+
+def test_campaigns_of_unlike_environments_are_refused_with_what_differs(
+    equipoise: Equipoise, two_kernels: str
+) -> None:
+    said = equipoise("observe", two_kernels, *B_AGAINST_A, *COVARIATE)
+    assert said.status == 2
+    assert "unlike environments (kernel: 6.1, 6.8)" in said.err
+    assert "--exact environment_kernel" in said.err
+    assert "--allow kernel" in said.err
+
+
+def test_what_differs_may_be_matched_on_or_allowed_by_name(
+    equipoise: Equipoise, two_kernels: str
+) -> None:
+    asked = ("observe", two_kernels, *B_AGAINST_A, *COVARIATE, "--json", "-")
+    matched = json.loads(equipoise(*asked, "--exact", "environment_kernel").out)
+    assert matched["question"]["exact"] == ["environment_kernel"]
+    allowed = json.loads(equipoise(*asked, "--allow", "kernel").out)
+    assert "kernel (6.1, 6.8), which was allowed" in allowed["warnings"][0]["words"]
+    said = equipoise(*asked, "--allow", "cpu_model")
+    assert said.status == 2
+    assert "what differs: kernel" in said.err
+
+
+def test_by_default_what_differs_is_matched_on(equipoise: Equipoise, two_kernels: str) -> None:
+    document = json.loads(equipoise("observe", two_kernels, *B_AGAINST_A, "--json", "-").out)
+    assert "environment_kernel" in document["question"]["covariates"]
 
 
 @pytest.mark.parametrize(

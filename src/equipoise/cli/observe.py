@@ -94,6 +94,12 @@ def _assignment(
     callback=_names,
     help="Columns that the candidate changes itself, beside the known ones.",
 )
+@click.option(
+    "--allow",
+    metavar="A,B",
+    callback=_names,
+    help="What may differ between the environments of a ledger's campaigns.",
+)
 @click.option("--leave-others-out", is_flag=True, help="Leave rows of other versions out.")
 @click.option("--one-unit", is_flag=True, help="The outcomes are in one unit: do not check.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, metavar="N")
@@ -115,15 +121,24 @@ def command(**given: Any) -> int:
     rows then. Where no comparison holds, the answer is refused (exit status 2), with what would be
     needed for one.
     """
+    from equipoise.cli.observed_environments import cautions_of, refuse_unlike
     from equipoise.cli.observed_log import read_log
     from equipoise.cli.work_bar import work_in_words
     from equipoise.observe.analysis import observe
 
     _check_outputs(given)
     log = read_log(given["file"], given["ledger_path"], given["treatment"][0])
+    question, allowed = _question(given), given["allow"] or ()
+    named = None if question.covariates is None else (*question.covariates, *question.exact)
+    refuse_unlike(log.differing, named, allowed)
     with work_in_words(quiet=given["quiet"], color=not given["no_color"]) as tell:
         document = observe(
-            log.columns, _question(given), source=log.source, left_out=log.left_out, tell=tell
+            log.without(allowed),
+            question,
+            source=log.source,
+            left_out=log.left_out,
+            told=cautions_of(log.differing, allowed),
+            tell=tell,
         )
     _put_out(document, given)
     if document.refusal is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.cli.observed_environments import PREFIX, Differing, differing_environments
 from equipoise.cli.table_file import ENDINGS, read_table
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
@@ -39,6 +40,13 @@ class ObservedLog:
     source: str
     columns: dict[str, NDArray[Any]]
     left_out: dict[str, int]
+    differing: Differing = field(default_factory=dict)
+    """In what the environments of its campaigns differ."""
+
+    def without(self, allowed: Sequence[str]) -> dict[str, NDArray[Any]]:
+        """The columns but for what was allowed to differ: it is not matched on."""
+        left = {PREFIX + name for name in allowed}
+        return {name: column for name, column in self.columns.items() if name not in left}
 
 
 def read_log(named: str, ledger_path: Path, treatment: str) -> ObservedLog:
@@ -78,8 +86,9 @@ def trials_of(records: Sequence[RunRecord], source: str) -> ObservedLog:
 
     ``run``, ``study``, ``boot``, ``day`` (UTC), ``started_at`` (seconds), ``block`` (with its
     run), ``position``, ``condition``, what the launcher measured, and ``level_<factor>``,
-    ``covariate_<name>`` and ``metric_<name>`` as ``equipoise export`` names them. A column that a
-    trial lacks is missing there.
+    ``covariate_<name>`` and ``metric_<name>`` as ``equipoise export`` names them;
+    ``environment_<name>`` for what is not the same in all of them. A column that a trial lacks is
+    missing there.
 
     Raises
     ------
@@ -87,19 +96,21 @@ def trials_of(records: Sequence[RunRecord], source: str) -> ObservedLog:
         There is no such trial.
     """
     left_out: Counter[str] = Counter()
+    differing = differing_environments(records)
     rows: list[dict[str, Any]] = []
-    for record in records:
+    for place, record in enumerate(records):
+        environment = {PREFIX + name: values[place] for name, values in differing.items()}
         for trial in record.trials:
             reason = _no_row(trial)
             if reason is None:
-                rows.append(_row(record, trial))
+                rows.append({**_row(record, trial), **environment})
             else:
                 left_out[reason] += 1
     if not rows:
         raise UnusableInput(f"{source}: no measured trial ended well", mend="name another campaign")
     names = dict.fromkeys(name for row in rows for name in row)
     columns = {name: _column([row.get(name) for row in rows]) for name in names}
-    return ObservedLog(source, columns, dict(left_out))
+    return ObservedLog(source, columns, dict(left_out), differing)
 
 
 def _no_row(trial: Trial) -> str | None:

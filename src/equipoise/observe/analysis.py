@@ -61,6 +61,7 @@ def observe(
     *,
     source: str,
     left_out: dict[str, int] | None = None,
+    told: tuple[Caution, ...] = (),
     tell: Tell = lambda _: None,
 ) -> Observed:
     """The effect of the candidate among comparable rows, or why there is none.
@@ -73,6 +74,8 @@ def observe(
         Where they come from, for the document.
     left_out
         Rows that were left out before, by the reason.
+    told
+        Warnings of how the log was read, which come first.
     tell
         Told what is done next, in words.
 
@@ -102,6 +105,7 @@ def observe(
     on_log = None if logs is None else found(logs, covariates, treated, kept, clusters)
     refusal = refusal_of(kept, covariates, treated, plain, clusters, prepared.arms)
     document = _described(prepared, source, naively, kept, covariates, clusters, plain, refusal)
+    document = dataclasses.replace(document, warnings=(*told, *document.warnings))
     if refusal is not None:
         return document
     return _answered(

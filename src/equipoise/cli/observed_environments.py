@@ -1,0 +1,92 @@
+"""Campaigns of unlike environments in one log: matched on, allowed by name, or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from equipoise.campaign.comparable import environment_differences
+from equipoise.model.errors import UnusableInput
+from equipoise.model.observed import Caution
+from equipoise.model.record import RunRecord
+from equipoise.report.safe_text import visible
+
+PREFIX = "environment_"
+_NAMED = 4
+_LETTERS = 40
+
+Differing = dict[str, tuple[str, ...]]
+"""What differs, by name: the value of each campaign."""
+
+
+def differing_environments(records: Sequence[RunRecord]) -> Differing:
+    """What is not the same in the environments of all campaigns."""
+    environments = [one.sittings[0].environment if one.sittings else {} for one in records]
+    names = dict.fromkeys(
+        difference.name
+        for environment in environments[1:]
+        for difference in environment_differences(environments[0], environment)
+    )
+    return {name: tuple(_told(one, name) for one in environments) for name in names}
+
+
+def refuse_unlike(
+    differing: Differing, matched_on: Sequence[str] | None, allowed: Sequence[str]
+) -> None:
+    """Refuse campaigns that differ in what is neither matched on nor allowed by name.
+
+    Parameters
+    ----------
+    matched_on
+        The columns that were named to be matched on; ``None`` if all that can serve are.
+
+    Raises
+    ------
+    UnusableInput
+        Listing what differs, with its values.
+    """
+    unknown = [name for name in allowed if name not in differing]
+    if unknown:
+        there = ", ".join(differing) or "none"
+        raise UnusableInput(
+            f"--allow: {', '.join(unknown)} does not differ between the campaigns",
+            mend=f"what differs: {there}",
+        )
+    if matched_on is None:
+        return
+    left = [name for name in differing if name not in allowed and PREFIX + name not in matched_on]
+    if left:
+        told = "; ".join(f"{name}: {_values(differing[name])}" for name in left[:_NAMED])
+        more = f"; and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
+        raise UnusableInput(
+            f"the campaigns ran in unlike environments ({told}{more})",
+            mend=f"--exact {PREFIX}{left[0]} compares within each; --allow {','.join(left)} "
+            "lets it differ",
+        )
+
+
+def cautions_of(differing: Differing, allowed: Sequence[str]) -> tuple[Caution, ...]:
+    """What was allowed to differ, as warnings."""
+    return tuple(
+        Caution(
+            "environment",
+            f"the campaigns differ in {name} ({_values(differing[name])}), which was allowed",
+            f"--exact {PREFIX}{name} compares within each",
+        )
+        for name in allowed
+    )
+
+
+def _values(values: Sequence[str]) -> str:
+    different = [visible(value)[:_LETTERS] for value in dict.fromkeys(values)]
+    more = f" and {len(different) - _NAMED} more" if len(different) > _NAMED else ""
+    return ", ".join(different[:_NAMED]) + more
+
+
+def _told(environment: Mapping[str, Any], name: str) -> str:
+    """The value of a name, before which stand those of the tables that it is in."""
+    if name in environment:
+        return str(environment[name])
+    table, dot, rest = name.partition(".")
+    within = environment.get(table)
+    return _told(within, rest) if dot and isinstance(within, Mapping) else "unknown"
