@@ -95,7 +95,9 @@ class Matching:
     method: str
     """The one that was kept: the asked one, or the genetic search where that balanced better."""
     caliper: float | None
-    """In standard deviations of each column; ``None`` without one."""
+    """In standard deviations; ``None`` without one."""
+    caliper_on: tuple[str, ...]
+    """The columns that it is on."""
     weights: dict[str, float]
     """Of the standardised columns, where a search found them."""
     pairs: int

@@ -6,14 +6,13 @@ from equipoise.model.observed import Caution, Clustering
 from equipoise.observe.clusters import LEAST
 from equipoise.observe.matching import Comparable
 from equipoise.observe.mediators import is_mediator
-from equipoise.observe.question import Log, Question
+from equipoise.observe.question import Question
 
 MANY_DROPPED = 0.2
 _FEW = 2 * LEAST
 
 
 def cautions(
-    log: Log,
     question: Question,
     clustering: Clustering | None,
     kept: Comparable,

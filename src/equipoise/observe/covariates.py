@@ -20,8 +20,10 @@ Values = NDArray[np.float64]
 
 MOST_CATEGORIES = 20
 """A column of words with more of them is a name, not a kind."""
-_NO_COVARIATE = frozenset({"run", "study", "condition", "block", "position", "phase", "layout"})
-"""Of a ledger's own columns: what a trial is, not what it met."""
+_NO_COVARIATE = frozenset(
+    {"run", "study", "condition", "block", "position", "phase", "layout", "covariate_cpu"}
+)
+"""Of a ledger's columns: what a trial is, not what it met. The number of a CPU is no size."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,14 +27,26 @@ Values = NDArray[np.float64]
 
 MOST_APART = 0.1
 """Standard deviations: beyond it a covariate is not balanced (Austin 2009)."""
-CALIPERS: tuple[float | None, ...] = (None, 0.25, 0.1, 0.05)
-"""Standard deviations, each tried only if the wider ones left a covariate unbalanced."""
+FENCES: tuple[tuple[float | None, bool], ...] = (
+    (None, False),
+    *((caliper, is_on_all) for caliper in (0.25, 0.1, 0.05) for is_on_all in (False, True)),
+)
+"""Calipers in standard deviations, each tried only if what stands before it left a covariate
+unbalanced: on the covariates that were not balanced so far, then on all."""
 SEARCHED_PAIRS = 4_000_000
 """Weights are searched among rows of which no more could be paired, drawn by the seed, and used on
 all: a candidate costs time in proportion, and a search looks at some thousand."""
 POPULATION = 100
 
 Tell = Callable[[str], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """How far a match may lie, in standard deviations, in the columns of these names."""
+
+    caliper: float | None
+    columns: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +59,8 @@ class Comparable:
         Shape (rows, columns): what rows were matched on.
     metric
         As ``match`` takes it.
-    caliper
-        In standard deviations; ``None`` without one.
+    caliper, caliper_on, widths
+        In standard deviations, on these columns; as ``match`` takes it. ``None`` without one.
     weights
         Of the columns of ``points``, where a search found them.
     """
@@ -58,6 +70,8 @@ class Comparable:
     metric: Any
     exact: tuple[bool, ...] | None
     caliper: float | None
+    caliper_on: tuple[str, ...]
+    widths: list[float] | None
     weights: dict[str, float]
     pairs: MatchResult
     balance: Balance
@@ -85,7 +99,8 @@ def comparable(
     """The first match that balances every covariate; if none does, the one that comes nearest.
 
     Without a caliper first, by the asked method and then by the genetic search; then the same
-    with ever narrower calipers, which drop those of the candidate's rows that have no like.
+    with ever narrower calipers (``FENCES``), which drop those of the candidate's rows that have
+    no like.
 
     Raises
     ------
@@ -95,29 +110,33 @@ def comparable(
     methods = dict.fromkeys((method, "genetic"))
     best: Comparable | None = None
     lacking: UnusableInput | None = None
-    for caliper in CALIPERS:
+    at_fault: frozenset[str] = frozenset()
+    for caliper, is_on_all in FENCES:
+        columns = frozenset(covariates.names) if is_on_all else at_fault
         for way in methods:
             tell(f"matching ({way}{'' if caliper is None else f', caliper {caliper:g}'})")
             try:
-                found = _matched(covariates, treated, way, caliper, seed, threads)
+                found = _matched(covariates, treated, way, Fence(caliper, columns), seed, threads)
             except UnusableInput as error:
-                if not covariates.exact_names and caliper is None:
-                    raise
-                lacking = error
+                lacking = lacking or error
                 continue
             if found.is_balanced:
                 return found
             if best is None or found.worst < best.worst:
                 best = found
+            at_fault |= {found.balance.variables[place] for place in unbalanced(found)}
         if best is None:
             break
-    if best is None:
-        raise UnusableInput(
-            f"not a single comparable pair: no value of {', '.join(covariates.exact_names)} was "
-            "run by both",
-            mend="leave a column out of --exact, or gather rows that share its values",
-        ) from lacking
-    return best
+    if best is not None:
+        return best
+    assert lacking is not None
+    if not covariates.exact_names:
+        raise lacking
+    raise UnusableInput(
+        f"not a single comparable pair: no value of {', '.join(covariates.exact_names)} was run "
+        "by both",
+        mend="leave a column out of --exact, or gather rows that share its values",
+    ) from lacking
 
 
 def again_without_replacement(
@@ -130,7 +149,7 @@ def again_without_replacement(
         found.points,
         metric=found.metric,
         exact=_flags(found.exact),
-        caliper=found.caliper,
+        caliper=found.widths,
         replace=False,
         ties=False,
         seed=seed,
@@ -148,7 +167,7 @@ def _matched(
     covariates: Covariates,
     treated: NDArray[np.bool_],
     method: str,
-    caliper: float | None,
+    fence: Fence,
     seed: int,
     threads: int | None,
 ) -> Comparable:
@@ -161,6 +180,10 @@ def _matched(
     exact = None
     if covariates.exact_names:
         exact = (*(False for _ in names), *(True for _ in covariates.exact_names))
+    on = names if method == "propensity" else tuple(n for n in names if n in fence.columns)
+    widths = None
+    if fence.caliper is not None and on:
+        widths = [fence.caliper if name in on else math.inf for name in every]
     metric: Any = "mahalanobis" if method == "mahalanobis" else "inverse_variance"
     weights: dict[str, float] = {}
     if method == "genetic" and len(names) > 1:
@@ -171,7 +194,7 @@ def _matched(
             covariates.matrix[rows],
             population=POPULATION,
             exact=_flags(exact),
-            caliper=caliper,
+            caliper=widths,
             seed=seed,
             threads=threads,
         ).to_metric()
@@ -182,7 +205,7 @@ def _matched(
         points,
         metric=metric,
         exact=_flags(exact),
-        caliper=caliper,
+        caliper=widths,
         seed=seed,
         threads=threads,
     )
@@ -191,7 +214,18 @@ def _matched(
     balance = match_balance(
         dict(zip(balanced_names, balanced.T, strict=True)), treated, pairs, boot=0, ks=False
     )
-    return Comparable(method, points, metric, exact, caliper, weights, pairs, balance)
+    return Comparable(
+        method,
+        points,
+        metric,
+        exact,
+        None if widths is None else fence.caliper,
+        () if widths is None else on,
+        widths,
+        weights,
+        pairs,
+        balance,
+    )
 
 
 def _searched(treated: NDArray[np.bool_], seed: int) -> NDArray[np.int64]:

@@ -15,18 +15,12 @@ from equipoise.observe.covariates import Covariates, covariates_of
 from equipoise.observe.effects import Found, effect_of, found
 from equipoise.observe.matching import Comparable, Tell, comparable
 from equipoise.observe.outcome import Values
+from equipoise.observe.prepared import Prepared
 from equipoise.observe.question import Log, Question
 from equipoise.observe.scores import Estimate
 
 
-def placebo_outcomes(
-    log: Log,
-    question: Question,
-    covariates: Covariates,
-    treated: NDArray[np.bool_],
-    kept: Comparable,
-    clusters: Clusters | None,
-) -> Iterator[Placebo]:
+def placebo_outcomes(prepared: Prepared, kept: Comparable) -> Iterator[Placebo]:
     """The effect on each outcome that the candidate cannot have changed, over the same pairs.
 
     Their intervals hold together at 95 %.
@@ -36,9 +30,11 @@ def placebo_outcomes(
     UnusableInput
         Such a column is no number throughout.
     """
+    question, treated = prepared.question, prepared.treated
+    covariates, clusters = prepared.covariates, prepared.clusters
     among = len(question.placebo_outcomes)
     for name in question.placebo_outcomes:
-        values = numbers_of(log[name], name)
+        values = numbers_of(prepared.log[name], name)
         logs, plain = _both(values, question, covariates, treated, kept, clusters, among=among)
         shows = _shows((logs or plain).estimate)
         yield _placebo(

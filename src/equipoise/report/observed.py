@@ -86,7 +86,9 @@ def facts(document: Observed) -> Iterator[str]:
     yield f"about: {document.about}"
     for one in document.dropped:
         yield f"  {one.column}: {_value(one.kept)} on average, {_value(one.dropped)} where dropped"
-    caliper = "no caliper" if matching.caliper is None else f"caliper {matching.caliper:g} sd"
+    caliper = "no caliper"
+    if matching.caliper is not None:
+        caliper = f"caliper {matching.caliper:g} sd on {', '.join(matching.caliper_on)}"
     adjusted = "; what was left is taken out by regression" if matching.adjusted else ""
     yield (
         f"matching: {matching.method}, {caliper}; {matching.pairs:,} pairs, "
