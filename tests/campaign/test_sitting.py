@@ -13,7 +13,7 @@ from equipoise.measure.trials import Ran
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Measure, Plan, Stopping
 from equipoise.model.record import Notice
-from equipoise.model.trial import Draw, Trial
+from equipoise.model.trial import Draw, Phase, Trial
 from tests.plans import plan_of, trial_of
 from tests.scripted import ScriptedClock, ScriptedRunner
 
@@ -41,6 +41,7 @@ class ScriptedJudge:
     after: int = 10**9
     reason: Literal["verdict", "precision"] = "verdict"
     seen: int = 0
+    excused: frozenset[int] = frozenset()
 
     def add(self, block: tuple[Trial, ...]) -> None:
         self.seen += 1
@@ -51,8 +52,14 @@ class ScriptedJudge:
     def settled(self) -> Literal["verdict", "precision"] | None:
         return self.reason if self.seen >= self.after else None
 
-    def wanted(self) -> tuple[int, ...]:
+    def wanted(self, phase: Phase, block: int) -> tuple[int, ...]:
         return (0, 1)
+
+    def excuses(self, trial: Trial) -> bool:
+        return trial.condition in self.excused
+
+    def earliest_block(self) -> int:
+        return 1
 
 
 @dataclass
