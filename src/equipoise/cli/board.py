@@ -13,7 +13,12 @@ from equipoise.report.study_table import VERDICT_STYLE
 from equipoise.report.units import interval_words, percent_change
 
 OPEN = ("undecided", "open")
-STYLE: dict[str, str] = {**VERDICT_STYLE, "confirmed": "bold", "refuted": "", "open": "dim"}
+STYLE: dict[str, str] = {
+    **{str(verdict): style for verdict, style in VERDICT_STYLE.items()},
+    "confirmed": "bold",
+    "refuted": "",
+    "open": "dim",
+}
 """Of the verdict on a pair, or the outcome of an intervention."""
 
 

@@ -26,6 +26,9 @@ REFUTED_WITHIN = 0.2
 NARROW = 2 * REFUTED_WITHIN
 """So narrow is the set of what is refuted; blocks go on until that of what is confirmed is, too."""
 
+WELL_KNOWN = 0.1
+"""A set so narrow is answer enough, whatever it holds."""
+
 
 @dataclass(frozen=True, slots=True)
 class Intervened:
@@ -137,7 +140,7 @@ def is_final(found: Intervened) -> bool:
 
     The set only ever shrinks, so it is final that a cause is neither confirmed nor refuted where
     no share beyond a half fits and none within ±0.2; and where the ratio shrinks, the difference in
-    seconds does not.
+    seconds does not. What is known to a tenth and still open closes about a half, or a fifth.
     """
     low, high = found.logs.low, found.logs.high
     if found.outcome == "refuted" or not found.logs.pieces:
@@ -149,7 +152,7 @@ def is_final(found: Intervened) -> bool:
     closes_a_part = REFUTED_WITHIN <= low and high <= CONFIRMED_ABOVE
     widens = high <= -REFUTED_WITHIN
     adds_a_cost = found.seconds.high is not None and found.seconds.high <= CONFIRMED_ABOVE <= low
-    return closes_a_part or widens or adds_a_cost
+    return closes_a_part or widens or adds_a_cost or high - low <= WELL_KNOWN
 
 
 def _outcome(logs: ClosedShare, seconds: ClosedShare, from_the_slower: float | None) -> Outcome:
