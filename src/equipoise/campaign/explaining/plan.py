@@ -9,7 +9,7 @@ from equipoise.campaign.explaining.tries import BASELINE, CANDIDATE
 from equipoise.explain.interventions.intervention import Alter, Intervention
 from equipoise.model.errors import UnusableInput
 from equipoise.model.explains import Attempt, Explains, NotTried
-from equipoise.model.plan import Condition, Contrast, Plan, Stopping
+from equipoise.model.plan import Condition, Contrast, Judgement, Plan, Stopping
 from equipoise.model.record import RunRecord
 from equipoise.model.why import Explanation
 
@@ -22,13 +22,12 @@ MOST_ATTEMPTS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class OpenGap:
     """What is to be explained."""
 
     record: RunRecord
-    baseline: int
-    candidate: int
-    """Their places in the plan of the record."""
+    contrast: Contrast
+    """Whose gap it is, in the plan of the record."""
     causes: tuple[Explanation, ...]
     """What evidence suggests, all open."""
 
@@ -36,11 +35,11 @@ class Gap:
     def pair(self) -> tuple[Condition, Condition]:
         """The baseline and the candidate."""
         conditions = self.record.plan.conditions
-        return (conditions[self.baseline], conditions[self.candidate])
+        return (conditions[self.contrast.baseline], conditions[self.contrast.candidate])
 
 
 def plan_of_interventions(
-    gap: Gap,
+    gap: OpenGap,
     interventions: Sequence[Intervention],
     *,
     stopping: Stopping,
@@ -78,17 +77,17 @@ def plan_of_interventions(
         conditions=conditions,
         measure=replace(explained.measure, warmup=max(1, explained.measure.warmup)),
         stopping=stopping,
-        judgement=replace(explained.judgement, alpha=alpha, other_metrics=()),
+        judgement=Judgement(alpha=alpha, min_effect=explained.judgement.min_effect),
         seed=seed,
         control=None,
-        chosen_contrasts=(_contrast(gap),),
+        chosen_contrasts=(replace(gap.contrast, baseline=BASELINE, candidate=CANDIDATE),),
         sizes=(),
         explains=Explains(gap.record.id, gap.causes, attempts, left_out),
     )
 
 
 def _chosen(
-    gap: Gap, interventions: Sequence[Intervention], most: int
+    gap: OpenGap, interventions: Sequence[Intervention], most: int
 ) -> tuple[list[Intervention], tuple[NotTried, ...]]:
     """Those that are tried, and the others with the reason."""
     tried: list[Intervention] = []
@@ -104,7 +103,7 @@ def _chosen(
     return tried, tuple(left_out)
 
 
-def _impossible(gap: Gap, one: Intervention) -> str | None:
+def _impossible(gap: OpenGap, one: Intervention) -> str | None:
     if one.impossible_because is not None:
         return one.impossible_because
     if all(one.alter(condition) == condition for condition in gap.pair):
@@ -113,7 +112,7 @@ def _impossible(gap: Gap, one: Intervention) -> str | None:
 
 
 def _conditions_and_attempts(
-    gap: Gap, interventions: Iterable[Intervention]
+    gap: OpenGap, interventions: Iterable[Intervention]
 ) -> tuple[tuple[Condition, ...], tuple[Attempt, ...]]:
     baseline, candidate = gap.pair
     conditions = [baseline, candidate]
@@ -163,17 +162,9 @@ def _spoken(one: Intervention) -> str:
     return one.name.replace("_", " ")
 
 
-def _causes(gap: Gap, one: Intervention) -> tuple[str, ...]:
+def _causes(gap: OpenGap, one: Intervention) -> tuple[str, ...]:
     return tuple(dict.fromkeys(c.cause for c in gap.causes if c.cause in one.causes))
 
 
-def _seconds(gap: Gap, one: Intervention) -> float:
+def _seconds(gap: OpenGap, one: Intervention) -> float:
     return sum(max(0.0, c.seconds or 0.0) for c in gap.causes if c.cause in one.causes)
-
-
-def _contrast(gap: Gap) -> Contrast:
-    """The pair, compared in the same words as in the campaign that is explained."""
-    for one in gap.record.plan.contrasts:
-        if (one.baseline, one.candidate) == (gap.baseline, gap.candidate):
-            return replace(one, baseline=BASELINE, candidate=CANDIDATE)
-    return Contrast(BASELINE, CANDIDATE)
