@@ -185,6 +185,15 @@ def test_a_failing_trial_ends_the_campaign_and_is_kept() -> None:
     assert last.failure == "exit status 1"
 
 
+def test_a_failing_trial_that_the_judge_excuses_ends_nothing_and_its_block_is_complete() -> None:
+    diary = Diary()
+    runner = ScriptedRunner(ScriptedClock(), fails_at=("measured", 2, 1))
+    judge = ScriptedJudge(after=4, excused=frozenset({1}))
+    assert sitting(plan_of(), runner=runner, judge=judge, diary=diary).run(1, 1) == "verdict"
+    of_block = [one for one in diary.entries if isinstance(one, Trial) and one.block == 2]
+    assert sorted(one.condition for one in of_block) == [0, 1]
+
+
 def test_a_failing_trial_counts_like_others_when_failures_are_ignored() -> None:
     runner = ScriptedRunner(ScriptedClock(), fails_at=("measured", 2, 1))
     plan = plan_of(measure=Measure("/", ignore_failure=True))
