@@ -329,9 +329,7 @@ printf 'five\n'; /bin/echo six; exec echo seven
 
 
 @pytest.mark.parametrize("word", ["nothing", "large_buffers", "late_flush"])
-def test_a_shell_that_forks_redirects_and_executes_prints_as_ever(
-    library: Path, word: str
-) -> None:
+def test_a_shell_that_forks_redirects_and_executes_prints_as_ever(library: Path, word: str) -> None:
     done = subprocess.run(
         ["bash", "-c", SHELL],
         env=under(library, word),

@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from equipoise.model.errors import UnusableInput
 from equipoise.stats.arrays import FloatArray
-from equipoise.stats.share import ClosingBlocks, closed_share, fits
+from equipoise.stats.share import ClosingBlocks, closed_share, fits, share_words
 
 CAMPAIGNS = 200
 BLOCKS = 40
@@ -146,3 +146,11 @@ def test_gaps_of_unequal_number_and_levels_that_are_none_are_refused() -> None:
         closed_share(np.zeros(3), np.zeros(2), level=LEVEL)
     with pytest.raises(UnusableInput, match="the level is 1"):
         closed_share(np.zeros(3), np.zeros(3), level=1.0)
+
+
+def test_a_share_reads_in_percent_and_an_end_that_is_not_known_is_left_open() -> None:
+    assert share_words(0.97, (0.944, 0.99)) == "97 % [94, 99]"
+    assert share_words(-0.001, (-0.03, 0.02)) == "0 % [-3, 2]"
+    assert share_words(0.5, (None, 0.75)) == "50 % […, 75]"
+    assert share_words(0.5, (None, None)) == "about 50 %"
+    assert share_words(None, (None, None)) == "unknown"

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from equipoise.model.errors import UnusableInput
+from equipoise.model.interval import Interval
 from equipoise.stats.arrays import BoolArray, FloatArray
 
 STAKES = np.array([0.1, 0.3, 0.6, 0.9])
@@ -176,6 +177,21 @@ def closed_share(gaps: FloatArray, gaps_with: FloatArray, *, level: float) -> Cl
 def fits(share: float, gaps: FloatArray, gaps_with: FloatArray, *, level: float) -> bool:
     """Whether this one share lies in the set of :func:`closed_share`."""
     return bool(_fit(np.array([share]), gaps, gaps_with, level)[0])
+
+
+def share_words(share: float | None, interval: Interval) -> str:
+    """``97 % [94, 99]``; an end that is not known is ``…``."""
+    if share is None:
+        return "unknown"
+    low, high = interval
+    if low is None and high is None:
+        return f"about {_percent(share)} %"
+    ends = ", ".join("…" if one is None else _percent(one) for one in (low, high))
+    return f"{_percent(share)} % [{ends}]"
+
+
+def _percent(share: float) -> str:
+    return f"{round(100 * share)}"
 
 
 class _Bets:

@@ -22,7 +22,9 @@ def setting(**environment: str) -> Alter:
 
 def intervention(name: str, *causes: str, **more: object) -> Intervention:
     """One that sets a variable of its own name."""
-    made = Intervention(name, f"setting {name}", frozenset(causes), setting(**{name: "1"}))
+    made = Intervention(
+        name, f"setting {name}", frozenset(causes), setting(**{name: "1"}), "it is set"
+    )
     return dataclasses.replace(made, **more)  # type: ignore[arg-type]
 
 

@@ -69,9 +69,3 @@ def test_a_share_that_is_not_known_has_its_reason() -> None:
     assert words.tested_words([unknown]) == (
         "Keeping freed memory (mmap_max=0): it cannot be run with it."
     )
-
-
-def test_an_end_that_is_not_known_is_left_open() -> None:
-    assert words.share_words(0.5, (None, 0.75)) == "50 % […, 75]"
-    assert words.share_words(0.5, (None, None)) == "about 50 %"
-    assert words.share_words(None, (None, None)) == "unknown"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from equipoise.model.interval import Interval
 from equipoise.model.why import Tested
 from equipoise.stats.intervention import CONFIRMED_ABOVE, REFUTED_WITHIN, Intervened
+from equipoise.stats.share import share_words
 
 
 def closes_so_far(found: Intervened, ended_because: str | None) -> str:
@@ -14,17 +14,6 @@ def closes_so_far(found: Intervened, ended_because: str | None) -> str:
     if ended_because is not None:
         return "ended"
     return share_words(found.logs.estimate, (found.logs.low, found.logs.high))
-
-
-def share_words(share: float | None, interval: Interval) -> str:
-    """``97 % [94, 99]``; an end that is not known is ``…``."""
-    if share is None:
-        return "unknown"
-    low, high = interval
-    if low is None and high is None:
-        return f"about {_percent(share)} %"
-    ends = ", ".join("…" if one is None else _percent(one) for one in (low, high))
-    return f"{_percent(share)} % [{ends}]"
 
 
 def tested_words(tested: Sequence[Tested]) -> str:
@@ -58,8 +47,3 @@ def closed_by_the_faster(one: Tested) -> bool:
     """Whether a gap was closed, but is not counted as explained (verdict.md §7)."""
     low, _ = one.share_ci
     return one.outcome == "open" and low is not None and low >= CONFIRMED_ABOVE
-
-
-def _percent(share: float) -> str:
-    # Without the sign of a zero.
-    return f"{round(100 * share) + 0}"
