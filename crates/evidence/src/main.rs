@@ -8,6 +8,7 @@ mod options;
 mod perf;
 mod problem;
 mod profile;
+mod signals;
 mod stacks;
 
 use std::fs;
