@@ -10,6 +10,7 @@ mod perf;
 mod pictures;
 mod problem;
 mod profile;
+mod signals;
 mod stacks;
 
 use std::fs::{self, File};
