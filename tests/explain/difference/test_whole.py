@@ -34,7 +34,7 @@ def test_with_no_source_at_all_the_gap_remains() -> None:
     assert found.gap.extra == pytest.approx(1.0)
     assert found.split["user_s"].extra == pytest.approx(1.0)
     assert found.split["waiting_s"].extra == 0.0
-    assert found.on_processor is found.faults is found.allocations is found.processes is None
+    assert (found.on_processor, found.faults, found.allocations, found.processes) == (None,) * 4
     assert not (found.doors or found.calls or found.waits or found.unseen)
 
 

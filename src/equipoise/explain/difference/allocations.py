@@ -55,15 +55,17 @@ def _classes(runs: Runs[Allocations], slower: Side) -> tuple[SizeClassChange, ..
     found = []
     for bounds, change in count.items():
         more = runs.candidate if change.candidate >= change.baseline else runs.baseline
+        typical_bytes, typical_share = _typical(more, bounds)
         found.append(
             SizeClassChange(
                 least_bytes=bounds[0],
                 most_bytes=bounds[1],
-                typical_bytes=_typical_bytes(more, bounds),
+                typical_bytes=typical_bytes,
                 count=change,
                 bytes=in_bytes[bounds],
                 short_lived=short_lived[bounds],
                 usual_lifetime_s=_usual_lifetime_s(more, bounds),
+                typical_share=typical_share,
             )
         )
     most_first = sorted(found, key=lambda one: -max(one.count.baseline, one.count.candidate))
@@ -79,13 +81,17 @@ def _short_lived(run: Allocations, size: SizeClass) -> float:
     return sum(size.lifetimes[:within])
 
 
-def _typical_bytes(runs: Sequence[Allocations], bounds: Bounds) -> int:
+def _typical(runs: Sequence[Allocations], bounds: Bounds) -> tuple[int, float]:
+    """The most frequent size of a class, and its share of the class's blocks."""
     seen: Counter[int] = Counter()
+    blocks = 0
     for run in runs:
         for size in run.classes:
             if _bounds(size) == bounds:
                 seen[size.typical_bytes] += size.typical_at_least
-    return max(seen, key=lambda size: (seen[size], -size))
+                blocks += size.allocations
+    typical = max(seen, key=lambda size: (seen[size], -size))
+    return typical, seen[typical] / blocks if blocks else 0.0
 
 
 def _usual_lifetime_s(runs: Sequence[Allocations], bounds: Bounds) -> float | None:
