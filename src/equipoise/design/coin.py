@@ -83,6 +83,11 @@ def draw_intervention(seed: int, block: int, weights: Sequence[float]) -> int:
     return len(weights) - 1
 
 
+def draw_order(seed: int, purpose: str, number: int, count: int) -> tuple[int, ...]:
+    """Draw an order of so many things, each order equally likely."""
+    return tuple(_shuffled(count, _random_words(seed, purpose, number)))
+
+
 def draw_layouts(seed: int, count: int, addresses: Addresses) -> tuple[Layout, ...]:
     """Draw the layouts of a campaign, before it begins.
 
