@@ -24,8 +24,8 @@ def plan_that_takes_effect(make: MakePlan, interventions: Sequence[Intervention]
     ------
     TookNoEffect
         One of the two conditions of the gap itself is not what its name says.
-    UnusableInput
-        Nothing is left to try.
+    NothingToTry
+        None is left.
     """
     environment = own_environment()
     left = list(interventions)

@@ -21,6 +21,10 @@ MOST_ATTEMPTS = 4
 """Each one more makes every interval wider and every block rarer."""
 
 
+class NothingToTry(UnusableInput):
+    """No intervention can test here what was found."""
+
+
 @dataclass(frozen=True, slots=True)
 class OpenGap:
     """What is to be explained."""
@@ -59,13 +63,13 @@ def plan_of_interventions(
 
     Raises
     ------
-    UnusableInput
-        There is nothing that can be tried.
+    NothingToTry
+        No intervention can test it here.
     """
     tried, left_out = _chosen(gap, interventions, most)
     if not tried:
         reasons = "; ".join(f"{one.words}: {one.because}" for one in left_out)
-        raise UnusableInput(
+        raise NothingToTry(
             "no intervention can test what was found" + (f" ({reasons})" if reasons else ""),
             mend="try a change of your own: --try 'NAME:KEY=VALUE' or --try-command NAME=CMD",
         )
