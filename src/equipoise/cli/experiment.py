@@ -62,7 +62,8 @@ def say_it_was_tested(by: RunRecord) -> None:
     """Say which campaign the shares are from, and how to have more."""
     _say(
         f"tested already, by campaign {by.id}\n"
-        f"  mend: equipoise resume {by.id} goes on with it, --again tests anew"
+        f"  mend: --again tests anew; equipoise resume {by.id} --min-blocks 40 goes on with it "
+        "until every interval is narrower"
     )
 
 

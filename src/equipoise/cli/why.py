@@ -54,7 +54,7 @@ def command(**given: Any) -> int:
     wanted = Wanted.from_options(given)
     asked = asked_of(given)
     with open_for_reading(wanted.ledger) as ledger:
-        record = ledger.read_run(given["run"])
+        record = _explained(ledger.read_run(given["run"]), ledger)
         gap = choose(record, given["baseline"], given["candidate"])
         experiment = newest_experiment(record, ledger, gap.contrast)
     if gap.is_called:
@@ -66,6 +66,12 @@ def command(**given: Any) -> int:
             experiment = _tested(record, gap, trying, wanted)
     _show(record, gap, experiment, wanted)
     return 0
+
+
+def _explained(record: RunRecord, ledger: Ledger) -> RunRecord:
+    """The campaign whose gap it is: ``last`` may name the one that tested it."""
+    explains = record.plan.explains
+    return record if explains is None else ledger.read_run(explains.run)
 
 
 def _with_evidence(record: RunRecord, gap: Gap, asked: Asked, wanted: Wanted) -> RunRecord:

@@ -19,6 +19,7 @@ NOTE = (
     "closes: the share of the ratio that is gone with it, with an interval that holds however long "
     "one looks, all together at the campaign's alpha (docs/why.md)"
 )
+STAYS_OPEN = "No intervention that was tried closes the gap: what causes it stays open."
 STYLE = {"confirmed": "bold green", "refuted": "dim", "open": ""}
 
 
@@ -29,6 +30,7 @@ class InterventionsView:
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    summary: str
     unknown: tuple[str, ...]
     """Why there is no share, of those without one."""
     advice: tuple[str, ...]
@@ -45,6 +47,7 @@ def interventions_view(document: ResultDocument) -> InterventionsView | None:
         title=_title(document),
         columns=COLUMNS,
         rows=tuple(_cells(one) for one in found),
+        summary="" if any(one.outcome == "confirmed" for one in found) else STAYS_OPEN,
         unknown=tuple(
             f"{one.words}: {one.unknown_because}" for one in found if one.unknown_because
         ),
@@ -66,6 +69,8 @@ def print_tested(console: Console, document: ResultDocument) -> None:
     for row in view.rows:
         table.add_row(*(Text(visible(cell)) for cell in row[:-1]), Text(row[-1], STYLE[row[-1]]))
     console.print(table)
+    if view.summary:
+        console.print(view.summary)
     for line in view.unknown:
         console.print(Text(visible(line)))
     for line in view.advice:
