@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -84,9 +84,7 @@ def draw_runs(
         for repetition in range(1, repetitions + 1)
         for place in draw_order(seed, "evidence", repetition, len(kinds))
     ]
-    return tuple(
-        run for run in runs if (run.source, run.condition, run.repetition) not in there
-    )
+    return tuple(run for run in runs if (run.source, run.condition, run.repetition) not in there)
 
 
 def native_starter(scratch: Path) -> Launcher:
@@ -102,7 +100,7 @@ def gather(
     on_wait: OnWait = lambda: None,
     hire: Hire = native_starter,
     now: Callable[[], float] = time.time,
-) -> Iterator[Observation]:
+) -> Generator[Observation, None, None]:
     """Make these runs, one for each observation that is asked for.
 
     Whoever iterates keeps each observation before asking for the next. What cannot be seen here
@@ -173,9 +171,7 @@ class _Observer:
         process = self._source.wrap(Process(command, request.environment), self._folder)
         if request.user is not None:
             os.chown(self._folder, request.user.uid, request.user.gid)
-        return replace(
-            request, program=None, argv=process.command, environment=process.environment
-        )
+        return replace(request, program=None, argv=process.command, environment=process.environment)
 
 
 def _patient(plan: Plan, longest_s: float) -> Plan:
