@@ -11,12 +11,13 @@ import click
 from equipoise.campaign.conduct import turn_to_measure
 from equipoise.campaign.gap import Gap, choose, nothing_to_explain
 from equipoise.campaign.observing import Asked, runs_to_make
-from equipoise.campaign.why import explaining
+from equipoise.campaign.why import evidence_of_gap, explaining
 from equipoise.cli import options
 from equipoise.cli.evidence_options import asked_of, evidence_options
 from equipoise.cli.finish import say_whom_it_waits_for
 from equipoise.cli.observing import with_evidence
 from equipoise.cli.output_file import write_file
+from equipoise.cli.pictures import picture_options, pictures_of, write_pictures
 from equipoise.cli.shown import shown_document
 from equipoise.cli.wanted import Wanted
 from equipoise.ledger import open_for_reading, open_for_writing
@@ -32,6 +33,7 @@ from equipoise.report.safe_text import visible
 @click.option("--candidate", metavar="NAME", help="Of the comparison that is meant.")
 @evidence_options
 @click.option("--again", is_flag=True, help="Observe also what was observed before.")
+@picture_options
 @options.ledger_option
 @options.report_option
 @options.turn_option
@@ -45,12 +47,15 @@ def command(**given: Any) -> int:
     """
     wanted = Wanted.from_options(given)
     asked = asked_of(given)
+    pictures = pictures_of(given)
     with open_for_reading(wanted.ledger) as ledger:
         record = ledger.read_run(given["run"])
     gap = choose(record, given["baseline"], given["candidate"])
     if gap.is_called:
         record = _with_evidence(record, gap, asked, wanted)
     _show(record, gap, wanted)
+    if gap.is_called:
+        write_pictures(pictures, evidence_of_gap(record, gap))
     return 0
 
 

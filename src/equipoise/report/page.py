@@ -20,6 +20,7 @@ from equipoise.model.result import (
     ResultDocument,
 )
 from equipoise.report.against import lines_below, row_words, title_words
+from equipoise.report.flame_graph import FlameGraphView
 from equipoise.report.levels import scope_rows
 from equipoise.report.primitives import (
     is_of_primitives,
@@ -105,6 +106,7 @@ class RunView:
     shape: ShapeView
     figures: tuple[FigureView, ...]
     extra_time: WhyView | None
+    flame_graph: FlameGraphView | None
     why: tuple[str, ...]
     control: ControlView | None
     warnings: tuple[Notice, ...]
@@ -115,7 +117,11 @@ class RunView:
 
 
 def run_view(
-    document: ResultDocument, number: int, figures: tuple[FigureView, ...], again: str | None
+    document: ResultDocument,
+    number: int,
+    figures: tuple[FigureView, ...],
+    again: str | None,
+    flame_graph: FlameGraphView | None = None,
 ) -> RunView:
     """Put a document into words.
 
@@ -145,6 +151,7 @@ def run_view(
         shape=shape_view(document, primary, metric),
         figures=figures,
         extra_time=extra_time,
+        flame_graph=flame_graph,
         why=(
             *(one.words for one in document.why if extra_time is None or not is_of_gap(one)),
             *(_why_of_rows(document) if by_themselves else ()),
