@@ -35,6 +35,7 @@ from equipoise.model.plan import (
     Process,
     Server,
 )
+from tests.explain.evidence.programs import NOBODY, compiled, opened_to_all
 from tests.plans import plan_of
 from tests.scripted import FINISHED, ScriptedStarter
 
@@ -292,6 +293,24 @@ def test_every_usual_source_sees_a_real_command() -> None:
     assert (msgspec.json.decode(found["waits"], type=Sampled).total or 0.0) >= 0.05
     assert msgspec.json.decode(found["system_calls"], type=SystemCalls).programs == 1
     assert msgspec.json.decode(found["allocations"], type=Allocations).allocations > 100
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="samples may be forbidden to other users")
+def test_children_that_die_and_programs_of_other_users_are_no_failure(tmp_path: Path) -> None:
+    changes = compiled(tmp_path, "int main(void) { return 0; }", name="changes")
+    os.chown(changes, NOBODY, NOBODY)
+    changes.chmod(0o6755)
+    opened_to_all(tmp_path)
+    line = f"sh -c 'kill -9 $$'; (sleep 0.01 &); {changes} && exec true"
+    assert set(real(("/bin/sh", "-c", line), *BY_DEFAULT)) == {*BY_DEFAULT}
+
+
+def test_a_program_that_dies_under_every_source_is_told_so() -> None:
+    condition = Condition("dies", ("/bin/sh", "-c", "kill -SEGV $$"))
+    plan = replace(plan_of(measure=PLAN_OF_HERE), conditions=(condition, plan_of().conditions[1]))
+    runs = [Wanted(source, 0, 1) for source in ("system_calls", "allocations")]
+    found = list(gather(plan, runs, longest_s=0.1))
+    assert [one.failure for one in found] == ["dies fails under it: signal 11 (SIGSEGV)"] * 2
 
 
 FETCH = "import urllib.request as u; [u.urlopen('http://127.0.0.1:{port}/').read() for _ in '123']"

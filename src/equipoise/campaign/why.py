@@ -135,7 +135,7 @@ def _part(name: PartName, change: Change, gap_s: float) -> TimePart:
         candidate_s=change.candidate,
         extra_s=change.extra,
         extra_s_ci=change.extra_ci,
-        share_of_gap=change.extra / gap_s if gap_s else None,
+        share_of_gap=change.extra / gap_s if gap_s > 0 else None,
     )
 
 

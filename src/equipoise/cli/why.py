@@ -15,7 +15,7 @@ from equipoise.campaign.explaining.newest import newest_experiment
 from equipoise.campaign.explaining.proposing import Trying
 from equipoise.campaign.gap import Gap, choose, nothing_to_explain
 from equipoise.campaign.observing import Asked, runs_to_make
-from equipoise.campaign.why import explaining
+from equipoise.campaign.why import evidence_of_gap, explaining
 from equipoise.cli import options
 from equipoise.cli.evidence_options import asked_of, evidence_options
 from equipoise.cli.experiment import say_it_was_tested, with_experiment
@@ -23,6 +23,7 @@ from equipoise.cli.experiment_options import asks_for_more, experiment_options, 
 from equipoise.cli.finish import say_whom_it_waits_for
 from equipoise.cli.observing import with_evidence
 from equipoise.cli.output_file import write_file
+from equipoise.cli.pictures import picture_options, pictures_of, write_pictures
 from equipoise.cli.shown import shown_document
 from equipoise.cli.wanted import Wanted
 from equipoise.ledger import Ledger, open_for_reading, open_for_writing
@@ -39,6 +40,7 @@ from equipoise.report.safe_text import visible
 @evidence_options
 @experiment_options
 @click.option("--again", is_flag=True, help="Observe and test also what was before.")
+@picture_options
 @options.ledger_option
 @options.report_option
 @options.turn_option
@@ -53,18 +55,21 @@ def command(**given: Any) -> int:
     """
     wanted = Wanted.from_options(given)
     asked = asked_of(given)
+    pictures = pictures_of(given)
     with open_for_reading(wanted.ledger) as ledger:
         record = _explained(ledger.read_run(given["run"]), ledger)
         gap = choose(record, given["baseline"], given["candidate"])
         experiment = newest_experiment(record, ledger, gap.contrast)
+    trying = trying_of(given, record.plan)
     if gap.is_called:
         record = _with_evidence(record, gap, asked, wanted)
-        trying = None if given["no_test"] else trying_of(given, record.plan)
-        if trying is not None and experiment is not None and not asks_for_more(given):
+        if experiment is not None and not asks_for_more(given):
             say_it_was_tested(experiment)
-        elif trying is not None:
+        elif not given["no_test"]:
             experiment = _tested(record, gap, trying, wanted)
     _show(record, gap, experiment, wanted)
+    if gap.is_called:
+        write_pictures(pictures, evidence_of_gap(record, gap))
     return 0
 
 

@@ -91,7 +91,8 @@ class TimePart:
     """Of the slower condition over the faster one."""
     extra_s_ci: Interval
     share_of_gap: float | None
-    """More than 1 where several processors worked at once."""
+    """More than 1 where several processors worked at once; null where the mean trial of the slower
+    condition takes no longer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from equipoise.model.result import (
     ResultDocument,
 )
 from equipoise.report.against import lines_below, row_words, title_words
+from equipoise.report.flame_graph import FlameGraphView
 from equipoise.report.levels import scope_rows
 from equipoise.report.primitives import (
     is_of_primitives,
@@ -107,6 +108,7 @@ class RunView:
     figures: tuple[FigureView, ...]
     extra_time: WhyView | None
     interventions: InterventionsView | None
+    flame_graph: FlameGraphView | None
     why: tuple[str, ...]
     control: ControlView | None
     warnings: tuple[Notice, ...]
@@ -117,7 +119,11 @@ class RunView:
 
 
 def run_view(
-    document: ResultDocument, number: int, figures: tuple[FigureView, ...], again: str | None
+    document: ResultDocument,
+    number: int,
+    figures: tuple[FigureView, ...],
+    again: str | None,
+    flame_graph: FlameGraphView | None = None,
 ) -> RunView:
     """Put a document into words.
 
@@ -148,6 +154,7 @@ def run_view(
         figures=figures,
         extra_time=extra_time,
         interventions=interventions_view(document),
+        flame_graph=flame_graph,
         why=(
             *(one.words for one in document.why if extra_time is None or not is_of_gap(one)),
             *(_why_of_rows(document) if by_themselves else ()),

@@ -71,7 +71,7 @@ def test_what_differs_as_much_between_runs_is_uncertain() -> None:
     gathered = Gathered(system_calls=Runs((one, one), (one, other)))
     words = where_the_time_is(difference(in_the_kernel(), gathered, CONDITIONS))
     assert words == (
-        "96 % of the extra time is system time; uncertain, for the runs differ as much: "
+        "96 % of the extra time is system time; uncertain over the observed runs: "
         "futex takes 850 ms more"
     )
 

@@ -195,10 +195,12 @@ def _uncertain(found: Difference) -> str | None:
     if not uncertain:
         return None
     place, change = max(uncertain, key=lambda item: item[1].extra)
-    return f"uncertain, for the runs differ as much: {place} takes {duration(change.extra)} more"
+    return f"uncertain over the observed runs: {place} takes {duration(change.extra)} more"
 
 
 def _name(function: Function) -> str:
+    if function.kind == "unknown":
+        return f"code without a name in {function.module}"
     return f"{function.name} ({function.module})" if function.module else function.name
 
 
