@@ -42,6 +42,7 @@ from equipoise.campaign.reported import is_wide, why_unknown, why_wide
 from equipoise.campaign.shape import shape_of
 from equipoise.campaign.warnings import warnings_of
 from equipoise.campaign.what_varies import sources_of_spread
+from equipoise.campaign.why import evidence_of, extra_time, suggested
 from equipoise.campaign.words import control_words
 from equipoise.model.bulk import collector_at_rest, make_many
 from equipoise.model.plan import Plan
@@ -75,6 +76,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
     primary = () if imported else primary_comparisons(plan, blocks)
     others, unknown = ((), ()) if imported else other_comparisons(plan, blocks)
     gathered = _gathered(record, blocks)
+    evidence = evidence_of(record)
     control = _control(plan, blocks, gathered)
     return ResultDocument(
         schema=SCHEMA,
@@ -85,7 +87,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
         if imported
         else ratios_by_level(plan, primary, blocks, gathered.draws) + others,
         control=control,
-        why=sources_of_spread(plan, blocks),
+        why=(*sources_of_spread(plan, blocks), *(() if evidence is None else suggested(evidence))),
         warnings=(
             *warnings_of(record, primary, control, cut_blocks(record, blocks)),
             *unknown,
@@ -94,6 +96,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
         trials=_rows(plan, record, blocks),
         steady_state=() if imported else steady_comparisons(plan, blocks, gathered.iterations),
         imported=imported,
+        extra_time=None if evidence is None else extra_time(evidence),
     )
 
 

@@ -112,6 +112,7 @@ DEFAULT_SHELL = "/bin/sh"
 @click.option("--durable", is_flag=True, help="Let each trial survive a loss of power, too.")
 @options.hyperfine_exports
 @options.report_option
+@options.why_option
 @options.turn_option
 @options.output_options
 def command(**given: Any) -> int:
@@ -121,6 +122,11 @@ def command(**given: Any) -> int:
     it stops as soon as it knows. A command is split into words and run without a shell.
     """
     if given["what_varies"]:
+        if given["why"]:
+            raise UnusableInput(
+                "--what-varies looks at one command, --why at the gap of two",
+                mend="leave out one of the two",
+            )
         if given["layouts"] is not None:
             raise UnusableInput(
                 "--what-varies holds the parts of a layout one at a time, --layouts draws them",

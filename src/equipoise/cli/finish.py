@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from equipoise.campaign import conduct
+from equipoise.cli.observing import with_evidence_of_largest
 from equipoise.cli.progress import watcher_for
 from equipoise.cli.shown import shown_document
 from equipoise.cli.study_findings import FOLDER, write_figures
@@ -58,6 +59,8 @@ def show_after(
             )
             return EXIT_INTERRUPTED
         record = ledger.read_run(run_id)
+        if wanted.why:
+            record = with_evidence_of_largest(record, ledger, wanted)
         earlier = [one for one in ledger.same_commands(record.plan) if one.id != run_id]
     document = shown_document(record, wanted)
     show(document, record, earlier, wanted)

@@ -85,6 +85,15 @@ def against_option(function: Decorated) -> Decorated:
     )(function)
 
 
+def why_option(function: Decorated) -> Decorated:
+    """``--why``."""
+    return click.option(
+        "--why",
+        is_flag=True,
+        help="Observe the largest gap that is called, and say where the extra time is.",
+    )(function)
+
+
 def turn_option(function: Decorated) -> Decorated:
     """``--allow-concurrent``."""
     return click.option(

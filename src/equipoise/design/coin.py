@@ -58,6 +58,11 @@ def draw_block(plan: Plan, phase: Phase, block: int, among: Collection[int] | No
     return Draw(phase, block, tuple(kept), padding, layout)
 
 
+def draw_order(seed: int, purpose: str, number: int, count: int) -> tuple[int, ...]:
+    """Draw an order of so many things, each order equally likely."""
+    return tuple(_shuffled(count, _random_words(seed, purpose, number)))
+
+
 def draw_layouts(seed: int, count: int, addresses: Addresses) -> tuple[Layout, ...]:
     """Draw the layouts of a campaign, before it begins.
 

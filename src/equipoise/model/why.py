@@ -75,3 +75,39 @@ class Explanation:
     seconds_ci: Interval = (None, None)
     tested: tuple[Tested, ...] = field(default=())
     """The interventions that were tried because of it."""
+
+
+PartName = Literal["user", "system", "waiting"]
+
+
+@dataclass(frozen=True, slots=True)
+class TimePart:
+    """A part of the wall time of two conditions; seconds of the mean trial."""
+
+    part: PartName
+    baseline_s: float
+    candidate_s: float
+    extra_s: float
+    """Of the slower condition over the faster one."""
+    extra_s_ci: Interval
+    share_of_gap: float | None
+    """More than 1 where several processors worked at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExtraTime:
+    """Where the extra time of the slower condition is, by the accounts of the campaign's trials."""
+
+    baseline: str
+    candidate: str
+    slower: str
+    """One of the two."""
+    gap_s: float
+    gap_s_ci: Interval
+    parts: tuple[TimePart, ...]
+    """What is not known is left out, and ``unseen`` says why."""
+    observed: dict[str, tuple[int, int]]
+    """By source: how many runs of the baseline and of the candidate gave something."""
+    unseen: dict[str, tuple[str, ...]]
+    """By source, in words: what it could not see, and why runs under it gave nothing."""
+    words: str

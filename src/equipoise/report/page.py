@@ -32,6 +32,7 @@ from equipoise.report.shape_view import ShapeView, shape_view
 from equipoise.report.strip import strip_of
 from equipoise.report.units import byte_count, metric_value, percent_change, significant
 from equipoise.report.verdict_view import VerdictView, imported_views, ratio_interval
+from equipoise.report.why import WhyView, is_of_gap, why_view
 
 UNKNOWN = "unknown"
 PRIMITIVE_COLUMNS = (
@@ -103,6 +104,7 @@ class RunView:
     against: AgainstView | None
     shape: ShapeView
     figures: tuple[FigureView, ...]
+    extra_time: WhyView | None
     why: tuple[str, ...]
     control: ControlView | None
     warnings: tuple[Notice, ...]
@@ -127,6 +129,7 @@ def run_view(
     metric = document.primary_metric
     primary = [one for one in document.comparisons if one.metric == metric]
     by_themselves = is_of_primitives(document)
+    extra_time = why_view(document)
     return RunView(
         anchor=f"run-{number}",
         title=_title(document, primary),
@@ -141,8 +144,9 @@ def run_view(
         against=None if document.against is None else _against(document.against),
         shape=shape_view(document, primary, metric),
         figures=figures,
+        extra_time=extra_time,
         why=(
-            *(one.words for one in document.why),
+            *(one.words for one in document.why if extra_time is None or not is_of_gap(one)),
             *(_why_of_rows(document) if by_themselves else ()),
         ),
         control=None if document.control is None else _control(document.control),

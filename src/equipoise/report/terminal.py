@@ -50,6 +50,7 @@ from equipoise.report.units import (
     spread_words,
 )
 from equipoise.report.what_varies import print_sources
+from equipoise.report.why import print_why
 
 EARLIER_SHOWN = 5
 OTHERS_SHOWN = 60
@@ -101,6 +102,7 @@ def print_result(
         console.print(_control(document.control))
     print_levels(console, levelled(document))
     print_sources(console, document)
+    print_why(console, document)
     console.print()
     console.print(_how_it_ran(document, ledger), style="dim", highlight=False)
     if not is_of_primitives(document):
