@@ -50,9 +50,9 @@ def test_altered_twice_is_altered_once(one: object) -> None:
 
 
 def test_those_for_the_cause_with_the_most_seconds_come_first() -> None:
-    found = (cause("sleeping", 2.0), cause("large_blocks_returned", 5.0), cause("sleeping", 0.5))
+    found = (cause("sleeping", 2.0), cause("blocks_returned_at_free", 5.0), cause("sleeping", 0.5))
     names = [one.name for one in proposed(found, (BASELINE, CANDIDATE), site())]
-    assert names[:2] == ["never_mmap", "large_heap_steps"]
+    assert names[:2] == ["never_mmap", "dlmalloc"]
     assert names[-1] == "no_sleep"
 
 
@@ -66,7 +66,7 @@ def test_what_both_have_already_is_not_proposed() -> None:
     pair = tuple(
         dataclasses.replace(one, environment=never.environment) for one in (BASELINE, CANDIDATE)
     )
-    found = (cause("large_blocks_returned"),)
+    found = (cause("blocks_returned_at_free"),)
     names = [one.name for one in proposed(found, (pair[0], pair[1]), site())]
     assert "never_mmap" not in names
     # One that has it already is no reason against it.
@@ -76,7 +76,7 @@ def test_what_both_have_already_is_not_proposed() -> None:
 
 def test_what_is_missing_is_proposed_with_its_reason() -> None:
     nowhere = Site(Path("/own"), lambda _: None, frozenset(), {}, (0,))
-    found = (cause("large_blocks_returned"), cause("sleeping"), cause("memory_contention"))
+    found = (cause("blocks_returned_at_free"), cause("sleeping"), cause("memory_contention"))
     reasons = {
         one.name: one.impossible_because for one in proposed(found, (BASELINE, CANDIDATE), nowhere)
     }
@@ -87,7 +87,7 @@ def test_what_is_missing_is_proposed_with_its_reason() -> None:
 
 
 def test_output_goes_nowhere_else_than_it_goes_already() -> None:
-    found = (cause("small_writes"),)
+    found = (cause("tiny_writes"),)
 
     def names(output: Output | None, pair: tuple[Condition, Condition]) -> set[str]:
         them = proposed(found, pair, site(), output=output)

@@ -189,7 +189,7 @@ def test_hash_seeds_are_the_same_in_each_trial(tmp_path: Path) -> None:
     assert len({printed(python, tmp_path) for _ in range(3)}) > 1
 
 
-@pytest.mark.parametrize("name", ["thread_per_cpu", "one_thread", "even_environment"])
+@pytest.mark.parametrize("name", ["thread_per_cpu", "single_thread", "even_environment"])
 def test_variables_reach_the_process(name: str, tmp_path: Path) -> None:
     env = Condition("env", (shutil.which("env") or "/usr/bin/env",))
     longer = dataclasses.replace(env, name="longer", environment={"LONG": "x" * 99})
