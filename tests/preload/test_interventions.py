@@ -292,7 +292,7 @@ def writes_of(library: Path, word: str, program: Path, how: str) -> list[bytes]:
     ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ours:
         with its:
-            child = subprocess.Popen([program, how], stdout=its, env=under(library, word))
+            child = subprocess.Popen([program, how], stdout=its.fileno(), env=under(library, word))
         packets = list(iter(lambda: ours.recv(1 << 20), b""))
         assert child.wait(60) == 0
     return packets

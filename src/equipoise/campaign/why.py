@@ -42,7 +42,7 @@ def explained(record: RunRecord) -> tuple[Explanation, ...]:
 
 
 def explaining(
-    document: ResultDocument, record: RunRecord, gap: Gap, experiment: RunRecord | None
+    document: ResultDocument, record: RunRecord, gap: Gap, experiment: RunRecord | None = None
 ) -> ResultDocument:
     """The document with what is known of this gap, of several that were observed.
 

@@ -63,10 +63,9 @@ def command(**given: Any) -> int:
     trying = trying_of(given, record.plan)
     if gap.is_called:
         record = _with_evidence(record, gap, asked, wanted)
-        if experiment is not None and not asks_for_more(given):
-            say_it_was_tested(experiment)
-        elif not given["no_test"]:
-            experiment = _tested(record, gap, trying, wanted)
+        if not given["no_test"]:
+            known = None if asks_for_more(given) else experiment
+            experiment = _with_experiment(record, gap, trying, known, wanted)
     _show(record, gap, experiment, wanted)
     if gap.is_called:
         write_pictures(pictures, evidence_of_gap(record, gap))
@@ -87,8 +86,14 @@ def _with_evidence(record: RunRecord, gap: Gap, asked: Asked, wanted: Wanted) ->
         return with_evidence(record, gap, asked, ledger, wanted)
 
 
-def _tested(record: RunRecord, gap: Gap, trying: Trying, wanted: Wanted) -> RunRecord | None:
-    """The other half: the campaign that tests what was found; ``None`` if nothing was ever."""
+def _with_experiment(
+    record: RunRecord, gap: Gap, trying: Trying, known: RunRecord | None, wanted: Wanted
+) -> RunRecord | None:
+    """The other half: the campaign that tested what was found; ``None`` if there is none."""
+    if known is not None:
+        if not wanted.quiet:
+            say_it_was_tested(known)
+        return known
     with _measuring(wanted) as ledger:
         with_experiment(record, gap, trying, ledger, wanted)
         return newest_experiment(record, ledger, gap.contrast)

@@ -9,7 +9,7 @@ from equipoise.explain.interventions.intervention import Intervention
 from equipoise.explain.interventions.settings import process_of, with_process
 from equipoise.model.plan import Condition
 
-CAUSES = frozenset({"settings_differ"})
+CAUSES = frozenset({"more_time_in_function"})
 
 
 def offered(_: Case) -> tuple[Intervention, ...]:
@@ -17,7 +17,7 @@ def offered(_: Case) -> tuple[Intervention, ...]:
     return (
         Intervention(
             name="fixed_addresses",
-            words="fixed addresses (ASLR off)",
+            words="fixing the addresses (ASLR off)",
             causes=CAUSES,
             alter=_fixed,
             verified="the launcher starts no trial for which the kernel refuses it (personality)",

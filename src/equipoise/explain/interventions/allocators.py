@@ -10,7 +10,7 @@ from equipoise.explain.interventions.intervention import Intervention
 from equipoise.explain.interventions.preloads import SEEN, VARIABLE, preloaded, with_preload
 from equipoise.model.plan import Condition
 
-CAUSES = frozenset({"large_blocks_returned"})
+CAUSES = frozenset({"blocks_returned_at_free", "more_allocations", "page_faults"})
 OTHERS = frozenset(allocator.library for allocator in PRELOADED)
 
 

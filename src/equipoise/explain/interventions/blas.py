@@ -66,7 +66,7 @@ def _core(library: Blas, name: str, case: Case) -> Intervention:
 
     return Intervention(
         name=f"{library.name}_{name}",
-        words=f"{library.name} told that the CPU is a {core.says}",
+        words=f"telling {library.name} that the CPU is a {core.says}",
         causes=CAUSES,
         alter=alter,
         verified="the library must say of itself that it is tuned for that",

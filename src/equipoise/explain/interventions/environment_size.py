@@ -11,7 +11,7 @@ from equipoise.explain.interventions.intervention import Intervention
 from equipoise.explain.interventions.settings import with_variables
 from equipoise.model.plan import Condition
 
-CAUSES = frozenset({"settings_differ"})
+CAUSES = frozenset({"more_time_in_function"})
 VARIABLE = "EQUIPOISE_EVEN"
 POINTER_BYTES = 8
 
@@ -29,7 +29,7 @@ def offered(case: Case) -> tuple[Intervention, ...]:
     return (
         Intervention(
             name="even_environment",
-            words="environments of the same size",
+            words="making both environments as large",
             causes=CAUSES,
             alter=alter,
             verified="the sizes are reckoned from the words and variables that each trial is given",

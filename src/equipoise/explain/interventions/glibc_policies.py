@@ -13,8 +13,8 @@ from equipoise.explain.interventions.intervention import Intervention
 from equipoise.explain.interventions.settings import variable, with_variables
 from equipoise.model.plan import Condition
 
-RETURNED = frozenset({"large_blocks_returned"})
-GROWN = frozenset({"large_blocks_returned"})
+RETURNED = frozenset({"blocks_returned_at_free", "page_faults"})
+GROWN = frozenset({"more_allocations"})
 SEEN = "glibc's loader must list the tunables as they were set"
 LARGE_STEPS = {"glibc.malloc.top_pad": str(64 << 20)}
 

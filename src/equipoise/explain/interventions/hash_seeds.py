@@ -7,7 +7,7 @@ from equipoise.explain.interventions.case import Case
 from equipoise.explain.interventions.intervention import Intervention
 from equipoise.explain.interventions.settings import with_variables
 
-CAUSES = frozenset({"settings_differ"})
+CAUSES = frozenset({"more_time_in_python_function"})
 FIXED = {name: value for seed in SEEDS for name, value in seed.environment.items()}
 
 
@@ -16,7 +16,7 @@ def offered(_: Case) -> tuple[Intervention, ...]:
     return (
         Intervention(
             name="fixed_hash_seeds",
-            words="fixed hash seeds (PYTHONHASHSEED=0)",
+            words="fixing the hash seeds (PYTHONHASHSEED=0)",
             causes=CAUSES,
             alter=lambda condition: with_variables(condition, FIXED),
             verified="not seen: the variables reach the process, and a program may read none",

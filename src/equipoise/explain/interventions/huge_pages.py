@@ -12,8 +12,8 @@ from equipoise.measure.surroundings.host import Unknown
 from equipoise.measure.surroundings.memory import HUGE_PAGES, transparent_huge_pages
 from equipoise.model.plan import Condition
 
-OFF = frozenset({"huge_pages_off"})
-FAULTS = frozenset({"huge_pages_off"})
+OFF = frozenset({"huge_pages_off", "page_faults", "fork_of_large_process"})
+FAULTS = frozenset({"page_faults"})
 ASKED_FOR = {"glibc.malloc.hugetlb": "1"}
 SET = "the launcher starts no trial for which the kernel refuses the setting (PR_SET_THP_DISABLE)"
 

@@ -12,7 +12,7 @@ from equipoise.explain.interventions.preloads import (
     told,
 )
 
-CAUSES = frozenset({"pages_given_back"})
+CAUSES = frozenset({"memory_given_back", "blocks_returned_at_free"})
 
 
 def offered(case: Case) -> tuple[Intervention, ...]:

@@ -25,7 +25,7 @@ def offered(case: Case) -> tuple[Intervention, ...]:
     return (
         Intervention(
             name="warm_files",
-            words=f"{several} in the page cache",
+            words=f"reading {several} into the page cache",
             causes=CAUSES,
             alter=_prepared(files, _read_in),
             verified="the line before each trial must succeed: it reads the files to their end",
@@ -33,7 +33,7 @@ def offered(case: Case) -> tuple[Intervention, ...]:
         ),
         Intervention(
             name="cold_files",
-            words=f"{several} not in the page cache",
+            words=f"dropping {several} from the page cache",
             causes=CAUSES,
             alter=_prepared(files, _dropped),
             verified="the line before each trial must succeed: it writes the files to the disk and "

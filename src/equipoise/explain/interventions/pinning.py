@@ -9,8 +9,8 @@ from equipoise.explain.interventions.intervention import Intervention
 from equipoise.explain.interventions.settings import process_of, with_process
 from equipoise.model.plan import Condition
 
-PINNED = frozenset({"memory_contention"})
-FREED = frozenset({"fewer_threads"})
+PINNED = frozenset({"lock_waits", "memory_contention", "messages"})
+FREED = frozenset({"one_thread"})
 SEEN = (
     "the launcher starts no trial on other CPUs, and a server that is ready is looked at; a "
     "program that chooses its CPUs itself goes its own way"

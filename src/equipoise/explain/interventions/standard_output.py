@@ -8,7 +8,7 @@ from equipoise.explain.interventions.case import Case
 from equipoise.explain.interventions.intervention import Alter, Intervention
 from equipoise.model.plan import Condition, Output
 
-CAUSES = frozenset({"small_writes"})
+CAUSES = frozenset({"tiny_writes"})
 SEEN = "the launcher opens it for each trial; a command that redirects its output goes its own way"
 
 

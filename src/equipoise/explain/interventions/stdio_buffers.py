@@ -14,7 +14,8 @@ from equipoise.explain.interventions.preloads import (
 from equipoise.explain.interventions.settings import variable, with_variables
 from equipoise.model.plan import Condition
 
-CAUSES = frozenset({"small_writes"})
+WRITES = frozenset({"tiny_writes"})
+BOTH = WRITES | {"tiny_reads"}
 PYTHON = "PYTHONUNBUFFERED"
 
 
@@ -24,8 +25,8 @@ def offered(case: Case) -> tuple[Intervention, ...]:
     return (
         Intervention(
             name="large_buffers",
-            words="stdio buffers of 256 KiB",
-            causes=CAUSES,
+            words="giving stdio buffers of 256 KiB",
+            causes=BOTH,
             alter=_buffered("large_buffers", case),
             sham=told(NOTHING, case.site),
             verified=SEEN,
@@ -33,8 +34,8 @@ def offered(case: Case) -> tuple[Intervention, ...]:
         ),
         Intervention(
             name="late_flush",
-            words="stdio buffers of 256 KiB that fflush leaves alone",
-            causes=CAUSES,
+            words="giving stdio buffers of 256 KiB that fflush leaves alone",
+            causes=WRITES,
             alter=_buffered("late_flush", case),
             sham=told(NOTHING, case.site),
             verified=SEEN,

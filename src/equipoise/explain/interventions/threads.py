@@ -7,8 +7,8 @@ from equipoise.explain.interventions.intervention import Intervention
 from equipoise.explain.interventions.settings import process_of, with_variables
 from equipoise.model.plan import Condition
 
-TOO_FEW = frozenset({"fewer_threads"})
-TOO_MANY = frozenset({"fewer_threads"})
+TOO_FEW = frozenset({"one_thread"})
+TOO_MANY = frozenset({"lock_waits", "memory_contention"})
 VARIABLES = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -38,8 +38,8 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             advice=_advice(len(case.site.cpus)),
         ),
         Intervention(
-            name="one_thread",
-            words="one thread",
+            name="single_thread",
+            words="a single thread",
             causes=TOO_MANY,
             alter=lambda condition: _threads(condition, 1),
             verified=SEEN,
