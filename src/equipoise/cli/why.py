@@ -63,7 +63,7 @@ def command(**given: Any) -> int:
     trying = trying_of(given, record.plan)
     if gap.is_called:
         record = _with_evidence(record, gap, asked, wanted)
-        if not given["no_test"]:
+        if wanted.test:
             known = None if asks_for_more(given) else experiment
             experiment = _with_experiment(record, gap, trying, known, wanted)
     _show(record, gap, experiment, wanted)
