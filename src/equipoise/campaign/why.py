@@ -49,8 +49,12 @@ def explaining(
     Parameters
     ----------
     experiment
-        The campaign that tested what was found, if there is one.
+        The campaign that tested what was found, if there is one; the document knows it, too.
     """
+    shown = document.extra_time
+    one = gap.comparison
+    if shown is not None and (shown.baseline, shown.candidate) == (one.baseline, one.candidate):
+        return document
     evidence = evidence_of_gap(record, gap)
     of_spread = tuple(one for one in document.why if one.kind == SPREAD)
     return replace(

@@ -25,6 +25,7 @@ from equipoise.cli.observing import with_evidence
 from equipoise.cli.output_file import write_file
 from equipoise.cli.pictures import picture_options, pictures_of, write_pictures
 from equipoise.cli.shown import shown_document
+from equipoise.cli.study_data import require_data
 from equipoise.cli.wanted import Wanted
 from equipoise.ledger import Ledger, open_for_reading, open_for_writing
 from equipoise.model.record import RunRecord
@@ -82,6 +83,7 @@ def _with_evidence(record: RunRecord, gap: Gap, asked: Asked, wanted: Wanted) ->
     """The evidence half; a ledger that has everything already may be one that is only read."""
     if not runs_to_make(record, gap, asked):
         return record
+    require_data(record.plan, wanted.ledger)
     with _measuring(wanted) as ledger:
         return with_evidence(record, gap, asked, ledger, wanted)
 
@@ -94,6 +96,7 @@ def _with_experiment(
         if not wanted.quiet:
             say_it_was_tested(known)
         return known
+    require_data(record.plan, wanted.ledger)
     with _measuring(wanted) as ledger:
         with_experiment(record, gap, trying, ledger, wanted)
         return newest_experiment(record, ledger, gap.contrast)
