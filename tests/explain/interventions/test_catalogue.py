@@ -52,7 +52,7 @@ def test_altered_twice_is_altered_once(one: object) -> None:
 def test_those_for_the_cause_with_the_most_seconds_come_first() -> None:
     found = (cause("sleeping", 2.0), cause("blocks_returned_at_free", 5.0), cause("sleeping", 0.5))
     names = [one.name for one in proposed(found, (BASELINE, CANDIDATE), site())]
-    assert names[:2] == ["never_mmap", "dlmalloc"]
+    assert names[:2] == ["never_mmap", "jemalloc"]
     assert names[-1] == "no_sleep"
 
 

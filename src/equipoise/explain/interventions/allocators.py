@@ -11,12 +11,20 @@ from equipoise.explain.interventions.preloads import SEEN, VARIABLE, preloaded, 
 from equipoise.model.plan import Condition
 
 CAUSES = frozenset({"blocks_returned_at_free", "more_allocations", "page_faults"})
-OTHERS = frozenset(allocator.library for allocator in PRELOADED)
+LIBRARIES = frozenset(allocator.library for allocator in PRELOADED)
+FIRST = "jemalloc"
+"""One swap tells whether it is the allocator; which one is best is another question."""
 
 
 def offered(case: Case) -> tuple[Intervention, ...]:
-    """Each allocator that can be preloaded, in the place of one that is preloaded already."""
-    return tuple(_swap(allocator, case) for allocator in PRELOADED)
+    """One allocator, in the place of one that is preloaded already."""
+    return tuple(_swap(one, case) for one in PRELOADED if one.name == FIRST)
+
+
+def others_offered(case: Case) -> tuple[Intervention, ...]:
+    """The others, those that a user can keep first."""
+    others = sorted(PRELOADED, key=lambda one: one.package is None)
+    return tuple(_swap(one, case) for one in others if one.name != FIRST)
 
 
 def _swap(allocator: Allocator, case: Case) -> Intervention:
@@ -25,9 +33,9 @@ def _swap(allocator: Allocator, case: Case) -> Intervention:
 
     def alter(condition: Condition) -> Condition:
         already = [os.path.basename(one) for one in preloaded(condition, case.site)]
-        if allocator.library in already and len(OTHERS.intersection(already)) == 1:
+        if allocator.library in already and len(LIBRARIES.intersection(already)) == 1:
             return condition
-        return with_preload(condition, library, case.site, instead_of=OTHERS)
+        return with_preload(condition, library, case.site, instead_of=LIBRARIES)
 
     return Intervention(
         name=allocator.name,
