@@ -7,7 +7,13 @@ import os
 from equipoise.design.allocators import PRELOADED, Allocator
 from equipoise.explain.interventions.case import Case
 from equipoise.explain.interventions.intervention import Intervention
-from equipoise.explain.interventions.preloads import SEEN, VARIABLE, preloaded, with_preload
+from equipoise.explain.interventions.preloads import (
+    SEEN,
+    VARIABLE,
+    preloaded,
+    why_not,
+    with_preload,
+)
 from equipoise.model.plan import Condition
 
 CAUSES = frozenset({"blocks_returned_at_free", "more_allocations", "page_faults"})
@@ -43,13 +49,11 @@ def _swap(allocator: Allocator, case: Case) -> Intervention:
         causes=CAUSES,
         alter=alter,
         verified=SEEN,
-        impossible_because=None if found else _missing(allocator),
+        impossible_because=why_not(
+            found,
+            allocator.package or allocator.library,
+            f"apt install {allocator.package}" if allocator.package else "run `make build`",
+        ),
         # Nobody should depend on a library of ours.
         advice=f"{VARIABLE}={library} {{command}}" if allocator.package else None,
     )
-
-
-def _missing(allocator: Allocator) -> str:
-    if allocator.package is None:
-        return f"{allocator.library} is missing: run `make build`, or install the package again"
-    return f"{allocator.package} is not installed: apt install {allocator.package}"
