@@ -13,8 +13,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from equipoise.explain import gather as gathering
 from equipoise.explain.evidence import observed
 from equipoise.explain.evidence.allocations import Allocations
+from equipoise.explain.evidence.observed import Process as ObservedProcess
 from equipoise.explain.evidence.sampled import Sampled
 from equipoise.explain.evidence.system_calls import SystemCalls
 from equipoise.explain.gather import Wanted, draw_runs, gather, usual_repetitions
@@ -325,3 +327,28 @@ def test_of_a_server_and_its_client_the_server_is_observed() -> None:
     # The server was told to stop, through its observer; the client ended by itself.
     assert (calls.end.exit, calls.end.signal) == (None, signal.SIGTERM)
     assert msgspec.json.decode(found["allocations"], type=Allocations).allocations > 1000
+
+
+def test_a_server_whose_observer_is_refused_is_told_and_the_next_source_is_tried(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Refused:
+        """Says so and ends, as the observer does where the kernel forbids samples."""
+
+        def wrap(self, process: ObservedProcess, folder: Path) -> ObservedProcess:
+            says = "echo 'equipoise-evidence: not permitted' >&2; exit 1"
+            return ObservedProcess(("/bin/sh", "-c", says), process.environment)
+
+        def read(self, folder: Path) -> object:
+            raise AssertionError("there is nothing to read")
+
+    monkeypatch.setattr(gathering, "SOURCES", {**SOURCES, "waits": Refused()})
+    condition = Condition(
+        "served", (sys.executable, "-c", FETCH), server=Server(HTTP, ready_s=20.0)
+    )
+    plan = replace(plan_of(measure=PLAN_OF_HERE), conditions=(condition, plan_of().conditions[1]))
+    runs = [Wanted("waits", 0, 1), Wanted("allocations", 0, 1)]
+    found = list(gather(plan, runs, longest_s=0.1))
+    assert found[0].failure is not None
+    assert found[0].failure.startswith("not permitted")
+    assert found[1].failure is None

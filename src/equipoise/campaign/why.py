@@ -41,6 +41,10 @@ def explained(record: RunRecord) -> tuple[Explanation, ...]:
 
 def explaining(document: ResultDocument, record: RunRecord, gap: Gap) -> ResultDocument:
     """The document with what is known of this gap, of several that were observed."""
+    shown = document.extra_time
+    one = gap.comparison
+    if shown is not None and (shown.baseline, shown.candidate) == (one.baseline, one.candidate):
+        return document
     evidence = evidence_of_gap(record, gap)
     of_spread = tuple(one for one in document.why if one.kind == SPREAD)
     return replace(

@@ -19,6 +19,7 @@ from equipoise.cli.observing import with_evidence
 from equipoise.cli.output_file import write_file
 from equipoise.cli.pictures import picture_options, pictures_of, write_pictures
 from equipoise.cli.shown import shown_document
+from equipoise.cli.study_data import require_data
 from equipoise.cli.wanted import Wanted
 from equipoise.ledger import open_for_reading, open_for_writing
 from equipoise.model.record import RunRecord
@@ -63,6 +64,7 @@ def _with_evidence(record: RunRecord, gap: Gap, asked: Asked, wanted: Wanted) ->
     """The evidence half; a ledger that has everything already may be one that is only read."""
     if not runs_to_make(record, gap, asked):
         return record
+    require_data(record.plan, wanted.ledger)
     with (
         turn_to_measure(say_whom_it_waits_for, allow_concurrent=wanted.allow_concurrent),
         open_for_writing(wanted.ledger, durable=wanted.durable) as ledger,
