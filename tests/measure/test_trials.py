@@ -69,6 +69,20 @@ def test_input_output_folder_and_timeout_are_those_of_the_plan(tmp_path: Path) -
     )
 
 
+def test_a_condition_may_send_its_output_elsewhere(tmp_path: Path) -> None:
+    plan = plan_of(measure=Measure("/srv", output=Output("file", "/tmp/out")))
+    first, second = plan.conditions
+    second = dataclasses.replace(second, output=Output("discard"))
+    plan = dataclasses.replace(plan, conditions=(first, second))
+    starter = ScriptedStarter()
+    for place in (0, 1):
+        runner(starter, plan, tmp_path).run_place(DRAW, place)[0]()
+    assert [one.output for one in starter.requests] == [
+        Output("discard"),
+        Output("file", "/tmp/out"),
+    ]
+
+
 def test_a_finished_trial_is_told_as_it_was_measured(tmp_path: Path) -> None:
     ran = runner(ScriptedStarter(), plan_of(), tmp_path).run_place(DRAW, 1)[0]()
     trial = ran.trial

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from equipoise.campaign.explaining.newest import newest_experiment
 from equipoise.campaign.from_document import Sequences, sequences_in
 from equipoise.campaign.result import document_of
 from equipoise.campaign.sequences import sequences_of
@@ -102,7 +103,8 @@ def _asked(named: str, ledger_path: Path) -> Reported:
     if path.suffix.lower() != DOCUMENT:
         with open_for_reading(ledger_path) as ledger:
             record = ledger.read_run(named)
-        return reported_of(record, document_of(record))
+            experiment = newest_experiment(record, ledger)
+        return reported_of(record, document_of(record, experiment))
     try:
         content = path.read_bytes()
     except OSError as error:

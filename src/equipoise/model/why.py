@@ -42,9 +42,9 @@ class Tested:
     """Of the difference in the metric's unit: an additive cost on both sides closes none of it."""
     share_of_seconds_ci: Interval
     from_candidate: float | None
-    """The part that comes from the candidate's getting faster."""
+    """The part that comes from the candidate's coming nearer."""
     from_baseline: float | None
-    """The part that comes from the baseline's getting slower."""
+    """The part that comes from the baseline's coming nearer."""
     blocks: int
     level: float
     """1 minus the coverage of each interval."""

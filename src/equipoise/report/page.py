@@ -31,6 +31,7 @@ from equipoise.report.primitives import (
 )
 from equipoise.report.shape_view import ShapeView, shape_view
 from equipoise.report.strip import strip_of
+from equipoise.report.tested import InterventionsView, interventions_view
 from equipoise.report.units import byte_count, metric_value, percent_change, significant
 from equipoise.report.verdict_view import VerdictView, imported_views, ratio_interval
 from equipoise.report.why import WhyView, is_of_gap, why_view
@@ -106,6 +107,7 @@ class RunView:
     shape: ShapeView
     figures: tuple[FigureView, ...]
     extra_time: WhyView | None
+    interventions: InterventionsView | None
     flame_graph: FlameGraphView | None
     why: tuple[str, ...]
     control: ControlView | None
@@ -151,6 +153,7 @@ def run_view(
         shape=shape_view(document, primary, metric),
         figures=figures,
         extra_time=extra_time,
+        interventions=interventions_view(document),
         flame_graph=flame_graph,
         why=(
             *(one.words for one in document.why if extra_time is None or not is_of_gap(one)),
