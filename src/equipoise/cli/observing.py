@@ -14,7 +14,6 @@ from equipoise.ledger import Ledger
 from equipoise.model.record import RunRecord
 from equipoise.report.safe_text import visible
 
-
 LONG_S = 120.0
 """What takes so long is worth a line where nobody sees a bar."""
 
