@@ -88,3 +88,10 @@ def test_the_page_has_the_same_and_untrusted_text_stays_text() -> None:
     assert "97 % [94, 99]" in made
     assert "not tried: libjemalloc2 is not installed" in made
     assert HOSTILE not in made
+
+
+def test_what_runs_a_test_again_names_its_campaign() -> None:
+    document = document_of("usual", "policy")
+    run = dataclasses.replace(document.run, study="why")
+    made = page([Reported(dataclasses.replace(document, run=run), {}, None)])
+    assert f"equipoise why {run.id} --again --seed 7" in made

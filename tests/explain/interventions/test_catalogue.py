@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from equipoise.design.site import Site
+from equipoise.explain.causes.registry import RULES
 from equipoise.explain.interventions.case import Case
-from equipoise.explain.interventions.catalogue import offered, proposed
+from equipoise.explain.interventions.catalogue import FILES, offered, proposed
 from equipoise.explain.interventions.intervention import Intervention
 from equipoise.model.plan import Condition, Output
 from equipoise.studies.allocator_levels import ALLOCATORS
@@ -121,3 +122,10 @@ def test_no_advice_is_given_for_what_nobody_should_keep() -> None:
     for name in ("quick_sync", "output_discarded", "fixed_addresses", "no_sleep"):
         case = Case((BASELINE, CANDIDATE), site(), output=Output("inherit"))
         assert named(name, case).advice is None
+
+
+def test_every_cause_that_is_tested_is_one_that_can_be_found() -> None:
+    able = frozenset({"avx2", "fma"})
+    known = tuple(one for file in FILES for one in file(case_of(at=site(instructions=able))))
+    found = {rule.cause for rule in RULES}
+    assert {cause for one in known for cause in one.causes} <= found
