@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,7 +26,7 @@ from equipoise.measure.scratch import clear_leftovers, scratch_folder
 from equipoise.measure.servers import Servers
 from equipoise.measure.surroundings import CovariateReader
 from equipoise.measure.trials import TrialRunner, own_environment
-from equipoise.model.errors import UnusableInput
+from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.observation import Observation
 from equipoise.model.plan import Condition, Plan
 from equipoise.model.trial import Trial
@@ -84,9 +84,7 @@ def draw_runs(
         for repetition in range(1, repetitions + 1)
         for place in draw_order(seed, "evidence", repetition, len(kinds))
     ]
-    return tuple(
-        run for run in runs if (run.source, run.condition, run.repetition) not in there
-    )
+    return tuple(run for run in runs if (run.source, run.condition, run.repetition) not in there)
 
 
 def native_starter(scratch: Path) -> Launcher:
@@ -102,7 +100,7 @@ def gather(
     on_wait: OnWait = lambda: None,
     hire: Hire = native_starter,
     now: Callable[[], float] = time.time,
-) -> Iterator[Observation]:
+) -> Generator[Observation, None, None]:
     """Make these runs, one for each observation that is asked for.
 
     Whoever iterates keeps each observation before asking for the next. What cannot be seen here
@@ -116,7 +114,7 @@ def gather(
     Raises
     ------
     ConditionFailed
-        A hook failed, or a server did not stop.
+        A hook of a condition without a server failed.
     EquipoiseError
         The launcher cannot be started or has died.
     """
@@ -173,9 +171,7 @@ class _Observer:
         process = self._source.wrap(Process(command, request.environment), self._folder)
         if request.user is not None:
             os.chown(self._folder, request.user.uid, request.user.gid)
-        return replace(
-            request, program=None, argv=process.command, environment=process.environment
-        )
+        return replace(request, program=None, argv=process.command, environment=process.environment)
 
 
 def _patient(plan: Plan, longest_s: float) -> Plan:
@@ -234,7 +230,13 @@ def _observed(
         draw_block(plan, "measured", run.repetition), phase="warmup", order=(run.condition,)
     )
     (start,) = runner.run_place(draw, 0)
-    trial = start().trial
+    try:
+        trial = start().trial
+    except ConditionFailed as failed:
+        if condition.server is None:
+            raise
+        # Its observer may be what is refused here; the next source may do.
+        return None, _quoted(failed.what) or failed.what
     if trial.timed_out:
         return None, trial.failure
     try:
@@ -249,10 +251,15 @@ def _observed(
 
 def _complaint(trial: Trial) -> str | None:
     """Why there is nothing to read: what the observer said last, or how the run failed."""
-    said = [one for one in trial.error_tail.splitlines() if one.startswith(OBSERVER)]
-    if said:
-        return said[-1].removeprefix(OBSERVER)
-    return None if trial.failure is None else f"{trial.failure}{last_words(trial.error_tail)}"
+    if trial.failure is None:
+        return None
+    return _quoted(trial.error_tail) or f"{trial.failure}{last_words(trial.error_tail)}"
+
+
+def _quoted(text: str) -> str | None:
+    """What the observer says of itself in the last line that has something of it."""
+    said = [line.partition(OBSERVER)[2] for line in text.splitlines() if OBSERVER in line]
+    return said[-1] if said else None
 
 
 def _how_it_failed(trial: Trial, end: End | None, condition: Condition) -> str | None:

@@ -52,13 +52,12 @@ def known_sources(names: Sequence[str]) -> tuple[str, ...]:
     UnusableInput
         There is no such source, or none was named.
     """
-    for name in names:
-        if name not in SOURCES:
-            raise UnusableInput(
-                f"there is no source of evidence {name!r}", mend=f"name some of {', '.join(SOURCES)}"
-            )
-    if not names:
+    unknown = [name for name in names if name not in SOURCES]
+    if unknown or not names:
         raise UnusableInput(
-            "no source of evidence is named", mend=f"name some of {', '.join(SOURCES)}"
+            f"there is no source of evidence {unknown[0]!r}"
+            if unknown
+            else "no source of evidence is named",
+            mend=f"name some of {', '.join(SOURCES)}",
         )
     return tuple(dict.fromkeys(names))

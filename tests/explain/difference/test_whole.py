@@ -34,7 +34,7 @@ def test_with_no_source_at_all_the_gap_remains() -> None:
     assert found.gap.extra == pytest.approx(1.0)
     assert found.split["user_s"].extra == pytest.approx(1.0)
     assert found.split["waiting_s"].extra == 0.0
-    assert found.on_processor is found.faults is found.allocations is found.processes is None
+    assert (found.on_processor, found.faults, found.allocations, found.processes) == (None,) * 4
     assert not (found.doors or found.calls or found.waits or found.unseen)
 
 
@@ -114,6 +114,14 @@ def test_a_profile_that_disagrees_with_the_accounts_is_told_and_not_scaled() -> 
     assert found.unseen["profile"] == (
         "of the baseline it saw 0.3 s on a processor, 0.27 times the 1.1 s that its trials used",
     )
+
+
+def test_ties_stand_in_the_order_in_which_they_were_seen() -> None:
+    """So that the same ledger gives the same bytes in every process."""
+    names = [f"step_{number}" for number in range(40)]
+    profile = sampled({";".join(names): 1.0})
+    found = difference(trials(*WALLS), Gathered(profile=Runs((profile,), (profile,))), CONDITIONS)
+    assert [function.name for function in found.reached] == names
 
 
 def test_waits_are_told_by_door_and_function() -> None:

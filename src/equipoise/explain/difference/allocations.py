@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from equipoise.explain.difference.allocator import is_of_allocator
 from equipoise.explain.difference.changes import changes, counted
-from equipoise.explain.difference.places import functions_inwards, weights
+from equipoise.explain.difference.places import Place, places, weights
 from equipoise.explain.difference.result import (
     AllocationsChange,
     Function,
@@ -15,7 +15,6 @@ from equipoise.explain.difference.result import (
     SizeClassChange,
 )
 from equipoise.explain.evidence.allocations import Allocations, SizeClass
-from equipoise.explain.evidence.stacks import Frame
 from equipoise.explain.gathered import Runs
 
 SHORT_LIVED_S = 64e-6
@@ -36,7 +35,9 @@ def allocations_change(runs: Runs[Allocations], slower: Side) -> AllocationsChan
         count=counted(recorded.map(lambda run: run.allocations), slower),
         bytes=counted(recorded.map(lambda run: run.bytes), slower),
         classes=_classes(recorded, slower),
-        by_function=changes(recorded.map(lambda run: weights(run.stacks, _asked_by)), slower),
+        by_function=changes(
+            recorded.map(lambda run: weights(places(run.stacks), _asked_by)), slower
+        ),
     )
 
 
@@ -55,15 +56,17 @@ def _classes(runs: Runs[Allocations], slower: Side) -> tuple[SizeClassChange, ..
     found = []
     for bounds, change in count.items():
         more = runs.candidate if change.candidate >= change.baseline else runs.baseline
+        typical_bytes, typical_share = _typical(more, bounds)
         found.append(
             SizeClassChange(
                 least_bytes=bounds[0],
                 most_bytes=bounds[1],
-                typical_bytes=_typical_bytes(more, bounds),
+                typical_bytes=typical_bytes,
                 count=change,
                 bytes=in_bytes[bounds],
                 short_lived=short_lived[bounds],
                 usual_lifetime_s=_usual_lifetime_s(more, bounds),
+                typical_share=typical_share,
             )
         )
     most_first = sorted(found, key=lambda one: -max(one.count.baseline, one.count.candidate))
@@ -79,13 +82,17 @@ def _short_lived(run: Allocations, size: SizeClass) -> float:
     return sum(size.lifetimes[:within])
 
 
-def _typical_bytes(runs: Sequence[Allocations], bounds: Bounds) -> int:
+def _typical(runs: Sequence[Allocations], bounds: Bounds) -> tuple[int, float]:
+    """The most frequent size of a class, and its share of the class's blocks."""
     seen: Counter[int] = Counter()
+    blocks = 0
     for run in runs:
         for size in run.classes:
             if _bounds(size) == bounds:
                 seen[size.typical_bytes] += size.typical_at_least
-    return max(seen, key=lambda size: (seen[size], -size))
+                blocks += size.allocations
+    typical = max(seen, key=lambda size: (seen[size], -size))
+    return typical, seen[typical] / blocks if blocks else 0.0
 
 
 def _usual_lifetime_s(runs: Sequence[Allocations], bounds: Bounds) -> float | None:
@@ -106,8 +113,8 @@ def _usual_of_run(run: Allocations, size: SizeClass) -> float | None:
     return None
 
 
-def _asked_by(frames: Sequence[Frame]) -> Iterator[Function]:
-    for function in reversed(functions_inwards(frames)):
+def _asked_by(place: Place) -> Iterator[Function]:
+    for function in reversed(place.functions):
         if not is_of_allocator(function):
             yield function
             return

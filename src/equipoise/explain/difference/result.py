@@ -95,6 +95,8 @@ class SizeClassChange:
     usual_lifetime_s: float | None = None
     """Nine of ten of its blocks surely lived less, in the condition that has more of them;
     ``None`` if they did not end, or how long they lived is not known."""
+    typical_share: float = 0.0
+    """How many of its blocks have the typical size, at least, of all; in the same condition."""
 
 
 @dataclass(frozen=True, slots=True)

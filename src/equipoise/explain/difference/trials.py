@@ -111,10 +111,12 @@ def _slower(walls: Runs[float]) -> Side:
 
 
 def _stopped(paired: Runs[Trial]) -> tuple[str, ...]:
-    stopped = sum(trial.timed_out for trial in (*paired.baseline, *paired.candidate))
+    both = (*paired.baseline, *paired.candidate)
+    stopped = sum(trial.timed_out for trial in both)
     if not stopped:
         return ()
-    return (f"how much longer {stopped} trials would have run that were stopped at the time limit",)
+    of = f"{stopped} of {len(both)} trials"
+    return (f"how long {of} would have run: they were stopped at the time limit",)
 
 
 def _split(paired: Runs[Trial], slower: Side) -> tuple[dict[str, Change], tuple[str, ...]]:

@@ -1,0 +1,30 @@
+"""Pages that a program gives back with madvise are zeroed and kept."""
+
+from __future__ import annotations
+
+from equipoise.explain.interventions.case import Case
+from equipoise.explain.interventions.intervention import Intervention
+from equipoise.explain.interventions.preloads import (
+    NOTHING,
+    OWN_IS_MISSING,
+    SEEN,
+    own_library,
+    told,
+)
+
+CAUSES = frozenset({"memory_given_back", "blocks_returned_at_free"})
+
+
+def offered(case: Case) -> tuple[Intervention, ...]:
+    """MADV_DONTNEED promises zeroes: they are written, which costs less than a new page."""
+    return (
+        Intervention(
+            name="keep_pages",
+            words="keeping the pages that madvise gives back",
+            causes=CAUSES,
+            alter=told("keep_pages", case.site),
+            sham=told(NOTHING, case.site),
+            verified=SEEN,
+            impossible_because=None if own_library(case.site) else OWN_IS_MISSING,
+        ),
+    )
