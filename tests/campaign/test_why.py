@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 
 import msgspec
@@ -13,7 +14,7 @@ from equipoise.campaign.observing import Asked, observe, runs_to_make
 from equipoise.campaign.result import document_of
 from equipoise.campaign.why import evidence_of, explained, explaining
 from equipoise.explain.sources import BY_DEFAULT
-from equipoise.model.errors import UnusableInput
+from equipoise.model.errors import TookNoEffect, UnusableInput
 from equipoise.model.imported import Source
 from equipoise.model.observation import Observation
 from equipoise.model.plan import Measure, Plan
@@ -153,7 +154,7 @@ def test_the_extra_time_is_split_by_the_accounts_of_the_trials() -> None:
     shares = {one.part: one.share_of_gap for one in extra.parts}
     assert shares["system"] == pytest.approx(0.9, abs=0.01)
     assert shares["user"] == pytest.approx(0.1, abs=0.01)
-    assert extra.words == "90 % of the extra time is system time and 10 % user time"
+    assert extra.words.startswith("90 % of the extra time is system time and 10 % user time")
     assert extra.observed == {"profile": (3, 3)}
 
 
@@ -210,6 +211,20 @@ def test_each_observation_is_kept_before_the_next_run_starts() -> None:
     observe(record, gap, runs, notes, told=told.append, hire=hired(starter))
     assert len(notes.kept) == len(starter.requests) == 6
     assert told == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_condition_that_takes_no_effect_any_more_is_not_observed() -> None:
+    plan = plan_of(measure=Measure("/"))
+    preloaded = replace(
+        plan.conditions[1],
+        command=(sys.executable, "-S", "-c", ""),
+        environment={"LD_PRELOAD": "libgone.so.7"},
+    )
+    record = record_of(1.0, 2.0, plan=replace(plan, conditions=(plan.conditions[0], preloaded)))
+    gap, notes, starter = choose(record), Notes(), ScriptedStarter()
+    with pytest.raises(TookNoEffect, match=r"libgone\.so\.7 is not mapped"):
+        observe(record, gap, runs_to_make(record, gap, Asked()), notes, hire=hired(starter))
+    assert (notes.kept, starter.requests) == ([], [])
 
 
 def test_an_interrupted_gathering_goes_on_with_what_is_missing() -> None:

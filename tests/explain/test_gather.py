@@ -13,8 +13,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from equipoise.explain import gather as gathering
 from equipoise.explain.evidence import observed
 from equipoise.explain.evidence.allocations import Allocations
+from equipoise.explain.evidence.observed import Process as ObservedProcess
 from equipoise.explain.evidence.sampled import Sampled
 from equipoise.explain.evidence.system_calls import SystemCalls
 from equipoise.explain.gather import Wanted, draw_runs, gather, usual_repetitions
@@ -35,6 +37,7 @@ from equipoise.model.plan import (
     Process,
     Server,
 )
+from tests.explain.evidence.programs import NOBODY, compiled, opened_to_all
 from tests.plans import plan_of
 from tests.scripted import FINISHED, ScriptedStarter
 
@@ -294,6 +297,24 @@ def test_every_usual_source_sees_a_real_command() -> None:
     assert msgspec.json.decode(found["allocations"], type=Allocations).allocations > 100
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="samples may be forbidden to other users")
+def test_children_that_die_and_programs_of_other_users_are_no_failure(tmp_path: Path) -> None:
+    changes = compiled(tmp_path, "int main(void) { return 0; }", name="changes")
+    os.chown(changes, NOBODY, NOBODY)
+    changes.chmod(0o6755)
+    opened_to_all(tmp_path)
+    line = f"sh -c 'kill -9 $$'; (sleep 0.01 &); {changes} && exec true"
+    assert set(real(("/bin/sh", "-c", line), *BY_DEFAULT)) == {*BY_DEFAULT}
+
+
+def test_a_program_that_dies_under_every_source_is_told_so() -> None:
+    condition = Condition("dies", ("/bin/sh", "-c", "kill -SEGV $$"))
+    plan = replace(plan_of(measure=PLAN_OF_HERE), conditions=(condition, plan_of().conditions[1]))
+    runs = [Wanted(source, 0, 1) for source in ("system_calls", "allocations")]
+    found = list(gather(plan, runs, longest_s=0.1))
+    assert [one.failure for one in found] == ["dies fails under it: signal 11 (SIGSEGV)"] * 2
+
+
 FETCH = "import urllib.request as u; [u.urlopen('http://127.0.0.1:{port}/').read() for _ in '123']"
 HTTP = (sys.executable, "-m", "http.server", "{port}", "--bind", "127.0.0.1")
 
@@ -306,3 +327,28 @@ def test_of_a_server_and_its_client_the_server_is_observed() -> None:
     # The server was told to stop, through its observer; the client ended by itself.
     assert (calls.end.exit, calls.end.signal) == (None, signal.SIGTERM)
     assert msgspec.json.decode(found["allocations"], type=Allocations).allocations > 1000
+
+
+def test_a_server_whose_observer_is_refused_is_told_and_the_next_source_is_tried(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Refused:
+        """Says so and ends, as the observer does where the kernel forbids samples."""
+
+        def wrap(self, process: ObservedProcess, folder: Path) -> ObservedProcess:
+            says = "echo 'equipoise-evidence: not permitted' >&2; exit 1"
+            return ObservedProcess(("/bin/sh", "-c", says), process.environment)
+
+        def read(self, folder: Path) -> object:
+            raise AssertionError("there is nothing to read")
+
+    monkeypatch.setattr(gathering, "SOURCES", {**SOURCES, "waits": Refused()})
+    condition = Condition(
+        "served", (sys.executable, "-c", FETCH), server=Server(HTTP, ready_s=20.0)
+    )
+    plan = replace(plan_of(measure=PLAN_OF_HERE), conditions=(condition, plan_of().conditions[1]))
+    runs = [Wanted("waits", 0, 1), Wanted("allocations", 0, 1)]
+    found = list(gather(plan, runs, longest_s=0.1))
+    assert found[0].failure is not None
+    assert found[0].failure.startswith("not permitted")
+    assert found[1].failure is None

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from equipoise.campaign.gap import Gap
+from equipoise.campaign.verification import check_that_each_took_effect, mapped_by_condition
 from equipoise.explain.gather import (
     Hire,
     Wanted,
@@ -18,7 +19,9 @@ from equipoise.explain.gather import (
 )
 from equipoise.explain.gatherings import of_pair
 from equipoise.explain.sources import BY_DEFAULT
+from equipoise.measure.trials import own_environment
 from equipoise.model.observation import Observation
+from equipoise.model.plan import Plan
 from equipoise.model.record import RunRecord
 
 
@@ -74,12 +77,24 @@ def observe(
 
     Raises
     ------
+    UnusableInput
+        A condition does not take effect any more.
     ConditionFailed
-        A hook failed, or a server did not start or stop; what was observed before is kept.
+        A hook failed; what was observed before is kept.
     EquipoiseError
         The launcher cannot be started or has died.
     """
+    _check_both_take_effect(record.plan, gap)
     with closing(gather(record.plan, runs, longest_s=gap.longest_s, hire=hire)) as observations:
         for made, observation in enumerate(observations, start=1):
             notebook.record_observation(record.id, observation)
             told(made)
+
+
+def _check_both_take_effect(plan: Plan, gap: Gap) -> None:
+    """As before the first block: what was installed then may be gone now."""
+    both = (gap.contrast.baseline, gap.contrast.candidate)
+    pair = replace(plan, conditions=tuple(plan.conditions[one] for one in both))
+    environment = own_environment()
+    mapped = mapped_by_condition(pair, environment)
+    check_that_each_took_effect(pair, mapped, environment)

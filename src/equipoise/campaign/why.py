@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 
+from equipoise.campaign.explaining.newest import explains_gap
+from equipoise.campaign.explaining.outcome import tested
 from equipoise.campaign.gap import Gap, gaps_of
 from equipoise.explain.difference.result import Change, Difference
 from equipoise.explain.difference.whole import difference
@@ -39,13 +41,40 @@ def explained(record: RunRecord) -> tuple[Explanation, ...]:
     return () if evidence is None else suggested(evidence)
 
 
-def explaining(document: ResultDocument, record: RunRecord, gap: Gap) -> ResultDocument:
-    """The document with what is known of this gap, of several that were observed."""
+def explaining(
+    document: ResultDocument, record: RunRecord, gap: Gap, experiment: RunRecord | None = None
+) -> ResultDocument:
+    """The document with what is known of this gap, of several that were observed.
+
+    Parameters
+    ----------
+    experiment
+        The campaign that tested what was found, if there is one; the document knows it, too.
+    """
+    shown = document.extra_time
+    one = gap.comparison
+    if shown is not None and (shown.baseline, shown.candidate) == (one.baseline, one.candidate):
+        return document
     evidence = evidence_of_gap(record, gap)
     of_spread = tuple(one for one in document.why if one.kind == SPREAD)
     return replace(
-        document, why=(*of_spread, *suggested(evidence)), extra_time=extra_time(evidence)
+        document,
+        why=(*of_spread, *causes_of_gap(record, evidence, experiment)),
+        extra_time=extra_time(evidence),
     )
+
+
+def causes_of_gap(
+    record: RunRecord, evidence: Evidence | None, experiment: RunRecord | None
+) -> tuple[Explanation, ...]:
+    """What is known of why: as an experiment showed it, else as evidence suggests, all open."""
+    if record.plan.explains is not None:
+        return tested(record)
+    if experiment is not None and (
+        evidence is None or explains_gap(experiment, record, evidence.gap.contrast)
+    ):
+        return tested(experiment)
+    return () if evidence is None else suggested(evidence)
 
 
 def evidence_of(record: RunRecord) -> Evidence | None:
@@ -110,7 +139,7 @@ def _part(name: PartName, change: Change, gap_s: float) -> TimePart:
         candidate_s=change.candidate,
         extra_s=change.extra,
         extra_s_ci=change.extra_ci,
-        share_of_gap=change.extra / gap_s if gap_s else None,
+        share_of_gap=change.extra / gap_s if gap_s > 0 else None,
     )
 
 

@@ -26,7 +26,7 @@ from equipoise.measure.scratch import clear_leftovers, scratch_folder
 from equipoise.measure.servers import Servers
 from equipoise.measure.surroundings import CovariateReader
 from equipoise.measure.trials import TrialRunner, own_environment
-from equipoise.model.errors import UnusableInput
+from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.observation import Observation
 from equipoise.model.plan import Condition, Plan
 from equipoise.model.trial import Trial
@@ -114,7 +114,7 @@ def gather(
     Raises
     ------
     ConditionFailed
-        A hook failed, or a server did not stop.
+        A hook of a condition without a server failed.
     EquipoiseError
         The launcher cannot be started or has died.
     """
@@ -230,7 +230,13 @@ def _observed(
         draw_block(plan, "measured", run.repetition), phase="warmup", order=(run.condition,)
     )
     (start,) = runner.run_place(draw, 0)
-    trial = start().trial
+    try:
+        trial = start().trial
+    except ConditionFailed as failed:
+        if condition.server is None:
+            raise
+        # Its observer may be what is refused here; the next source may do.
+        return None, _quoted(failed.what) or failed.what
     if trial.timed_out:
         return None, trial.failure
     try:
@@ -245,10 +251,15 @@ def _observed(
 
 def _complaint(trial: Trial) -> str | None:
     """Why there is nothing to read: what the observer said last, or how the run failed."""
-    said = [one for one in trial.error_tail.splitlines() if one.startswith(OBSERVER)]
-    if said:
-        return said[-1].removeprefix(OBSERVER)
-    return None if trial.failure is None else f"{trial.failure}{last_words(trial.error_tail)}"
+    if trial.failure is None:
+        return None
+    return _quoted(trial.error_tail) or f"{trial.failure}{last_words(trial.error_tail)}"
+
+
+def _quoted(text: str) -> str | None:
+    """What the observer says of itself in the last line that has something of it."""
+    said = [line.partition(OBSERVER)[2] for line in text.splitlines() if OBSERVER in line]
+    return said[-1] if said else None
 
 
 def _how_it_failed(trial: Trial, end: End | None, condition: Condition) -> str | None:

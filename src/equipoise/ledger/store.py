@@ -250,6 +250,16 @@ class Ledger:
             (digest_of_commands(campaign.plan), self._number_of(campaign.id)),
         )
 
+    def explaining(self, run_id: str) -> tuple[str, ...]:
+        """The campaigns whose plan says that they explain this one, the newest first."""
+        # Quotes inside of a text are escaped there: this stands nowhere else.
+        begins = f'"explains":{{"run":{to_text(run_id)},'
+        with self._reading():
+            found = self._connection.execute(
+                "SELECT id FROM run WHERE instr(plan, ?) ORDER BY number DESC", (begins,)
+            )
+            return tuple(identifier for (identifier,) in found)
+
     def _summaries(self, which: str, parameters: tuple[Any, ...]) -> list[RunSummary]:
         with self._reading():
             return [

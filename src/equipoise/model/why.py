@@ -42,9 +42,9 @@ class Tested:
     """Of the difference in the metric's unit: an additive cost on both sides closes none of it."""
     share_of_seconds_ci: Interval
     from_candidate: float | None
-    """The part that comes from the candidate's getting faster."""
+    """The part that comes from the candidate's coming nearer."""
     from_baseline: float | None
-    """The part that comes from the baseline's getting slower."""
+    """The part that comes from the baseline's coming nearer."""
     blocks: int
     level: float
     """1 minus the coverage of each interval."""
@@ -91,7 +91,8 @@ class TimePart:
     """Of the slower condition over the faster one."""
     extra_s_ci: Interval
     share_of_gap: float | None
-    """More than 1 where several processors worked at once."""
+    """More than 1 where several processors worked at once; null where the mean trial of the slower
+    condition takes no longer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from equipoise.model.result import (
     ResultDocument,
 )
 from equipoise.report.against import lines_below, row_words, title_words
+from equipoise.report.flame_graph import FlameGraphView
 from equipoise.report.levels import scope_rows
 from equipoise.report.primitives import (
     is_of_primitives,
@@ -30,6 +31,7 @@ from equipoise.report.primitives import (
 )
 from equipoise.report.shape_view import ShapeView, shape_view
 from equipoise.report.strip import strip_of
+from equipoise.report.tested import InterventionsView, interventions_view
 from equipoise.report.units import byte_count, metric_value, percent_change, significant
 from equipoise.report.verdict_view import VerdictView, imported_views, ratio_interval
 from equipoise.report.why import WhyView, is_of_gap, why_view
@@ -105,6 +107,8 @@ class RunView:
     shape: ShapeView
     figures: tuple[FigureView, ...]
     extra_time: WhyView | None
+    interventions: InterventionsView | None
+    flame_graph: FlameGraphView | None
     why: tuple[str, ...]
     control: ControlView | None
     warnings: tuple[Notice, ...]
@@ -115,7 +119,11 @@ class RunView:
 
 
 def run_view(
-    document: ResultDocument, number: int, figures: tuple[FigureView, ...], again: str | None
+    document: ResultDocument,
+    number: int,
+    figures: tuple[FigureView, ...],
+    again: str | None,
+    flame_graph: FlameGraphView | None = None,
 ) -> RunView:
     """Put a document into words.
 
@@ -145,6 +153,8 @@ def run_view(
         shape=shape_view(document, primary, metric),
         figures=figures,
         extra_time=extra_time,
+        interventions=interventions_view(document),
+        flame_graph=flame_graph,
         why=(
             *(one.words for one in document.why if extra_time is None or not is_of_gap(one)),
             *(_why_of_rows(document) if by_themselves else ()),

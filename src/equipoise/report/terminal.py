@@ -41,6 +41,7 @@ from equipoise.report.study_table import (
     study_table,
     verdict_counts,
 )
+from equipoise.report.tested import print_tested
 from equipoise.report.units import (
     byte_count,
     interval_words,
@@ -103,6 +104,7 @@ def print_result(
     print_levels(console, levelled(document))
     print_sources(console, document)
     print_why(console, document)
+    print_tested(console, document)
     console.print()
     console.print(_how_it_ran(document, ledger), style="dim", highlight=False)
     if not is_of_primitives(document):

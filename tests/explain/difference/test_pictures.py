@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
-from equipoise.explain.difference.firefox_profile import write_firefox_profile
-from equipoise.explain.difference.flame_graph import write_flame_graph
+from equipoise.explain.difference.firefox_profile import firefox_profile
+from equipoise.explain.difference.flame_graph import flame_graph
 from equipoise.explain.difference.result import Side
 from equipoise.explain.gathered import Gathered, Runs
 from equipoise.model.errors import UnusableInput
@@ -24,56 +23,54 @@ PROFILES = Gathered(
         (sampled({"main": 0.25, "main;work;mmap@kernel": 0.75}),),
     )
 )
-Write = Callable[[Gathered, tuple[str, str], Side, Path], None]
+Draw = Callable[[Gathered, tuple[str, str], Side], bytes]
 
 
-def titles(file: Path) -> list[str]:
-    """What is told of each frame; fails if the file is no well-formed XML."""
-    tree = ElementTree.parse(file)
-    return [found.text or "" for found in tree.iter("{http://www.w3.org/2000/svg}title")]
+def elements(svg: bytes, name: str) -> list[str]:
+    """The texts of the elements of that name; fails if the picture is no well-formed XML."""
+    tree = ElementTree.fromstring(svg)
+    return [found.text or "" for found in tree.iter(f"{{http://www.w3.org/2000/svg}}{name}")]
 
 
-def firefox(gathered: Gathered, names: tuple[str, str], file: Path) -> dict[str, Any]:
-    """The profile that is written."""
-    write_firefox_profile(gathered, names, "candidate", file)
-    document: dict[str, Any] = json.loads(file.read_bytes())
+def firefox(gathered: Gathered, names: tuple[str, str]) -> dict[str, Any]:
+    """The profile, read."""
+    document: dict[str, Any] = json.loads(firefox_profile(gathered, names, "candidate"))
     return document
 
 
-def test_widths_are_of_the_slower_condition_and_the_difference_is_told(tmp_path: Path) -> None:
-    file = tmp_path / "flames.svg"
-    write_flame_graph(PROFILES, ("before", "after"), "candidate", file)
-    assert titles(file) == [
+def test_widths_are_of_the_slower_one_and_the_difference_is_of_functions_themselves() -> None:
+    svg = flame_graph(PROFILES, ("before", "after"), "candidate")
+    assert elements(svg, "title") == [
         "all (1,000,000 µs, 100%)",
         "main (1,000,000 µs, 100.00%; -25.00%)",
         "work (750,000 µs, 75.00%; -20.00%)",
         "mmap (750,000 µs, 75.00%; +75.00%)",
     ]
-    write_flame_graph(PROFILES, ("before", "after"), "baseline", file)
-    assert titles(file)[0] == "all (700,000 µs, 100%)"
+    turned = flame_graph(PROFILES, ("before", "after"), "baseline")
+    assert elements(turned, "title")[0] == "all (700,000 µs, 100%)"
 
 
-def test_a_hostile_name_stays_text_in_the_flame_graph(tmp_path: Path) -> None:
-    file = tmp_path / "flames.svg"
+def test_the_same_profiles_give_the_same_bytes() -> None:
+    for draw in (flame_graph, firefox_profile):
+        names = ("before", "after")
+        assert draw(PROFILES, names, "candidate") == draw(PROFILES, names, "candidate")
+
+
+def test_a_hostile_name_stays_text_in_the_flame_graph() -> None:
     profile = sampled({HOSTILE: 1.0})
-    write_flame_graph(
-        Gathered(profile=Runs((profile,), (profile,))), (HOSTILE, HOSTILE), "candidate", file
-    )
-    assert [told.partition(" (")[0] for told in titles(file)] == [
+    both = Gathered(profile=Runs((profile,), (profile,)))
+    svg = flame_graph(both, (HOSTILE, HOSTILE), "candidate")
+    assert [told.partition(" (")[0] for told in elements(svg, "title")] == [
         "all",
         '<script>alert("x")</script>&amp',
         "]]>\ufffd\ufffd[31m\ufffd\uff03 5 7",
     ]
-    scripts = [
-        found.text or ""
-        for found in ElementTree.parse(file).iter("{http://www.w3.org/2000/svg}script")
-    ]
-    assert len(scripts) == 1
-    assert "alert(" not in scripts[0]
+    (script,) = elements(svg, "script")
+    assert "alert(" not in script
 
 
-def test_the_firefox_profile_has_both_conditions_with_their_milliseconds(tmp_path: Path) -> None:
-    document = firefox(PROFILES, ("before", "after"), tmp_path / "profile.json")
+def test_the_firefox_profile_has_both_conditions_with_their_milliseconds() -> None:
+    document = firefox(PROFILES, ("before", "after"))
     before, after = document["threads"]
     assert [thread["processName"] for thread in (before, after)] == ["before", "after"]
     assert before["samples"]["weightType"] == "tracing-ms"
@@ -81,9 +78,9 @@ def test_the_firefox_profile_has_both_conditions_with_their_milliseconds(tmp_pat
     assert after["samples"]["weight"] == [pytest.approx(750.0), pytest.approx(250.0)]
 
 
-def test_the_firefox_profile_is_whole(tmp_path: Path) -> None:
+def test_the_firefox_profile_is_whole() -> None:
     """Every table has the length that it says, and every place in another table is there."""
-    document = firefox(PROFILES, ("before", HOSTILE), tmp_path / "profile.json")
+    document = firefox(PROFILES, ("before", HOSTILE))
     meta = document["meta"]
     assert meta["preprocessedProfileVersion"] > 0
     assert meta["symbolicated"] is True
@@ -124,16 +121,9 @@ def test_the_firefox_profile_is_whole(tmp_path: Path) -> None:
     assert after["processName"] == HOSTILE
 
 
-@pytest.mark.parametrize("write", [write_flame_graph, write_firefox_profile])
-def test_without_a_profile_of_both_there_is_nothing_to_draw(write: Write, tmp_path: Path) -> None:
+@pytest.mark.parametrize("draw", [flame_graph, firefox_profile])
+def test_without_a_profile_of_both_there_is_nothing_to_draw(draw: Draw) -> None:
     one = Gathered(profile=Runs((sampled({"main": 1.0}),), ()))
     for nothing in (Gathered(), one, Gathered(profile=Runs((sampled({}),), (sampled({}),)))):
         with pytest.raises(UnusableInput, match="no profile of both"):
-            write(nothing, ("a", "b"), "candidate", tmp_path / "file")
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("write", [write_flame_graph, write_firefox_profile])
-def test_a_file_that_cannot_be_written_is_named(write: Write, tmp_path: Path) -> None:
-    with pytest.raises(UnusableInput, match="missing/file"):
-        write(PROFILES, ("a", "b"), "candidate", tmp_path / "missing" / "file")
+            draw(nothing, ("a", "b"), "candidate")

@@ -116,6 +116,14 @@ def test_a_profile_that_disagrees_with_the_accounts_is_told_and_not_scaled() -> 
     )
 
 
+def test_ties_stand_in_the_order_in_which_they_were_seen() -> None:
+    """So that the same ledger gives the same bytes in every process."""
+    names = [f"step_{number}" for number in range(40)]
+    profile = sampled({";".join(names): 1.0})
+    found = difference(trials(*WALLS), Gathered(profile=Runs((profile,), (profile,))), CONDITIONS)
+    assert [function.name for function in found.reached] == names
+
+
 def test_waits_are_told_by_door_and_function() -> None:
     waits = Runs(
         (sampled({}, "waits"),),

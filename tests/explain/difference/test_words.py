@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from equipoise.explain.difference.whole import difference
 from equipoise.explain.difference.words import where_the_time_is
+from equipoise.explain.evidence.sampled import Sampled
 from equipoise.explain.gathered import Gathered, Runs
 from equipoise.model.trial import Trial
 from tests.explain.difference.made import (
@@ -71,8 +72,8 @@ def test_what_differs_as_much_between_runs_is_uncertain() -> None:
     gathered = Gathered(system_calls=Runs((one, one), (one, other)))
     words = where_the_time_is(difference(in_the_kernel(), gathered, CONDITIONS))
     assert words == (
-        "96 % of the extra time is system time; uncertain, for the runs differ as much: "
-        "futex takes 850 ms more"
+        "96 % of the extra time is system time; perhaps futex (850 ms more, uncertain over the "
+        "observed runs)"
     )
 
 
@@ -87,3 +88,32 @@ def test_one_run_of_each_condition_makes_nothing_certain_but_the_split() -> None
     words = where_the_time_is(difference(in_the_kernel(), gathered, CONDITIONS))
     assert "rose" not in words
     assert "uncertain" in words
+
+
+def test_waits_are_told_with_who_waits() -> None:
+    def waited(work_s: float, sleep_s: float) -> Sampled:
+        sleep = "main;nanosleep@libc.so.6;nanosleep@kernel"
+        return sampled({"main;work;futex@kernel": work_s, sleep: sleep_s}, "waits")
+
+    gathered = Gathered(
+        waits=Runs((waited(0.0, 0.0), waited(0.0, 0.01)), (waited(0.5, 0.4), waited(0.51, 0.41)))
+    )
+    assert where_the_time_is(difference(in_the_kernel(), gathered, CONDITIONS)) == (
+        "96 % of the extra time is system time; waits of work (program) in futex take 505 ms more, "
+        "waits in nanosleep take 400 ms more"
+    )
+
+
+def test_where_several_threads_run_at_once_the_waiting_is_not_known() -> None:
+    blocks = range(1, 8)
+    noisy = Runs(
+        tuple(trial(block, 0, 1.0, user_s=1.9, sys_s=0.0) for block in blocks),
+        tuple(
+            trial(block, 1, 2.0 + 0.01 * block, user_s=1.4 + 0.3 * (block % 3), sys_s=0.7)
+            for block in blocks
+        ),
+    )
+    found = difference(noisy, Gathered(), CONDITIONS)
+    assert where_the_time_is(found) == (
+        "no part of it is user or system time for certain, and waiting is not known"
+    )

@@ -36,7 +36,7 @@ fn options(conditions: &Conditions) -> Options<'static> {
     let mut options = Options::default();
     options.title = one_line(&format!("{} beside {}", slower.name, faster.name));
     options.subtitle = Some(one_line(&format!(
-        "widths: seconds on a processor of {}; red: more than {}, blue: less",
+        "widths: seconds on a processor of {}; red: more in the function itself than {}, blue: less",
         slower.name, faster.name
     )));
     "µs".clone_into(&mut options.count_name);

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from equipoise.explain.difference.allocator import is_of_allocator
 from equipoise.explain.difference.changes import changes, counted
-from equipoise.explain.difference.places import functions_inwards, weights
+from equipoise.explain.difference.places import Place, places, weights
 from equipoise.explain.difference.result import (
     AllocationsChange,
     Function,
@@ -15,7 +15,6 @@ from equipoise.explain.difference.result import (
     SizeClassChange,
 )
 from equipoise.explain.evidence.allocations import Allocations, SizeClass
-from equipoise.explain.evidence.stacks import Frame
 from equipoise.explain.gathered import Runs
 
 SHORT_LIVED_S = 64e-6
@@ -36,7 +35,9 @@ def allocations_change(runs: Runs[Allocations], slower: Side) -> AllocationsChan
         count=counted(recorded.map(lambda run: run.allocations), slower),
         bytes=counted(recorded.map(lambda run: run.bytes), slower),
         classes=_classes(recorded, slower),
-        by_function=changes(recorded.map(lambda run: weights(run.stacks, _asked_by)), slower),
+        by_function=changes(
+            recorded.map(lambda run: weights(places(run.stacks), _asked_by)), slower
+        ),
     )
 
 
@@ -112,8 +113,8 @@ def _usual_of_run(run: Allocations, size: SizeClass) -> float | None:
     return None
 
 
-def _asked_by(frames: Sequence[Frame]) -> Iterator[Function]:
-    for function in reversed(functions_inwards(frames)):
+def _asked_by(place: Place) -> Iterator[Function]:
+    for function in reversed(place.functions):
         if not is_of_allocator(function):
             yield function
             return

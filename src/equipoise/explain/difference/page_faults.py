@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from equipoise.explain.difference.changes import changes, counted, measured
-from equipoise.explain.difference.places import innermost_function, weights
+from equipoise.explain.difference.places import Place, places, weights
 from equipoise.explain.difference.result import Change, FaultsChange, Function, Side
 from equipoise.explain.evidence.sampled import Sampled
-from equipoise.explain.evidence.stacks import Frame
 from equipoise.explain.gathered import Runs
 
 
@@ -21,7 +20,7 @@ def page_faults_change(runs: Runs[Sampled], slower: Side) -> FaultsChange | None
         return None
     return FaultsChange(
         count=_count(runs, slower),
-        by_function=changes(runs.map(lambda run: weights(run.stacks, _function)), slower),
+        by_function=changes(runs.map(lambda run: weights(places(run.stacks), _function)), slower),
     )
 
 
@@ -31,7 +30,6 @@ def _count(runs: Runs[Sampled], slower: Side) -> Change:
     return counted(runs.map(lambda run: run.total or 0.0), slower)
 
 
-def _function(frames: Sequence[Frame]) -> Iterator[Function]:
-    function = innermost_function(frames)
-    if function is not None:
-        yield function
+def _function(place: Place) -> Iterator[Function]:
+    if place.function is not None:
+        yield place.function

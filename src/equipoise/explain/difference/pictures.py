@@ -42,10 +42,14 @@ class _Conditions:
     slower: Side
 
 
-def draw(
-    picture: Picture, runs: Runs[Sampled], names: tuple[str, str], slower: Side, path: Path
-) -> None:
-    """Draw the mean seconds of each stack over the runs of each condition into a file.
+def can_be_drawn(runs: Runs[Sampled], slower: Side) -> bool:
+    """Whether both conditions have a run, and the slower one a stack."""
+    slow = runs.baseline if slower == "baseline" else runs.candidate
+    return runs.both and any(run.stacks.stacks for run in slow)
+
+
+def drawn(picture: Picture, runs: Runs[Sampled], names: tuple[str, str], slower: Side) -> bytes:
+    """A file of the mean seconds of each stack over the runs of each condition.
 
     Parameters
     ----------
@@ -57,30 +61,35 @@ def draw(
     Raises
     ------
     UnusableInput
-        A condition has no run, or the slower one no stack; the file cannot be written, or the
-        native observer is missing.
+        A condition has no run, or the slower one no stack; or the native observer is missing or
+        cannot draw.
     """
-    slow = runs.baseline if slower == "baseline" else runs.candidate
-    if not runs.both or not any(run.stacks.stacks for run in slow):
+    if not can_be_drawn(runs, slower):
         raise UnusableInput(
-            f"nothing to draw in {path}: there is no profile of both conditions",
-            mend="run `equipoise why` with the source `profile`; what it says of it tells why not",
+            "nothing to draw: there is no profile of both conditions",
+            mend="observe them with the source `profile`; `equipoise why` tells why it saw nothing",
         )
     conditions = _Conditions(
         _condition(names[0], runs.baseline), _condition(names[1], runs.candidate), slower
     )
     with tempfile.TemporaryDirectory(prefix="equipoise-") as folder:
-        handed_over = Path(folder) / "conditions.json"
+        handed_over, file = Path(folder) / "conditions.json", Path(folder) / "picture"
         handed_over.write_bytes(msgspec.json.encode(conditions))
-        command = (evidence_program(), picture, "--output", path, "--", handed_over)
+        command = (evidence_program(), picture, "--output", file, "--", handed_over)
         ended = subprocess.run(
-            command, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True
+            command,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
         )
-    if ended.returncode != 0:
-        raise UnusableInput(
-            ended.stderr.strip().removeprefix("equipoise-evidence: ") or f"{path} was not written",
-            mend="name a file that can be written",
-        )
+        if ended.returncode == 0:
+            return file.read_bytes()
+    raise UnusableInput(
+        f"the {picture} could not be drawn: {ended.stderr.strip()}",
+        mend="install the package again, or report it",
+    )
 
 
 def _condition(name: str, runs: Sequence[Sampled]) -> _Condition:

@@ -1,44 +1,57 @@
-"""Where a stack ends: by which door of the kernel, in which function of the program."""
+"""Where stacks end: by which door of the kernel, in which function of the program."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import TypeVar
 
 from equipoise.explain.difference.result import Function
-from equipoise.explain.evidence.stacks import Frame, Stacks
+from equipoise.explain.evidence.stacks import Stacks
 
 Key = TypeVar("Key")
 
 
-def door(frames: Sequence[Frame]) -> str | None:
-    """By which door the kernel was entered; ``None`` if it was not. The outermost frame first."""
-    return frames[-1].name if frames and frames[-1].kind == "kernel" else None
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one stack ends, and what was sampled there."""
+
+    door: str | None
+    """By which the kernel was entered; ``None`` if it was not."""
+    functions: tuple[Function, ...]
+    """Of the program, the outermost first."""
+    weight: float
+
+    @property
+    def function(self) -> Function | None:
+        """That which ran, or called the kernel; ``None`` if none was seen."""
+        return self.functions[-1] if self.functions else None
 
 
-def functions_inwards(frames: Sequence[Frame]) -> tuple[Function, ...]:
-    """The functions of the program in a stack, the outermost first."""
+def places(stacks: Stacks) -> tuple[Place, ...]:
+    """Where each of the stacks ends."""
+    # Each function is made once: a profile has many stacks of few functions.
+    functions = [
+        None if frame.kind in {"kernel", "size"} else Function(frame.name, frame.module, frame.kind)
+        for frame in stacks.frames
+    ]
+    doors = [frame.name if frame.kind == "kernel" else None for frame in stacks.frames]
     return tuple(
-        Function(frame.name, frame.module, frame.kind)
-        for frame in frames
-        if frame.kind not in {"kernel", "size"}
+        Place(
+            doors[stack.frames[-1]] if stack.frames else None,
+            tuple(one for at in stack.frames if (one := functions[at]) is not None),
+            stack.weight,
+        )
+        for stack in stacks.stacks
     )
 
 
-def innermost_function(frames: Sequence[Frame]) -> Function | None:
-    """The function of the program that ran, or called the kernel; ``None`` if none was seen."""
-    functions = functions_inwards(frames)
-    return functions[-1] if functions else None
-
-
-def weights(
-    stacks: Stacks, keys: Callable[[Sequence[Frame]], Iterator[Key]]
-) -> Mapping[Key, float]:
-    """The weight of the stacks by what each belongs to, once for each of its different keys."""
+def weights(found: Iterable[Place], keys: Callable[[Place], Iterable[Key]]) -> Mapping[Key, float]:
+    """The weight of the places by what each belongs to, once for each of its different keys."""
     sums: dict[Key, float] = defaultdict(float)
-    for stack in stacks.stacks:
-        frames = [stacks.frames[place] for place in stack.frames]
-        for key in set(keys(frames)):
-            sums[key] += stack.weight
+    for place in found:
+        # No set: its order is another one in each process, and ties are told in this order.
+        for key in dict.fromkeys(keys(place)):
+            sums[key] += place.weight
     return sums

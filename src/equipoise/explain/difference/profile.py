@@ -5,21 +5,15 @@ Seconds are sums over all threads: where threads run at once, they are more than
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import TypeVar
 
 from equipoise.explain.difference.changes import changes, measured
-from equipoise.explain.difference.places import (
-    door,
-    functions_inwards,
-    innermost_function,
-    weights,
-)
+from equipoise.explain.difference.places import Place, places, weights
 from equipoise.explain.difference.result import Change, Function, Side
 from equipoise.explain.evidence.sampled import Sampled
-from equipoise.explain.evidence.stacks import Frame
 from equipoise.explain.gathered import Runs
 
 Key = TypeVar("Key")
@@ -51,7 +45,8 @@ def profile_change(runs: Runs[Sampled], slower: Side, split: Mapping[str, Change
     """
     if not runs.both:
         return ProfileChange()
-    doors = _by(runs, slower, _doors)
+    ends = runs.map(lambda run: places(run.stacks))
+    doors = _by(ends, slower, _doors)
     unseen = list(_disagreements(runs, split))
     hidden = any(run.hides_kernel for run in (*runs.baseline, *runs.candidate))
     if hidden and "system_s" in split:
@@ -63,39 +58,36 @@ def profile_change(runs: Runs[Sampled], slower: Side, split: Mapping[str, Change
     return ProfileChange(
         on_processor=measured(runs.map(lambda run: run.stacks.weight()), slower),
         doors=doors,
-        functions=_by(runs, slower, _itself),
-        reached=_by(runs, slower, _reached),
-        doors_by_function=_by(runs, slower, _door_and_function),
+        functions=_by(ends, slower, _itself),
+        reached=_by(ends, slower, _reached),
+        doors_by_function=_by(ends, slower, _door_and_function),
         unseen=tuple(unseen),
     )
 
 
 def _by(
-    runs: Runs[Sampled], slower: Side, keys: Callable[[Sequence[Frame]], Iterator[Key]]
+    found: Runs[tuple[Place, ...]], slower: Side, keys: Callable[[Place], Iterable[Key]]
 ) -> dict[Key, Change]:
-    return changes(runs.map(lambda run: weights(run.stacks, keys)), slower)
+    return changes(found.map(lambda run: weights(run, keys)), slower)
 
 
-def _doors(frames: Sequence[Frame]) -> Iterator[str]:
-    entered = door(frames)
-    if entered is not None:
-        yield entered
+def _doors(place: Place) -> Iterator[str]:
+    if place.door is not None:
+        yield place.door
 
 
-def _itself(frames: Sequence[Frame]) -> Iterator[Function]:
-    function = innermost_function(frames)
-    if function is not None and door(frames) is None:
-        yield function
+def _itself(place: Place) -> Iterator[Function]:
+    if place.function is not None and place.door is None:
+        yield place.function
 
 
-def _reached(frames: Sequence[Frame]) -> Iterator[Function]:
-    yield from functions_inwards(frames)
+def _reached(place: Place) -> Iterable[Function]:
+    return place.functions
 
 
-def _door_and_function(frames: Sequence[Frame]) -> Iterator[tuple[str, Function]]:
-    entered, function = door(frames), innermost_function(frames)
-    if entered is not None and function is not None:
-        yield entered, function
+def _door_and_function(place: Place) -> Iterator[tuple[str, Function]]:
+    if place.door is not None and place.function is not None:
+        yield place.door, place.function
 
 
 def _disagreements(runs: Runs[Sampled], split: Mapping[str, Change]) -> Iterator[str]:

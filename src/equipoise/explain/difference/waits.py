@@ -5,13 +5,12 @@ Seconds are sums over all threads: each thread of a pool that has nothing to do 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from equipoise.explain.difference.changes import changes
-from equipoise.explain.difference.places import door, innermost_function, weights
+from equipoise.explain.difference.places import Place, places, weights
 from equipoise.explain.difference.result import Change, Side, Wait
 from equipoise.explain.evidence.sampled import Sampled
-from equipoise.explain.evidence.stacks import Frame
 from equipoise.explain.gathered import Runs
 
 UNKNOWN_DOOR = "kernel"
@@ -20,8 +19,8 @@ UNKNOWN_DOOR = "kernel"
 
 def waits_change(runs: Runs[Sampled], slower: Side) -> Mapping[Wait, Change]:
     """The seconds of each place where threads wait; empty unless both conditions have a run."""
-    return changes(runs.map(lambda run: weights(run.stacks, _wait)), slower)
+    return changes(runs.map(lambda run: weights(places(run.stacks), _wait)), slower)
 
 
-def _wait(frames: Sequence[Frame]) -> Iterator[Wait]:
-    yield Wait(door(frames) or UNKNOWN_DOOR, innermost_function(frames))
+def _wait(place: Place) -> Iterator[Wait]:
+    yield Wait(place.door or UNKNOWN_DOOR, place.function)

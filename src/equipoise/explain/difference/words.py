@@ -12,6 +12,7 @@ from equipoise.explain.difference.result import (
     Difference,
     Function,
     SizeClassChange,
+    Wait,
 )
 from equipoise.model.quantities import count, duration, exact_bytes
 
@@ -71,9 +72,17 @@ def _split(found: Difference) -> str:
         key=lambda item: -item[1],
     )
     if not told:
-        return f"in which account the extra {duration(gap.extra)} are is uncertain"
+        return _without_split(found)
     first, *others = [f"{100 * share:.0f} % {{}}{name}" for name, share in told]
     return _and([first.format("of the extra time is "), *(one.format("") for one in others)])
+
+
+def _without_split(found: Difference) -> str:
+    if "waiting_s" in found.split:
+        return "no part of it is user, system or waiting time for certain"
+    if found.split:
+        return "no part of it is user or system time for certain, and waiting is not known"
+    return "its trials were not accounted"
 
 
 def _rising_calls(found: Difference) -> Mapping[str, CallsChange]:
@@ -118,6 +127,13 @@ def _rises(calls: Mapping[str, CallsChange], faults: Change | None) -> Iterator[
         yield f"page faults{verb} from {low} to {high}"
 
 
+def _waits(wait: Wait) -> str:
+    """The door by itself where the function is only the library's way to it."""
+    if wait.function is None or wait.function.name == wait.door:
+        return f"waits in {wait.door}"
+    return f"waits of {_name(wait.function)} in {wait.door}"
+
+
 def _ends(change: Change) -> tuple[str, str]:
     """From the less to the more."""
     low, high = sorted((change.baseline, change.candidate))
@@ -129,8 +145,7 @@ def _places(found: Difference) -> Iterator[str]:
     for function, change in _largest(found.functions, found):
         yield f"{_name(function)} takes {duration(change.extra)} more on a processor"
     for wait, change in _largest(found.waits, found):
-        place = "" if wait.function is None else f" of {_name(wait.function)}"
-        yield f"waits{place} in {wait.door} take {duration(change.extra)} more"
+        yield f"{_waits(wait)} take {duration(change.extra)} more"
     if found.processes is not None and found.processes.extra > 0 and is_certain(found.processes):
         low, high = _ends(found.processes)
         yield f"processes rose from {low} to {high}"
@@ -184,7 +199,7 @@ def _uncertain(found: Difference) -> str | None:
     """What would take a part of the gap if the runs did not differ so much."""
     places: list[tuple[str, Change]] = [
         *((name, change.seconds) for name, change in found.calls.items()),
-        *((f"waits in {wait.door}", change) for wait, change in found.waits.items()),
+        *((_waits(wait), change) for wait, change in found.waits.items()),
         *((_name(function), change) for function, change in found.functions.items()),
     ]
     uncertain = [
@@ -195,10 +210,12 @@ def _uncertain(found: Difference) -> str | None:
     if not uncertain:
         return None
     place, change = max(uncertain, key=lambda item: item[1].extra)
-    return f"uncertain, for the runs differ as much: {place} takes {duration(change.extra)} more"
+    return f"perhaps {place} ({duration(change.extra)} more, uncertain over the observed runs)"
 
 
 def _name(function: Function) -> str:
+    if function.kind == "unknown":
+        return f"code without a name in {function.module}"
     return f"{function.name} ({function.module})" if function.module else function.name
 
 
