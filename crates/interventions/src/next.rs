@@ -122,5 +122,7 @@ next! {
         address: *mut c_void, bytes: size_t, fresh_bytes: size_t, flags: c_int, to: *mut c_void
     ) -> *mut c_void = c"mremap";
     mprotect(address: *mut c_void, bytes: size_t, protection: c_int) -> c_int = c"mprotect";
+    pkey_mprotect(address: *mut c_void, bytes: size_t, protection: c_int, key: c_int) -> c_int
+        = c"pkey_mprotect";
     madvise(address: *mut c_void, bytes: size_t, advice: c_int) -> c_int = c"madvise";
 }

@@ -171,6 +171,22 @@ pub unsafe extern "C" fn mprotect(address: *mut c_void, bytes: size_t, protectio
     unsafe { next::mprotect(address, bytes, protection) }
 }
 
+/// Linux; whether a key allows writing changes without a call, so that such memory is not known.
+///
+/// # Safety
+/// As it asks for.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn pkey_mprotect(
+    address: *mut c_void,
+    bytes: size_t,
+    protection: c_int,
+    key: c_int,
+) -> c_int {
+    forget(address, bytes);
+    // SAFETY: the caller vouches for the arguments.
+    unsafe { next::pkey_mprotect(address, bytes, protection, key) }
+}
+
 /// Linux.
 ///
 /// # Safety

@@ -71,7 +71,7 @@ def command(**given: Any) -> int:
         record = _with_evidence(record, gap, asked, wanted)
         if pictures.files():
             write_pictures(pictures, evidence_of_gap(record, gap))
-        if not given["no_test"]:
+        if wanted.test:
             known = None if asks_for_more(given) else experiment
             experiment = _with_experiment(record, gap, trying, known, wanted)
     else:

@@ -19,7 +19,8 @@ _NO_FILE = "the evidence names no file that is there: give one as an argument of
 
 def offered(case: Case) -> tuple[Intervention, ...]:
     """For the files that the evidence names, else those that are arguments of the commands."""
-    named = [file for file in case.evidence(CAUSES, "file") if os.path.isfile(file)]
+    evidence = map(os.path.abspath, case.evidence(CAUSES, "file"))
+    named = [file for file in evidence if os.path.isfile(file)]
     files = tuple(dict.fromkeys(named or _arguments(case)))
     several = "the file" if len(files) == 1 else "the files"
     return (
