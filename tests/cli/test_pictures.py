@@ -10,7 +10,12 @@ import pytest
 
 from equipoise.campaign.result import document_of
 from equipoise.campaign.why import evidence_of
-from equipoise.cli.pictures import Pictures, flame_graph_of, write_pictures
+from equipoise.cli.pictures import (
+    Pictures,
+    flame_graph_of,
+    say_that_none_is_drawn,
+    write_pictures,
+)
 from equipoise.model.errors import UnusableInput
 from tests.campaign.test_why import profiles, record_of
 from tests.cli.conftest import Equipoise
@@ -25,6 +30,15 @@ def test_the_profiles_of_a_campaign_are_written_as_both_files(tmp_path: Path) ->
     threads = json.loads((tmp_path / "profile.json").read_bytes())["threads"]
     assert [thread["name"] for thread in threads] == ["a", "b"]
     write_pictures(Pictures(None, None), evidence)
+
+
+def test_where_nothing_is_explained_the_files_that_were_asked_for_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    say_that_none_is_drawn(Pictures(tmp_path / "flames.svg", None))
+    assert capsys.readouterr().err == f"equipoise: {tmp_path / 'flames.svg'} is not written\n"
+    say_that_none_is_drawn(Pictures(None, None))
+    assert capsys.readouterr().err == ""
 
 
 def test_without_a_profile_the_file_is_refused_and_not_written(tmp_path: Path) -> None:

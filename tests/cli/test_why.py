@@ -63,9 +63,10 @@ def test_the_extra_time_of_a_real_pair_is_found_and_kept(
     first = equipoise("why", "last", "--no-test", "--report", "page.html")
     assert first.status == 0, first.err
     assert "policy is slower than usual" in first.out
-    assert "of the extra time is system time" in first.out
-    page = (tmp_path / "page.html").read_text()
-    assert "of the extra time is system time" in page
+    # Where others use the processors, too, waiting may be more.
+    where = next(line for line in first.out.splitlines() if line.startswith("Where the extra "))
+    assert "system time" in where
+    assert where in (tmp_path / "page.html").read_text()
     # It is known now: nothing is observed again, and whoever asks gets the same.
     again = equipoise("why", "last", "--no-test")
     assert (again.status, again.out, again.err) == (0, first.out, "")
@@ -74,7 +75,7 @@ def test_the_extra_time_of_a_real_pair_is_found_and_kept(
     extra = document(shown)["extra_time"]
     assert (extra["baseline"], extra["candidate"], extra["slower"]) == ("usual", "policy", "policy")
     shares = {one["part"]: one["share_of_gap"] for one in extra["parts"]}
-    assert shares["system"] > max(0.5, shares["user"])
+    assert shares["system"] > shares["user"]
     assert extra["observed"]["system_calls"] == extra["observed"]["allocations"] == [3, 3]
     with open_for_reading(tmp_path / ".equipoise" / "ledger.db") as ledger:
         observations = ledger.read_run("last").observations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,10 @@ class Pictures:
 
     flame_graph: Path | None
     firefox: Path | None
+
+    def files(self) -> tuple[Path, ...]:
+        """Those that are wanted."""
+        return tuple(path for path in (self.flame_graph, self.firefox) if path is not None)
 
 
 def picture_options(function: Decorated) -> Decorated:
@@ -58,10 +63,15 @@ def pictures_of(given: dict[str, Any]) -> Pictures:
         One cannot be written where it is to go.
     """
     wanted = Pictures(given["flame_graph"], given["firefox"])
-    for path in (wanted.flame_graph, wanted.firefox):
-        if path is not None:
-            check_folder(path)
+    for path in wanted.files():
+        check_folder(path)
     return wanted
+
+
+def say_that_none_is_drawn(wanted: Pictures) -> None:
+    """Name the files that were asked for, where there is nothing to explain."""
+    for path in wanted.files():
+        print(f"equipoise: {path} is not written", file=sys.stderr)
 
 
 def write_pictures(wanted: Pictures, evidence: Evidence) -> None:

@@ -23,7 +23,12 @@ from equipoise.cli.experiment_options import asks_for_more, experiment_options, 
 from equipoise.cli.finish import say_whom_it_waits_for
 from equipoise.cli.observing import with_evidence
 from equipoise.cli.output_file import write_file
-from equipoise.cli.pictures import picture_options, pictures_of, write_pictures
+from equipoise.cli.pictures import (
+    picture_options,
+    pictures_of,
+    say_that_none_is_drawn,
+    write_pictures,
+)
 from equipoise.cli.shown import shown_document
 from equipoise.cli.study_data import require_data
 from equipoise.cli.wanted import Wanted
@@ -68,6 +73,8 @@ def command(**given: Any) -> int:
         if wanted.test:
             known = None if asks_for_more(given) else experiment
             experiment = _with_experiment(record, gap, trying, known, wanted)
+    else:
+        say_that_none_is_drawn(pictures)
     _show(record, gap, experiment, wanted)
     return 0
 
