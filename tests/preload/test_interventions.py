@@ -222,6 +222,43 @@ int main(void) {
 """
 
 
+CACHE = (
+    FORBIDDEN
+    + r"""
+int main(void) {
+    int file = open("data", O_RDWR | O_CREAT, 0600);
+    FORBID(SYS_fadvise64);
+    SAY(posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED));
+    SAY(posix_fadvise(file, 0, 0, POSIX_FADV_RANDOM));
+    SAY(posix_fadvise(99, 0, 0, POSIX_FADV_DONTNEED));
+    return 0;
+}
+"""
+)
+
+HUGE = r"""
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+int main(void) {
+    static char line[4096];
+    unsigned long start, end;
+    int here = 0;
+    char *large = mmap(NULL, 8 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (madvise(large, 8 << 20, MADV_NOHUGEPAGE)) return 1;
+    FILE *maps = fopen("/proc/self/smaps", "r");
+    while (fgets(line, sizeof line, maps)) {
+        if (sscanf(line, "%lx-%lx ", &start, &end) == 2)
+            here = start <= (unsigned long)large && (unsigned long)large < end;
+        if (here && !strncmp(line, "VmFlags:", 8))
+            puts(strstr(line, " hg") ? "huge" : strstr(line, " nh") ? "not huge" : "as ever");
+    }
+    return 0;
+}
+"""
+
+
 @pytest.fixture
 def library(native_folder: Path) -> Path:
     return native_folder / "libequipoise_interventions.so"
@@ -365,7 +402,28 @@ def test_memory_that_is_not_needed_is_zero_again(
     ]
 
 
-@pytest.mark.parametrize("word", ["large_buffers", "late_flush", "keep_pages"])
+@pytest.mark.parametrize(("word", "dropped", "closed"), [("nothing", 18, 18), ("keep_cache", 0, 9)])
+def test_a_file_is_not_dropped_from_the_page_cache(
+    library: Path, tmp_path: Path, word: str, dropped: int, closed: int
+) -> None:
+    lines = said(library, word, compiled(tmp_path, CACHE, "-w"))
+    assert [line.rsplit(" ", 2)[1:] for line in lines] == [
+        [str(dropped), "7"],
+        ["18", "7"],
+        [str(closed), "9" if word == "keep_cache" else "7"],
+    ]
+
+
+@pytest.mark.parametrize(("word", "pages"), [("nothing", "not huge"), ("huge_mappings", "huge")])
+def test_large_memory_is_asked_to_be_huge_pages(
+    library: Path, tmp_path: Path, word: str, pages: str
+) -> None:
+    if not Path("/sys/kernel/mm/transparent_hugepage").exists():
+        pytest.skip("this kernel has no transparent huge pages")
+    assert said(library, word, compiled(tmp_path, HUGE)) == [pages]
+
+
+@pytest.mark.parametrize("word", ["large_buffers", "late_flush", "keep_pages", "huge_mappings"])
 def test_an_interpreter_and_its_threads_go_on(library: Path, word: str) -> None:
     line = (
         "import mmap, os, sys, threading\n"

@@ -11,7 +11,7 @@ from equipoise.explain.interventions.preloads import (
     why_not_own,
 )
 
-CAUSES = frozenset({"memory_given_back", "blocks_returned_at_free"})
+CAUSES = frozenset({"memory_given_back"})
 
 
 def offered(case: Case) -> tuple[Intervention, ...]:
