@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -84,6 +85,17 @@ def built(folder: Path) -> None:
         large.flush()
         # Only what is on the disk can be put out of the page cache.
         os.fsync(large.fileno())
+
+
+def two_processors_are_free(folder: Path) -> bool:
+    """Whether two threads of a program in that folder are quicker than one, now."""
+
+    def seconds(threads: int) -> float:
+        began = time.monotonic()
+        subprocess.run([folder / "halves", "10000000", str(threads)], check=True)
+        return time.monotonic() - began
+
+    return all(seconds(2) < 0.7 * seconds(1) for _ in range(3))
 
 
 def new_interpreter() -> str | None:

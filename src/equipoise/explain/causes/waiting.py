@@ -22,6 +22,9 @@ def find(remaining: Remaining) -> tuple[Found, ...]:
     if door is None:
         return ()
     extra = remaining.extra(waits=(door,))
+    if remaining.waited_s > 0 and extra.waited_s < longer[door].extra:
+        # It overlaps with waiting that has been named: who waits for who waits is no cause.
+        return ()
     calls = difference.calls.get(door)
     functions = {
         wait.function.name: change.extra
