@@ -95,11 +95,6 @@ def test_what_a_specific_rule_claims_no_later_rule_counts() -> None:
     assert [one.evidence.get("function") for one in found] == [None, "other"]
 
 
-def test_ids_are_unique() -> None:
-    ids = [rule.cause for rule in RULES]
-    assert len(set(ids)) == len(ids)
-
-
 def test_a_sum_is_as_uncertain_as_its_parts_together() -> None:
     total = added([change(0.0, 1.0, 0.3), change(0.0, 2.0, 0.4)])
     assert total.extra == pytest.approx(3.0)

@@ -25,7 +25,7 @@ def caller(difference: Difference, function: Function, seconds: float) -> Functi
     """The nearest named caller through which the function got these extra seconds.
 
     Known only as far as seconds tell: a caller has all of them, and of several callers the
-    nearest has the fewest others.
+    nearest has the fewest others. Of equal ones it is the last, as stacks are read inwards.
     """
     around = {
         one: change
@@ -35,7 +35,8 @@ def caller(difference: Difference, function: Function, seconds: float) -> Functi
         and one.name.partition(":")[0] not in _FRAME
         and change.extra >= _SAME * seconds > 0
     }
-    return min(around, key=lambda one: of_slower(difference, around[one]), default=None)
+    inwards = reversed(around)
+    return min(inwards, key=lambda one: of_slower(difference, around[one]), default=None)
 
 
 def with_most(changes: Mapping[Function, Change]) -> Function | None:

@@ -60,4 +60,4 @@ def _innermost(difference: Difference) -> Function | None:
     }
     most = max((change.extra for change in longer.values()), default=0.0)
     inner = [one for one, change in longer.items() if change.extra >= _SAME * most]
-    return min(inner, key=lambda one: of_slower(difference, longer[one]), default=None)
+    return min(reversed(inner), key=lambda one: of_slower(difference, longer[one]), default=None)
