@@ -18,9 +18,10 @@ from tests.explain.interventions.cases import BASELINE, CANDIDATE, site
 DOCS = Path(__file__).parents[3] / "docs" / "why.md"
 CASE = Case((BASELINE, CANDIDATE), site(), output=Output("inherit"))
 KNOWN = tuple(one for file in FILES for one in file(CASE))
+SECTION = DOCS.read_text().partition("## Interventions")[2].partition("\n## ")[0]
 ROWS = [
     [cell.strip() for cell in line.strip("|").split("|")]
-    for line in DOCS.read_text().partition("## Interventions")[2].splitlines()
+    for line in SECTION.splitlines()
     if line.startswith("| `")
 ]
 
