@@ -75,3 +75,7 @@ def test_sizes(value: float, outcome: str, words: str) -> None:
 
 def test_a_paired_test_that_shows_nothing_is_said() -> None:
     assert "even without a hidden factor" in hidden_words(hidden(None), "2.0")
+
+
+def test_beyond_what_is_looked_for_more_is_said_and_not_that_much() -> None:
+    assert "by more than 100 to change" in hidden_words(hidden(100.0), "2.0")

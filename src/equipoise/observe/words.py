@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from equipoise.model.observed import Bounds, Contribution, Effect, HiddenBias
+from equipoise.observe.rosenbaum import MOST_GAMMA
 
 _TIMES = ("_s", "_ms", "_us", "_ns", "seconds", "time", "latency", "duration", "elapsed")
 _TWICE = 2.0
@@ -83,13 +84,17 @@ def hidden_words(hidden: HiddenBias, candidate: str) -> str:
     """How strong a hidden factor must be to change the answer."""
     gamma = hidden.gamma_to_change
     if gamma is None:
-        return f"In {hidden.of} without replacement it is not shown even without a hidden factor."
+        return (
+            f"Over {hidden.number} {hidden.of}, each used once, it is not shown even without a "
+            "hidden factor."
+        )
     whole = round(gamma)
     odds = f"the odds of running {candidate}"
     if whole in _FACTORS and abs(gamma - whole) < _NEAR_WHOLE:
         done = f"{_FACTORS[whole]} {odds}"
     else:
-        done = f"multiply {odds} by {gamma:.3g}"
+        more = "more than " if gamma >= MOST_GAMMA else ""
+        done = f"multiply {odds} by {more}{gamma:.3g}"
     return f"A hidden factor would have to {done} to change this."
 
 
