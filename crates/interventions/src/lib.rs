@@ -9,7 +9,9 @@
 #![cfg(all(target_os = "linux", target_pointer_width = "64"))]
 
 mod buffers;
+mod cache;
 mod chosen;
+mod errno;
 mod leaving;
 mod next;
 mod pages;

@@ -70,6 +70,8 @@ next! {
     syncfs(descriptor: c_int) -> c_int = c"syncfs";
     sync() -> () = c"sync";
     msync(address: *mut c_void, bytes: size_t, flags: c_int) -> c_int = c"msync";
+    posix_fadvise(descriptor: c_int, offset: off64_t, bytes: off64_t, advice: c_int) -> c_int
+        = c"posix_fadvise";
     nanosleep(time: *const timespec, rest: *mut timespec) -> c_int = c"nanosleep";
     clock_nanosleep(
         clock: libc::clockid_t, flags: c_int, time: *const timespec, rest: *mut timespec
@@ -122,5 +124,7 @@ next! {
         address: *mut c_void, bytes: size_t, fresh_bytes: size_t, flags: c_int, to: *mut c_void
     ) -> *mut c_void = c"mremap";
     mprotect(address: *mut c_void, bytes: size_t, protection: c_int) -> c_int = c"mprotect";
+    pkey_mprotect(address: *mut c_void, bytes: size_t, protection: c_int, key: c_int) -> c_int
+        = c"pkey_mprotect";
     madvise(address: *mut c_void, bytes: size_t, advice: c_int) -> c_int = c"madvise";
 }

@@ -1,4 +1,5 @@
-//! Pages that the program says it needs no more are zeroed and kept, not given back.
+//! Pages that the program says it needs no more are zeroed and kept, not given back; or large
+//! mappings get huge pages, whatever the program says of them.
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
@@ -8,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use libc::{off64_t, size_t};
 
 use crate::chosen::{Chosen, chosen};
-use crate::next;
 use crate::ranges::{Range, Ranges};
+use crate::{errno, next};
 
 struct Watched(UnsafeCell<Ranges>);
 
@@ -20,6 +21,8 @@ static WATCHED: Watched = Watched(UnsafeCell::new(Ranges::new()));
 static LOCKED: AtomicBool = AtomicBool::new(false);
 /// The lock could not be had: what is known may be wrong, and is asked no more.
 static GIVEN_UP: AtomicBool = AtomicBool::new(false);
+/// What is smaller has no room for one, on most machines.
+const HUGE_BYTES: usize = 2 << 20;
 /// A thread that holds the lock was forked away, or stands below us in a signal handler.
 const PATIENCE: usize = 10_000;
 
@@ -83,12 +86,22 @@ pub unsafe extern "C" fn mmap(
     }
     // SAFETY: the caller vouches for the arguments.
     let mapped = unsafe { next::mmap(address, bytes, protection, flags, descriptor, offset) };
-    if watched && mapped != libc::MAP_FAILED {
+    if mapped == libc::MAP_FAILED {
+        return mapped;
+    }
+    let private = flags & libc::MAP_TYPE == libc::MAP_PRIVATE
+        && flags & libc::MAP_ANONYMOUS != 0
+        && flags & libc::MAP_HUGETLB == 0;
+    if private && bytes >= HUGE_BYTES && chosen() == Chosen::HugeMappings {
+        let kept = errno::Kept::now();
+        // SAFETY: the kernel has just made this mapping; its bytes stay what they are.
+        unsafe { next::madvise(mapped, bytes, libc::MADV_HUGEPAGE) };
+        kept.put_back();
+    }
+    if watched {
         let (start, end) = pages(mapped, bytes);
-        let private = flags & libc::MAP_TYPE == libc::MAP_PRIVATE;
-        let huge = flags & libc::MAP_HUGETLB != 0;
         with_ranges(|ranges| {
-            if private && flags & libc::MAP_ANONYMOUS != 0 && !huge {
+            if private {
                 ranges.add(Range {
                     start,
                     end,
@@ -171,6 +184,22 @@ pub unsafe extern "C" fn mprotect(address: *mut c_void, bytes: size_t, protectio
     unsafe { next::mprotect(address, bytes, protection) }
 }
 
+/// Linux; whether a key allows writing changes without a call, so that such memory is not known.
+///
+/// # Safety
+/// As it asks for.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn pkey_mprotect(
+    address: *mut c_void,
+    bytes: size_t,
+    protection: c_int,
+    key: c_int,
+) -> c_int {
+    forget(address, bytes);
+    // SAFETY: the caller vouches for the arguments.
+    unsafe { next::pkey_mprotect(address, bytes, protection, key) }
+}
+
 /// Linux.
 ///
 /// # Safety
@@ -183,6 +212,9 @@ pub unsafe extern "C" fn madvise(address: *mut c_void, bytes: size_t, advice: c_
         }
         // SAFETY: it is private memory without a file that may be written to.
         return unsafe { zero(address, bytes) };
+    }
+    if advice == libc::MADV_NOHUGEPAGE && chosen() == Chosen::HugeMappings {
+        return 0;
     }
     // SAFETY: the caller vouches for the arguments.
     unsafe { next::madvise(address, bytes, advice) }

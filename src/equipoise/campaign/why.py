@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields, replace
 from equipoise.campaign.explaining.newest import explains_gap
 from equipoise.campaign.explaining.outcome import tested
 from equipoise.campaign.gap import Gap, gaps_of
+from equipoise.explain.causes.ranked import causes
 from equipoise.explain.difference.result import Change, Difference
 from equipoise.explain.difference.whole import difference
 from equipoise.explain.difference.words import where_the_time_is
@@ -93,7 +94,7 @@ def evidence_of_gap(record: RunRecord, gap: Gap) -> Evidence:
 
 def suggested(evidence: Evidence) -> tuple[Explanation, ...]:
     """The causes that evidence suggests, all open, ranked by seconds."""
-    return ()
+    return causes(evidence.difference)
 
 
 def extra_time(evidence: Evidence) -> ExtraTime:

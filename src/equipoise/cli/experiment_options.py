@@ -53,7 +53,7 @@ def experiment_options(function: Decorated) -> Decorated:
             metavar="NAME:KEY=VALUE",
             help="Try a variable of the environment on both.",
         ),
-        click.option("--no-test", is_flag=True, help="Gather evidence only; change nothing."),
+        options.no_test_option,
     ):
         function = option(function)
     return function

@@ -63,7 +63,8 @@ def show_after(
         record = ledger.read_run(run_id)
         if wanted.why:
             record = with_evidence_of_largest(record, ledger, wanted)
-            with_experiment_on_largest(record, ledger, wanted)
+            if wanted.test:
+                with_experiment_on_largest(record, ledger, wanted)
         experiment = newest_experiment(record, ledger)
         earlier = [one for one in ledger.same_commands(record.plan) if one.id != run_id]
     document = shown_document(record, wanted, experiment)

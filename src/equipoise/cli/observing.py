@@ -14,6 +14,9 @@ from equipoise.ledger import Ledger
 from equipoise.model.record import RunRecord
 from equipoise.report.safe_text import visible
 
+LONG_S = 120.0
+"""What takes so long is worth a line where nobody sees a bar."""
+
 
 def with_evidence_of_largest(record: RunRecord, ledger: Ledger, wanted: Wanted) -> RunRecord:
     """The record of a campaign that has just ended, with its largest gap observed.
@@ -52,7 +55,7 @@ def with_evidence(
 def _observe_with_a_bar(
     record: RunRecord, gap: Gap, runs: Sequence[Run], ledger: Ledger, wanted: Wanted
 ) -> None:
-    if not wanted.quiet:
+    if not wanted.quiet and (sys.stderr.isatty() or len(runs) * gap.longest_s >= LONG_S):
         _say(_what_it_does(gap, runs))
     try:
         with work_bar("observing", quiet=wanted.quiet, color=wanted.color) as tell:

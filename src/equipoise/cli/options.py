@@ -89,11 +89,23 @@ def against_option(function: Decorated) -> Decorated:
 
 
 def why_option(function: Decorated) -> Decorated:
-    """``--why``."""
+    """``--why`` and ``--no-test``."""
+    for option in (
+        no_test_option,
+        click.option(
+            "--why",
+            is_flag=True,
+            help="Observe the largest gap that is called: where the extra time is, and why.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def no_test_option(function: Decorated) -> Decorated:
+    """``--no-test``."""
     return click.option(
-        "--why",
-        is_flag=True,
-        help="Observe the largest gap that is called, say where the extra time is, and test why.",
+        "--no-test", is_flag=True, help="Of why, gather evidence only: change nothing to test it."
     )(function)
 
 

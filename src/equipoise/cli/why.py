@@ -69,8 +69,9 @@ def command(**given: Any) -> int:
     trying = trying_of(given, record.plan)
     if gap.is_called:
         record = _with_evidence(record, gap, asked, wanted)
-        write_pictures(pictures, evidence_of_gap(record, gap))
-        if not given["no_test"]:
+        if pictures.files():
+            write_pictures(pictures, evidence_of_gap(record, gap))
+        if wanted.test:
             known = None if asks_for_more(given) else experiment
             experiment = _with_experiment(record, gap, trying, known, wanted)
     else:

@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 
 from equipoise.model.why import Explanation
 
+WHY_STUDY = "why"
+"""The study of every campaign that explains another one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Attempt:

@@ -9,6 +9,7 @@ from typing import Any
 
 from equipoise.figures.theme import color_of
 from equipoise.model.against import Against
+from equipoise.model.explains import WHY_STUDY
 from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.primitives import OS_STUDY
 from equipoise.model.record import Notice
@@ -213,6 +214,8 @@ def again_of(document: ResultDocument) -> str:
         return shlex.join(["equipoise", "import", *document.imported.source.files])
     if document.run.study == OS_STUDY:
         return f"equipoise os --seed {document.run.seed}"
+    if document.run.study == WHY_STUDY:
+        return f"equipoise why {document.run.id} --again --seed {document.run.seed}"
     layouts = ["--layouts", str(len(document.run.layouts))] if document.run.layouts else []
     seed = ["--seed", str(document.run.seed), *layouts]
     if document.run.study != "compare":

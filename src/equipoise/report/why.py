@@ -139,7 +139,7 @@ def _seconds(value: float | None) -> str:
 
 
 def _percent(share: float | None) -> str:
-    return UNKNOWN if share is None else f"{100 * share:.0f} %"
+    return UNKNOWN if share is None else f"{round(100 * share)} %"
 
 
 def _unseen(extra: ExtraTime) -> Iterator[str]:

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from equipoise.design.site import Site
+from equipoise.explain.causes.registry import RULES
 from equipoise.explain.interventions.case import Case
-from equipoise.explain.interventions.catalogue import offered, proposed
+from equipoise.explain.interventions.catalogue import FILES, offered, proposed
+from equipoise.explain.interventions.intervention import Intervention
 from equipoise.model.plan import Condition, Output
 from equipoise.studies.allocator_levels import ALLOCATORS
 from tests.explain.interventions.cases import (
@@ -30,29 +32,25 @@ def test_names_are_of_one_intervention_each() -> None:
 
 
 @pytest.mark.parametrize("one", EVERY, ids=lambda one: one.name)
-def test_each_says_what_it_tests_and_how_it_is_seen(one: object) -> None:
-    intervention = next(each for each in EVERY if each is one)
-    assert intervention.causes
-    assert intervention.words
-    assert intervention.verified
-    assert intervention.advice is None or "{command}" in intervention.advice
+def test_each_says_what_it_tests_and_how_it_is_seen(one: Intervention) -> None:
+    assert one.causes
+    assert one.words
+    assert one.verified
+    assert one.advice is None or "{command}" in one.advice
 
 
 @pytest.mark.parametrize("one", EVERY, ids=lambda one: one.name)
-def test_altered_twice_is_altered_once(one: object) -> None:
-    intervention = next(each for each in EVERY if each is one)
-    if intervention.name in ("warm_files", "cold_files"):
-        # What is prepared twice is no different for it.
-        return
-    once = intervention.alter(CANDIDATE)
-    assert intervention.alter(once) == once
-    assert (once.name, once.levels) == (CANDIDATE.name, CANDIDATE.levels)
+def test_altered_twice_is_altered_once(one: Intervention) -> None:
+    for condition in (BASELINE, CANDIDATE):
+        once = one.alter(condition)
+        assert one.alter(once) == once
+        assert (once.name, once.levels) == (condition.name, condition.levels)
 
 
 def test_those_for_the_cause_with_the_most_seconds_come_first() -> None:
     found = (cause("sleeping", 2.0), cause("blocks_returned_at_free", 5.0), cause("sleeping", 0.5))
     names = [one.name for one in proposed(found, (BASELINE, CANDIDATE), site())]
-    assert names[:2] == ["never_mmap", "dlmalloc"]
+    assert names[:2] == ["never_mmap", "jemalloc"]
     assert names[-1] == "no_sleep"
 
 
@@ -86,6 +84,13 @@ def test_what_is_missing_is_proposed_with_its_reason() -> None:
     assert reasons["never_mmap"] is None
 
 
+def test_a_path_that_cannot_be_preloaded_is_said() -> None:
+    spaced = dataclasses.replace(site(), find_library=lambda name: f"/my home/{name}")
+    for name in ("quick_sync", "dlmalloc"):
+        reason = named(name, case_of(at=spaced)).impossible_because
+        assert "LD_PRELOAD cannot name /my home/libequipoise_" in str(reason)
+
+
 def test_output_goes_nowhere_else_than_it_goes_already() -> None:
     found = (cause("tiny_writes"),)
 
@@ -110,10 +115,17 @@ def test_a_sham_is_the_same_library_doing_nothing() -> None:
             "nothing",
             one.name,
         )
-    assert sum(one.sham is not None for one in EVERY) == 5
+    assert sum(one.sham is not None for one in EVERY) == 7
 
 
 def test_no_advice_is_given_for_what_nobody_should_keep() -> None:
     for name in ("quick_sync", "output_discarded", "fixed_addresses", "no_sleep"):
         case = Case((BASELINE, CANDIDATE), site(), output=Output("inherit"))
         assert named(name, case).advice is None
+
+
+def test_every_cause_that_is_tested_is_one_that_can_be_found() -> None:
+    able = frozenset({"avx2", "fma"})
+    known = tuple(one for file in FILES for one in file(case_of(at=site(instructions=able))))
+    found = {rule.cause for rule in RULES}
+    assert {cause for one in known for cause in one.causes} <= found

@@ -18,9 +18,10 @@ from tests.explain.interventions.cases import BASELINE, CANDIDATE, site
 DOCS = Path(__file__).parents[3] / "docs" / "why.md"
 CASE = Case((BASELINE, CANDIDATE), site(), output=Output("inherit"))
 KNOWN = tuple(one for file in FILES for one in file(CASE))
+SECTION = DOCS.read_text().partition("## Interventions")[2].partition("\n## ")[0]
 ROWS = [
     [cell.strip() for cell in line.strip("|").split("|")]
-    for line in DOCS.read_text().partition("## Interventions")[2].splitlines()
+    for line in SECTION.splitlines()
     if line.startswith("| `")
 ]
 
@@ -38,9 +39,10 @@ def test_each_has_a_row(one: Intervention) -> None:
 
 @pytest.mark.parametrize("one", KNOWN, ids=lambda one: one.name)
 def test_its_causes_stand_there(one: Intervention) -> None:
-    cell = row_of(one)[2]
-    before = ROWS[ROWS.index(row_of(one)) - 1][2]
-    assert set(re.findall(r"`(\w+)`", before if cell == "the same" else cell)) == one.causes
+    until = ROWS[: ROWS.index(row_of(one)) + 1]
+    # "The same" is what the nearest row above says.
+    cell = next(row[2] for row in reversed(until) if row[2] != "the same")
+    assert set(re.findall(r"`(\w+)`", cell)) == one.causes
 
 
 def test_core_types_stand_there_by_their_library() -> None:

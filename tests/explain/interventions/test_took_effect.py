@@ -134,6 +134,26 @@ def test_a_file_is_in_the_page_cache_or_not_as_it_was_asked(tmp_path: Path) -> N
     assert int(printed(warm.alter(cold.alter(reads)), tmp_path)) == 1 << 20
 
 
+@pytest.mark.live("fincore", package="util-linux")
+def test_a_file_that_the_program_drops_stays_in_the_page_cache(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.write_bytes(b"x" * (1 << 20))
+    line = (
+        "import os, subprocess, sys\n"
+        "file = os.open(sys.argv[1], os.O_RDONLY)\n"
+        "os.fsync(file)\n"
+        "os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)\n"
+        f"subprocess.run([*'{FINCORE}'.split(), sys.argv[1]], check=True)\n"
+    )
+    drops = given(Condition("python", (sys.executable, "-S", "-c", line)), data)
+    kept = named("keep_cache", case_here(drops))
+    assert kept.sham is not None
+    verified(kept.alter(drops))
+    assert int(printed(kept.alter(drops), tmp_path)) == 1 << 20
+    if named("cold_files", case_here(drops)).impossible_because is None:
+        assert int(printed(kept.sham(drops), tmp_path)) == 0
+
+
 def test_a_file_that_a_trial_has_removed_is_no_failure(tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.write_bytes(b"x")
@@ -214,10 +234,12 @@ def test_output_goes_to_a_file_without_a_name_or_nowhere(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "name", ["quick_sync", "no_sleep", "keep_pages", "large_buffers", "late_flush"]
+    "name", ["quick_sync", "no_sleep", "keep_pages", "large_buffers", "late_flush", "huge_mappings"]
 )
 def test_the_library_of_interventions_and_its_sham_are_mapped(name: str, tmp_path: Path) -> None:
     change = named(name, case_here(MAPS))
+    if change.impossible_because is not None:
+        pytest.skip(change.impossible_because)
     assert change.sham is not None
     for altered in (change.alter(MAPS), change.sham(MAPS)):
         verified(altered)

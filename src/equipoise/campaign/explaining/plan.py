@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 from equipoise.campaign.explaining.tries import BASELINE, CANDIDATE
 from equipoise.explain.interventions.intervention import Alter, Intervention
 from equipoise.model.errors import UnusableInput
-from equipoise.model.explains import Attempt, Explains, NotTried
+from equipoise.model.explains import WHY_STUDY, Attempt, Explains, NotTried
 from equipoise.model.plan import Condition, Contrast, Judgement, Plan, Stopping
 from equipoise.model.record import RunRecord
 from equipoise.model.why import Explanation
 
-STUDY = "why"
 INTERVENTION = "intervention"
 """The factor whose level says what a condition is changed by."""
 
@@ -77,7 +76,7 @@ def plan_of_interventions(
     conditions, attempts = _conditions_and_attempts(gap, tried)
     return replace(
         explained,
-        study=STUDY,
+        study=WHY_STUDY,
         conditions=conditions,
         measure=replace(explained.measure, warmup=max(1, explained.measure.warmup)),
         stopping=stopping,

@@ -7,16 +7,30 @@ import os
 from equipoise.design.allocators import PRELOADED, Allocator
 from equipoise.explain.interventions.case import Case
 from equipoise.explain.interventions.intervention import Intervention
-from equipoise.explain.interventions.preloads import SEEN, VARIABLE, preloaded, with_preload
+from equipoise.explain.interventions.preloads import (
+    SEEN,
+    VARIABLE,
+    preloaded,
+    why_not,
+    with_preload,
+)
 from equipoise.model.plan import Condition
 
 CAUSES = frozenset({"blocks_returned_at_free", "more_allocations", "page_faults"})
-OTHERS = frozenset(allocator.library for allocator in PRELOADED)
+LIBRARIES = frozenset(allocator.library for allocator in PRELOADED)
+FIRST = "jemalloc"
+"""One swap tells whether it is the allocator; which one is best is another question."""
 
 
 def offered(case: Case) -> tuple[Intervention, ...]:
-    """Each allocator that can be preloaded, in the place of one that is preloaded already."""
-    return tuple(_swap(allocator, case) for allocator in PRELOADED)
+    """One allocator, in the place of one that is preloaded already."""
+    return tuple(_swap(one, case) for one in PRELOADED if one.name == FIRST)
+
+
+def others_offered(case: Case) -> tuple[Intervention, ...]:
+    """The others, those that a user can keep first."""
+    others = sorted(PRELOADED, key=lambda one: one.package is None)
+    return tuple(_swap(one, case) for one in others if one.name != FIRST)
 
 
 def _swap(allocator: Allocator, case: Case) -> Intervention:
@@ -25,9 +39,9 @@ def _swap(allocator: Allocator, case: Case) -> Intervention:
 
     def alter(condition: Condition) -> Condition:
         already = [os.path.basename(one) for one in preloaded(condition, case.site)]
-        if allocator.library in already and len(OTHERS.intersection(already)) == 1:
+        if allocator.library in already and len(LIBRARIES.intersection(already)) == 1:
             return condition
-        return with_preload(condition, library, case.site, instead_of=OTHERS)
+        return with_preload(condition, library, case.site, instead_of=LIBRARIES)
 
     return Intervention(
         name=allocator.name,
@@ -35,13 +49,11 @@ def _swap(allocator: Allocator, case: Case) -> Intervention:
         causes=CAUSES,
         alter=alter,
         verified=SEEN,
-        impossible_because=None if found else _missing(allocator),
+        impossible_because=why_not(
+            found,
+            allocator.package or allocator.library,
+            f"apt install {allocator.package}" if allocator.package else "run `make build`",
+        ),
         # Nobody should depend on a library of ours.
         advice=f"{VARIABLE}={library} {{command}}" if allocator.package else None,
     )
-
-
-def _missing(allocator: Allocator) -> str:
-    if allocator.package is None:
-        return f"{allocator.library} is missing: run `make build`, or install the package again"
-    return f"{allocator.package} is not installed: apt install {allocator.package}"

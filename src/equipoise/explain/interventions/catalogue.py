@@ -46,6 +46,7 @@ FILES: tuple[Offered, ...] = (
     hash_seeds.offered,
     environment_size.offered,
     addresses.offered,
+    allocators.others_offered,
 )
 """One line each; of those for the same cause the first is tried first."""
 

@@ -42,6 +42,7 @@ def _bytes(condition: Condition, case: Case) -> int:
     words = condition.command if server is None else server.start
     own = condition.environment if server is None else server.environment
     variables = {**case.site.environment, **own}
+    variables.pop(VARIABLE, None)
     texts = [*words, *(f"{name}={value}" for name, value in variables.items())]
     # The path of the program is there once more, without a pointer.
     return sum(len(text.encode(errors="surrogateescape")) + 1 + POINTER_BYTES for text in texts) + (

@@ -7,6 +7,8 @@ from dataclasses import replace
 from equipoise.explain.interventions.case import Case
 from equipoise.explain.interventions.glibc_policies import SEEN, advice_of, with_tunables
 from equipoise.explain.interventions.intervention import Alter, Intervention
+from equipoise.explain.interventions.preloads import NOTHING, told, why_not_own
+from equipoise.explain.interventions.preloads import SEEN as PRELOADED
 from equipoise.explain.interventions.settings import process_of, with_process
 from equipoise.measure.surroundings.host import Unknown
 from equipoise.measure.surroundings.memory import HUGE_PAGES, transparent_huge_pages
@@ -21,6 +23,7 @@ SET = "the launcher starts no trial for which the kernel refuses the setting (PR
 def offered(case: Case) -> tuple[Intervention, ...]:
     """Both ways, as a gap may come from either."""
     reason = _impossible(case)
+    mapped = told("huge_mappings", case.site)
     return (
         Intervention(
             name="huge_pages",
@@ -38,6 +41,15 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             verified=SEEN,
             impossible_because=reason,
             advice=advice_of(ASKED_FOR),
+        ),
+        Intervention(
+            name="huge_mappings",
+            words="asking for huge pages for all large memory",
+            causes=OFF,
+            alter=lambda one: with_tunables(mapped(_allowed(one)), ASKED_FOR, case),
+            sham=told(NOTHING, case.site),
+            verified=f"{PRELOADED}; {SEEN}",
+            impossible_because=reason or why_not_own(case.site),
         ),
         Intervention(
             name="no_huge_pages",

@@ -6,10 +6,9 @@ from equipoise.explain.interventions.case import Case
 from equipoise.explain.interventions.intervention import Intervention
 from equipoise.explain.interventions.preloads import (
     NOTHING,
-    OWN_IS_MISSING,
     SEEN,
-    own_library,
     told,
+    why_not_own,
 )
 
 CAUSES = frozenset({"sleeping"})
@@ -25,6 +24,6 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             alter=told("no_sleep", case.site),
             sham=told(NOTHING, case.site),
             verified=SEEN,
-            impossible_because=None if own_library(case.site) else OWN_IS_MISSING,
+            impossible_because=why_not_own(case.site),
         ),
     )

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 from equipoise.explain.interventions.case import Case
 from equipoise.explain.interventions.intervention import Alter, Intervention
+from equipoise.explain.interventions.preloads import NOTHING, SEEN, told, why_not_own
 from equipoise.explain.interventions.settings import with_prepared
 from equipoise.measure.surroundings.host import Host, Unknown
 from equipoise.model.plan import Condition
@@ -19,8 +20,10 @@ _NO_FILE = "the evidence names no file that is there: give one as an argument of
 
 def offered(case: Case) -> tuple[Intervention, ...]:
     """For the files that the evidence names, else those that are arguments of the commands."""
-    named = [file for file in case.evidence(CAUSES, "file") if os.path.isfile(file)]
+    evidence = map(os.path.abspath, case.evidence(CAUSES, "file"))
+    named = [file for file in evidence if os.path.isfile(file)]
     files = tuple(dict.fromkeys(named or _arguments(case)))
+    kept = told("keep_cache", case.site)
     several = "the file" if len(files) == 1 else "the files"
     return (
         Intervention(
@@ -30,6 +33,15 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             alter=_prepared(files, _read_in),
             verified="the line before each trial must succeed: it reads the files to their end",
             impossible_because=None if files else _NO_FILE,
+        ),
+        Intervention(
+            name="keep_cache",
+            words=f"keeping {several} in the page cache",
+            causes=CAUSES,
+            alter=lambda one: kept(_prepared(files, _read_in)(one)),
+            sham=told(NOTHING, case.site),
+            verified=f"{SEEN}, and the line before each trial must succeed",
+            impossible_because=why_not_own(case.site) if files else _NO_FILE,
         ),
         Intervention(
             name="cold_files",

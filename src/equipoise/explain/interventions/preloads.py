@@ -16,9 +16,7 @@ OWN_LIBRARY = "libequipoise_interventions.so"
 OWN_VARIABLE = "EQUIPOISE_INTERVENTION"
 NOTHING = "nothing"
 """The word with which that library changes nothing."""
-OWN_IS_MISSING = (
-    f"{OWN_LIBRARY} is missing: run `make build` in a checkout, or install the package again"
-)
+_MISSING = "run `make build` in a checkout, or install the package again"
 
 
 def preloaded(condition: Condition, site: Site) -> tuple[str, ...]:
@@ -38,9 +36,27 @@ def with_preload(
     return with_variables(condition, {VARIABLE: " ".join((library, *others))})
 
 
-def own_library(site: Site) -> str | None:
-    """Where the library of interventions is; ``None`` if it was not built."""
-    return site.find_library(OWN_LIBRARY)
+def why_not(library: str | None, name: str, mend: str) -> str | None:
+    """Why a library cannot be preloaded, with the mend; ``None`` if it can.
+
+    Parameters
+    ----------
+    library
+        Its path; ``None`` if it was not found.
+    name, mend
+        What is missing then, and how to get it.
+    """
+    if library is None:
+        return f"{name} is not installed: {mend}"
+    if any(one in " :" for one in library):
+        # ld.so(8) takes both for the end of a name, and knows no escape.
+        return f"LD_PRELOAD cannot name {library}: install it in a folder without spaces and colons"
+    return None
+
+
+def why_not_own(site: Site) -> str | None:
+    """Why the library of interventions cannot be preloaded; ``None`` if it can."""
+    return why_not(site.find_library(OWN_LIBRARY), OWN_LIBRARY, _MISSING)
 
 
 def told(word: str, site: Site) -> Alter:
@@ -48,7 +64,7 @@ def told(word: str, site: Site) -> Alter:
 
     With ``NOTHING`` each of its functions calls the one that would be called without it: the sham.
     """
-    library = own_library(site) or OWN_LIBRARY
+    library = site.find_library(OWN_LIBRARY) or OWN_LIBRARY
 
     def alter(condition: Condition) -> Condition:
         return with_variables(with_preload(condition, library, site), {OWN_VARIABLE: word})

@@ -6,10 +6,9 @@ from equipoise.explain.interventions.case import Case
 from equipoise.explain.interventions.intervention import Alter, Intervention
 from equipoise.explain.interventions.preloads import (
     NOTHING,
-    OWN_IS_MISSING,
     SEEN,
-    own_library,
     told,
+    why_not_own,
 )
 from equipoise.explain.interventions.settings import variable, with_variables
 from equipoise.model.plan import Condition
@@ -21,7 +20,7 @@ PYTHON = "PYTHONUNBUFFERED"
 
 def offered(case: Case) -> tuple[Intervention, ...]:
     """A test only: the mend is in the program, which asked for no buffer or flushes each line."""
-    missing = None if own_library(case.site) else OWN_IS_MISSING
+    missing = why_not_own(case.site)
     return (
         Intervention(
             name="large_buffers",
