@@ -146,3 +146,13 @@ def test_three_equal_modes_are_three_though_two_normals_explain_them_badly() -> 
         values = generator.choice([0.0, 6.0, 12.0], 150) + generator.normal(0.0, 1.0, 150)
         found += len(find_modes(100.0 + values).places) == 3
     assert found >= at_least(SIMULATIONS, 0.95)
+
+
+def test_a_cut_that_ties_leave_no_values_on_one_side_of_is_none() -> None:
+    """System time: most trials take less than a tick, which reads as nothing."""
+    generator = np.random.default_rng(20)
+    values = np.concatenate((np.zeros(320), generator.uniform(0.0005, 0.003, 80)))
+    found = find_modes(values, resolution=0.004)
+    assert np.isfinite(found.places).all()
+    assert min(found.shares) > 0.0
+    assert len(found.cuts) == len(found.places) - 1

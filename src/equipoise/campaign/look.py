@@ -7,7 +7,7 @@ from typing import Literal
 from equipoise.campaign.blocks import QUANTA, add_block, read_block
 from equipoise.campaign.watch import Standing
 from equipoise.model.plan import Plan, Stopping
-from equipoise.model.trial import Trial
+from equipoise.model.trial import Phase, Trial
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import Judged, Known, is_precise, judge
 from equipoise.stats.verdict import earliest_block as earliest_possible
@@ -59,8 +59,8 @@ class Look:
             return None
         return "verdict" if self._stopping.precision is None else "precision"
 
-    def wanted(self) -> tuple[int, ...]:
-        """The conditions that the next block needs, as of the last look.
+    def wanted(self, phase: Phase, block: int) -> tuple[int, ...]:
+        """The conditions that this block needs, which comes next, as of the last look.
 
         All of them, unless what is decided is left out. Which they are depends on the blocks so
         far alone: leaving a pair out is a stopping time of that pair, at which its interval and
@@ -79,6 +79,10 @@ class Look:
             if not self._is_settled(one):
                 needed |= pair
         return tuple(i for i in everything if i in needed or i not in compared)
+
+    def excuses(self, trial: Trial) -> bool:
+        """No: without a condition there is no comparison."""
+        return False
 
     def earliest_block(self) -> int:
         """The least number of blocks after which any verdict is possible."""

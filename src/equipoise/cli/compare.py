@@ -31,7 +31,6 @@ from equipoise.model.plan import (
     Measure,
     Output,
     Plan,
-    Stopping,
 )
 
 DEFAULT_SHELL = "/bin/sh"
@@ -112,6 +111,7 @@ DEFAULT_SHELL = "/bin/sh"
 @click.option("--durable", is_flag=True, help="Let each trial survive a loss of power, too.")
 @options.hyperfine_exports
 @options.report_option
+@options.why_option
 @options.turn_option
 @options.output_options
 def command(**given: Any) -> int:
@@ -121,6 +121,11 @@ def command(**given: Any) -> int:
     it stops as soon as it knows. A command is split into words and run without a shell.
     """
     if given["what_varies"]:
+        if given["why"]:
+            raise UnusableInput(
+                "--what-varies looks at one command, --why at the gap of two",
+                mend="leave out one of the two",
+            )
         if given["layouts"] is not None:
             raise UnusableInput(
                 "--what-varies holds the parts of a layout one at a time, --layouts draws them",
@@ -171,7 +176,7 @@ def plan_of(given: dict[str, Any], *, least: int = 2) -> Plan:
             ignore_failure=given["ignore_failure"],
             counters=counters_among((primary_metric, *other_metrics)),
         ),
-        stopping=_stopping(given),
+        stopping=options.stopping_of(given),
         judgement=Judgement(
             alpha=given["alpha"],
             min_effect=given["min_effect"],
@@ -190,25 +195,6 @@ def _metrics(text: str) -> list[str]:
             f"--metrics {text!r} holds an empty name", mend="as in --metrics wall_s,max_rss_bytes"
         )
     return names
-
-
-def _stopping(given: dict[str, Any]) -> Stopping:
-    asked = {
-        "blocks": given["blocks"],
-        "min_blocks": given["min_blocks"],
-        "budget_s": given["budget"],
-        "precision": given["precision"],
-    }
-    stopping = Stopping(
-        **{key: value for key, value in asked.items() if value is not None},
-        min_blocks_explicit=given["min_blocks"] is not None,
-    )
-    if stopping.min_blocks_explicit and stopping.min_blocks > stopping.blocks:
-        raise UnusableInput(
-            f"--min-blocks {stopping.min_blocks} is more than --blocks {stopping.blocks}",
-            mend="lower the one or raise the other",
-        )
-    return stopping
 
 
 def _parameters(given: dict[str, Any]) -> dict[str, tuple[str, ...]]:

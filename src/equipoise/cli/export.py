@@ -8,10 +8,11 @@ from typing import Any
 
 import click
 
+from equipoise.campaign.explaining.newest import newest_experiment
 from equipoise.campaign.result import document_of
 from equipoise.cli import options
 from equipoise.cli.output_file import check_folder, write_file
-from equipoise.cli.report_forms import found_of, latex, markdown
+from equipoise.cli.report_forms import Found, latex, markdown
 from equipoise.interop import bmf, hyperfine, trials
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
@@ -81,9 +82,10 @@ def command(**given: Any) -> int:
     check_folder(output)
     with open_for_reading(given["ledger_path"]) as ledger:
         record = ledger.read_run(given["run"])
-    document = document_of(record)
+        experiment = newest_experiment(record, ledger)
+    document = document_of(record, experiment)
     if form in REPORTS:
-        content = REPORTS[form]([found_of(record, document)]).encode()
+        content = REPORTS[form]([Found(document, record)]).encode()
     else:
         content = FORMATS[form](document)
     write_file(output, content)

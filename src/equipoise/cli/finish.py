@@ -6,6 +6,9 @@ import sys
 from collections.abc import Callable, Sequence
 
 from equipoise.campaign import conduct
+from equipoise.campaign.explaining.newest import newest_experiment
+from equipoise.cli.experiment import with_experiment_on_largest
+from equipoise.cli.observing import with_evidence_of_largest
 from equipoise.cli.progress import watcher_for
 from equipoise.cli.shown import shown_document
 from equipoise.cli.study_findings import FOLDER, write_figures
@@ -58,8 +61,13 @@ def show_after(
             )
             return EXIT_INTERRUPTED
         record = ledger.read_run(run_id)
+        if wanted.why:
+            record = with_evidence_of_largest(record, ledger, wanted)
+            if wanted.test:
+                with_experiment_on_largest(record, ledger, wanted)
+        experiment = newest_experiment(record, ledger)
         earlier = [one for one in ledger.same_commands(record.plan) if one.id != run_id]
-    document = shown_document(record, wanted)
+    document = shown_document(record, wanted, experiment)
     show(document, record, earlier, wanted)
     folder = wanted.figures or wanted.ledger.parent / FOLDER / run_id
     silent = wanted.quiet or wanted.json_file == "-"

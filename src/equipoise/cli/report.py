@@ -8,18 +8,11 @@ from typing import Any
 
 import click
 
+from equipoise.campaign.explaining.newest import newest_experiment
 from equipoise.campaign.result import document_of
 from equipoise.cli import options
 from equipoise.cli.figure_files import save_figures
-from equipoise.cli.report_forms import (
-    FORMS,
-    Found,
-    check_report,
-    drawn,
-    found_in,
-    found_of,
-    write_report,
-)
+from equipoise.cli.report_forms import FORMS, Found, check_report, drawn, write_report
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
 from equipoise.report.json_document import decode
@@ -75,14 +68,15 @@ def _asked(named: str, ledger_path: Path) -> Found:
     if path.suffix.lower() != DOCUMENT:
         with open_for_reading(ledger_path) as ledger:
             record = ledger.read_run(named)
-        return found_of(record, document_of(record))
+            experiment = newest_experiment(record, ledger)
+        return Found(document_of(record, experiment), record)
     try:
         content = path.read_bytes()
     except OSError as error:
         raise UnusableInput(
             f"cannot read {path}: {error.strerror}", mend="name a file that --json wrote"
         ) from None
-    return found_in(decode(content, named))
+    return Found(decode(content, named), None)
 
 
 def _write_figures(folder: Path, found: Sequence[Found]) -> None:

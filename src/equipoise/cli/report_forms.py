@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from equipoise.campaign.from_document import Sequences, sequences_in
+from equipoise.campaign.from_document import sequences_in
 from equipoise.campaign.sequences import sequences_of
 from equipoise.cli.again import again_of, os_again_of
 from equipoise.cli.output_file import check_folder, write_file
@@ -25,23 +25,22 @@ class Found:
     """One campaign that is reported."""
 
     document: ResultDocument
-    sequences: Sequences
-    again: str | None
-    """The command that runs it again, where more is known than the document says."""
+    record: RunRecord | None
+    """``None`` where only the document is left."""
 
-
-def found_of(record: RunRecord, document: ResultDocument) -> Found:
-    """A campaign of a ledger, and its result."""
-    return Found(document, sequences_of(record), _again(record))
-
-
-def found_in(document: ResultDocument) -> Found:
-    """A campaign of which only the document is left."""
-    return Found(document, sequences_in(document), None)
+    @property
+    def again(self) -> str | None:
+        """The command that runs it again, where more is known than the document says."""
+        if self.record is None:
+            return None
+        plan = self.record.plan
+        if plan.study == OS_STUDY:
+            return os_again_of(plan)
+        return again_of(plan) if plan.study == "compare" else None
 
 
 def drawn(found: Found) -> Reported:
-    """With a study's own figures.
+    """With what its figures are made of, and a study's own figures.
 
     Raises
     ------
@@ -51,12 +50,19 @@ def drawn(found: Found) -> Reported:
     from equipoise.figures.library import require_figures
 
     require_figures()
+    from equipoise.cli.pictures import flame_graph_of
     from equipoise.report.html import Reported
     from equipoise.studies.own_findings import own_findings
 
-    own = own_findings(found.document.run.study)
-    figures = () if own is None else tuple(own.figures(found.document))
-    return Reported(found.document, found.sequences, found.again, own_figures=figures)
+    document, record = found.document, found.record
+    own = own_findings(document.run.study)
+    return Reported(
+        document,
+        sequences_in(document) if record is None else sequences_of(record),
+        found.again,
+        own_figures=() if own is None else tuple(own.figures(document)),
+        flame_graph=None if record is None else flame_graph_of(record, document),
+    )
 
 
 def check_report(path: Path) -> None:
@@ -126,9 +132,3 @@ FORMS: dict[str, Callable[[Sequence[Found]], str]] = {
     ".tex": latex,
     ".csv": numbers,
 }
-
-
-def _again(record: RunRecord) -> str | None:
-    if record.plan.study == OS_STUDY:
-        return os_again_of(record.plan)
-    return again_of(record.plan) if record.plan.study == "compare" else None

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from equipoise.cli.output_file import check_folder, write_file
-from equipoise.cli.report_forms import check_report, found_of, write_report
+from equipoise.cli.report_forms import Found, check_report, write_report
 from equipoise.cli.study_findings import show_findings
 from equipoise.figures.library import require_figures
 from equipoise.model.errors import UnusableInput
@@ -33,6 +33,10 @@ class Wanted:
     export_markdown: Path | None = None
     against: ResultDocument | None = None
     """What every row is held against."""
+    why: bool = False
+    """Whether the largest gap that is called is observed, too."""
+    test: bool = True
+    """Whether what that suggests is tested."""
     figures: Path | None = None
     """The folder for a study's own figures; by default one for each run beside the ledger."""
 
@@ -51,6 +55,8 @@ class Wanted:
             export_csv=given.get("export_csv"),
             export_markdown=given.get("export_markdown"),
             against=_read(given.get("against_file")),
+            why=given.get("why", False),
+            test=not given.get("no_test", False),
             figures=given.get("figures"),
         )
         # Found out before the campaign, not after an hour of it.
@@ -116,4 +122,4 @@ def _export(document: ResultDocument, record: RunRecord, wanted: Wanted) -> None
     if wanted.export_markdown is not None:
         write_file(wanted.export_markdown, hyperfine.to_markdown(document).encode())
     if wanted.report_file is not None:
-        write_report(wanted.report_file, [found_of(record, document)])
+        write_report(wanted.report_file, [Found(document, record)])

@@ -18,7 +18,7 @@ from equipoise.model.iterations import IterationShape
 from equipoise.model.plan import PRIMARY_METRIC, Layout
 from equipoise.model.record import Notice
 from equipoise.model.trial import Phase
-from equipoise.model.why import Explanation
+from equipoise.model.why import Explanation, ExtraTime
 
 SCHEMA = "equipoise.result/1"
 
@@ -354,6 +354,8 @@ class ResultDocument:
     """For each candidate and each metric that trials report of iterations."""
     imported: ImportedResult | None = None
     """Null for a campaign of our own; else ``comparisons`` is empty, and these stand here."""
+    extra_time: ExtraTime | None = None
+    """What ``why`` explains; null until the comparison was observed (docs/why.md)."""
 
     @property
     def primary_metric(self) -> str:

@@ -41,6 +41,7 @@ from equipoise.report.study_table import (
     study_table,
     verdict_counts,
 )
+from equipoise.report.tested import print_tested
 from equipoise.report.units import (
     byte_count,
     interval_words,
@@ -50,6 +51,7 @@ from equipoise.report.units import (
     spread_words,
 )
 from equipoise.report.what_varies import print_sources
+from equipoise.report.why import print_why
 
 EARLIER_SHOWN = 5
 OTHERS_SHOWN = 60
@@ -101,6 +103,8 @@ def print_result(
         console.print(_control(document.control))
     print_levels(console, levelled(document))
     print_sources(console, document)
+    print_why(console, document)
+    print_tested(console, document)
     console.print()
     console.print(_how_it_ran(document, ledger), style="dim", highlight=False)
     if not is_of_primitives(document):

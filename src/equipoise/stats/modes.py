@@ -75,6 +75,7 @@ def find_modes(values: FloatArray, *, resolution: float = 0.0) -> Modes:
     ordered = np.sort(values)
     step = max(resolution, _printed_step(ordered))
     cuts, evidence = _cuts(_spread_ties(_reduced(ordered), step), len(ordered), step)
+    cuts = _with_values_on_both_sides(cuts, ordered)
     sides = np.split(ordered, np.searchsorted(ordered, cuts))
     return Modes(
         places=tuple(half_sample_mode(side) for side in sides),
@@ -82,6 +83,18 @@ def find_modes(values: FloatArray, *, resolution: float = 0.0) -> Modes:
         cuts=tuple(cuts),
         log_evidence=evidence,
     )
+
+
+def _with_values_on_both_sides(cuts: list[float], ordered: FloatArray) -> list[float]:
+    """The cuts that part values: ties, which were spread out to find them, stand in one place."""
+    parting: list[float] = []
+    before = 0
+    for cut in cuts:
+        place = int(np.searchsorted(ordered, cut))
+        if before < place < len(ordered):
+            parting.append(cut)
+            before = place
+    return parting
 
 
 def _cuts(ordered: FloatArray, count: int, step: float) -> tuple[list[float], float | None]:
