@@ -54,7 +54,7 @@ def test_a_cause_is_confirmed_another_refuted_in_words_and_numbers(tmp_path: Pat
     assert high is not None
     assert 0.5 < low < 0.97 < high
     assert refuted.share_of_gap == pytest.approx(0.0, abs=0.1)
-    assert confirmed.words.startswith("cause 0 suggests itself. Intervention 0 closes 9")
+    assert confirmed.words.startswith("cause 0 suggests itself, as observed. Intervention 0")
     assert confirmed.words.endswith("] of the gap.")
     assert confirmed.tested[0].level == 0.025
     assert confirmed.tested[0].from_candidate == pytest.approx(1.0, abs=0.1)
@@ -96,6 +96,7 @@ def test_the_user_s_own_is_an_entry_of_its_own(tmp_path: Path) -> None:
     assert found[2].status == "refuted"
     assert found[1].status == "open"
     assert found[1].share_of_gap == 0.9
+    assert "as observed and not tested" in found[1].words
     assert found[1].words.endswith("Nothing here can be changed to test it.")
 
 
