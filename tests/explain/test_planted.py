@@ -33,7 +33,7 @@ def test_the_first_cause_is_the_planted_one(planted: Planted, folder: Path) -> N
     found = causes(difference)
     assert found, f"nothing was named of {difference.gap}"
     assert found[0].cause == planted.cause, found[0].words
-    assert found[0].evidence[planted.key] == planted.expected(folder)
+    assert found[0].evidence[planted.key] in planted.expected(folder)
 
 
 @pytest.mark.parametrize("planted", alike(), ids=lambda planted: planted.name)

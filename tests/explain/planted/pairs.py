@@ -44,6 +44,7 @@ class Planted:
     key: str
     """Of its evidence."""
     value: Any
+    """Several if it depends on which symbols are there: each of them would do."""
     baseline_environment: Mapping[str, str] = field(default_factory=dict)
     candidate_environment: Mapping[str, str] = field(default_factory=dict)
     packages: tuple[tuple[str, str], ...] = ()
@@ -67,9 +68,12 @@ class Planted:
             condition("candidate", self.candidate, self.candidate_environment),
         )
 
-    def expected(self, folder: Path) -> Any:
-        """The value in its evidence, of what was built in that folder."""
-        return self.value.format(folder=folder) if isinstance(self.value, str) else self.value
+    def expected(self, folder: Path) -> tuple[Any, ...]:
+        """The values in its evidence that would do, of what was built in that folder."""
+        values = self.value if isinstance(self.value, tuple) else (self.value,)
+        return tuple(
+            value.format(folder=folder) if isinstance(value, str) else value for value in values
+        )
 
     def missing(self) -> tuple[str, ...]:
         """Debian packages that this machine lacks."""
@@ -144,7 +148,8 @@ def _of_program(program: str, cause: str, key: str, value: Any) -> Callable[...,
 
 
 def _quadratic_text() -> Planted:
-    """The function of the script where the interpreter tells it; else that of C which copies."""
+    """The function of the script where the interpreter tells it; else that of C which copies: it
+    has its own name where there are symbols, else that of its caller."""
     interpreter = new_interpreter()
     script = SOURCES / "text.py"
     return Planted(
@@ -153,7 +158,7 @@ def _quadratic_text() -> Planted:
         (interpreter or sys.executable, str(script), "copying", "60000"),
         "more_time_in_python_function" if interpreter else "more_time_in_function",
         "function",
-        "by_copying" if interpreter else "PyUnicode_Concat",
+        "by_copying" if interpreter else ("_copy_characters", "PyUnicode_Append"),
     )
 
 

@@ -36,12 +36,33 @@ def causes(difference: Difference, rules: Sequence[Rule] = RULES) -> tuple[Expla
     remaining = Remaining(difference)
     accepted: list[Found] = []
     for rule in rules:
-        for found in rule.find(remaining):
-            if found.seconds >= LEAST_SHARE * difference.gap.extra:
-                accepted.append(found)
-                remaining = remaining.without(found)
+        of_rule = _accepted_of(rule, remaining)
+        accepted += of_rule
+        for found in of_rule:
+            remaining = remaining.without(found)
     most_first = sorted(accepted, key=lambda found: -found.seconds)
     return tuple(_explanation(found, difference.gap.extra) for found in most_first)
+
+
+def _accepted_of(rule: Rule, remaining: Remaining) -> tuple[Found, ...]:
+    """What one rule finds that matters, the most seconds first.
+
+    It is asked again after each, as what it has claimed is no longer there, until it finds nothing
+    that it has not claimed.
+    """
+    accepted: list[Found] = []
+    while True:
+        new = [
+            found
+            for found in rule.find(remaining)
+            if found.seconds >= LEAST_SHARE * remaining.gap_s
+            and (not accepted or found.claims - remaining.claimed)
+        ]
+        if not new:
+            return tuple(accepted)
+        most = max(new, key=lambda found: found.seconds)
+        accepted.append(most)
+        remaining = remaining.without(most)
 
 
 def _explanation(found: Found, gap_s: float) -> Explanation:
