@@ -16,6 +16,9 @@ LEAST_SHARE = 0.05
 """Of the gap that a cause accounts for: the sources themselves cost a few per cent, so less cannot
 be told from what observing did, and mending it would mend nothing that matters."""
 
+OBSERVED_ONLY = "as observed and not tested"
+"""So end the words of a cause until something was changed because of it."""
+
 
 def causes(difference: Difference, rules: Sequence[Rule] = RULES) -> tuple[Explanation, ...]:
     """What evidence suggests, all open, the most seconds first.
@@ -73,7 +76,7 @@ def _explanation(found: Found, gap_s: float) -> Explanation:
         share_ci=_shares(found.seconds_ci, gap_s),
         words=(
             f"{found.words}: {found.seconds:.3g} s, {100 * share:.0f} % of the extra time, "
-            "as observed and not tested"
+            f"{OBSERVED_ONLY}"
         ),
         seconds=found.seconds,
         seconds_ci=found.seconds_ci,
