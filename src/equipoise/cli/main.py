@@ -28,7 +28,7 @@ COMMANDS = {
     "genmatch": "Search for the weights whose matches are balanced best.",
     "balance": "How alike treated and untreated units are, before and after matching.",
     "list": "List the campaigns in the ledger.",
-    "report": "Write a campaign as one page that can be sent.",
+    "report": "Write a campaign as a page to send, for a pull request or as a table.",
     "export": "Write a campaign for other programs: CSV, Parquet, JSON, hyperfine's, BMF.",
     "import": "Keep and compare results of hyperfine, pyperf, Go, JMH and other tools.",
     "doctor": "Print what disturbs measurements here, and what mends it.",
