@@ -29,6 +29,7 @@ from equipoise.campaign.comparisons import (
     other_comparisons,
     primary_comparisons,
 )
+from equipoise.campaign.gate import gate_result
 from equipoise.campaign.imports import imported_result, threats
 from equipoise.campaign.iterations import (
     Classed,
@@ -94,6 +95,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
         trials=_rows(plan, record, blocks),
         steady_state=() if imported else steady_comparisons(plan, blocks, gathered.iterations),
         imported=imported,
+        gate=gate_result(plan, blocks),
     )
 
 

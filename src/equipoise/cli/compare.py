@@ -11,6 +11,7 @@ import click
 from equipoise.cli import options
 from equipoise.cli.finish import conduct_and_show
 from equipoise.cli.layouts_asked import over_layouts
+from equipoise.cli.stopping import metrics_named, stopping_of
 from equipoise.cli.wanted import Wanted
 from equipoise.cli.what_varies import what_varies
 from equipoise.design.coin import fresh_seed
@@ -31,7 +32,6 @@ from equipoise.model.plan import (
     Measure,
     Output,
     Plan,
-    Stopping,
 )
 
 DEFAULT_SHELL = "/bin/sh"
@@ -156,7 +156,7 @@ def plan_of(given: dict[str, Any], *, least: int = 2) -> Plan:
         native_programs(),
         least=least,
     )
-    primary_metric, *other_metrics = _metrics(given["metrics"])
+    primary_metric, *other_metrics = metrics_named(given["metrics"])
     controlled = with_control(conditions) if given["control"] else conditions
     return Plan(
         study="compare",
@@ -171,7 +171,7 @@ def plan_of(given: dict[str, Any], *, least: int = 2) -> Plan:
             ignore_failure=given["ignore_failure"],
             counters=counters_among((primary_metric, *other_metrics)),
         ),
-        stopping=_stopping(given),
+        stopping=stopping_of(given, leave_out_decided=False),
         judgement=Judgement(
             alpha=given["alpha"],
             min_effect=given["min_effect"],
@@ -181,34 +181,6 @@ def plan_of(given: dict[str, Any], *, least: int = 2) -> Plan:
         seed=fresh_seed() if given["seed"] is None else given["seed"],
         control=len(conditions) if given["control"] else None,
     )
-
-
-def _metrics(text: str) -> list[str]:
-    names = list(dict.fromkeys(name.strip() for name in text.split(",")))
-    if not all(names):
-        raise UnusableInput(
-            f"--metrics {text!r} holds an empty name", mend="as in --metrics wall_s,max_rss_bytes"
-        )
-    return names
-
-
-def _stopping(given: dict[str, Any]) -> Stopping:
-    asked = {
-        "blocks": given["blocks"],
-        "min_blocks": given["min_blocks"],
-        "budget_s": given["budget"],
-        "precision": given["precision"],
-    }
-    stopping = Stopping(
-        **{key: value for key, value in asked.items() if value is not None},
-        min_blocks_explicit=given["min_blocks"] is not None,
-    )
-    if stopping.min_blocks_explicit and stopping.min_blocks > stopping.blocks:
-        raise UnusableInput(
-            f"--min-blocks {stopping.min_blocks} is more than --blocks {stopping.blocks}",
-            mend="lower the one or raise the other",
-        )
-    return stopping
 
 
 def _parameters(given: dict[str, Any]) -> dict[str, tuple[str, ...]]:

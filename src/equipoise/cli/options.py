@@ -16,6 +16,9 @@ STUDY_BLOCKS = 1000
 """At most so many, unless a study says otherwise: its budget ends it, not the count of blocks, of
 which the later ones hold only what is still open."""
 
+GATE_MIN_EFFECT = 2.0
+"""In percent."""
+
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
@@ -185,12 +188,17 @@ def judging_options(function: Decorated) -> Decorated:
     return _judging_options(function, "{}")
 
 
+def gate_judging_options(function: Decorated) -> Decorated:
+    """The same for a gate, which is to hold on hosts that nobody keeps quiet."""
+    return _judging_options(function, "{}", min_effect=GATE_MIN_EFFECT)
+
+
 def study_judging_options(function: Decorated) -> Decorated:
     """The same for a study, which has an alpha and a smallest effect of its own."""
     return _judging_options(function, "the study's, or {}")
 
 
-def _judging_options(function: Decorated, default: str) -> Decorated:
+def _judging_options(function: Decorated, default: str, *, min_effect: float = 1.0) -> Decorated:
     for option in (
         seed_option,
         click.option(
@@ -203,8 +211,8 @@ def _judging_options(function: Decorated, default: str) -> Decorated:
         click.option(
             "--min-effect",
             type=FiniteRange(min=0, max=1000),
-            default=1.0,
-            show_default=default.format(1),
+            default=min_effect,
+            show_default=default.format(f"{min_effect:g}"),
             metavar="PERCENT",
             help="The smallest effect that matters; 0 for none.",
         ),

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from equipoise.model.against import Against
 from equipoise.model.findings import Findings
+from equipoise.model.gate import GateResult
 from equipoise.model.imported import Source
 from equipoise.model.interval import Interval as Interval
 from equipoise.model.iterations import IterationShape
@@ -354,6 +355,8 @@ class ResultDocument:
     """For each candidate and each metric that trials report of iterations."""
     imported: ImportedResult | None = None
     """Null for a campaign of our own; else ``comparisons`` is empty, and these stand here."""
+    gate: GateResult | None = None
+    """Null for what is no gate."""
 
     @property
     def primary_metric(self) -> str:
