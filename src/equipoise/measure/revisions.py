@@ -175,6 +175,8 @@ def _check_out_commit(source: Path, commit: str, tree: Path) -> None:
         (own / "shallow").write_bytes(shallow.read_bytes())
     tags = _git(source, "for-each-ref", "--format=create %(refname) %(objectname)", "refs/tags")
     _done(_git(tree, "update-ref", "--stdin", given=tags.stdout), shown)
+    # Of a commit whose files are missing, a checkout makes an empty folder and is content.
+    _done(_git(tree, "cat-file", "-e", f"{commit}^{{tree}}"), shown)
     checked_out = _git(tree, "checkout", "--quiet", "--detach", "--force", commit)
     _done(checked_out, shown)
     for path, of_submodule in _submodules(tree, commit):
