@@ -111,4 +111,3 @@ def test_asking_again_from_what_is_known_is_asking_anew() -> None:
 def test_a_level_that_is_none_is_refused() -> None:
     with pytest.raises(UnusableInput, match="alpha cannot be 2"):
         gauge([effect_of(0.0, blocks=8)], min_effect=LIMIT, alpha=2.0)
-
