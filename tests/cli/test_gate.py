@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import time
@@ -148,6 +149,16 @@ def test_the_document_tells_the_gate_and_the_ledger_gives_it_again(made: MadeRep
     )
     assert resumed.returncode == 2
     assert "is a gate, whose two revisions are removed" in resumed.stderr
+
+
+def test_its_line_runs_it_again(made: MadeRepository) -> None:
+    quick = ("--build", "make -s", "--blocks", "2", "--json", "-")
+    first = document(gate(made, "--baseline", "fast", *quick, "--", "./bench"))["gate"]
+    words = shlex.split(first["again"])
+    assert words[:4] == ["equipoise", "gate", "--baseline", first["baseline"]["commit"]]
+    again = document(gate(made, *words[2:4], "--json", "-", *words[4:]))
+    assert again["gate"]["again"] == first["again"]
+    assert str(again["run"]["seed"]) in words
 
 
 def test_several_benchmarks_are_judged_together(made: MadeRepository) -> None:

@@ -44,7 +44,7 @@ def row(name: str, outcome: GateOutcome, low: float | None, high: float | None) 
 
 
 def gated(*rows: GateRow, passed: bool = False, words: str = "said.") -> ResultDocument:
-    gate = GateResult(OLD, NEW, 2.0, passed, rows, words)
+    gate = GateResult(OLD, NEW, 2.0, passed, rows, words, "equipoise gate")
     return replace(document_of(), gate=gate, warnings=())
 
 

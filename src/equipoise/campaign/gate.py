@@ -52,6 +52,7 @@ def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
         passed=not (tally.slower or (gated.fails_undecided and tally.undecided)),
         rows=rows,
         words=_words(gated, rows, tally, judgement.min_effect),
+        again=gated.again,
     )
 
 

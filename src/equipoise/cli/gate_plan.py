@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import shlex
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -112,6 +113,7 @@ def planned(asked: Asked, pair: Pair, scratch: Path) -> tuple[Plan, tuple[Notice
     metrics, notices = _metrics(asked, conditions, scratch)
     primary, *others = metrics
     warmup = given["warmup"]
+    seed = fresh_seed() if given["seed"] is None else given["seed"]
     plan = Plan(
         study=STUDY,
         conditions=conditions,
@@ -128,9 +130,15 @@ def planned(asked: Asked, pair: Pair, scratch: Path) -> tuple[Plan, tuple[Notice
             primary_metric=primary,
             other_metrics=tuple(others),
         ),
-        seed=fresh_seed() if given["seed"] is None else given["seed"],
+        seed=seed,
         chosen_contrasts=contrasts,
-        gated=Gated(asked.baseline, asked.candidate, metrics, given["fail_undecided"]),
+        gated=Gated(
+            asked.baseline,
+            asked.candidate,
+            metrics,
+            given["fail_undecided"],
+            shlex.join(_again(asked, seed)),
+        ),
     )
     return plan, notices
 
@@ -172,3 +180,40 @@ def _metrics(
         )
         for metric, role in alone
     )
+
+
+_NUMBERS = (
+    "blocks",
+    "min_blocks",
+    "budget",
+    "precision",
+    "alpha",
+    "min_effect",
+    "timeout",
+    "warmup",
+)
+
+
+def _again(asked: Asked, seed: int) -> Iterator[str]:
+    given = asked.options
+    yield from ("equipoise", "gate", "--baseline", asked.baseline.commit)
+    if not asked.candidate.uncommitted:
+        yield from ("--candidate", asked.candidate.commit)
+    for option, line in (
+        ("--build", asked.build),
+        ("--kind", None if asked.tool is None else asked.tool.name),
+        ("--metrics", given["metrics"]),
+    ):
+        if line is not None:
+            yield from (option, line)
+    for name in _NUMBERS:
+        if given[name] is not None:
+            yield from (f"--{name.replace('_', '-')}", f"{given[name]:g}")
+    if given["fail_undecided"]:
+        yield "--fail-undecided"
+    yield from ("--seed", str(seed))
+    if len(asked.benchmarks) == 1:
+        yield from ("--", *asked.benchmarks[0].command)
+        return
+    for benchmark in asked.benchmarks:
+        yield from ("--bench", f"{benchmark.name}={shlex.join(benchmark.command)}")

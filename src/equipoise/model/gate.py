@@ -51,6 +51,8 @@ class Gated:
     metrics: tuple[str, ...]
     fails_undecided: bool = False
     """Whether what is not known passes or fails."""
+    again: str = ""
+    """The shell line that runs it again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,3 +83,5 @@ class GateResult:
     passed: bool
     rows: tuple[GateRow, ...]
     words: str
+    again: str
+    """The shell line that runs it again in the repository, coin and revisions included."""

@@ -38,7 +38,7 @@ def to_markdown(document: ResultDocument) -> str:
         *(_row(row) for row in gate.rows),
         "",
         f"{blocks} in random order on one host; a benchmark fails where its whole interval lies "
-        f"beyond {gate.min_effect:g} %. Run {code(document.run.id)}, seed {document.run.seed}.",
+        f"beyond {gate.min_effect:g} %. Run {code(document.run.id)}; again: {code(gate.again)}.",
     ]
     if document.warnings:
         lines += ["", *(f"- {text(one.words)}; {text(one.mend)}" for one in document.warnings)]

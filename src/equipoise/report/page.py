@@ -197,6 +197,8 @@ def again_of(document: ResultDocument) -> str:
     """The command that runs the campaign again, as far as the document knows it."""
     if document.imported is not None:
         return shlex.join(["equipoise", "import", *document.imported.source.files])
+    if document.gate is not None:
+        return document.gate.again
     if document.run.study == OS_STUDY:
         return f"equipoise os --seed {document.run.seed}"
     layouts = ["--layouts", str(len(document.run.layouts))] if document.run.layouts else []
