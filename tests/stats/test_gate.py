@@ -80,7 +80,12 @@ def test_where_nothing_is_too_slow_a_suite_fails_in_at_most_alpha_of_campaigns()
         failed += any(
             one.outcome == "slower"
             for blocks in (10, 20, 40)
-            for one in gauged(*(PairedBlocks(*(part[:blocks] for part in one)) for one in whole))
+            for one in gauged(
+                *(
+                    PairedBlocks(old[:blocks], new[:blocks], orders[:blocks])
+                    for old, new, orders in whole
+                )
+            )
         )
     assert failed <= at_most(campaigns, ALPHA)
 

@@ -32,6 +32,7 @@ from equipoise.model.plan import (
     Measure,
     Output,
     Plan,
+    Stopping,
 )
 
 DEFAULT_SHELL = "/bin/sh"
@@ -171,7 +172,7 @@ def plan_of(given: dict[str, Any], *, least: int = 2) -> Plan:
             ignore_failure=given["ignore_failure"],
             counters=counters_among((primary_metric, *other_metrics)),
         ),
-        stopping=stopping_of(given, leave_out_decided=False),
+        stopping=stopping_of(given, Stopping()),
         judgement=Judgement(
             alpha=given["alpha"],
             min_effect=given["min_effect"],

@@ -92,7 +92,7 @@ STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
     metavar="SECONDS",
     help="End a trial after so long; it counts as slowest.",
 )
-@options.stopping_options
+@options.gate_stopping_options
 @options.gate_judging_options
 @options.ledger_option
 @options.report_option

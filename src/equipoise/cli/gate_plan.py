@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from equipoise.cli.options import GATE_BLOCKS
 from equipoise.cli.stopping import metrics_named, stopping_of
 from equipoise.design.benchmark_tools import BenchmarkTool
 from equipoise.design.coin import fresh_seed
@@ -20,7 +21,7 @@ from equipoise.measure.revisions import SIDES, Repository, check_out, without_gi
 from equipoise.measure.trials import own_environment
 from equipoise.model.errors import UnusableInput
 from equipoise.model.gate import OF_BENCHMARK, STUDY, Gated, Revision
-from equipoise.model.plan import PRIMARY_METRIC, Condition, Judgement, Measure, Plan
+from equipoise.model.plan import PRIMARY_METRIC, Condition, Judgement, Measure, Plan, Stopping
 from equipoise.model.record import Notice
 from equipoise.report.safe_text import visible
 
@@ -65,10 +66,10 @@ def checked_out_and_built(asked: Asked, scratch: Path, *, say: Callable[[str], N
     sides = []
     revisions = (("baseline", asked.baseline), ("candidate", asked.candidate))
     for name, (role, revision) in zip(SIDES, revisions, strict=True):
-        side = scratch / name
-        side.mkdir()
+        place = scratch / name
+        place.mkdir()
         say(visible(f"checking out the {role} {revision.shown}"))
-        tree = check_out(asked.repository, revision, side)
+        tree = check_out(asked.repository, revision, place)
         folder = tree / asked.repository.inside
         if not folder.is_dir():
             raise UnusableInput(
@@ -123,7 +124,7 @@ def planned(asked: Asked, pair: Pair, scratch: Path) -> tuple[Plan, tuple[Notice
             warmup=(1 if asked.tool is None else 0) if warmup is None else warmup,
             counters=counters_among(metrics),
         ),
-        stopping=stopping_of(given, leave_out_decided=True),
+        stopping=stopping_of(given, Stopping(blocks=GATE_BLOCKS, leave_out_decided=True)),
         judgement=Judgement(
             alpha=given["alpha"],
             min_effect=given["min_effect"],

@@ -16,6 +16,8 @@ STUDY_BLOCKS = 1000
 """At most so many, unless a study says otherwise: its budget ends it, not the count of blocks, of
 which the later ones hold only what is still open."""
 
+GATE_BLOCKS = 1000
+"""At most so many: its budget ends a gate that is not certain, not the count of blocks."""
 GATE_MIN_EFFECT = 2.0
 """In percent."""
 
@@ -137,6 +139,11 @@ def stopping_options(function: Decorated) -> Decorated:
 def study_stopping_options(function: Decorated) -> Decorated:
     """The same for a study, which has limits of its own."""
     return _stopping_options(function, "the study's, or {}", STUDY_BLOCKS)
+
+
+def gate_stopping_options(function: Decorated) -> Decorated:
+    """The same for a gate."""
+    return _stopping_options(function, "{}", GATE_BLOCKS)
 
 
 def _stopping_options(function: Decorated, default: str, blocks: int) -> Decorated:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Stopping
 
 
-def stopping_of(given: Mapping[str, Any], *, leave_out_decided: bool) -> Stopping:
-    """The limits that the options give.
+def stopping_of(given: Mapping[str, Any], usual: Stopping) -> Stopping:
+    """The limits that the options give, over the usual ones.
 
     Raises
     ------
@@ -23,10 +24,10 @@ def stopping_of(given: Mapping[str, Any], *, leave_out_decided: bool) -> Stoppin
         "budget_s": given["budget"],
         "precision": given["precision"],
     }
-    stopping = Stopping(
+    stopping = replace(
+        usual,
         **{key: value for key, value in asked.items() if value is not None},
         min_blocks_explicit=given["min_blocks"] is not None,
-        leave_out_decided=leave_out_decided,
     )
     if stopping.min_blocks_explicit and stopping.min_blocks > stopping.blocks:
         raise UnusableInput(
