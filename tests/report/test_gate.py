@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
@@ -14,6 +15,7 @@ from equipoise.model.record import Notice
 from equipoise.model.result import ResultDocument
 from equipoise.report.gate import to_markdown
 from equipoise.report.safe_text import visible
+from equipoise.report.terminal import print_result
 from tests.documents import document_of
 
 OLD, NEW = Revision("main", "1" * 40), Revision("HEAD", "2" * 40, uncommitted=True)
@@ -107,3 +109,8 @@ def test_nobody_is_told_of_a_gate_and_no_address_becomes_a_link() -> None:
     assert "@ada" not in markdown
     assert "https\\://example.com" in markdown
     assert "www\\.example.com" in markdown
+
+
+def test_the_screen_of_a_run_says_what_the_gate_said(capsys: pytest.CaptureFixture[str]) -> None:
+    print_result(gated(words="\x1b[31mred."), [], Path("ledger.db"), color=False)
+    assert "\ngate: fails: \\x1b[31mred.\n" in capsys.readouterr().out

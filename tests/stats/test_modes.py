@@ -146,3 +146,12 @@ def test_three_equal_modes_are_three_though_two_normals_explain_them_badly() -> 
         values = generator.choice([0.0, 6.0, 12.0], 150) + generator.normal(0.0, 1.0, 150)
         found += len(find_modes(100.0 + values).places) == 3
     assert found >= at_least(SIMULATIONS, 0.95)
+
+
+def test_a_valley_that_only_the_spreading_of_ties_made_is_none() -> None:
+    # What /bin/true takes of the system, by a kernel that splits its time by ticks of 4 ms.
+    times = 1e-6 * np.array([0] * 13 + [490 + n % 17 for n in range(90)] + [800, 905])
+    found = find_modes(times, resolution=0.004)
+    assert np.isfinite(found.places).all()
+    assert all(share > 0 for share in found.shares)
+    assert len(found.cuts) == len(found.places) - 1

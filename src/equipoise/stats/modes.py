@@ -74,8 +74,14 @@ def find_modes(values: FloatArray, *, resolution: float = 0.0) -> Modes:
     """
     ordered = np.sort(values)
     step = max(resolution, _printed_step(ordered))
-    cuts, evidence = _cuts(_spread_ties(_reduced(ordered), step), len(ordered), step)
-    sides = np.split(ordered, np.searchsorted(ordered, cuts))
+    found, evidence = _cuts(_spread_ties(_reduced(ordered), step), len(ordered), step)
+    # Ties that were spread may have a valley on whose one side the values themselves have none.
+    at = {
+        int(place): cut for place, cut in zip(np.searchsorted(ordered, found), found, strict=True)
+    }
+    places = [place for place in at if 0 < place < len(ordered)]
+    cuts = [at[place] for place in places]
+    sides = np.split(ordered, places)
     return Modes(
         places=tuple(half_sample_mode(side) for side in sides),
         shares=tuple(len(side) / len(ordered) for side in sides),
