@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from equipoise.measure.launcher import OnWait, Report, Request
 from equipoise.measure.trials import Ran
 from equipoise.model.trial import Draw
 from tests.plans import trial_of
@@ -52,3 +53,47 @@ class ScriptedRunner:
         failing = self.fails_at == (draw.phase, draw.block, condition)
         failure = "exit status 1" if failing else "timed out after 1 s" if timed_out else None
         return Ran(trial_of(draw, place, wall_s, failure=failure, timed_out=timed_out), 0, None)
+
+
+FINISHED = Report(
+    pid=42,
+    wall_ns=12_345_678,
+    user_s=0.01,
+    sys_s=0.002,
+    max_rss_bytes=2_000_000,
+    floor_rss_bytes=1_000_000,
+    minor_faults=100,
+    major_faults=0,
+    voluntary_switches=1,
+    involuntary_switches=2,
+    block_reads=0,
+    block_writes=0,
+    exit=0,
+    signal=None,
+    timed_out=False,
+    could_not_start=None,
+    start_errno=None,
+    error_tail="chatter\n",
+    error_bytes=8,
+    output_bytes=None,
+    left_behind=0,
+    containment="process_group",
+    cpu=0,
+    run_delay_s=0.0003,
+    out_of_memory=None,
+    unknown={"output_bytes": "not counted"},
+)
+
+
+@dataclass
+class ScriptedStarter:
+    """Reports what it was told to, and remembers what it was asked."""
+
+    report: Report = FINISHED
+    does: Callable[[Request], None] = lambda request: None
+    requests: list[Request] = field(default_factory=list)
+
+    def run(self, request: Request, on_wait: OnWait | None = None) -> Report:
+        self.requests.append(request)
+        self.does(request)
+        return self.report

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from equipoise.campaign import conduct
+from equipoise.campaign.explaining.newest import newest_experiment
 from equipoise.campaign.result import document_of
 from equipoise.campaign.watch import Unwatched, Watcher
 from equipoise.design.coin import Addresses, fresh_seed
@@ -209,7 +210,8 @@ def show(run: str = "last", *, ledger: Path | str | None = None) -> Result:
         There is no such ledger or no such run.
     """
     with open_for_reading(Path(ledger or default_path())) as store:
-        return Result(document_of(store.read_run(run)))
+        record = store.read_run(run)
+        return Result(document_of(record, newest_experiment(record, store)))
 
 
 def _check(*, alpha: float, min_effect: float, blocks: int, budget: float, timeout: float) -> None:

@@ -77,7 +77,7 @@ def test_blocks_pair_the_candidate_with_the_baseline_and_remember_the_order() ->
     pairs = block_costs(plan_of(), complete, "wall_s").paired(Contrast(0, 1), quantum=0.0)
     again = PairedBlocks()
     for block in complete.values():
-        add_block(again, read_block(block, "wall_s"), Contrast(0, 1), plan_of())
+        add_block(again, read_block(block, plan_of()), Contrast(0, 1), plan_of())
     assert again.engine.ln_e_value() == pairs.engine.ln_e_value()
     assert costs_of(again) == costs_of(pairs) == [(1.0, 2.0), (4.0, 3.0)]
 
@@ -103,7 +103,7 @@ def test_a_metric_that_a_trial_does_not_know_is_not_guessed() -> None:
         block_costs(plan_of(), blocks, "joules")
     plan = plan_of(judgement=Judgement(primary_metric="joules"))
     with pytest.raises(UnusableInput, match="has no joules"):
-        read_block(blocks[1], plan.judgement.primary_metric)
+        read_block(blocks[1], plan)
 
 
 def test_what_is_better_when_higher_costs_its_inverse() -> None:
@@ -123,7 +123,7 @@ def test_a_control_is_pooled_into_the_baseline() -> None:
     pooled = block_costs(plan, complete, "wall_s").pooled(Contrast(0, 1), 2, quantum=0.0)
     grown = PairedBlocks()
     for block in complete.values():
-        add_block(grown, read_block(block, "wall_s"), Contrast(0, 1), plan)
+        add_block(grown, read_block(block, plan), Contrast(0, 1), plan)
     assert grown.engine.running_interval(0.05) == pooled.engine.running_interval(0.05)
     assert costs_of(grown) == costs_of(pooled)
     assert costs_of(pooled)[0] == (1.0 + 0.5 / 64, 2.0)

@@ -65,7 +65,7 @@ def wanted_before(record: RunRecord, draw: Draw) -> tuple[int, ...]:
         if number < draw.block:
             look.add(block)
     look.standings()
-    return look.wanted()
+    return look.wanted("measured", draw.block)
 
 
 def test_a_study_of_200_conditions_spends_its_budget_where_verdicts_are_open(
@@ -150,7 +150,7 @@ def test_leaving_out_what_is_decided_makes_no_more_false_verdicts() -> None:
         look = Look(seeded, plan.stopping)
         ever: set[str] = set()
         for block in range(1, 31):
-            draw = draw_block(seeded, "measured", block, look.wanted())
+            draw = draw_block(seeded, "measured", block, look.wanted("measured", block))
             if not draw.order:
                 break
             times = [noise.lognormvariate(0.0, 0.05) for _ in draw.order]

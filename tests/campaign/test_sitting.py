@@ -13,7 +13,7 @@ from equipoise.measure.trials import Ran
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Measure, Plan, Stopping
 from equipoise.model.record import Notice
-from equipoise.model.trial import Draw, Trial
+from equipoise.model.trial import Draw, Phase, Trial
 from tests.plans import plan_of, trial_of
 from tests.scripted import ScriptedClock, ScriptedRunner
 
@@ -41,6 +41,7 @@ class ScriptedJudge:
     after: int = 10**9
     reason: Literal["verdict", "precision"] = "verdict"
     seen: int = 0
+    excused: frozenset[int] = frozenset()
 
     def add(self, block: tuple[Trial, ...]) -> None:
         self.seen += 1
@@ -51,8 +52,14 @@ class ScriptedJudge:
     def settled(self) -> Literal["verdict", "precision"] | None:
         return self.reason if self.seen >= self.after else None
 
-    def wanted(self) -> tuple[int, ...]:
+    def wanted(self, phase: Phase, block: int) -> tuple[int, ...]:
         return (0, 1)
+
+    def excuses(self, trial: Trial) -> bool:
+        return trial.condition in self.excused
+
+    def earliest_block(self) -> int:
+        return 1
 
 
 @dataclass
@@ -176,6 +183,15 @@ def test_a_failing_trial_ends_the_campaign_and_is_kept() -> None:
     last = diary.entries[-1]
     assert isinstance(last, Trial)
     assert last.failure == "exit status 1"
+
+
+def test_a_failing_trial_that_the_judge_excuses_ends_nothing_and_its_block_is_complete() -> None:
+    diary = Diary()
+    runner = ScriptedRunner(ScriptedClock(), fails_at=("measured", 2, 1))
+    judge = ScriptedJudge(after=4, excused=frozenset({1}))
+    assert sitting(plan_of(), runner=runner, judge=judge, diary=diary).run(1, 1) == "verdict"
+    of_block = [one for one in diary.entries if isinstance(one, Trial) and one.block == 2]
+    assert sorted(one.condition for one in of_block) == [0, 1]
 
 
 def test_a_failing_trial_counts_like_others_when_failures_are_ignored() -> None:

@@ -30,3 +30,13 @@ def test_what_does_not_fit_is_counted() -> None:
     shown = lines(10, *many, standing("b", "slower"))
     assert len(shown) == 11
     assert shown[-1].strip() == "and 192 more, 191 of them open"
+
+
+def test_an_intervention_stands_there_with_what_it_closes() -> None:
+    confirmed = Standing(
+        "with jemalloc", "confirmed", None, (None, None), blocks=9, closes="96 % [91, 101]"
+    )
+    still_open = Standing("with pin", "open", None, (None, None), closes="10 % [-30, 40]")
+    shown = lines(9, standing("b", "slower"), confirmed, still_open)
+    assert shown[1].split() == "with pin 0 closes 10 % [-30, 40] open".split()
+    assert shown[3].split() == "with jemalloc 9 closes 96 % [91, 101] confirmed".split()

@@ -144,11 +144,12 @@ def test_the_document_tells_the_gate_and_the_ledger_gives_it_again(made: MadeRep
         [*ENTRY, "show", "last", "--json", "-"], cwd=made.path, capture_output=True, check=True
     )
     assert json.loads(again.stdout)["gate"] == told
-    resumed = subprocess.run(
-        [*ENTRY, "resume", "last"], cwd=made.path, capture_output=True, text=True, check=False
-    )
-    assert resumed.returncode == 2
-    assert "is a gate, whose two revisions are removed" in resumed.stderr
+    for later in ("resume", "why"):
+        gone = subprocess.run(
+            [*ENTRY, later, "last"], cwd=made.path, capture_output=True, text=True, check=False
+        )
+        assert gone.returncode == 2
+        assert "is a gate, whose two revisions are removed" in gone.stderr
 
 
 def test_its_line_runs_it_again(made: MadeRepository) -> None:

@@ -7,11 +7,14 @@ import itertools
 import math
 from collections import Counter
 
+import pytest
+
 from equipoise.design.coin import (
     LARGEST_ARGUMENT_BYTES,
     LARGEST_PADDING_BYTES,
     LARGEST_SEED,
     draw_block,
+    draw_intervention,
     draw_layouts,
     fresh_seed,
 )
@@ -109,6 +112,30 @@ def test_addresses_are_alike_in_all_layouts_where_that_was_asked() -> None:
     assert {one.random_addresses for one in held} == {False}
     drawn = draw_layouts(7, 20, "drawn")
     assert [one.environment_bytes for one in held] == [one.environment_bytes for one in drawn]
+
+
+def test_interventions_are_drawn_as_often_as_their_weights_say() -> None:
+    drawn = [draw_intervention(7, block, [0.5, 1.5, 2.0]) for block in range(1, 2001)]
+    assert drawn == [draw_intervention(7, block, [0.5, 1.5, 2.0]) for block in range(1, 2001)]
+    assert drawn != [draw_intervention(8, block, [0.5, 1.5, 2.0]) for block in range(1, 2001)]
+    shares = [drawn.count(place) / 2000 for place in range(3)]
+    # Four standard errors.
+    assert shares == pytest.approx([0.125, 0.375, 0.5], abs=0.045)
+
+
+def test_which_intervention_a_block_tries_says_nothing_of_its_order() -> None:
+    plan = plan_of("a", "b", "c", seed=9)
+    both = [
+        (
+            draw_intervention(plan.seed, block, [1.0, 1.0]),
+            draw_block(plan, "measured", block).order.index(0)
+            < draw_block(plan, "measured", block).order.index(1),
+        )
+        for block in range(1, 2001)
+    ]
+    for intervention in (0, 1):
+        first = [before for drawn, before in both if drawn == intervention]
+        assert sum(first) / len(first) == pytest.approx(0.5, abs=0.065)
 
 
 def test_a_fresh_seed_fits_the_option_that_takes_it() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from equipoise.ledger import FIRST_SITTING, Ledger
 from equipoise.model.certificate import Certificate
+from equipoise.model.observation import Observation
 from equipoise.model.plan import Plan
 from equipoise.model.record import Notice
 from equipoise.model.trial import Accounting, Draw, Sample, Trial
@@ -24,6 +25,7 @@ TABLES = (
     "trial",
     "sample",
     "notice",
+    "observation",
     "certificate",
 )
 
@@ -89,6 +91,7 @@ def _fill_every_table(ledger: Ledger, plan: Plan) -> None:
         Trial("measured", 1, 0, 0, 1.0, Accounting(), samples=(Sample("latency_s", 0.5),)),
     )
     ledger.record_notice(run, Notice("code", "words", "mend"))
+    ledger.record_observation(run, Observation("profile", 0, 1, 0, 1.0, b"{}", None))
     ledger.record_certificate(CERTIFICATE)
     ledger.end_sitting(run, FIRST_SITTING, 2.0, "verdict")
 

@@ -11,6 +11,7 @@ import pytest
 from equipoise.ledger import Ledger, open_for_reading, open_for_writing, opening
 from equipoise.ledger.schema import APPLICATION_ID, STEPS, VERSION, bring_up_to_date
 from equipoise.model.errors import UnusableInput
+from equipoise.model.observation import Observation
 from equipoise.model.plan import Condition, Plan
 from equipoise.model.record import Notice, Sitting
 from equipoise.model.trial import Accounting, Draw, Sample, Trial
@@ -94,6 +95,20 @@ def test_a_file_of_version_3_knows_the_layout_of_a_block(tmp_path: Path) -> None
     with open_for_reading(_file_of_version(3, tmp_path)) as ledger:
         record = ledger.read_run("last")
     assert record.draws == (Draw("measured", 1, (1, 0), 128, 5),)
+
+
+def test_a_file_of_version_4_gives_back_its_observations(tmp_path: Path) -> None:
+    with open_for_reading(_file_of_version(4, tmp_path)) as ledger:
+        record = ledger.read_run("last")
+    assert record.observations == (
+        Observation("profile", 1, 1, 0, 1795174300.5, b'{"samples":3}', None),
+        Observation("waits", 0, 1, 1, 1795174301.5, None, "perf_event_open: forbidden"),
+    )
+
+
+def test_a_run_from_before_there_were_observations_has_none(tmp_path: Path) -> None:
+    with open_for_reading(_file_of_version(3, tmp_path)) as ledger:
+        assert ledger.read_run("last").observations == ()
 
 
 def test_a_block_from_before_there_were_layouts_has_none(tmp_path: Path) -> None:

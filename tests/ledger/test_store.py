@@ -282,6 +282,19 @@ def test_earlier_campaigns_of_the_same_commands_are_found(
     assert len(found(tuned)) == 1
 
 
+def test_campaigns_whose_output_goes_elsewhere_answer_another_question(
+    ledger: Ledger, make_plan: Callable[..., Plan]
+) -> None:
+    plan = make_plan("a", "b")
+    first = ledger.begin_run(plan, {}, 1.0)
+    conditions = tuple(replace(one, output=Output("discard")) for one in plan.conditions)
+    elsewhere = replace(plan, conditions=conditions)
+    run = ledger.begin_run(elsewhere, {}, 2.0)
+    assert [one.id for one in ledger.same_commands(plan)] == [first]
+    assert [one.id for one in ledger.same_commands(elsewhere)] == [run]
+    assert ledger.read_run(run).plan == elsewhere
+
+
 def test_the_search_for_the_same_commands_uses_an_index(ledger: Ledger, path: Path) -> None:
     connection = sqlite3.connect(path)
     steps = connection.execute(

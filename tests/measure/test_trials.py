@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from equipoise.measure.launcher import OnWait, Report, Request
+from equipoise.measure.launcher import Report, Request
 from equipoise.measure.own_metrics import VARIABLE
 from equipoise.measure.surroundings import CovariateReader, Host
 from equipoise.measure.trials import TrialRunner, failure_of
@@ -25,49 +23,7 @@ from equipoise.model.plan import (
 )
 from equipoise.model.trial import Draw, Sample
 from tests.plans import plan_of
-
-FINISHED = Report(
-    pid=42,
-    wall_ns=12_345_678,
-    user_s=0.01,
-    sys_s=0.002,
-    max_rss_bytes=2_000_000,
-    floor_rss_bytes=1_000_000,
-    minor_faults=100,
-    major_faults=0,
-    voluntary_switches=1,
-    involuntary_switches=2,
-    block_reads=0,
-    block_writes=0,
-    exit=0,
-    signal=None,
-    timed_out=False,
-    could_not_start=None,
-    start_errno=None,
-    error_tail="chatter\n",
-    error_bytes=8,
-    output_bytes=None,
-    left_behind=0,
-    containment="process_group",
-    cpu=0,
-    run_delay_s=0.0003,
-    out_of_memory=None,
-    unknown={"output_bytes": "not counted"},
-)
-
-
-@dataclass
-class ScriptedStarter:
-    """Reports what it was told to, and remembers what it was asked."""
-
-    report: Report = FINISHED
-    does: Callable[[Request], None] = lambda request: None
-    requests: list[Request] = field(default_factory=list)
-
-    def run(self, request: Request, on_wait: OnWait | None = None) -> Report:
-        self.requests.append(request)
-        self.does(request)
-        return self.report
+from tests.scripted import FINISHED, ScriptedStarter
 
 
 def runner(starter: ScriptedStarter, plan: Plan, folder: Path) -> TrialRunner:
@@ -111,6 +67,20 @@ def test_input_output_folder_and_timeout_are_those_of_the_plan(tmp_path: Path) -
         output,
         3.0,
     )
+
+
+def test_a_condition_may_send_its_output_elsewhere(tmp_path: Path) -> None:
+    plan = plan_of(measure=Measure("/srv", output=Output("file", "/tmp/out")))
+    first, second = plan.conditions
+    second = dataclasses.replace(second, output=Output("discard"))
+    plan = dataclasses.replace(plan, conditions=(first, second))
+    starter = ScriptedStarter()
+    for place in (0, 1):
+        runner(starter, plan, tmp_path).run_place(DRAW, place)[0]()
+    assert [one.output for one in starter.requests] == [
+        Output("discard"),
+        Output("file", "/tmp/out"),
+    ]
 
 
 def test_a_finished_trial_is_told_as_it_was_measured(tmp_path: Path) -> None:

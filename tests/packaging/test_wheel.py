@@ -72,6 +72,7 @@ def test_the_wheel_holds_the_extension_the_programs_and_the_libraries(wheel: Pat
         assert inside[f"equipoise/_bin/{program}"] & 0o111
     assert "equipoise/_bin/libequipoise_dlmalloc.so" in inside
     assert "equipoise/_bin/libequipoise_file_order.so" in inside
+    assert "equipoise/_bin/libequipoise_interventions.so" in inside
     assert "equipoise/_native.abi3.so" in inside
     assert "equipoise/py.typed" in inside
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy.stats import binom
 
 from equipoise.model.errors import UnusableInput
 from equipoise.stats.arrays import FloatArray
-from equipoise.stats.intervention import Intervened, intervened
+from equipoise.stats.intervention import Intervened, intervened, is_final
 
 BLOCKS = 40
 LEVEL = 0.05
@@ -48,6 +50,39 @@ def test_a_gap_closed_by_slowing_the_baseline_is_not_confirmed() -> None:
     result = judged((0.010, 0.024, 0.024, 0.024))
     assert result.outcome == "open"
     assert result.from_baseline == pytest.approx(1.0, abs=0.05)
+
+
+def test_of_a_faster_candidate_the_baseline_must_come_nearer() -> None:
+    assert judged((0.024, 0.010, 0.0104, 0.010)).outcome == "confirmed"
+    by_slowing = judged((0.024, 0.010, 0.024, 0.024))
+    assert by_slowing.outcome == "open"
+    assert by_slowing.from_candidate == pytest.approx(1.0, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "final"),
+    [
+        ((0.010, 0.024, 0.010, 0.0104), True),
+        ((0.010, 0.024, 0.010, 0.024), True),
+        ((0.010, 0.024, 0.010, 0.0180), True),
+        ((0.010, 0.020, 0.110, 0.120), True),
+        ((0.010, 0.024, 0.010, 0.036), True),
+        ((0.010, 0.0102, 0.010, 0.0102), False),
+    ],
+    ids=["closed", "nothing", "a third", "adds a cost", "widened", "lost in noise"],
+)
+def test_it_is_final_where_more_blocks_would_tell_nothing_that_counts(
+    seconds: tuple[float, float, float, float], final: bool
+) -> None:
+    assert is_final(judged(seconds)) is final
+
+
+def test_what_is_confirmed_goes_on_until_it_is_as_well_known_as_what_is_refuted() -> None:
+    found = judged((0.010, 0.024, 0.010, 0.010))
+    wide = dataclasses.replace(found.logs, pieces=((0.52, 1.3),))
+    assert found.outcome == "confirmed"
+    assert is_final(found)
+    assert not is_final(dataclasses.replace(found, logs=wide))
 
 
 def test_an_intervention_that_closes_a_third_stays_open() -> None:

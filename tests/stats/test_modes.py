@@ -148,10 +148,11 @@ def test_three_equal_modes_are_three_though_two_normals_explain_them_badly() -> 
     assert found >= at_least(SIMULATIONS, 0.95)
 
 
-def test_a_valley_that_only_the_spreading_of_ties_made_is_none() -> None:
-    # What /bin/true takes of the system, by a kernel that splits its time by ticks of 4 ms.
-    times = 1e-6 * np.array([0] * 13 + [490 + n % 17 for n in range(90)] + [800, 905])
-    found = find_modes(times, resolution=0.004)
+def test_a_cut_that_ties_leave_no_values_on_one_side_of_is_none() -> None:
+    """System time: most trials take less than a tick, which reads as nothing."""
+    generator = np.random.default_rng(20)
+    values = np.concatenate((np.zeros(320), generator.uniform(0.0005, 0.003, 80)))
+    found = find_modes(values, resolution=0.004)
     assert np.isfinite(found.places).all()
-    assert all(share > 0 for share in found.shares)
+    assert min(found.shares) > 0.0
     assert len(found.cuts) == len(found.places) - 1

@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from equipoise.model.errors import UnusableInput
 from equipoise.stats.arrays import FloatArray
-from equipoise.stats.share import closed_share, fits
+from equipoise.stats.share import ClosingBlocks, closed_share, fits, share_words
 
 CAMPAIGNS = 200
 BLOCKS = 40
@@ -90,6 +90,34 @@ def test_a_gap_that_is_lost_in_noise_bounds_no_share() -> None:
     assert found.high is None
 
 
+@pytest.mark.parametrize("share", [0.0, 0.9734, 1.0])
+def test_a_set_far_narrower_than_the_shares_tried_is_found(share: float) -> None:
+    """A gap of a hundred times, as a cache or a sync makes it, beside a noise of 1 %."""
+    generator = np.random.default_rng(12)
+    noise = generator.normal(0.0, 0.01, (4, BLOCKS))
+    without, with_it = gaps_of(generator, gap=math.log(100.0), share=share, noise=noise)
+    found = closed_share(without, with_it, level=LEVEL)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < share < found.high < found.low + 0.01
+
+
+def test_blocks_that_come_one_by_one_say_the_same_with_ends_rounded_outwards() -> None:
+    generator = np.random.default_rng(13)
+    without, with_it = gaps_of(generator, gap=0.1, share=0.5, noise=normal(generator))
+    blocks = ClosingBlocks(LEVEL)
+    for gap, gap_with in zip(without, with_it, strict=True):
+        blocks.append(float(gap), float(gap_with))
+    exactly = closed_share(without, with_it, level=LEVEL)
+    assert blocks.exactly() == exactly
+    rounded = blocks.so_far()
+    assert rounded.estimate == exactly.estimate
+    assert rounded.low is not None
+    assert rounded.high is not None
+    assert exactly.lies_within(rounded.low, rounded.high)
+    assert rounded.high - rounded.low < 0.05 + (exactly.high or 0.0) - (exactly.low or 0.0)
+
+
 def test_no_block_says_nothing() -> None:
     found = closed_share(np.array([]), np.array([]), level=LEVEL)
     assert found.estimate is None
@@ -118,3 +146,11 @@ def test_gaps_of_unequal_number_and_levels_that_are_none_are_refused() -> None:
         closed_share(np.zeros(3), np.zeros(2), level=LEVEL)
     with pytest.raises(UnusableInput, match="the level is 1"):
         closed_share(np.zeros(3), np.zeros(3), level=1.0)
+
+
+def test_a_share_reads_in_percent_and_an_end_that_is_not_known_is_left_open() -> None:
+    assert share_words(0.97, (0.944, 0.99)) == "97 % [94, 99]"
+    assert share_words(-0.001, (-0.03, 0.02)) == "0 % [-3, 2]"
+    assert share_words(0.5, (None, 0.75)) == "50 % […, 75]"
+    assert share_words(0.5, (None, None)) == "about 50 %"
+    assert share_words(None, (None, None)) == "unknown"

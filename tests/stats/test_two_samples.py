@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from equipoise.stats.arrays import FloatArray
-from equipoise.stats.two_samples import paired_ratio, welch_ratio
+from equipoise.stats.two_samples import (
+    NO_SPREAD,
+    SampleDifference,
+    paired_difference,
+    paired_ratio,
+    welch_difference,
+    welch_ratio,
+)
 
 REPLICATIONS = 2000
 RATIO = 1.05
@@ -99,3 +107,50 @@ def test_ratios_beyond_every_number_are_unknown() -> None:
     found = welch_ratio(array(1.0, 1e200), array(1.0, 1e200), level=0.05)
     assert found.ratio == pytest.approx(1.0)
     assert found.unknown == "too few trials for an interval"
+
+
+@pytest.mark.parametrize(("few", "many"), [(5, 5), (4, 30), (60, 12)])
+def test_the_difference_of_means_agrees_with_scipy(few: int, many: int) -> None:
+    generator = np.random.default_rng(few)
+    below, above = generator.normal(5.0, 1.0, few), generator.normal(-2.0, 3.0, many)
+    ours = welch_difference(below, above, level=0.05)
+    test = stats.ttest_ind(above, below, equal_var=False)
+    center = float(np.mean(above) - np.mean(below))
+    reach = stats.t.ppf(0.975, math.floor(test.df)) * center / test.statistic
+    assert ours.difference == pytest.approx(center)
+    assert ours.difference_ci == pytest.approx((center - reach, center + reach), rel=2e-3)
+
+
+def test_the_paired_difference_agrees_with_scipy() -> None:
+    generator = np.random.default_rng(3)
+    below = generator.normal(0.0, 5.0, 12)
+    above = below + generator.normal(0.5, 0.1, 12)
+    theirs = stats.ttest_rel(above, below).confidence_interval(0.95)
+    ours = paired_difference(below, above, level=0.05)
+    assert ours.difference_ci == pytest.approx((theirs.low, theirs.high), rel=1e-4)
+
+
+@pytest.mark.parametrize("paired", [False, True])
+def test_of_normal_trials_one_interval_of_a_difference_in_twenty_misses(paired: bool) -> None:
+    generator = np.random.default_rng(12)
+    missed = 0
+    for _ in range(REPLICATIONS):
+        below, above = generator.normal(0.0, 1.0, 8), generator.normal(-3.0, 1.0, 8)
+        found = (paired_difference if paired else welch_difference)(below, above, level=0.05)
+        low, high = found.difference_ci
+        assert low is not None and high is not None
+        missed += not low <= -3.0 <= high
+    assert abs(missed / REPLICATIONS - 0.05) < 4 * math.sqrt(0.05 * 0.95 / REPLICATIONS)
+
+
+@pytest.mark.parametrize("difference", [welch_difference, paired_difference])
+def test_a_difference_without_spread_or_of_one_value_has_no_interval(
+    difference: Callable[..., SampleDifference],
+) -> None:
+    # 0.1 added three times over is not 0.3: equal values must not get a spread from rounding.
+    found = difference(array(*[0.1] * 3), array(*[0.7] * 3), level=0.05)
+    assert found.difference == pytest.approx(0.6)
+    assert (found.difference_ci, found.unknown) == ((None, None), NO_SPREAD)
+    found = difference(array(1.0), array(3.0), level=0.05)
+    assert (found.difference, found.difference_ci) == (2.0, (None, None))
+    assert found.unknown is not None and "says nothing about the next one" in found.unknown

@@ -10,6 +10,7 @@ use std::ptr;
 use serde::Serialize;
 
 use crate::problem::Problem;
+use crate::signals;
 
 /// A child that waits to become the command.
 pub struct Held {
@@ -66,7 +67,7 @@ pub fn hold(command: Vec<OsString>) -> Result<Held, Problem> {
     pointers.push(ptr::null());
     let (gate_out, gate_in) = pipe()?;
     let (refusal_out, refusal_in) = pipe()?;
-    // What the terminal sends is for the command; we end with it.
+    // What the terminal sends is for the command; we end with it. What others send is handed on.
     // SAFETY: passes numbers only.
     unsafe {
         libc::signal(libc::SIGINT, libc::SIG_IGN);
@@ -82,11 +83,14 @@ pub fn hold(command: Vec<OsString>) -> Result<Held, Problem> {
             drop(gate_in);
             become_command(&pointers, &gate_out, &refusal_in)
         }
-        pid => Ok(Held {
-            pid,
-            gate: File::from(gate_in),
-            refusal: File::from(refusal_out),
-        }),
+        pid => {
+            signals::forward_to(pid);
+            Ok(Held {
+                pid,
+                gate: File::from(gate_in),
+                refusal: File::from(refusal_out),
+            })
+        }
     }
 }
 
@@ -178,6 +182,7 @@ impl Running {
                     return Err(error);
                 }
             } else if let Some(end) = End::of(status) {
+                signals::stop_forwarding();
                 return Ok(end);
             }
         }

@@ -1,4 +1,5 @@
-//! `equipoise-evidence SOURCE [options] -- COMMAND…`: observes one run of a command.
+//! `equipoise-evidence SOURCE [options] -- COMMAND…`: observes one run of a command, and draws what
+//! was observed.
 
 mod allocations;
 mod calls;
@@ -6,19 +7,21 @@ mod clock;
 mod command;
 mod options;
 mod perf;
+mod pictures;
 mod problem;
 mod profile;
+mod signals;
 mod stacks;
 
-use std::fs;
-use std::io::Write;
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
 use lexopt::Parser;
 use serde::Serialize;
 
-use crate::options::{Request, Source, USAGE};
+use crate::options::{Picture, Request, Source, USAGE};
 use crate::problem::Problem;
 
 fn main() -> ExitCode {
@@ -48,7 +51,27 @@ fn answer(request: Request) -> Result<(), Problem> {
             } => write(&output, &profile::observe(what, frequency, command)?),
             Source::Recordings(folder) => write(&output, &allocations::stacks(&folder)?),
         },
+        Request::Picture {
+            picture,
+            conditions,
+            output,
+        } => {
+            let conditions = pictures::read(&conditions)?;
+            let mut file = create(&output)?;
+            match picture {
+                Picture::FlameGraph => pictures::flame_graph::draw(&conditions, &mut file)?,
+                Picture::Firefox => pictures::firefox::write(&conditions, &mut file)?,
+            }
+            file.flush()
+                .map_err(|error| Problem::system(&output.display().to_string(), &error))
+        }
     }
+}
+
+fn create(file: &Path) -> Result<BufWriter<File>, Problem> {
+    File::create(file)
+        .map(BufWriter::new)
+        .map_err(|error| Problem::system(&file.display().to_string(), &error))
 }
 
 fn write(file: &Path, report: &impl Serialize) -> Result<(), Problem> {

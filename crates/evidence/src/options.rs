@@ -13,16 +13,33 @@ pub const USAGE: &str =
     "usage: equipoise-evidence calls [--method best|tracepoints|ptrace] --output FILE -- COMMAND…
        equipoise-evidence profile|faults|waits [--frequency HZ] --output FILE -- COMMAND…
        equipoise-evidence allocations --output FILE -- FOLDER
+       equipoise-evidence flame-graph|firefox --output FILE -- CONDITIONS
 
-Runs the command and writes what it observed to FILE, as JSON; the last reads what
-libequipoise_recorder.so has recorded in FOLDER. Exits with 0 if it could observe, however the
+Runs the command and writes what it observed to FILE, as JSON; allocations reads what
+libequipoise_recorder.so has recorded in FOLDER. The last draws the stacks of two conditions, which
+the file CONDITIONS holds, as SVG or as a profile for profiler.firefox.com. Exits with 0 if it could observe, however the
 command ended; with 1 if it could not, with 2 if it cannot be used like that.
 ";
 
 /// What is asked for.
 pub enum Request {
     Help,
-    Evidence { source: Source, output: PathBuf },
+    Evidence {
+        source: Source,
+        output: PathBuf,
+    },
+    Picture {
+        picture: Picture,
+        conditions: PathBuf,
+        output: PathBuf,
+    },
+}
+
+/// What is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Picture {
+    FlameGraph,
+    Firefox,
 }
 
 /// Where evidence comes from.
@@ -69,6 +86,16 @@ pub fn read(mut parser: Parser) -> Result<Request, Problem> {
             other => return Err(other.unexpected().into()),
         }
     }
+    let output = output.ok_or_else(|| Problem::usage("no --output FILE"));
+    if let Some(picture) = drawn(&name) {
+        let conditions = only_one(&name, words)?;
+        let output = output?;
+        return Ok(Request::Picture {
+            picture,
+            conditions,
+            output,
+        });
+    }
     let source = match (name.as_str(), what) {
         ("calls", _) => Source::Calls {
             method: method.unwrap_or(Method::Best),
@@ -79,14 +106,25 @@ pub fn read(mut parser: Parser) -> Result<Request, Problem> {
             frequency: frequency.unwrap_or(FREQUENCY),
             command: words,
         },
-        ("allocations", _) => match words.as_slice() {
-            [folder] => Source::Recordings(PathBuf::from(folder)),
-            _ => return Err(Problem::usage("allocations wants one folder")),
-        },
+        ("allocations", _) => Source::Recordings(only_one(&name, words)?),
         _ => return Err(Problem::usage(format!("no source {name:?}"))),
     };
-    let output = output.ok_or_else(|| Problem::usage("no --output FILE"))?;
+    let output = output?;
     Ok(Request::Evidence { source, output })
+}
+
+fn only_one(name: &str, words: Vec<OsString>) -> Result<PathBuf, Problem> {
+    <[OsString; 1]>::try_from(words)
+        .map(|[word]| PathBuf::from(word))
+        .map_err(|_| Problem::usage(format!("{name} wants one file or folder to read")))
+}
+
+fn drawn(name: &str) -> Option<Picture> {
+    match name {
+        "flame-graph" => Some(Picture::FlameGraph),
+        "firefox" => Some(Picture::Firefox),
+        _ => None,
+    }
 }
 
 fn sampled(name: &str) -> Option<What> {

@@ -176,21 +176,23 @@ class BlockRead:
         return BASELINE_FIRST if before else CANDIDATE_FIRST
 
 
-def read_block(block: tuple[Trial, ...], metric: str) -> BlockRead:
-    """Read what one complete block cost on a metric.
+def read_block(block: tuple[Trial, ...], plan: Plan, metric: str | None = None) -> BlockRead:
+    """Read what one complete block cost: on the primary metric, or on another one.
 
     Raises
     ------
     UnusableInput
         A trial does not know the metric.
     """
+    metric = metric or plan.judgement.primary_metric
     read = cost_in(metric)
     costs: dict[int, float] = {}
     for trial in block:
         found = read(trial)
-        if found is None:
+        if found is not None:
+            costs[trial.condition] = found
+        elif _must_know(plan, trial):
             raise _unknown(trial, metric)
-        costs[trial.condition] = found
     return BlockRead(costs, {trial.condition: place for place, trial in enumerate(block)})
 
 
@@ -224,7 +226,7 @@ class BlockCosts:
     places: NDArray[np.int64]
     """-1 for a condition that was left out of the block."""
     costs: NDArray[np.float64]
-    """NaN for a condition that was left out of the block."""
+    """NaN for a condition that was left out of the block, or failed in it without a cost."""
     ends: NDArray[np.int64]
     """The conditions that ran first and last."""
 
@@ -281,8 +283,9 @@ def block_costs(plan: Plan, blocks: Mapping[int, tuple[Trial, ...]], metric: str
     """
     trials = list(itertools.chain.from_iterable(blocks.values()))
     found = known_costs(trials, [metric])[metric]
-    if np.isnan(found).any():
-        raise _unknown(trials[int(np.argmax(np.isnan(found)))], metric)
+    for place in np.flatnonzero(np.isnan(found)):
+        if _must_know(plan, trials[place]):
+            raise _unknown(trials[place], metric)
     return costs_placed(plan, blocks, found)
 
 
@@ -312,6 +315,13 @@ def costs_placed(
         costs=costs,
         ends=np.array(ends, dtype=np.int64).reshape(-1, 2),
     )
+
+
+def _must_know(plan: Plan, trial: Trial) -> bool:
+    """Whether nothing can be said without this trial: an intervention just comes to no outcome."""
+    return plan.explains is None or trial.condition in {
+        index for one in plan.contrasts for index in (one.baseline, one.candidate)
+    }
 
 
 def _unknown(trial: Trial, metric: str) -> UnusableInput:

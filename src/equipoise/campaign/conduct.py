@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from equipoise.campaign.blocks import complete_blocks
-from equipoise.campaign.look import Look
-from equipoise.campaign.sitting import Runner, SittingInProgress, Store, failed, fails
+from equipoise.campaign.judges import judge_of
+from equipoise.campaign.sitting import Judge, Runner, SittingInProgress, Store, failed, fails
 from equipoise.campaign.verification import check_that_each_took_effect, mapped_by_condition
 from equipoise.campaign.watch import Watcher
 from equipoise.ledger import FIRST_SITTING
@@ -176,7 +176,7 @@ def begin(
     run_id = ledger.begin_run(plan, surroundings_of(plan, ledger), now())
     for notice in notices:
         ledger.record_notice(run_id, notice)
-    state = _State(Look(plan, plan.stopping), plan.stopping)
+    state = _State(judge_of(plan, plan.stopping), plan.stopping)
     _sit(run_id, FIRST_SITTING, plan, state, ledger, watcher, runner_factory, clock, now)
     return run_id
 
@@ -211,14 +211,16 @@ def go_on(
             f"run {record.id} is a gate, whose two revisions are removed when it ends",
             mend="run equipoise gate again, with a larger --budget",
         )
+    stopping = _extended(record.plan.stopping, more)
+    judge = judge_of(record.plan, stopping)
     for trial in record.trials:
-        if fails(record.plan, trial):
+        if fails(record.plan, trial) and not judge.excuses(trial):
             # Going on would drop the block in which one condition failed (rule 1).
             raise failed(record.plan, trial)
-    stopping = _extended(record.plan.stopping, more)
-    state = _state_of(record, stopping, spent_s=0.0 if more.budget_s else _spent(record))
-    state.look.standings()
-    if state.look.settled() is not None:
+    spent_s = 0.0 if more.budget_s else _spent(record)
+    state = _state_of(record, judge, stopping, spent_s)
+    judge.standings()
+    if judge.settled() is not None:
         return record.id
     if state.blocks >= stopping.blocks:
         raise UnusableInput(
@@ -234,7 +236,7 @@ def go_on(
 class _State:
     """Where a campaign stands before a sitting."""
 
-    look: Look
+    judge: Judge
     stopping: Stopping
     blocks: int = 0
     next_warmup: int = 1
@@ -256,7 +258,7 @@ def _sit(
     watcher.begins(
         run_id,
         dataclasses.replace(plan, stopping=state.stopping),
-        state.look.earliest_block(),
+        state.judge.earliest_block(),
         state.blocks,
     )
     reason: str = INTERRUPTED
@@ -268,7 +270,7 @@ def _sit(
                 stopping=state.stopping,
                 store=ledger,
                 runner=runner,
-                judge=state.look,
+                judge=state.judge,
                 watcher=watcher,
                 clock=clock,
                 spent_before_s=state.spent_s,
@@ -285,16 +287,15 @@ def _sit(
         ledger.end_sitting(run_id, sitting_id, now(), reason)
 
 
-def _state_of(record: RunRecord, stopping: Stopping, spent_s: float) -> _State:
-    look = Look(record.plan, stopping)
+def _state_of(record: RunRecord, judge: Judge, stopping: Stopping, spent_s: float) -> _State:
     blocks = complete_blocks(record.draws, record.trials)
     for block in blocks.values():
-        look.add(block)
+        judge.add(block)
 
     def after(phase: Phase) -> int:
         return 1 + max((draw.block for draw in record.draws if draw.phase == phase), default=0)
 
-    return _State(look, stopping, len(blocks), after("warmup"), after("measured"), spent_s)
+    return _State(judge, stopping, len(blocks), after("warmup"), after("measured"), spent_s)
 
 
 def _spent(record: RunRecord) -> float:

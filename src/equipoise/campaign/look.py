@@ -9,7 +9,7 @@ from typing import Literal
 from equipoise.campaign.blocks import QUANTA, add_block, read_block
 from equipoise.campaign.watch import Standing
 from equipoise.model.plan import Judgement, Plan, Stopping
-from equipoise.model.trial import Trial
+from equipoise.model.trial import Phase, Trial
 from equipoise.stats.gate import gauge
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import Judged, Known, is_precise, judge
@@ -47,7 +47,7 @@ class Look:
 
     def add(self, block: tuple[Trial, ...]) -> None:
         """Take one complete block without looking, as when a campaign is read back."""
-        read = {metric: read_block(block, metric) for metric in self._metrics}
+        read = {metric: read_block(block, self._plan, metric) for metric in self._metrics}
         for (contrast, metric), pairs in zip(self._asked, self._pairs, strict=True):
             add_block(pairs, read[metric], contrast, self._plan)
 
@@ -75,8 +75,8 @@ class Look:
             return None
         return "verdict" if self._stopping.precision is None else "precision"
 
-    def wanted(self) -> tuple[int, ...]:
-        """The conditions that the next block needs, as of the last look.
+    def wanted(self, phase: Phase, block: int) -> tuple[int, ...]:
+        """The conditions that this block needs, which comes next, as of the last look.
 
         All of them, unless what is decided is left out. Which they are depends on the blocks so
         far alone: leaving a pair out is a stopping time of that pair, at which its interval and
@@ -95,6 +95,10 @@ class Look:
             if not self._is_settled(one):
                 needed |= pair
         return tuple(i for i in everything if i in needed or i not in compared)
+
+    def excuses(self, trial: Trial) -> bool:
+        """No: without a condition there is no comparison."""
+        return False
 
     def earliest_block(self) -> int:
         """The least number of blocks after which any verdict is possible."""

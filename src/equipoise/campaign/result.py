@@ -43,6 +43,7 @@ from equipoise.campaign.reported import is_wide, why_unknown, why_wide
 from equipoise.campaign.shape import shape_of
 from equipoise.campaign.warnings import warnings_of
 from equipoise.campaign.what_varies import sources_of_spread
+from equipoise.campaign.why import causes_of_gap, evidence_of, extra_time
 from equipoise.campaign.words import control_words
 from equipoise.model.bulk import collector_at_rest, make_many
 from equipoise.model.plan import Plan
@@ -62,13 +63,19 @@ ACCOUNTED = ("wall_s", "user_s", "sys_s", "max_rss_bytes", "minor_faults", "majo
 """What is described of every condition; a workload's own metrics are described beside it."""
 
 
-def document_of(record: RunRecord) -> ResultDocument:
-    """Compute the result document of one campaign."""
+def document_of(record: RunRecord, experiment: RunRecord | None = None) -> ResultDocument:
+    """Compute the result document of one campaign.
+
+    Parameters
+    ----------
+    experiment
+        The campaign that tested what was found to cause a gap of it, if there is one.
+    """
     with collector_at_rest():
-        return _document_of(record)
+        return _document_of(record, experiment)
 
 
-def _document_of(record: RunRecord) -> ResultDocument:
+def _document_of(record: RunRecord, experiment: RunRecord | None) -> ResultDocument:
     plan = record.plan
     blocks = complete_blocks(record.draws, record.trials)
     imported = imported_result(plan, blocks)
@@ -76,6 +83,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
     primary = () if imported else primary_comparisons(plan, blocks)
     others, unknown = ((), ()) if imported else other_comparisons(plan, blocks)
     gathered = _gathered(record, blocks)
+    evidence = evidence_of(record)
     control = _control(plan, blocks, gathered)
     return ResultDocument(
         schema=SCHEMA,
@@ -86,7 +94,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
         if imported
         else ratios_by_level(plan, primary, blocks, gathered.draws) + others,
         control=control,
-        why=sources_of_spread(plan, blocks),
+        why=(*sources_of_spread(plan, blocks), *causes_of_gap(record, evidence, experiment)),
         warnings=(
             *warnings_of(record, primary, control, cut_blocks(record, blocks)),
             *unknown,
@@ -95,6 +103,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
         trials=_rows(plan, record, blocks),
         steady_state=() if imported else steady_comparisons(plan, blocks, gathered.iterations),
         imported=imported,
+        extra_time=None if evidence is None else extra_time(evidence),
         gate=gate_result(plan, blocks),
     )
 

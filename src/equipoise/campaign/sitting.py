@@ -50,8 +50,14 @@ class Judge(Protocol):
     def settled(self) -> Literal["verdict", "precision"] | None:
         """Why no further block is needed, as of the last look; ``None`` while one is."""
 
-    def wanted(self) -> tuple[int, ...]:
-        """The conditions that the next block needs, as of the last look."""
+    def wanted(self, phase: Phase, block: int) -> tuple[int, ...]:
+        """The conditions that this block needs, which comes next, as of the last look."""
+
+    def excuses(self, trial: Trial) -> bool:
+        """Whether the campaign goes on though this trial failed, without what it belonged to."""
+
+    def earliest_block(self) -> int:
+        """The least number of blocks after which any verdict is possible."""
 
 
 @dataclass(slots=True)
@@ -108,7 +114,7 @@ class SittingInProgress:
                 return reason
 
     def _run_block(self, phase: Phase, block: int) -> tuple[Trial, ...]:
-        draw = draw_block(self.plan, phase, block, self.judge.wanted())
+        draw = draw_block(self.plan, phase, block, self.judge.wanted(phase, block))
         self.store.record_draw(self.run_id, draw)
         counted: list[Trial] = []
         for place in range(len(draw.order)):
@@ -134,9 +140,8 @@ class SittingInProgress:
         return "budget" if elapsed_s >= stopping.budget_s and may_stop else None
 
     def _fail_if_it_failed(self, trial: Trial) -> None:
-        if not fails(self.plan, trial):
-            return
-        raise failed(self.plan, trial)
+        if fails(self.plan, trial) and not self.judge.excuses(trial):
+            raise failed(self.plan, trial)
 
     def _fail_if_nothing_finishes(self, warmups: list[Trial]) -> None:
         if warmups and all(trial.timed_out for trial in warmups):

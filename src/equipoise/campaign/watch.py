@@ -7,19 +7,22 @@ from typing import Protocol
 
 from equipoise.model.plan import Plan
 from equipoise.model.result import Interval, Verdict
+from equipoise.model.why import Outcome
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where one comparison stands after the last block."""
+    """Where one comparison, or one intervention, stands after the last block."""
 
     candidate: str
-    verdict: Verdict
+    verdict: Verdict | Outcome
     ratio: float | None
     ratio_ci: Interval
     baseline: str = ""
     blocks: int = 0
     """In which both ran."""
+    closes: str = ""
+    """What an intervention closes of a gap, in words; then there is no ratio."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,15 @@ from equipoise.report.safe_text import visible
 from equipoise.report.study_table import VERDICT_STYLE
 from equipoise.report.units import interval_words, percent_change
 
+OPEN = ("undecided", "open")
+STYLE: dict[str, str] = {
+    **{str(verdict): style for verdict, style in VERDICT_STYLE.items()},
+    "confirmed": "bold",
+    "refuted": "",
+    "open": "dim",
+}
+"""Of the verdict on a pair, or the outcome of an intervention."""
+
 
 def board(standings: Sequence[Standing], rows: int) -> Table:
     """At most so many rows; what does not fit is counted in the last one."""
@@ -22,18 +31,24 @@ def board(standings: Sequence[Standing], rows: int) -> Table:
     for heading in ("interval", "so far"):
         table.add_column(heading, no_wrap=True)
     # Stable: within each kind they stand in the order of the plan.
-    ordered = sorted(standings, key=lambda one: one.verdict != "undecided")
+    ordered = sorted(standings, key=lambda one: one.verdict not in OPEN)
     shown = ordered if len(ordered) <= rows else ordered[: max(rows - 1, 0)]
     for one in shown:
         table.add_row(
             Text(visible(one.candidate)),
             Text(str(one.blocks)),
             Text("" if one.ratio is None else percent_change(one.ratio)),
-            Text("open" if one.ratio_ci == (None, None) else interval_words(*one.ratio_ci)),
-            Text(one.verdict, style=VERDICT_STYLE[one.verdict]),
+            Text(_interval(one)),
+            Text(one.verdict, style=STYLE[one.verdict]),
         )
     hidden = ordered[len(shown) :]
     if hidden:
-        still_open = sum(one.verdict == "undecided" for one in hidden)
+        still_open = sum(one.verdict in OPEN for one in hidden)
         table.add_row(Text(f"and {len(hidden)} more, {still_open} of them open", style="dim"))
     return table
+
+
+def _interval(one: Standing) -> str:
+    if one.closes:
+        return f"closes {one.closes}"
+    return "open" if one.ratio_ci == (None, None) else interval_words(*one.ratio_ci)

@@ -11,7 +11,6 @@ import click
 from equipoise.cli import options
 from equipoise.cli.finish import conduct_and_show
 from equipoise.cli.layouts_asked import over_layouts
-from equipoise.cli.stopping import metrics_named, stopping_of
 from equipoise.cli.wanted import Wanted
 from equipoise.cli.what_varies import what_varies
 from equipoise.design.coin import fresh_seed
@@ -32,7 +31,6 @@ from equipoise.model.plan import (
     Measure,
     Output,
     Plan,
-    Stopping,
 )
 
 DEFAULT_SHELL = "/bin/sh"
@@ -113,6 +111,7 @@ DEFAULT_SHELL = "/bin/sh"
 @click.option("--durable", is_flag=True, help="Let each trial survive a loss of power, too.")
 @options.hyperfine_exports
 @options.report_option
+@options.why_option
 @options.turn_option
 @options.output_options
 def command(**given: Any) -> int:
@@ -122,6 +121,11 @@ def command(**given: Any) -> int:
     it stops as soon as it knows. A command is split into words and run without a shell.
     """
     if given["what_varies"]:
+        if given["why"]:
+            raise UnusableInput(
+                "--what-varies looks at one command, --why at the gap of two",
+                mend="leave out one of the two",
+            )
         if given["layouts"] is not None:
             raise UnusableInput(
                 "--what-varies holds the parts of a layout one at a time, --layouts draws them",
@@ -157,7 +161,7 @@ def plan_of(given: dict[str, Any], *, least: int = 2) -> Plan:
         native_programs(),
         least=least,
     )
-    primary_metric, *other_metrics = metrics_named(given["metrics"])
+    primary_metric, *other_metrics = options.metrics_named(given["metrics"])
     controlled = with_control(conditions) if given["control"] else conditions
     return Plan(
         study="compare",
@@ -172,7 +176,7 @@ def plan_of(given: dict[str, Any], *, least: int = 2) -> Plan:
             ignore_failure=given["ignore_failure"],
             counters=counters_among((primary_metric, *other_metrics)),
         ),
-        stopping=stopping_of(given, Stopping()),
+        stopping=options.stopping_of(given),
         judgement=Judgement(
             alpha=given["alpha"],
             min_effect=given["min_effect"],

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from equipoise.campaign.explaining.newest import newest_experiment
 from equipoise.campaign.result import document_of
 from equipoise.cli import options
 from equipoise.cli.output_file import check_folder, write_file
@@ -70,5 +71,6 @@ def command(**given: Any) -> int:
     check_folder(output)
     with open_for_reading(given["ledger_path"]) as ledger:
         record = ledger.read_run(given["run"])
-    write_file(output, writer(document_of(record)))
+        experiment = newest_experiment(record, ledger)
+    write_file(output, writer(document_of(record, experiment)))
     return 0

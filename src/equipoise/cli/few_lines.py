@@ -21,7 +21,7 @@ class FewLines(Unwatched):
 
     def begins(self, run_id: str, plan: Plan, earliest_block: int, blocks_before: int) -> None:
         """Say what is known of its time beforehand."""
-        if plan.chosen_contrasts is None:
+        if plan.chosen_contrasts is None or plan.explains is not None:
             return
         earliest = max(earliest_block, plan.stopping.min_blocks)
         self._foretold = Foretold(plan, earliest, blocks_before, self._about_s)

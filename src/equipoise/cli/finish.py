@@ -7,6 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from equipoise.campaign import conduct
+from equipoise.campaign.explaining.newest import newest_experiment
+from equipoise.cli.experiment import with_experiment_on_largest
+from equipoise.cli.observing import with_evidence_of_largest
 from equipoise.cli.progress import watcher_for
 from equipoise.cli.shown import shown_document
 from equipoise.cli.study_findings import FOLDER, write_figures
@@ -94,8 +97,13 @@ def conducted(
             )
             return None
         record = ledger.read_run(run_id)
+        if wanted.why:
+            record = with_evidence_of_largest(record, ledger, wanted)
+            if wanted.test:
+                with_experiment_on_largest(record, ledger, wanted)
+        experiment = newest_experiment(record, ledger)
         earlier = [one for one in ledger.same_commands(record.plan) if one.id != run_id]
-    return Conducted(record, shown_document(record, wanted), earlier)
+    return Conducted(record, shown_document(record, wanted, experiment), earlier)
 
 
 def say_whom_it_waits_for(holder: conduct.Holder) -> None:

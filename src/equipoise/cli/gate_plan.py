@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from equipoise.cli.options import GATE_BLOCKS
-from equipoise.cli.stopping import metrics_named, stopping_of
+from equipoise.cli.options import GATE_BLOCKS, metrics_named, stopping_of
 from equipoise.design.benchmark_tools import BenchmarkTool
 from equipoise.design.coin import fresh_seed
 from equipoise.design.gate import Benchmark, CheckedOut, conditions_of_gate

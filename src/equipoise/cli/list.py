@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
 import click
 
 from equipoise.cli import options
-from equipoise.design.site import Site, what_is_missing
+from equipoise.design.site import what_is_missing
 from equipoise.ledger import open_for_reading
-from equipoise.measure.installed import installed_library
-from equipoise.measure.native import native_programs
+from equipoise.measure.here import site_here
 from equipoise.measure.probes import probe_program, probe_rows, why_unavailable
-from equipoise.measure.surroundings.host import Host
-from equipoise.measure.surroundings.processor import instructions
 from equipoise.model.certificate import CERTIFICATE_STUDY
 from equipoise.model.primitives import ProbeRow
 from equipoise.model.study import Level
@@ -78,12 +74,7 @@ def _here(program: Path, row: ProbeRow) -> str:
 
 
 def _listed(level: Level) -> Listed:
-    site = Site(native_programs(), _find_library, instructions(Host()))
-    missing = what_is_missing(level, site)
+    missing = what_is_missing(level, site_here())
     if missing is None:
         return Listed(level.name, level.summary, "yes")
     return Listed(level.name, level.summary, f"no: {missing.mend}")
-
-
-def _find_library(name: str) -> str | None:
-    return installed_library(name, native_programs(), os.environ)

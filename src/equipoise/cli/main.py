@@ -20,6 +20,7 @@ COMMANDS = {
     "run": "Run a study: your file or a built-in one.",
     "os": "What the primitives of this operating system cost, in a table.",
     "resume": "Go on with a campaign that was stopped, killed or is undecided.",
+    "why": "Where the extra time of the slower condition is, and why.",
     "layouts": "Link one program in many memory layouts.",
     "show": "Compute a campaign's result again from the ledger.",
     "match": "Match comparable units in a table: the effect of a treatment.",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,6 +12,8 @@ import click
 
 from equipoise.design.coin import LARGEST_SEED
 from equipoise.ledger import place
+from equipoise.model.errors import UnusableInput
+from equipoise.model.plan import Stopping
 
 STUDY_BLOCKS = 1000
 """At most so many, unless a study says otherwise: its budget ends it, not the count of blocks, of
@@ -87,6 +90,27 @@ def against_option(function: Decorated) -> Decorated:
         metavar="FILE",
         type=click.Path(path_type=Path),
         help="Hold every row against this --json of another host, or of this one earlier.",
+    )(function)
+
+
+def why_option(function: Decorated) -> Decorated:
+    """``--why`` and ``--no-test``."""
+    for option in (
+        no_test_option,
+        click.option(
+            "--why",
+            is_flag=True,
+            help="Observe the largest gap that is called: where the extra time is, and why.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def no_test_option(function: Decorated) -> Decorated:
+    """``--no-test``."""
+    return click.option(
+        "--no-test", is_flag=True, help="Of why, gather evidence only: change nothing to test it."
     )(function)
 
 
@@ -178,6 +202,49 @@ def _stopping_options(function: Decorated, default: str, blocks: int) -> Decorat
     ):
         function = option(function)
     return function
+
+
+def stopping_of(given: Mapping[str, Any], usual: Stopping | None = None) -> Stopping:
+    """When the campaign ends, as ``stopping_options`` say; what they leave open is as usual.
+
+    Raises
+    ------
+    UnusableInput
+        The least number of blocks is more than the largest.
+    """
+    asked = {
+        "blocks": given["blocks"],
+        "min_blocks": given["min_blocks"],
+        "budget_s": given["budget"],
+        "precision": given["precision"],
+    }
+    stopping = replace(
+        usual or Stopping(),
+        **{key: value for key, value in asked.items() if value is not None},
+        min_blocks_explicit=given["min_blocks"] is not None,
+    )
+    if stopping.min_blocks_explicit and stopping.min_blocks > stopping.blocks:
+        raise UnusableInput(
+            f"--min-blocks {stopping.min_blocks} is more than --blocks {stopping.blocks}",
+            mend="lower the one or raise the other",
+        )
+    return stopping
+
+
+def metrics_named(text: str) -> list[str]:
+    """The names of ``--metrics``, each once.
+
+    Raises
+    ------
+    UnusableInput
+        One is empty.
+    """
+    names = list(dict.fromkeys(name.strip() for name in text.split(",")))
+    if not all(names):
+        raise UnusableInput(
+            f"--metrics {text!r} holds an empty name", mend="as in --metrics wall_s,max_rss_bytes"
+        )
+    return names
 
 
 def seed_option(function: Decorated) -> Decorated:

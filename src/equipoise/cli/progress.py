@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
 from equipoise.campaign.watch import Moment, Standing, Unwatched, Watcher
-from equipoise.cli.board import board
+from equipoise.cli.board import OPEN, board
 from equipoise.cli.few_lines import FewLines
 from equipoise.cli.foretold import Foretold
 from equipoise.model.plan import Plan
@@ -89,7 +89,8 @@ class Bar:
         self._say(
             f"campaign {run_id}: at most {self._blocks} blocks or {self._budget_s:g} s{verdict}"
         )
-        if len(plan.conditions) > PAIR:
+        # A later block of a campaign that explains holds a part of the conditions only.
+        if len(plan.conditions) > PAIR and plan.explains is None:
             self._foretold = Foretold(plan, earliest, blocks_before, self._about_s)
             if self._about_s is not None:
                 self._say(self._foretold.before_it_begins())
@@ -146,12 +147,14 @@ class Bar:
 
 def _widest(standings: tuple[Standing, ...]) -> tuple[Standing, ...]:
     """The comparison that keeps the campaign going: an undecided one first."""
-    undecided = [one for one in standings if one.verdict == "undecided"]
+    undecided = [one for one in standings if one.verdict in OPEN]
     return tuple((undecided or list(standings))[:1])
 
 
 def _interval_words(one: Standing) -> str:
     low, high = one.ratio_ci
+    if one.closes:
+        return f"{one.candidate}: closes {one.closes}"
     if low is None or high is None:
         return f"{one.candidate}: interval still open"
     return f"{one.candidate}: {interval_words(low, high)}"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from equipoise.campaign.explaining.newest import newest_experiment
 from equipoise.campaign.from_document import Sequences, sequences_in
 from equipoise.campaign.result import document_of
 from equipoise.campaign.sequences import sequences_of
@@ -15,6 +17,7 @@ from equipoise.cli import options
 from equipoise.cli.again import again_of, os_again_of
 from equipoise.cli.figure_files import save_figures
 from equipoise.cli.output_file import check_folder, write_file
+from equipoise.cli.pictures import flame_graph_of
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
 from equipoise.model.primitives import OS_STUDY
@@ -90,7 +93,8 @@ def write_page(path: Path, reported: Sequence[Reported]) -> None:
 
 def reported_of(record: RunRecord, document: ResultDocument) -> Reported:
     """What a page needs of a campaign and its result."""
-    return _reported(document, sequences_of(record), _again(record))
+    reported = _reported(document, sequences_of(record), _again(record))
+    return replace(reported, flame_graph=flame_graph_of(record, document))
 
 
 def _asked(named: str, ledger_path: Path) -> Reported:
@@ -99,7 +103,8 @@ def _asked(named: str, ledger_path: Path) -> Reported:
     if path.suffix.lower() != DOCUMENT:
         with open_for_reading(ledger_path) as ledger:
             record = ledger.read_run(named)
-        return reported_of(record, document_of(record))
+            experiment = newest_experiment(record, ledger)
+        return reported_of(record, document_of(record, experiment))
     try:
         content = path.read_bytes()
     except OSError as error:

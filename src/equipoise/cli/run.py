@@ -27,13 +27,10 @@ from equipoise.design.choice import (
 )
 from equipoise.design.coin import fresh_seed
 from equipoise.design.grid import Grid, build_lines, grid_of
-from equipoise.design.site import Site, setting_place, without_missing
+from equipoise.design.site import setting_place, without_missing
 from equipoise.measure.builds import build_levels
 from equipoise.measure.counters import COUNTERS, counters_among
-from equipoise.measure.installed import installed_library
-from equipoise.measure.native import native_programs
-from equipoise.measure.surroundings.host import Host
-from equipoise.measure.surroundings.processor import instructions
+from equipoise.measure.here import site_here
 from equipoise.measure.trials import own_environment
 from equipoise.model.errors import TookNoEffect, UnusableInput
 from equipoise.model.plan import Judgement, Measure, Plan, Stopping
@@ -83,6 +80,7 @@ BUILDS = "builds"
 @click.option("--durable", is_flag=True, help="Let each trial survive a loss of power, too.")
 @options.hyperfine_exports
 @options.report_option
+@options.why_option
 @click.option(
     "--figures",
     type=click.Path(path_type=Path, file_okay=False),
@@ -106,7 +104,7 @@ def command(context: click.Context, /, **given: Any) -> int:
     path, shown = find_study(given["study"])
     study = _chosen(read_study(path, shown, counters=COUNTERS), given)
     wanted = Wanted.from_options(given)
-    site = Site(native_programs(), _find_library, instructions(Host()))
+    site = site_here()
     study, idle = without_idle_factors(study)
     study, missing = without_missing(study, site)
     study, stand_in = with_data(study, wanted.ledger)
@@ -217,7 +215,3 @@ def _words(line: str) -> tuple[str, ...]:
     if not words:
         raise UnusableInput("--command is empty", mend="write the program that is to be run")
     return words
-
-
-def _find_library(name: str) -> str | None:
-    return installed_library(name, Path(native_programs()), os.environ)

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from equipoise.campaign.explaining.newest import newest_experiment
 from equipoise.cli import options
 from equipoise.cli.output_file import write_file
 from equipoise.cli.shown import shown_document
@@ -42,8 +43,9 @@ def command(**given: Any) -> int:
     with collector_at_rest():
         with open_for_reading(wanted.ledger) as ledger:
             record = ledger.read_run(given["run"])
+            experiment = newest_experiment(record, ledger)
             others = [one for one in ledger.same_commands(record.plan) if one.id != record.id]
-        show(shown_document(record, wanted), record, others, wanted)
+        show(shown_document(record, wanted, experiment), record, others, wanted)
     return 0
 
 

@@ -11,15 +11,22 @@ from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
 
 
-def shown_document(record: RunRecord, wanted: Wanted) -> ResultDocument:
+def shown_document(
+    record: RunRecord, wanted: Wanted, experiment: RunRecord | None = None
+) -> ResultDocument:
     """The result of a campaign, held against another one if that is wanted.
+
+    Parameters
+    ----------
+    experiment
+        The campaign that tested what was found to cause a gap of it.
 
     Raises
     ------
     UnusableInput
         The two have nothing in common.
     """
-    document = with_findings(document_of(record))
+    document = with_findings(document_of(record, experiment))
     if wanted.against is None:
         return document
     from equipoise.campaign.against import against

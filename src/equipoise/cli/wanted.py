@@ -32,6 +32,10 @@ class Wanted:
     export_markdown: Path | None = None
     against: ResultDocument | None = None
     """What every row is held against."""
+    why: bool = False
+    """Whether the largest gap that is called is observed, too."""
+    test: bool = True
+    """Whether what that suggests is tested."""
     figures: Path | None = None
     """The folder for a study's own figures; by default one for each run beside the ledger."""
 
@@ -50,6 +54,8 @@ class Wanted:
             export_csv=given.get("export_csv"),
             export_markdown=given.get("export_markdown"),
             against=_read(given.get("against_file")),
+            why=given.get("why", False),
+            test=not given.get("no_test", False),
             figures=given.get("figures"),
         )
         # Found out before the campaign, not after an hour of it.

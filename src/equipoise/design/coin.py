@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Literal
 
 from equipoise.model.plan import Layout, Plan
@@ -56,6 +56,36 @@ def draw_block(plan: Plan, phase: Phase, block: int, among: Collection[int] | No
     elif plan.measure.vary_environment_size:
         padding = _below(LARGEST_PADDING_BYTES + 1, bits)
     return Draw(phase, block, tuple(kept), padding, layout)
+
+
+def draw_intervention(seed: int, block: int, weights: Sequence[float]) -> int:
+    """Draw which of several interventions a block tries, each as often as its weight says.
+
+    A function of the seed, the block and the weights: what a campaign that was killed would have
+    tried next, it tries next.
+
+    Parameters
+    ----------
+    weights
+        Above 0.
+
+    Returns
+    -------
+    The place of one of them.
+    """
+    word = next(_random_words(seed, "interventions", block))
+    # Without the lowest bits it is a float below 1, the same on every architecture.
+    left = (word >> 11) / 2**53 * sum(weights)
+    for place, weight in enumerate(weights):
+        left -= weight
+        if left < 0.0:
+            return place
+    return len(weights) - 1
+
+
+def draw_order(seed: int, purpose: str, number: int, count: int) -> tuple[int, ...]:
+    """Draw an order of so many things, each order equally likely."""
+    return tuple(_shuffled(count, _random_words(seed, purpose, number)))
 
 
 def draw_layouts(seed: int, count: int, addresses: Addresses) -> tuple[Layout, ...]:

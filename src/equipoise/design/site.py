@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from equipoise.design.server_programs import absent_program, searched
@@ -27,6 +27,10 @@ class Site:
     """The absolute path of a library by its file name or path; ``None`` if it is not there."""
     instructions: frozenset[str] | None = None
     """What its CPU is able to, by the names of ``/proc/cpuinfo``; ``None`` if that is not known."""
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    """What trials inherit."""
+    cpus: tuple[int, ...] = field(default_factory=lambda: tuple(sorted(os.sched_getaffinity(0))))
+    """The CPUs that we may use."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from equipoise.explain.evidence.system_calls import SystemCalls
 from equipoise.model.observation import Observation
 
 Run = TypeVar("Run")
+Taken = TypeVar("Taken")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +31,8 @@ class Runs(Generic[Run]):
         """Whether there is something to compare."""
         return bool(self.baseline and self.candidate)
 
-    def map(self, take: Callable[[Run], float]) -> Runs[float]:
-        """One number of each run."""
+    def map(self, take: Callable[[Run], Taken]) -> Runs[Taken]:
+        """One thing of each run, such as a number."""
         return Runs(tuple(map(take, self.baseline)), tuple(map(take, self.candidate)))
 
 

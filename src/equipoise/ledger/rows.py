@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import zlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ import msgspec
 
 from equipoise.ledger.text import from_text, mapping_to_text, storable
 from equipoise.model.bulk import fast_maker, make_many
+from equipoise.model.observation import Observation
 from equipoise.model.plan import Plan
 from equipoise.model.trial import Accounting, Draw, Sample, Trial
 
@@ -39,6 +41,15 @@ INSERT_DRAW = (
 )
 SELECT_DRAWS = (
     "SELECT phase, block, conditions, padding_bytes, layout FROM draw WHERE run = ? ORDER BY number"
+)
+INSERT_OBSERVATION = (
+    "INSERT INTO observation "
+    "(run, source, condition, repetition, position, observed_at, document, failure) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
+SELECT_OBSERVATIONS = (
+    "SELECT source, condition, repetition, position, observed_at, document, failure "
+    "FROM observation WHERE run = ? ORDER BY number"
 )
 
 _make_accounting = fast_maker(Accounting)
@@ -194,6 +205,44 @@ def trials_from(
             ) in rows
         ]
     )
+
+
+def observation_row(run: int, observation: Observation) -> tuple[Any, ...]:
+    """One row of ``observation``; its document is compressed (RFC 1950)."""
+    document = observation.document
+    return (
+        run,
+        storable(observation.source),
+        observation.condition,
+        observation.repetition,
+        observation.position,
+        float(observation.observed_at),
+        None if document is None else zlib.compress(document),
+        _optional_text(observation.failure),
+    )
+
+
+def observations_from(rows: Iterable[tuple[Any, ...]]) -> tuple[Observation, ...]:
+    """Turn the rows of `SELECT_OBSERVATIONS` back into observations.
+
+    Raises
+    ------
+    ValueError
+        A document cannot be unpacked.
+    """
+    return tuple(
+        Observation(source, condition, repetition, position, at, _unpacked(document), failure)
+        for source, condition, repetition, position, at, document, failure in rows
+    )
+
+
+def _unpacked(document: bytes | None) -> bytes | None:
+    if document is None:
+        return None
+    try:
+        return zlib.decompress(document)
+    except zlib.error as error:
+        raise ValueError(f"a document of evidence: {error}") from error
 
 
 class _Orders(dict[str, tuple[int, ...]]):

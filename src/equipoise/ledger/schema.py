@@ -134,6 +134,19 @@ _CERTIFICATE = """CREATE TABLE certificate (
     document TEXT NOT NULL
 )"""
 
+_OBSERVATION = """CREATE TABLE observation (
+    number INTEGER PRIMARY KEY,
+    run INTEGER NOT NULL REFERENCES run (number),
+    source TEXT NOT NULL,
+    condition INTEGER NOT NULL,
+    repetition INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    observed_at NOT NULL CHECK (typeof(observed_at) = 'real'),
+    document BLOB,
+    failure TEXT,
+    CHECK ((document IS NULL) <> (failure IS NULL))
+)"""
+
 _INDICES: Step = (
     "CREATE INDEX run_by_commands ON run (commands_digest)",
     "CREATE INDEX trial_by_run ON trial (run)",
@@ -161,6 +174,11 @@ STEPS: tuple[Step, ...] = (
         *_refusals("certificate"),
     ),
     ("ALTER TABLE draw ADD COLUMN layout INTEGER",),
+    (
+        _OBSERVATION,
+        "CREATE INDEX observation_by_run ON observation (run)",
+        *_refusals("observation"),
+    ),
 )
 
 VERSION = len(STEPS)

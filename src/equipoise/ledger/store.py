@@ -26,6 +26,7 @@ from equipoise.ledger.text import (
 from equipoise.model.bulk import collector_at_rest
 from equipoise.model.certificate import Certificate
 from equipoise.model.errors import UnusableInput
+from equipoise.model.observation import Observation
 from equipoise.model.plan import Plan
 from equipoise.model.record import Notice, RunRecord, RunSummary, Sitting
 from equipoise.model.trial import Draw, Trial
@@ -167,6 +168,12 @@ class Ledger:
         with self._writing():
             self._insert_notice(run, notice)
 
+    def record_observation(self, run_id: str, observation: Observation) -> None:
+        """Record what an instrumented run of one of its conditions showed."""
+        self._record(
+            rows.INSERT_OBSERVATION, rows.observation_row(self._number_of(run_id), observation)
+        )
+
     def record_certificate(self, certificate: Certificate) -> None:
         """Record what certifies a host."""
         self._record(
@@ -221,6 +228,7 @@ class Ledger:
                         (run,),
                     )
                 ),
+                observations=rows.observations_from(select(rows.SELECT_OBSERVATIONS, (run,))),
             )
 
     def runs(self) -> list[RunSummary]:
@@ -241,6 +249,16 @@ class Ledger:
             "WHERE commands_digest = ? AND number < ? ORDER BY number",
             (digest_of_commands(campaign.plan), self._number_of(campaign.id)),
         )
+
+    def explaining(self, run_id: str) -> tuple[str, ...]:
+        """The campaigns whose plan says that they explain this one, the newest first."""
+        # Quotes inside of a text are escaped there: this stands nowhere else.
+        begins = f'"explains":{{"run":{to_text(run_id)},'
+        with self._reading():
+            found = self._connection.execute(
+                "SELECT id FROM run WHERE instr(plan, ?) ORDER BY number DESC", (begins,)
+            )
+            return tuple(identifier for (identifier,) in found)
 
     def _summaries(self, which: str, parameters: tuple[Any, ...]) -> list[RunSummary]:
         with self._reading():

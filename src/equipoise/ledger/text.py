@@ -65,7 +65,9 @@ def digest_of_commands(plan: Plan) -> bytes:
 
 def _what_runs(condition: Condition) -> Sequence[Any]:
     usual = (condition.command, sorted(condition.environment.items()))
+    # What is as usual is left out, so that the digests of older ledgers stay what they are.
+    if condition.output is not None:
+        return (*usual, condition.process, condition.server, condition.output)
     if condition.process == Process() and condition.server is None:
         return usual
-    # Left out above, so that the digests of older ledgers stay what they are.
     return (*usual, condition.process, condition.server)

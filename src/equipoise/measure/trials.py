@@ -155,7 +155,7 @@ class TrialRunner:
             environment=self._around(own, draw.padding_bytes),
             working_folder=condition.process.working_folder or measure.working_folder,
             input=measure.input,
-            output=measure.output,
+            output=condition.output or measure.output,
             timeout_s=measure.timeout_s,
             process=condition.process,
         )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from equipoise.model.why import Explanation
+
+WHY_STUDY = "why"
+"""The study of every campaign that explains another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,17 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
+class NotTried:
+    """One intervention that was left out."""
+
+    intervention: str
+    words: str
+    causes: tuple[str, ...]
+    because: str
+    """With the mend: ``libjemalloc2 is not installed``."""
+
+
+@dataclass(frozen=True, slots=True)
 class Explains:
     """Which gap, what evidence suggested of it, and what is tried.
 
@@ -37,5 +51,5 @@ class Explains:
     causes: tuple[Explanation, ...]
     """All open."""
     attempts: tuple[Attempt, ...]
-    not_tried: dict[str, str]
-    """Interventions that fit a cause and cannot be tried here, each with the reason."""
+    not_tried: tuple[NotTried, ...] = field(default=())
+    """Interventions that fit a cause and are not among the attempts."""

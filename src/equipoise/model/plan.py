@@ -102,6 +102,15 @@ class Server:
 
 
 @dataclass(frozen=True, slots=True)
+class Output:
+    """Where the standard output of a trial goes; never a pipe that it could block on."""
+
+    kind: OutputKind = "discard"
+    path: str | None = None
+    """The file, for the kind ``file``."""
+
+
+@dataclass(frozen=True, slots=True)
 class Condition:
     """One level of each factor: one thing that can be run."""
 
@@ -122,6 +131,8 @@ class Condition:
     """The metrics that it is known to report itself: one that is missing is given a reason."""
     tuned_for: tuple[str, ...] = ()
     """What the BLAS that it uses must say of itself that it is tuned for, one of these."""
+    output: Output | None = None
+    """Where its standard output goes (with a server, the client's); by default as the plan says."""
 
     @property
     def has_programs_by_layout(self) -> bool:
@@ -147,15 +158,6 @@ class Contrast:
     """In whose levels they differ."""
     stratum: dict[str, str] = field(default_factory=dict)
     """The levels of the other factors, equal in both."""
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """Where the standard output of a trial goes; never a pipe that it could block on."""
-
-    kind: OutputKind = "discard"
-    path: str | None = None
-    """The file, for the kind ``file``."""
 
 
 @dataclass(frozen=True, slots=True)

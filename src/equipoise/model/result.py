@@ -19,7 +19,7 @@ from equipoise.model.iterations import IterationShape
 from equipoise.model.plan import PRIMARY_METRIC, Layout
 from equipoise.model.record import Notice
 from equipoise.model.trial import Phase
-from equipoise.model.why import Explanation
+from equipoise.model.why import Explanation, ExtraTime
 
 SCHEMA = "equipoise.result/1"
 
@@ -355,6 +355,8 @@ class ResultDocument:
     """For each candidate and each metric that trials report of iterations."""
     imported: ImportedResult | None = None
     """Null for a campaign of our own; else ``comparisons`` is empty, and these stand here."""
+    extra_time: ExtraTime | None = None
+    """What ``why`` explains; null until the comparison was observed (docs/why.md)."""
     gate: GateResult | None = None
     """Null for what is no gate."""
 

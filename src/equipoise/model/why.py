@@ -42,9 +42,9 @@ class Tested:
     """Of the difference in the metric's unit: an additive cost on both sides closes none of it."""
     share_of_seconds_ci: Interval
     from_candidate: float | None
-    """The part that comes from the candidate's getting faster."""
+    """The part that comes from the candidate's coming nearer."""
     from_baseline: float | None
-    """The part that comes from the baseline's getting slower."""
+    """The part that comes from the baseline's coming nearer."""
     blocks: int
     level: float
     """1 minus the coverage of each interval."""
@@ -75,3 +75,40 @@ class Explanation:
     seconds_ci: Interval = (None, None)
     tested: tuple[Tested, ...] = field(default=())
     """The interventions that were tried because of it."""
+
+
+PartName = Literal["user", "system", "waiting"]
+
+
+@dataclass(frozen=True, slots=True)
+class TimePart:
+    """A part of the wall time of two conditions; seconds of the mean trial."""
+
+    part: PartName
+    baseline_s: float
+    candidate_s: float
+    extra_s: float
+    """Of the slower condition over the faster one."""
+    extra_s_ci: Interval
+    share_of_gap: float | None
+    """More than 1 where several processors worked at once; null where the mean trial of the slower
+    condition takes no longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExtraTime:
+    """Where the extra time of the slower condition is, by the accounts of the campaign's trials."""
+
+    baseline: str
+    candidate: str
+    slower: str
+    """One of the two."""
+    gap_s: float
+    gap_s_ci: Interval
+    parts: tuple[TimePart, ...]
+    """What is not known is left out, and ``unseen`` says why."""
+    observed: dict[str, tuple[int, int]]
+    """By source: how many runs of the baseline and of the candidate gave something."""
+    unseen: dict[str, tuple[str, ...]]
+    """By source, in words: what it could not see, and why runs under it gave nothing."""
+    words: str

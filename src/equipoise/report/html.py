@@ -14,6 +14,7 @@ from equipoise.figures.library import require_figures, script_json, vega_library
 from equipoise.figures.limits import EVERY_TRIAL
 from equipoise.figures.theme import configuration
 from equipoise.model.result import ResultDocument
+from equipoise.report.flame_graph import flame_graph_view
 from equipoise.report.packing import Packed, pack
 from equipoise.report.page import FigureView, RunView, run_view
 
@@ -33,6 +34,8 @@ class Reported:
     """The command that runs it again; put together from the document by default."""
     own_figures: tuple[Figure, ...] = ()
     """A study's own, which come first."""
+    flame_graph: bytes | None = None
+    """SVG, of the gap that the document explains."""
 
 
 def page(reported: Sequence[Reported]) -> str:
@@ -67,7 +70,8 @@ def page(reported: Sequence[Reported]) -> str:
                     height=int(specification["height"]),
                 )
             )
-        views.append(run_view(one.document, number, tuple(figures), one.again))
+        flames = flame_graph_view(one.flame_graph)
+        views.append(run_view(one.document, number, tuple(figures), one.again, flames))
     return _rendered(views, packed)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from equipoise.figures.theme import color_of
 from equipoise.model.against import Against
+from equipoise.model.explains import WHY_STUDY
 from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.primitives import OS_STUDY
 from equipoise.model.record import Notice
@@ -20,6 +21,7 @@ from equipoise.model.result import (
     ResultDocument,
 )
 from equipoise.report.against import lines_below, row_words, title_words
+from equipoise.report.flame_graph import FlameGraphView
 from equipoise.report.levels import scope_rows
 from equipoise.report.primitives import (
     is_of_primitives,
@@ -30,8 +32,10 @@ from equipoise.report.primitives import (
 )
 from equipoise.report.shape_view import ShapeView, shape_view
 from equipoise.report.strip import strip_of
+from equipoise.report.tested import InterventionsView, interventions_view
 from equipoise.report.units import byte_count, metric_value, percent_change, significant
 from equipoise.report.verdict_view import VerdictView, imported_views, ratio_interval
+from equipoise.report.why import WhyView, is_of_gap, why_view
 
 UNKNOWN = "unknown"
 PRIMITIVE_COLUMNS = (
@@ -103,6 +107,9 @@ class RunView:
     against: AgainstView | None
     shape: ShapeView
     figures: tuple[FigureView, ...]
+    extra_time: WhyView | None
+    interventions: InterventionsView | None
+    flame_graph: FlameGraphView | None
     why: tuple[str, ...]
     control: ControlView | None
     warnings: tuple[Notice, ...]
@@ -113,7 +120,11 @@ class RunView:
 
 
 def run_view(
-    document: ResultDocument, number: int, figures: tuple[FigureView, ...], again: str | None
+    document: ResultDocument,
+    number: int,
+    figures: tuple[FigureView, ...],
+    again: str | None,
+    flame_graph: FlameGraphView | None = None,
 ) -> RunView:
     """Put a document into words.
 
@@ -127,6 +138,7 @@ def run_view(
     metric = document.primary_metric
     primary = [one for one in document.comparisons if one.metric == metric]
     by_themselves = is_of_primitives(document)
+    extra_time = why_view(document)
     return RunView(
         anchor=f"run-{number}",
         title=_title(document, primary),
@@ -141,8 +153,11 @@ def run_view(
         against=None if document.against is None else _against(document.against),
         shape=shape_view(document, primary, metric),
         figures=figures,
+        extra_time=extra_time,
+        interventions=interventions_view(document),
+        flame_graph=flame_graph,
         why=(
-            *(one.words for one in document.why),
+            *(one.words for one in document.why if extra_time is None or not is_of_gap(one)),
             *(_why_of_rows(document) if by_themselves else ()),
         ),
         control=None if document.control is None else _control(document.control),
@@ -201,6 +216,8 @@ def again_of(document: ResultDocument) -> str:
         return document.gate.again
     if document.run.study == OS_STUDY:
         return f"equipoise os --seed {document.run.seed}"
+    if document.run.study == WHY_STUDY:
+        return f"equipoise why {document.run.id} --again --seed {document.run.seed}"
     layouts = ["--layouts", str(len(document.run.layouts))] if document.run.layouts else []
     seed = ["--seed", str(document.run.seed), *layouts]
     if document.run.study != "compare":

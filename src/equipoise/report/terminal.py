@@ -12,9 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from equipoise.figures.trial_values import analysed_values
+from equipoise.model.gate import GateResult
 from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.record import Notice, RunSummary
-from equipoise.model.gate import GateResult
 from equipoise.model.result import (
     Comparison,
     ConditionResult,
@@ -42,6 +42,7 @@ from equipoise.report.study_table import (
     study_table,
     verdict_counts,
 )
+from equipoise.report.tested import print_tested
 from equipoise.report.units import (
     byte_count,
     interval_words,
@@ -51,6 +52,7 @@ from equipoise.report.units import (
     spread_words,
 )
 from equipoise.report.what_varies import print_sources
+from equipoise.report.why import print_why
 
 EARLIER_SHOWN = 5
 OTHERS_SHOWN = 60
@@ -105,6 +107,8 @@ def print_result(
         console.print(_gate(document.gate))
     print_levels(console, levelled(document))
     print_sources(console, document)
+    print_why(console, document)
+    print_tested(console, document)
     console.print()
     console.print(_how_it_ran(document, ledger), style="dim", highlight=False)
     if not is_of_primitives(document):

@@ -1,21 +1,17 @@
-"""Numbers as people read them."""
+"""Numbers as people read them; those that every room writes are in ``model.quantities``."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 
+from equipoise.model.quantities import byte_count as byte_count
+from equipoise.model.quantities import duration as duration
+from equipoise.model.quantities import significant as significant
 from equipoise.model.result import MetricSummary
 
-_TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
-_BYTE_UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 _BIG_FACTOR = 2.0
 """From here on a ratio reads better as "times" than as a percentage."""
-
-
-def duration(seconds: float) -> str:
-    """Seconds with a unit: ``12.3 ms``."""
-    return _with_unit(seconds, _TIME_UNITS)
 
 
 def waiting_time(seconds: float) -> str:
@@ -27,11 +23,6 @@ def waiting_time(seconds: float) -> str:
         return f"{minutes:.0f} min"
     hours = minutes / 60.0
     return f"{hours:.1f} h" if hours < 99.95 else f"{hours / 24.0:.0f} days"
-
-
-def byte_count(count: float) -> str:
-    """Bytes with a decimal unit: ``2.1 MB``."""
-    return _with_unit(count, _BYTE_UNITS)
 
 
 def byte_rate(per_second: float) -> str:
@@ -82,36 +73,12 @@ def times(ratio: float) -> str:
     return f"×{significant(ratio)}"
 
 
-def significant(value: float, digits: int = 3) -> str:
-    """A number with so many significant digits, without an exponent where it is readable."""
-    if not math.isfinite(value):
-        return "unlimited"
-    if value == 0:
-        return "0"
-    if not 1e-4 <= abs(value) < 1e7:
-        return f"{value:.{digits - 1}e}"
-    # Rounded first: 9.999 with three digits is 10.0, not 10.00.
-    rounded = float(f"{value:.{digits - 1}e}")
-    decimals = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
-    return f"{value:.{decimals}f}"
-
-
 def seconds_left(elapsed_s: float, budget_s: float, blocks: int, block_limit: int) -> str:
     """The time after which the budget or the block limit ends a campaign: ``0:48``."""
     by_budget = max(0.0, budget_s - elapsed_s)
     by_blocks = elapsed_s / blocks * max(0, block_limit - blocks) if blocks else by_budget
     left = round(min(by_budget, by_blocks))
     return f"{left // 60}:{left % 60:02d}"
-
-
-def _with_unit(value: float, units: tuple[tuple[float, str], ...]) -> str:
-    if not math.isfinite(value):
-        return "timed out"
-    for scale, name in units:
-        if abs(value) >= scale:
-            return f"{significant(value / scale)} {name}"
-    scale, name = units[-1]
-    return f"{significant(value / scale)} {name}"
 
 
 def spread_words(summary: MetricSummary) -> str:

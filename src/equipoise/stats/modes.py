@@ -74,20 +74,27 @@ def find_modes(values: FloatArray, *, resolution: float = 0.0) -> Modes:
     """
     ordered = np.sort(values)
     step = max(resolution, _printed_step(ordered))
-    found, evidence = _cuts(_spread_ties(_reduced(ordered), step), len(ordered), step)
-    # Ties that were spread may have a valley on whose one side the values themselves have none.
-    at = {
-        int(place): cut for place, cut in zip(np.searchsorted(ordered, found), found, strict=True)
-    }
-    places = [place for place in at if 0 < place < len(ordered)]
-    cuts = [at[place] for place in places]
-    sides = np.split(ordered, places)
+    cuts, evidence = _cuts(_spread_ties(_reduced(ordered), step), len(ordered), step)
+    cuts = _with_values_on_both_sides(cuts, ordered)
+    sides = np.split(ordered, np.searchsorted(ordered, cuts))
     return Modes(
         places=tuple(half_sample_mode(side) for side in sides),
         shares=tuple(len(side) / len(ordered) for side in sides),
         cuts=tuple(cuts),
         log_evidence=evidence,
     )
+
+
+def _with_values_on_both_sides(cuts: list[float], ordered: FloatArray) -> list[float]:
+    """The cuts that part values: ties, which were spread out to find them, stand in one place."""
+    parting: list[float] = []
+    before = 0
+    for cut in cuts:
+        place = int(np.searchsorted(ordered, cut))
+        if before < place < len(ordered):
+            parting.append(cut)
+            before = place
+    return parting
 
 
 def _cuts(ordered: FloatArray, count: int, step: float) -> tuple[list[float], float | None]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from equipoise.model.errors import UnusableInput
+from equipoise.model.interval import Interval
 from equipoise.stats.arrays import BoolArray, FloatArray
 
 STAKES = np.array([0.1, 0.3, 0.6, 0.9])
@@ -30,11 +31,28 @@ BLOCKS_FOR_A_SCALE = 3
 
 MAD_TO_SD = 1.4826
 
-LOWEST, HIGHEST, STEP = -3.0, 4.0, 0.01
-"""The shares that are tried; an end of the set there means that it may go on beyond."""
+COARSE, FINE = 0.1, 0.02
+"""Steps between the shares that are tried, far from and near to what a share can well be."""
+SHARES_TRIED: FloatArray = np.unique(
+    np.round(
+        np.concatenate(
+            (
+                np.arange(-3.0, -1.0, COARSE),
+                np.arange(-1.0, 2.0 + FINE / 2, FINE),
+                np.arange(2.0, 4.0 + COARSE / 2, COARSE),
+            )
+        ),
+        2,
+    )
+)
+"""An end of the set at the first or the last means that it may go on beyond. The limits of
+`equipoise.stats.intervention` are among them, so that they are judged exactly."""
 
-REFINEMENTS = 20
-"""Halvings of a step between a share inside the set and its neighbour outside."""
+ZOOM = 100
+"""So many shares are tried between two neighbours, to see the end of a set, or one that lies
+between them."""
+ZOOMS = 2
+"""To a hundredth of a hundredth of a step."""
 
 Reach = tuple[float | None, float | None]
 """From, to; ``None`` where the set reaches the last share that is tried."""
@@ -67,6 +85,59 @@ class ClosedShare:
         return low <= self.low and self.high <= high
 
 
+class ClosingBlocks:
+    """The blocks of one intervention on one scale, as they come; see `closed_share`.
+
+    Parameters
+    ----------
+    level
+        1 minus the coverage of the set.
+
+    Raises
+    ------
+    UnusableInput
+        If the level does not lie between 0 and 1.
+    """
+
+    def __init__(self, level: float) -> None:
+        if not 0 < level < 1:
+            raise UnusableInput(
+                f"the level is {level}", mend="give a number between 0 and 1, such as 0.05"
+            )
+        self._level = level
+        self._gaps: list[float] = []
+        self._gaps_with: list[float] = []
+        self._bets = _Bets(SHARES_TRIED, level)
+
+    def append(self, gap: float, gap_with: float) -> None:
+        """Take the next block; the two as for `closed_share`."""
+        self._gaps.append(gap)
+        self._gaps_with.append(gap_with)
+        self._bets.take(gap, gap_with)
+
+    def so_far(self) -> ClosedShare:
+        """What is known after these blocks, its ends rounded outwards to shares that were tried."""
+        estimate = _estimate(np.array(self._gaps), np.array(self._gaps_with))
+        return ClosedShare(estimate, self._tried() or self._narrow(estimate))
+
+    def exactly(self) -> ClosedShare:
+        """What is known after these blocks, its ends as they are."""
+        gaps, gaps_with = np.array(self._gaps), np.array(self._gaps_with)
+        estimate = _estimate(gaps, gaps_with)
+        pieces = tuple(_sharpened(piece, gaps, gaps_with, self._level) for piece in self._tried())
+        return ClosedShare(estimate, pieces or self._narrow(estimate))
+
+    def _tried(self) -> tuple[Reach, ...]:
+        return _pieces(SHARES_TRIED, self._bets.kept)
+
+    def _narrow(self, estimate: float | None) -> tuple[Reach, ...]:
+        """A set that lies between two shares tried: the gap is very large beside its noise."""
+        if estimate is None:
+            return ()
+        gaps, gaps_with = np.array(self._gaps), np.array(self._gaps_with)
+        return _between(estimate, gaps, gaps_with, self._level)
+
+
 def closed_share(gaps: FloatArray, gaps_with: FloatArray, *, level: float) -> ClosedShare:
     """The share of the gap that the intervention closes, with its confidence sequence.
 
@@ -89,20 +160,18 @@ def closed_share(gaps: FloatArray, gaps_with: FloatArray, *, level: float) -> Cl
     -----
     verdict.md §7 with the bets of §1. The scale of z(s) is learnt from past blocks; the set is
     ``{s : max over n of E±_n(s) < 2 / level}``. It need not be one interval, since z(s) rises
-    in some blocks and falls in others where the gap is small beside its noise.
+    in some blocks and falls in others where the gap is small beside its noise. Each end is the
+    nearest share that was seen to lie outside.
     """
     if len(gaps) != len(gaps_with):
         raise UnusableInput(
             f"{len(gaps)} gaps without the intervention and {len(gaps_with)} with it",
             mend="give one of each for every block",
         )
-    if not 0 < level < 1:
-        raise UnusableInput(
-            f"the level is {level}", mend="give a number between 0 and 1, such as 0.05"
-        )
-    shares = np.arange(LOWEST, HIGHEST + STEP / 2, STEP)
-    inside = _fit(shares, gaps, gaps_with, level)
-    return ClosedShare(_estimate(gaps, gaps_with), _pieces(shares, inside, gaps, gaps_with, level))
+    blocks = ClosingBlocks(level)
+    for gap, gap_with in zip(gaps, gaps_with, strict=True):
+        blocks.append(float(gap), float(gap_with))
+    return blocks.exactly()
 
 
 def fits(share: float, gaps: FloatArray, gaps_with: FloatArray, *, level: float) -> bool:
@@ -110,23 +179,58 @@ def fits(share: float, gaps: FloatArray, gaps_with: FloatArray, *, level: float)
     return bool(_fit(np.array([share]), gaps, gaps_with, level)[0])
 
 
+def share_words(share: float | None, interval: Interval) -> str:
+    """``97 % [94, 99]``; an end that is not known is ``…``."""
+    if share is None:
+        return "unknown"
+    low, high = interval
+    if low is None and high is None:
+        return f"about {_percent(share)} %"
+    ends = ", ".join("…" if one is None else _percent(one) for one in (low, high))
+    return f"{_percent(share)} % [{ends}]"
+
+
+def _percent(share: float) -> str:
+    return f"{round(100 * share)}"
+
+
+class _Bets:
+    """Bets on some shares; one that was excluded never comes back, and is bet on no more."""
+
+    def __init__(self, shares: FloatArray, level: float) -> None:
+        self._shares = shares
+        self._limit = np.log(2.0 / level)
+        self.kept: BoolArray = np.ones(len(shares), dtype=bool)
+        self._up = np.zeros((len(STAKES), len(shares)))
+        self._down = np.zeros_like(self._up)
+        self._past = np.empty((0, len(shares)))
+
+    def take(self, gap: float, gap_with: float) -> None:
+        """Bet on one block."""
+        if not len(self._shares):
+            return
+        with np.errstate(invalid="ignore"):
+            # Of a gap without end, all of it leaves nothing.
+            left = np.where(self._shares == 1.0, 0.0, (1.0 - self._shares) * gap)
+            remainder = gap_with - left
+        payoff = _payoff(remainder, self._past)
+        self._up += np.log1p(STAKES[:, None] * payoff)
+        self._down += np.log1p(-STAKES[:, None] * payoff)
+        if np.isfinite(gap) and np.isfinite(gap_with):
+            self._past = np.vstack((self._past, remainder))
+        kept = np.maximum(_ln_wealth(self._up), _ln_wealth(self._down)) < self._limit
+        if not kept.all():
+            self.kept[np.flatnonzero(self.kept)[~kept]] = False
+            self._shares, self._past = self._shares[kept], self._past[:, kept]
+            self._up, self._down = self._up[:, kept], self._down[:, kept]
+
+
 def _fit(shares: FloatArray, gaps: FloatArray, gaps_with: FloatArray, level: float) -> BoolArray:
     """Which of the shares were never excluded."""
-    up = np.zeros((len(STAKES), len(shares)))
-    down = np.zeros_like(up)
-    most = np.full(len(shares), -np.inf)
-    past = np.empty((0, len(shares)))
+    bets = _Bets(shares, level)
     for gap, gap_with in zip(gaps, gaps_with, strict=True):
-        with np.errstate(invalid="ignore"):
-            remainder = gap_with - (1.0 - shares) * gap
-        payoff = _payoff(remainder, past)
-        up += np.log1p(STAKES[:, None] * payoff)
-        down += np.log1p(-STAKES[:, None] * payoff)
-        most = np.maximum(most, np.maximum(_ln_wealth(up), _ln_wealth(down)))
-        if np.isfinite(remainder).all():
-            past = np.vstack((past, remainder))
-    kept: BoolArray = most < np.log(2.0 / level)
-    return kept
+        bets.take(float(gap), float(gap_with))
+    return bets.kept
 
 
 def _payoff(remainder: FloatArray, past: FloatArray) -> FloatArray:
@@ -159,35 +263,54 @@ def _estimate(gaps: FloatArray, gaps_with: FloatArray) -> float | None:
     return 1.0 - gap_with / gap
 
 
-def _pieces(
-    shares: FloatArray,
-    inside: BoolArray,
-    gaps: FloatArray,
-    gaps_with: FloatArray,
-    level: float,
-) -> tuple[Reach, ...]:
-    """The runs of shares that fit, their ends found between the shares that were tried."""
+def _pieces(shares: FloatArray, inside: BoolArray) -> tuple[Reach, ...]:
+    """The runs of shares that fit, each from the last one outside to the next one outside."""
     edges = np.flatnonzero(np.diff(np.concatenate(([False], inside, [False]))))
-    pieces: list[Reach] = []
-    for first, beyond in zip(edges[::2], edges[1::2], strict=True):
-        last = beyond - 1
-        low = high = None
-        if first > 0:
-            low = _edge(shares[first], shares[first - 1], gaps, gaps_with, level)
-        if beyond < len(shares):
-            high = _edge(shares[last], shares[beyond], gaps, gaps_with, level)
-        pieces.append((low, high))
-    return tuple(pieces)
+    return tuple(
+        (
+            float(shares[first - 1]) if first > 0 else None,
+            float(shares[beyond]) if beyond < len(shares) else None,
+        )
+        for first, beyond in zip(edges[::2], edges[1::2], strict=True)
+    )
+
+
+def _between(
+    estimate: float, gaps: FloatArray, gaps_with: FloatArray, level: float
+) -> tuple[Reach, ...]:
+    """A set that lies between two shares tried, as near to its estimate as it must be then."""
+    place = int(np.searchsorted(SHARES_TRIED, estimate))
+    if not 0 < place < len(SHARES_TRIED):
+        return ()
+    low, high = SHARES_TRIED[place - 1], SHARES_TRIED[place]
+    for _ in range(ZOOMS):
+        shares = np.linspace(low, high, ZOOM + 1)
+        pieces = _pieces(shares, _fit(shares, gaps, gaps_with, level))
+        if pieces:
+            return pieces
+        nearest = int(np.clip(np.searchsorted(shares, estimate), 1, ZOOM))
+        low, high = shares[nearest - 1], shares[nearest]
+    return ()
+
+
+def _sharpened(piece: Reach, gaps: FloatArray, gaps_with: FloatArray, level: float) -> Reach:
+    """A piece whose ends are shares tried, with its ends as they are."""
+    low, high = piece
+    if low is not None:
+        neighbour = SHARES_TRIED[np.searchsorted(SHARES_TRIED, low) + 1]
+        low = _edge(low, neighbour, gaps, gaps_with, level)
+    if high is not None:
+        neighbour = SHARES_TRIED[np.searchsorted(SHARES_TRIED, high) - 1]
+        high = _edge(high, neighbour, gaps, gaps_with, level)
+    return (low, high)
 
 
 def _edge(
-    inside: float, outside: float, gaps: FloatArray, gaps_with: FloatArray, level: float
+    outside: float, inside: float, gaps: FloatArray, gaps_with: FloatArray, level: float
 ) -> float:
-    """The outermost share between the two that was seen to lie on the safe side: outside."""
-    for _ in range(REFINEMENTS):
-        middle = 0.5 * (inside + outside)
-        if fits(middle, gaps, gaps_with, level=level):
-            inside = middle
-        else:
-            outside = middle
+    """The last share outside, on the way from one that is outside to one inside."""
+    for _ in range(ZOOMS):
+        shares = np.linspace(outside, inside, ZOOM + 1)
+        first = int(np.argmax(_fit(shares, gaps, gaps_with, level)))
+        outside, inside = shares[first - 1], shares[first]
     return float(outside)

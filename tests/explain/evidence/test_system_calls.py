@@ -209,6 +209,23 @@ def test_if_the_observer_is_killed_so_is_the_command(tmp_path: Path, method: Met
 
 
 @by_either_method
+def test_a_signal_that_the_observer_is_sent_is_for_the_command(
+    tmp_path: Path, method: Method
+) -> None:
+    ready = tmp_path / "ready"
+    line = f"trap 'exit 7' TERM; touch {ready}; while true; do sleep 0.01; done"
+    process = system_calls.wrap(Process(("sh", "-c", line), ENVIRONMENT), tmp_path, method)
+    with subprocess.Popen(process.command, env=dict(process.environment)) as observer:
+        deadline = time.monotonic() + 20
+        while not ready.exists() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        observer.terminate()
+    assert observer.returncode == 0
+    found = system_calls.read(tmp_path)
+    assert (found.end.exit, found.end.signal) == (7, None)
+
+
+@by_either_method
 def test_a_command_that_cannot_be_executed_is_named(tmp_path: Path, method: Method) -> None:
     done = run(system_calls.wrap(Process(("/no/such",), ENVIRONMENT), tmp_path, method))
     assert done.returncode == 1

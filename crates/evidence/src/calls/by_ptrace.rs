@@ -11,6 +11,7 @@ use crate::calls::moment::{Moment, What};
 use crate::clock::monotonic_ns;
 use crate::command::{End, Held};
 use crate::problem::Problem;
+use crate::signals;
 
 /// What is wanted of every traced thread; a tracer that dies takes them with it.
 const OPTIONS: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
@@ -89,6 +90,7 @@ impl Tracer {
                 self.note(thread, What::Ended);
                 self.processes.remove(&thread);
                 if thread == self.command {
+                    signals::stop_forwarding();
                     return Ok(end);
                 }
             } else {

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from equipoise.explain.difference.result import Difference
 from equipoise.model.interval import Interval
 from equipoise.model.why import Kind
 
 Part = tuple[Literal["door", "function", "wait"], str]
-"""A part of the extra time: a door of the kernel, a function itself (``name`` or ``name in
-module``), a door or lock that was waited at. What one cause has claimed, no later one counts."""
+"""A part of the extra time: a door of the kernel, a function itself (``name in module``), a door
+at which threads waited. What one cause has claimed, no later one counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +23,9 @@ class Found:
     """Names the thing (``syscall``, ``function``, ``file``, ``lock``, ``size_bytes``), with counts
     and seconds as ``{"baseline": …, "candidate": …}``."""
     seconds: float
-    """Of the slower condition's extra time that it accounts for."""
+    """Of the gap that it accounts for."""
     seconds_ci: Interval
     words: str
     claims: frozenset[Part]
-
-
-Rule = Callable[[Difference], tuple[Found, ...]]
+    waited_s: float = 0.0
+    """How much of the seconds is waiting."""

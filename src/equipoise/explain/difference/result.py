@@ -14,14 +14,20 @@ Side = Literal["baseline", "candidate"]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One quantity in both conditions: means over the runs that saw it."""
+    """One quantity in both conditions: means over the runs of the source that sees it.
+
+    What a run did not see it has 0 of.
+    """
 
     baseline: float
     candidate: float
     extra: float
     """Of the slower condition over the faster one; below 0 where the slower one has less."""
     extra_ci: Interval
-    """Welch's interval over the repeated runs; unknown where a condition has one run."""
+    """Welch's interval over the repeated runs, at 95 % for each by itself; Student's over the
+    blocks for the campaign's own trials. Unknown where a condition has one run, and where no time
+    or sampled weight varies. Of a count that was the same in all runs of a condition, for both
+    conditions, both bounds are ``extra``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +92,11 @@ class SizeClassChange:
     bytes: Change
     short_lived: Change
     """Blocks that surely lived at most 64 microseconds."""
+    usual_lifetime_s: float | None = None
+    """Nine of ten of its blocks surely lived less, in the condition that has more of them;
+    ``None`` if they did not end, or how long they lived is not known."""
+    typical_share: float = 0.0
+    """How many of its blocks have the typical size, at least, of all; in the same condition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,16 +136,18 @@ class Difference:
 
     slower: Side
     gap: Change
-    """Of the wall time of the campaign's own trials, in seconds. Nothing here is timed under a
-    source."""
+    """Of the wall time of the campaign's own trials, in seconds: the mean of the differences
+    within blocks. Nothing here is timed under a source."""
     split: Mapping[str, Change]
     """``user_s``, ``system_s`` and ``waiting_s`` of these trials, as far as they are known."""
     accounts: Mapping[str, Change]
     """Other accounts of these trials: faults, switches, block reads and writes, peak memory."""
     on_processor: Change | None
-    """Seconds on a processor, all stacks of the profile."""
+    """Seconds on a processor, all stacks of the profile. As all seconds of the sources they are
+    sums over the threads: where threads run at once, more than what passed."""
     doors: Mapping[str, Change]
-    """Seconds on a processor inside the kernel, by the door by which it was entered."""
+    """Seconds on a processor inside the kernel, by the door by which it was entered. Where the
+    kernel is hidden, ``kernel`` alone: the system time of ``split``."""
     functions: Mapping[Function, Change]
     """Seconds on a processor in a function itself, kernel excluded."""
     reached: Mapping[Function, Change]
@@ -142,7 +155,7 @@ class Difference:
     doors_by_function: Mapping[tuple[str, Function], Change]
     """Kernel seconds by door and innermost function."""
     waits: Mapping[Wait, Change]
-    """Seconds off the processor."""
+    """Seconds off the processor, of all threads."""
     calls: Mapping[str, CallsChange]
     files: Mapping[str, FileChange]
     locks: Mapping[str, LockChange]

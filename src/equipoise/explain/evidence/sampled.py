@@ -12,6 +12,9 @@ from equipoise.explain.evidence.stacks import Frame, Stack, Stacks
 VERSION = 1
 FREQUENCY_HZ = 999
 
+KERNEL_IS_HIDDEN = "the kernel's own time and stacks"
+"""So begins what the observer says where it may not look into the kernel."""
+
 Source = Literal["profile", "page_faults", "waits"]
 _COMMANDS: dict[Source, str] = {"profile": "profile", "page_faults": "faults", "waits": "waits"}
 
@@ -29,6 +32,11 @@ class Sampled:
     stacks: Stacks
     unseen: tuple[str, ...]
     """What could not be seen, in words."""
+
+    @property
+    def hides_kernel(self) -> bool:
+        """Whether only the program's own code could be sampled."""
+        return any(words.startswith(KERNEL_IS_HIDDEN) for words in self.unseen)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,8 @@ class Intervention:
     alter: Alter
     """With the intervention. What must be seen to have taken effect stands in ``mapped_from``,
     ``tuned_for`` and the like of the condition, and is checked before the first block."""
+    verified: str
+    """How it is seen to have taken effect, in words."""
     sham: Alter | None = None
     """The same machinery doing nothing, where there is such a thing: the "without" arm then."""
     impossible_because: str | None = None

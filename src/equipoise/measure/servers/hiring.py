@@ -14,7 +14,7 @@ from typing import Self
 
 from equipoise.measure.launcher import Launcher, User
 from equipoise.measure.servers.commands import Commands, hand_over, unprivileged_user
-from equipoise.measure.servers.life import Life, PortTaken, with_search_path
+from equipoise.measure.servers.life import Before, Life, PortTaken, unchanged, with_search_path
 from equipoise.measure.servers.place import Place, free_port
 from equipoise.measure.servers.prepared import Preparations
 from equipoise.measure.servers.processes import Consumed, consumed, processes_of
@@ -45,11 +45,16 @@ class Servers:
         Makes a launcher of a server, when one is needed.
     scratch
         Where each has its folder.
+    before
+        What is put before the start of each: an observer.
     """
 
-    def __init__(self, launcher: Callable[[], Launcher], scratch: Path) -> None:
+    def __init__(
+        self, launcher: Callable[[], Launcher], scratch: Path, *, before: Before = unchanged
+    ) -> None:
         self._make = launcher
         self._scratch = scratch
+        self._before = before
         self._launcher: Launcher | None = None
         self._running: list[Running] = []
         self._folders: list[str] = []
@@ -162,7 +167,8 @@ class Servers:
         user = unprivileged_user(name) if server.unprivileged else None
         for start in range(1, STARTS + 1):
             folder = self._new_folder(name, user)
-            life = Life(name, server, Place(folder, free_port()), base, self._commands, user)
+            place = Place(folder, free_port())
+            life = Life(name, server, place, base, self._commands, user, self._before)
             try:
                 self._preparations.copy_into(folder, name, server, base, user)
                 life.prepare()

@@ -9,7 +9,7 @@ import re
 import signal
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import psutil
@@ -33,6 +33,14 @@ LONGEST_LOOK_S = 0.1
 _TAKEN = re.compile(r"address (is )?already in use|port .{0,40}in use", re.IGNORECASE)
 
 
+Before = Callable[[Request], Request]
+
+
+def unchanged(request: Request) -> Request:
+    """The same: a server is started as it is."""
+    return request
+
+
 class PortTaken(ConditionFailed):
     """Somebody else has the port that was free a moment ago."""
 
@@ -47,6 +55,8 @@ class Life:
         What its own environment is added to.
     user
         Whom it runs as, if not as we do.
+    before
+        What is put before its start: an observer.
     """
 
     name: str
@@ -55,6 +65,7 @@ class Life:
     base: Mapping[str, str]
     commands: Commands
     user: User | None = None
+    before: Before = unchanged
 
     def errand(self, what: str, words: tuple[str, ...], environment: Mapping[str, str]) -> Errand:
         """A command around it."""
@@ -89,18 +100,17 @@ class Life:
         ConditionFailed
             It ended, was not ready in time, or something did not take effect.
         """
-        launcher.begin(
-            Request(
-                argv=self.place.words(self.server.start),
-                environment=self._environment(),
-                working_folder=self._folder(),
-                # The client has its own limit; this one is for a server that is never stopped.
-                timeout_s=timeout_s + 3 * self.server.ready_s,
-                output=Output("file", self._output_file()),
-                process=self.server.process,
-                user=self.user,
-            )
+        request = Request(
+            argv=self.place.words(self.server.start),
+            environment=self._environment(),
+            working_folder=self._folder(),
+            # The client has its own limit; this one is for a server that is never stopped.
+            timeout_s=timeout_s + 3 * self.server.ready_s,
+            output=Output("file", self._output_file()),
+            process=self.server.process,
+            user=self.user,
         )
+        launcher.begin(self.before(request))
         self._wait_until_ready(launcher)
         processes = processes_of(launcher.pid)
         self._check_port(launcher, processes)

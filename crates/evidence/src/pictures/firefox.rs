@@ -1,0 +1,118 @@
+//! Both conditions as two processes in one profile for <https://profiler.firefox.com>.
+
+use std::io;
+
+use fxprof_processed_profile::{
+    CategoryColor, CategoryPairHandle, CpuDelta, Frame, FrameFlags, FrameInfo, Profile,
+    ReferenceTimestamp, SamplingInterval, Timestamp, WeightType,
+};
+use serde_json::Value;
+
+use crate::pictures::Conditions;
+use crate::pictures::conditions::Condition;
+use crate::problem::Problem;
+use crate::stacks::folded::Kind;
+
+/// Writes the profile as JSON. One sample is one stack; its weight is how long it ran in a run, on
+/// average, and the samples stand one after another.
+///
+/// # Errors
+/// The profile cannot be written.
+pub fn write(conditions: &Conditions, writer: impl io::Write) -> Result<(), Problem> {
+    let refused = |error: serde_json::Error| Problem::failure(format!("the profile: {error}"));
+    let both = [&conditions.baseline, &conditions.candidate];
+    let mut profile = Profile::new(
+        "Equipoise",
+        ReferenceTimestamp::from_millis_since_unix_epoch(0.0),
+        SamplingInterval::from_millis(1),
+    );
+    // Names are known: nothing is to be asked from a server of symbols.
+    profile.set_symbolicated(true);
+    let categories = Categories::in_profile(&mut profile);
+    for (number, condition) in (1..).zip(both) {
+        add(&mut profile, &categories, number, condition);
+    }
+    let mut document = serde_json::to_value(&profile).map_err(refused)?;
+    for (place, condition) in both.iter().enumerate() {
+        set_weights(&mut document["threads"][place], condition);
+    }
+    serde_json::to_writer(writer, &document).map_err(refused)
+}
+
+/// By which code is coloured.
+struct Categories {
+    program: CategoryPairHandle,
+    inlined: CategoryPairHandle,
+    python: CategoryPairHandle,
+    kernel: CategoryPairHandle,
+    unknown: CategoryPairHandle,
+}
+
+impl Categories {
+    fn in_profile(profile: &mut Profile) -> Self {
+        let mut add = |name, color| profile.add_category(name, color).into();
+        Self {
+            program: add("Program", CategoryColor::Blue),
+            inlined: add("Inlined", CategoryColor::LightBlue),
+            python: add("Python", CategoryColor::Yellow),
+            kernel: add("Kernel", CategoryColor::Orange),
+            unknown: add("Unknown", CategoryColor::Gray),
+        }
+    }
+
+    fn of(&self, kind: Kind) -> CategoryPairHandle {
+        match kind {
+            Kind::User | Kind::Told => self.program,
+            Kind::Inlined => self.inlined,
+            Kind::Python => self.python,
+            Kind::Kernel => self.kernel,
+            Kind::Size | Kind::Unknown => self.unknown,
+        }
+    }
+}
+
+fn add(profile: &mut Profile, categories: &Categories, number: u32, condition: &Condition) {
+    let start = Timestamp::from_millis_since_reference(0.0);
+    let process = profile.add_process(&condition.name, number, start);
+    let thread = profile.add_thread(process, number, start, true);
+    profile.set_thread_name(thread, &condition.name);
+    profile.set_thread_samples_weight_type(thread, WeightType::TracingMs);
+    profile.add_initial_visible_thread(thread);
+    let mut passed_s = 0.0;
+    for stack in &condition.stacks {
+        passed_s += stack.seconds;
+        let frames: Vec<_> = stack
+            .frames
+            .iter()
+            .map(|place| {
+                let frame = &condition.frames[*place];
+                FrameInfo {
+                    frame: Frame::Label(profile.intern_string(&frame.name)),
+                    category_pair: categories.of(frame.kind),
+                    flags: FrameFlags::empty(),
+                }
+            })
+            .collect();
+        let stack_handle = profile.intern_stack_frames(thread, frames.into_iter());
+        let at = Timestamp::from_millis_since_reference(1e3 * passed_s);
+        profile.add_sample(thread, at, stack_handle, cpu(stack.seconds), 1);
+    }
+    let end = Timestamp::from_millis_since_reference(1e3 * passed_s);
+    profile.set_thread_end_time(thread, end);
+    profile.set_process_end_time(process, end);
+}
+
+/// The format has fractions of milliseconds, which the crate cannot express yet.
+fn set_weights(thread: &mut Value, condition: &Condition) {
+    let weights = condition.stacks.iter().map(|stack| 1e3 * stack.seconds);
+    thread["samples"]["weight"] = weights.collect();
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "seconds of a run are neither negative nor 500 years"
+)]
+fn cpu(seconds: f64) -> CpuDelta {
+    CpuDelta::from_nanos((1e9 * seconds).round() as u64)
+}

@@ -1,0 +1,149 @@
+//! A differential flame graph: widths are of the slower condition, colours show the difference.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use inferno::flamegraph::{self, Options};
+
+use crate::pictures::Conditions;
+use crate::pictures::conditions::{Condition, Stack};
+use crate::problem::Problem;
+
+/// Narrower frames are left out, in per cent of the whole.
+const LEAST_WIDTH: f64 = 0.1;
+const WIDTH: usize = 1200;
+
+/// What both conditions spent in a stack, in microseconds.
+#[derive(Default)]
+struct Both {
+    faster: u64,
+    slower: u64,
+}
+
+/// Draws it as SVG; where the slower condition has no stack, a picture that says so.
+///
+/// # Errors
+/// The picture cannot be written.
+pub fn draw(conditions: &Conditions, writer: impl io::Write) -> Result<(), Problem> {
+    let lines = lines(conditions);
+    let mut options = options(conditions);
+    flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), writer)
+        .map_err(|error| Problem::system("the flame graph", &error))
+}
+
+fn options(conditions: &Conditions) -> Options<'static> {
+    let (slower, faster) = (conditions.slower(), conditions.faster());
+    let mut options = Options::default();
+    options.title = one_line(&format!("{} beside {}", slower.name, faster.name));
+    options.subtitle = Some(one_line(&format!(
+        "widths: seconds on a processor of {}; red: more in the function itself than {}, blue: less",
+        slower.name, faster.name
+    )));
+    "µs".clone_into(&mut options.count_name);
+    options.image_width = Some(WIDTH);
+    options.min_width = LEAST_WIDTH;
+    options
+}
+
+/// One line for each stack: names, and the microseconds of the faster and the slower condition.
+fn lines(conditions: &Conditions) -> Vec<String> {
+    let mut stacks: BTreeMap<String, Both> = BTreeMap::new();
+    for stack in &conditions.faster().stacks {
+        let both = stacks.entry(names(conditions.faster(), stack)).or_default();
+        both.faster += microseconds(stack.seconds);
+    }
+    for stack in &conditions.slower().stacks {
+        let both = stacks.entry(names(conditions.slower(), stack)).or_default();
+        both.slower += microseconds(stack.seconds);
+    }
+    let line = |(names, both): (String, Both)| format!("{names} {} {}", both.faster, both.slower);
+    stacks.into_iter().map(line).collect()
+}
+
+fn names(condition: &Condition, stack: &Stack) -> String {
+    if stack.frames.is_empty() {
+        return "(no stack)".to_owned();
+    }
+    let names = stack.frames.iter().map(|place| {
+        let name = one_line(&condition.frames[*place].name);
+        // Of these the format makes the border between two frames, and a remark.
+        name.replace(';', ",").replace('#', "\u{ff03}")
+    });
+    names.collect::<Vec<_>>().join(";")
+}
+
+/// Without what XML cannot hold even if it is escaped.
+fn one_line(text: &str) -> String {
+    let shown = |letter: char| {
+        let forbidden = letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}');
+        if forbidden { '\u{fffd}' } else { letter }
+    };
+    let text: String = text.chars().map(shown).collect();
+    match text.trim() {
+        "" => "(no name)".to_owned(),
+        trimmed => trimmed.to_owned(),
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "seconds of a run are neither negative nor 500,000 years"
+)]
+fn microseconds(seconds: f64) -> u64 {
+    (seconds * 1e6).round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pictures::conditions::Side;
+    use crate::stacks::folded::{Frame, Kind};
+
+    fn condition(name: &str, stacks: &[(&[&str], f64)]) -> Condition {
+        let mut frames = Vec::new();
+        let stacks = stacks.iter().map(|(names, seconds)| {
+            let first = frames.len();
+            frames.extend(names.iter().map(|name| Frame {
+                name: (*name).to_owned(),
+                module: "program".to_owned(),
+                kind: Kind::User,
+            }));
+            Stack {
+                frames: (first..frames.len()).collect(),
+                seconds: *seconds,
+            }
+        });
+        let stacks = stacks.collect();
+        Condition {
+            name: name.to_owned(),
+            frames,
+            stacks,
+        }
+    }
+
+    #[test]
+    fn a_line_has_the_faster_and_then_the_slower_condition() {
+        let conditions = Conditions {
+            baseline: condition("a", &[(&["main", "f"], 0.5), (&["main"], 0.1)]),
+            candidate: condition("b", &[(&["main"], 0.1)]),
+            slower: Side::Baseline,
+        };
+        assert_eq!(
+            lines(&conditions),
+            ["main 100000 100000", "main;f 0 500000"]
+        );
+    }
+
+    #[test]
+    fn a_name_cannot_end_its_frame_or_its_line() {
+        let names: &[&str] = &["# a", "[u8; 8]", "b\n1 2", ""];
+        let conditions = Conditions {
+            baseline: condition("a", &[]),
+            candidate: condition("b", &[(names, 1.0)]),
+            slower: Side::Candidate,
+        };
+        let expected = "\u{ff03} a;[u8, 8];b\u{fffd}1 2;(no name) 0 1000000";
+        assert_eq!(lines(&conditions), [expected]);
+    }
+}

@@ -1,0 +1,55 @@
+//! Signals that a process sends to the observer are for the command: so a server that is observed
+//! is told to stop.
+
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+const FORWARDED: [libc::c_int; 6] = [
+    libc::SIGHUP,
+    libc::SIGINT,
+    libc::SIGQUIT,
+    libc::SIGTERM,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+];
+const NOBODY: libc::pid_t = 0;
+
+/// A handler knows nothing but what is static.
+static COMMAND: AtomicI32 = AtomicI32::new(NOBODY);
+
+/// Hands on signals from now on.
+pub fn forward_to(command: libc::pid_t) {
+    COMMAND.store(command, Ordering::Relaxed);
+    let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut c_void) = forward;
+    for signal in FORWARDED {
+        // SAFETY: all-zero is a value of this plain structure; `forward` has the type that
+        // SA_SIGINFO asks for and does only what a handler may do.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = handler as usize;
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+            libc::sigemptyset(&raw mut action.sa_mask);
+            libc::sigaction(signal, &raw const action, ptr::null_mut());
+        }
+    }
+}
+
+/// Keeps signals to ourselves, and ignores them: the command was reaped, and its number may soon be
+/// somebody else's.
+pub fn stop_forwarding() {
+    COMMAND.store(NOBODY, Ordering::Relaxed);
+}
+
+extern "C" fn forward(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
+    let command = COMMAND.load(Ordering::Relaxed);
+    // SAFETY: the kernel gives a valid `info`; the others pass numbers, and errno is our thread's.
+    unsafe {
+        // What a terminal sends (a code of the kernel, above 0) has reached the command, too.
+        if command != NOBODY && (*info).si_code <= 0 {
+            let errno = *libc::__errno_location();
+            libc::kill(command, signal);
+            *libc::__errno_location() = errno;
+        }
+    }
+}

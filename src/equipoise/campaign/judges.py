@@ -1,0 +1,21 @@
+"""Which judge a campaign has: what its plan wants to know decides."""
+
+from __future__ import annotations
+
+from equipoise.campaign.explaining.judge import Experiment
+from equipoise.campaign.look import Look
+from equipoise.campaign.sitting import Judge
+from equipoise.model.plan import Plan, Stopping
+
+
+def judge_of(plan: Plan, stopping: Stopping) -> Judge:
+    """The judge of a plan, before its first block.
+
+    Parameters
+    ----------
+    stopping
+        The plan's, or later limits.
+    """
+    if plan.explains is None:
+        return Look(plan, stopping)
+    return Experiment(plan, plan.explains, stopping)

@@ -1,0 +1,105 @@
+"""The options that write what both conditions did as files to look at."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from equipoise.campaign.gap import choose
+from equipoise.campaign.why import Evidence, evidence_of_gap
+from equipoise.cli.output_file import check_folder, write_file
+from equipoise.explain.difference.firefox_profile import firefox_profile
+from equipoise.explain.difference.flame_graph import flame_graph
+from equipoise.explain.difference.pictures import can_be_drawn
+from equipoise.model.record import RunRecord
+from equipoise.model.result import ResultDocument
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Pictures:
+    """Where each one goes; ``None`` for nowhere."""
+
+    flame_graph: Path | None
+    firefox: Path | None
+
+    def files(self) -> tuple[Path, ...]:
+        """Those that are wanted."""
+        return tuple(path for path in (self.flame_graph, self.firefox) if path is not None)
+
+
+def picture_options(function: Decorated) -> Decorated:
+    """``--flame-graph`` and ``--firefox``."""
+    for option in (
+        click.option(
+            "--firefox",
+            metavar="FILE.json",
+            type=click.Path(path_type=Path),
+            help="Write both profiles for profiler.firefox.com.",
+        ),
+        click.option(
+            "--flame-graph",
+            metavar="FILE.svg",
+            type=click.Path(path_type=Path),
+            help="Draw both profiles as one flame graph: red where the slower one takes more.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def pictures_of(given: dict[str, Any]) -> Pictures:
+    """Which pictures are wanted, as the options say.
+
+    Raises
+    ------
+    UnusableInput
+        One cannot be written where it is to go.
+    """
+    wanted = Pictures(given["flame_graph"], given["firefox"])
+    for path in wanted.files():
+        check_folder(path)
+    return wanted
+
+
+def say_that_none_is_drawn(wanted: Pictures) -> None:
+    """Name the files that were asked for, where there is nothing to explain."""
+    for path in wanted.files():
+        print(f"equipoise: {path} is not written", file=sys.stderr)
+
+
+def write_pictures(wanted: Pictures, evidence: Evidence) -> None:
+    """Write them.
+
+    Raises
+    ------
+    UnusableInput
+        There is no profile of both conditions, or a file cannot be written.
+    """
+    names = _names(evidence)
+    slower = evidence.difference.slower
+    if wanted.flame_graph is not None:
+        write_file(wanted.flame_graph, flame_graph(evidence.gathered, names, slower))
+    if wanted.firefox is not None:
+        write_file(wanted.firefox, firefox_profile(evidence.gathered, names, slower))
+
+
+def flame_graph_of(record: RunRecord, document: ResultDocument) -> bytes | None:
+    """The flame graph of the gap that the document explains; ``None`` without profiles of both."""
+    extra = document.extra_time
+    if extra is None:
+        return None
+    evidence = evidence_of_gap(record, choose(record, extra.baseline, extra.candidate))
+    if not can_be_drawn(evidence.gathered.profile, evidence.difference.slower):
+        return None
+    return flame_graph(evidence.gathered, _names(evidence), evidence.difference.slower)
+
+
+def _names(evidence: Evidence) -> tuple[str, str]:
+    return evidence.gap.comparison.baseline, evidence.gap.comparison.candidate

@@ -1,0 +1,154 @@
+"""``equipoise why``: where the extra time of the slower condition is, and what mends it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from equipoise.campaign.conduct import turn_to_measure
+from equipoise.campaign.explaining.newest import newest_experiment
+from equipoise.campaign.explaining.proposing import Trying
+from equipoise.campaign.gap import Gap, choose, nothing_to_explain
+from equipoise.campaign.observing import Asked, runs_to_make
+from equipoise.campaign.why import evidence_of_gap, explaining
+from equipoise.cli import options
+from equipoise.cli.evidence_options import asked_of, evidence_options
+from equipoise.cli.experiment import say_it_was_tested, with_experiment
+from equipoise.cli.experiment_options import asks_for_more, experiment_options, trying_of
+from equipoise.cli.finish import say_whom_it_waits_for
+from equipoise.cli.observing import with_evidence
+from equipoise.cli.output_file import write_file
+from equipoise.cli.pictures import (
+    picture_options,
+    pictures_of,
+    say_that_none_is_drawn,
+    write_pictures,
+)
+from equipoise.cli.shown import shown_document
+from equipoise.cli.study_data import require_data
+from equipoise.cli.wanted import Wanted
+from equipoise.ledger import Ledger, open_for_reading, open_for_writing
+from equipoise.model.record import RunRecord
+from equipoise.model.result import ResultDocument
+from equipoise.report.json_document import encode
+from equipoise.report.safe_text import visible
+
+
+@click.command("why", epilog="Example: equipoise why last")
+@click.argument("run")
+@click.option("--baseline", metavar="NAME", help="Of the comparison that is meant.")
+@click.option("--candidate", metavar="NAME", help="Of the comparison that is meant.")
+@evidence_options
+@experiment_options
+@click.option("--again", is_flag=True, help="Observe and test also what was before.")
+@picture_options
+@options.ledger_option
+@options.report_option
+@options.turn_option
+@options.output_options
+def command(**given: Any) -> int:
+    """Say why one condition of RUN (an id, its beginning, or 'last') is slower.
+
+    Both conditions of a comparison that was called are run again under several sources of
+    evidence, in random order; these runs are never timed. Then what they suggest is changed on
+    both, block by block, and judged. What is known already is not observed or tested again.
+    docs/why.md lists the causes and what can be changed.
+    """
+    wanted = Wanted.from_options(given)
+    asked = asked_of(given)
+    pictures = pictures_of(given)
+    with open_for_reading(wanted.ledger) as ledger:
+        record = _explained(ledger.read_run(given["run"]), ledger)
+        gap = choose(record, given["baseline"], given["candidate"])
+        experiment = newest_experiment(record, ledger, gap.contrast)
+    trying = trying_of(given, record.plan)
+    if gap.is_called:
+        record = _with_evidence(record, gap, asked, wanted)
+        if pictures.files():
+            write_pictures(pictures, evidence_of_gap(record, gap))
+        if wanted.test:
+            known = None if asks_for_more(given) else experiment
+            experiment = _with_experiment(record, gap, trying, known, wanted)
+    else:
+        say_that_none_is_drawn(pictures)
+    _show(record, gap, experiment, wanted)
+    return 0
+
+
+def _explained(record: RunRecord, ledger: Ledger) -> RunRecord:
+    """The campaign whose gap it is: ``last`` may name the one that tested it."""
+    explains = record.plan.explains
+    return record if explains is None else ledger.read_run(explains.run)
+
+
+def _with_evidence(record: RunRecord, gap: Gap, asked: Asked, wanted: Wanted) -> RunRecord:
+    """The evidence half; a ledger that has everything already may be one that is only read."""
+    if not runs_to_make(record, gap, asked):
+        return record
+    require_data(record.plan, wanted.ledger)
+    with _measuring(wanted) as ledger:
+        return with_evidence(record, gap, asked, ledger, wanted)
+
+
+def _with_experiment(
+    record: RunRecord, gap: Gap, trying: Trying, known: RunRecord | None, wanted: Wanted
+) -> RunRecord | None:
+    """The other half: the campaign that tested what was found; ``None`` if there is none."""
+    if known is not None:
+        if not wanted.quiet:
+            say_it_was_tested(known)
+        return known
+    require_data(record.plan, wanted.ledger)
+    with _measuring(wanted) as ledger:
+        with_experiment(record, gap, trying, ledger, wanted)
+        return newest_experiment(record, ledger, gap.contrast)
+
+
+@contextmanager
+def _measuring(wanted: Wanted) -> Iterator[Ledger]:
+    with (
+        turn_to_measure(say_whom_it_waits_for, allow_concurrent=wanted.allow_concurrent),
+        open_for_writing(wanted.ledger, durable=wanted.durable) as ledger,
+    ):
+        yield ledger
+
+
+def _show(record: RunRecord, gap: Gap, experiment: RunRecord | None, wanted: Wanted) -> None:
+    document = shown_document(record, wanted, experiment)
+    if gap.is_called:
+        document = explaining(document, record, gap, experiment)
+    _write_files(document, record, wanted)
+    if wanted.json_file == "-":
+        sys.stdout.buffer.write(encode(document))
+    elif not wanted.quiet:
+        _print(document, gap, wanted)
+
+
+def _print(document: ResultDocument, gap: Gap, wanted: Wanted) -> None:
+    from equipoise.report.terminal import console_for
+    from equipoise.report.tested import print_tested
+    from equipoise.report.why import print_why
+
+    console = console_for(wanted.color)
+    if gap.chosen_because is not None:
+        console.print(f"{visible(gap.chosen_because)}; --baseline and --candidate name another")
+    if not gap.is_called:
+        console.print(visible(nothing_to_explain(gap)))
+        return
+    console.print(visible(gap.comparison.words))
+    print_why(console, document)
+    print_tested(console, document)
+
+
+def _write_files(document: ResultDocument, record: RunRecord, wanted: Wanted) -> None:
+    if wanted.json_file not in (None, "-"):
+        write_file(Path(str(wanted.json_file)), encode(document))
+    if wanted.report_file is not None:
+        from equipoise.cli.report import reported_of, write_page
+
+        write_page(wanted.report_file, [reported_of(record, document)])

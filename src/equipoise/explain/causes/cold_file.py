@@ -1,0 +1,63 @@
+"""A file is read from its disk that the other condition finds in memory."""
+
+from __future__ import annotations
+
+from equipoise.explain.causes.callers import caller
+from equipoise.explain.causes.calls import PAGE_FAULT, READS, file_with_most
+from equipoise.explain.causes.found import Found
+from equipoise.explain.causes.remaining import Remaining
+from equipoise.explain.causes.wording import called, counted, is_more, known_file, of_slower, sides
+
+CAUSE = "cold_file"
+WORDS = "a file that is not in the page cache is read from its disk"
+
+_BLOCK_BYTES = 512
+"""The unit of the kernel's account of block reads."""
+
+
+def find(remaining: Remaining) -> tuple[Found, ...]:
+    """More blocks from the disk, and waits where files are read."""
+    difference = remaining.difference
+    blocks = difference.accounts.get("block_reads")
+    if blocks is None or not is_more(blocks):
+        return ()
+    waited = [one for one in remaining.waits if one.door in (*READS, PAGE_FAULT)]
+    if not any(is_more(remaining.waits[one]) for one in waited):
+        # Without samples of waits the calls themselves must have become longer.
+        slow = [name for name in READS if name in difference.calls]
+        if not any(is_more(difference.calls[name].seconds) for name in slow):
+            return ()
+    mapped = is_more(difference.accounts.get("major_faults"))
+    doors = (*READS, PAGE_FAULT) if mapped else READS
+    extra = remaining.extra(doors=doors, waits=doors)
+    file = file_with_most(difference, lambda change: change.seconds)
+    heaviest = max(waited, key=lambda one: remaining.waits[one].extra, default=None)
+    syscall = heaviest.door if heaviest is not None and heaviest.door in READS else None
+    reader = None
+    if syscall is None and heaviest is not None and heaviest.function is not None:
+        reader = caller(difference, heaviest.function, 0.0) or heaviest.function
+    bytes_read = _BLOCK_BYTES * of_slower(difference, blocks)
+    return (
+        Found(
+            cause=CAUSE,
+            kind="file_io",
+            evidence={
+                "syscall": syscall,
+                "function": None if reader is None else called(reader),
+                **known_file(file),
+                "bytes_from_disk": {
+                    "baseline": _BLOCK_BYTES * blocks.baseline,
+                    "candidate": _BLOCK_BYTES * blocks.candidate,
+                },
+                "seconds": sides(extra.sides),
+            },
+            seconds=extra.seconds,
+            seconds_ci=extra.seconds_ci,
+            words=(
+                f"{file or 'a file'} is not in memory: {counted(bytes_read)} bytes are read from "
+                "the disk"
+            ),
+            claims=extra.claims,
+            waited_s=extra.waited_s,
+        ),
+    )

@@ -1,0 +1,51 @@
+"""A thread sleeps: nobody else is waited for."""
+
+from __future__ import annotations
+
+from equipoise.explain.causes.calls import POLLS, SLEEPS
+from equipoise.explain.causes.found import Found
+from equipoise.explain.causes.remaining import Remaining, added
+from equipoise.explain.causes.wording import instead, is_more, sides
+
+CAUSE = "sleeping"
+WORDS = "a thread sleeps for longer, or more often"
+
+
+def find(remaining: Remaining) -> tuple[Found, ...]:
+    """Longer at the doors of sleep, or at those of polling while there is nobody to poll."""
+    difference = remaining.difference
+    # With a pipe or a socket it may be an answer that is waited for.
+    alone = not any(name.startswith(("pipe", "socket")) for name in difference.files)
+    doors = (*SLEEPS, *POLLS) if alone else SLEEPS
+    by_door = {
+        door: added(change for wait, change in remaining.waits.items() if wait.door == door)
+        for door in doors
+    }
+    if not difference.waits:
+        calls = difference.calls
+        by_door = {door: calls[door].seconds for door in doors if door in calls}
+    longer = {door: change for door, change in by_door.items() if is_more(change)}
+    syscall = max(longer, key=lambda door: longer[door].extra, default=None)
+    if syscall is None:
+        return ()
+    extra = remaining.extra(waits=tuple(longer))
+    calls_of = difference.calls.get(syscall)
+    return (
+        Found(
+            cause=CAUSE,
+            kind="waiting",
+            evidence={
+                "syscall": syscall,
+                "calls": None if calls_of is None else sides(calls_of.count),
+                "seconds": sides(extra.sides),
+            },
+            seconds=extra.seconds,
+            seconds_ci=extra.seconds_ci,
+            words=(
+                f"it sleeps in {syscall}"
+                f"{'' if calls_of is None else f', {instead(difference, calls_of.count)} times'}"
+            ),
+            claims=extra.claims,
+            waited_s=extra.waited_s,
+        ),
+    )

@@ -1,0 +1,68 @@
+"""One BLAS library computes with another kernel: it was told, or thinks, of another processor."""
+
+from __future__ import annotations
+
+import re
+
+from equipoise.explain.causes.found import Found
+from equipoise.explain.causes.remaining import Remaining, added
+from equipoise.explain.causes.wording import is_more, of_faster, of_slower, sides
+from equipoise.explain.difference.result import Function
+
+CAUSE = "wrong_blas_kernel"
+WORDS = "two functions of one BLAS library do the same work, and one condition takes the slower one"
+
+_BLAS = re.compile(r"lib(open|f77|c|t|s|pt)?(blas|atlas|blis|lapack|mkl|flexiblas)[\w.+-]*")
+_MAIN = 0.5
+"""A kernel has at least so much of its library's time."""
+
+_SETTINGS = frozenset(
+    f"environment {name}"
+    for name in ("OPENBLAS_CORETYPE", "BLIS_ARCH_TYPE", "MKL_ENABLE_INSTRUCTIONS", "MKL_CBWR")
+)
+
+
+def find(remaining: Remaining) -> tuple[Found, ...]:
+    """In each BLAS library that both conditions use, its two kernels."""
+    modules = {function.module for function in remaining.functions}
+    found = (_in(remaining, module) for module in modules if _BLAS.fullmatch(module))
+    return tuple(one for one in found if one is not None)
+
+
+def _in(remaining: Remaining, module: str) -> Found | None:
+    difference = remaining.difference
+    inside = {one: change for one, change in remaining.functions.items() if one.module == module}
+    whole = added(inside.values())
+
+    def main(side: str) -> Function | None:
+        total = getattr(whole, side)
+        heaviest = max(inside, key=lambda one: float(getattr(inside[one], side)))
+        return heaviest if getattr(inside[heaviest], side) > _MAIN * total > 0 else None
+
+    slow, fast = main(difference.slower), main(difference.faster)
+    if slow is None or fast is None or slow == fast or not is_more(inside[slow]):
+        return None
+    # Each is the kernel of one condition only.
+    if of_faster(difference, inside[slow]) > of_faster(difference, inside[fast]) / 2:
+        return None
+    if of_slower(difference, inside[fast]) > of_slower(difference, inside[slow]) / 2:
+        return None
+    extra = remaining.extra(functions=inside)
+    told = [one for one in difference.settings if one.name.removeprefix("server ") in _SETTINGS]
+    return Found(
+        cause=CAUSE,
+        kind="configuration",
+        evidence={
+            "function": slow.name,
+            "instead_of": fast.name,
+            "module": module,
+            "settings": {
+                one.name: {"baseline": one.baseline, "candidate": one.candidate} for one in told
+            },
+            "seconds": sides(extra.sides),
+        },
+        seconds=extra.seconds,
+        seconds_ci=extra.seconds_ci,
+        words=f"{module} computes with {slow.name}() instead of {fast.name}()",
+        claims=extra.claims,
+    )

@@ -1,0 +1,63 @@
+"""Numbers with their units, as people read them: for every room that writes sentences."""
+
+from __future__ import annotations
+
+import math
+
+_TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+_BYTE_UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
+
+_LARGE_COUNTS = ((1e9, "billion"), (1e6, "million"))
+_EXACT_BYTES = 1e6
+
+
+def duration(seconds: float) -> str:
+    """Seconds with a unit: ``12.3 ms``."""
+    return _with_unit(seconds, _TIME_UNITS)
+
+
+def byte_count(count: float) -> str:
+    """Bytes with a decimal unit: ``2.1 MB``."""
+    return _with_unit(count, _BYTE_UNITS)
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """A number with so many significant digits, without an exponent where it is readable."""
+    if not math.isfinite(value):
+        return "unlimited"
+    if value == 0:
+        return "0"
+    if not 1e-4 <= abs(value) < 1e7:
+        return f"{value:.{digits - 1}e}"
+    # Rounded first: 9.999 with three digits is 10.0, not 10.00.
+    rounded = float(f"{value:.{digits - 1}e}")
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
+    return f"{value:.{decimals}f}"
+
+
+def count(number: float) -> str:
+    """How many: ``400,012``, ``3.6 million``; with a decimal where it is a mean below 100."""
+    for scale, name in _LARGE_COUNTS:
+        if abs(number) >= scale:
+            return f"{significant(number / scale, 2)} {name}"
+    if abs(number) < 100 and number != round(number):
+        return f"{number:.1f}"
+    return f"{round(number):,}"
+
+
+def exact_bytes(number: float) -> str:
+    """The size of a block: ``35,600 bytes``, ``2.1 MB``."""
+    if abs(number) >= _EXACT_BYTES:
+        return byte_count(number)
+    whole = round(number)
+    return "1 byte" if whole == 1 else f"{whole:,} bytes"
+
+
+def _with_unit(value: float, units: tuple[tuple[float, str], ...]) -> str:
+    if not math.isfinite(value):
+        return "timed out"
+    for scale, name in units:
+        if abs(value) >= scale:
+            return f"{significant(value / scale)} {name}"
+    scale, name = units[-1]
+    return f"{significant(value / scale)} {name}"

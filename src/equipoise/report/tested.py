@@ -1,0 +1,119 @@
+"""What interventions closed of a gap: on the screen, and as words for the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from equipoise.model.result import Comparison, ResultDocument
+from equipoise.model.why import Tested
+from equipoise.report.safe_text import visible
+from equipoise.stats.share import share_words
+
+COLUMNS = ("changed", "closes", "in seconds", "blocks", "outcome")
+NOTE = (
+    "closes: the share of the ratio that is gone with it, with an interval that holds however long "
+    "one looks, all together at the campaign's alpha (docs/why.md)"
+)
+STAYS_OPEN = "No intervention that was tried closes the gap: what causes it stays open."
+STYLE = {"confirmed": "bold green", "refuted": "dim", "open": ""}
+
+
+@dataclass(frozen=True, slots=True)
+class InterventionsView:
+    """The section of a page."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    summary: str
+    unknown: tuple[str, ...]
+    """Why there is no share, of those without one."""
+    advice: tuple[str, ...]
+    """Lines with which a user keeps what was confirmed."""
+    note: str
+
+
+def interventions_view(document: ResultDocument) -> InterventionsView | None:
+    """What the page says of interventions; ``None`` if none was tried."""
+    found = list(_each_once(document))
+    if not found:
+        return None
+    return InterventionsView(
+        title=_title(document),
+        columns=COLUMNS,
+        rows=tuple(_cells(one) for one in found),
+        summary="" if any(one.outcome == "confirmed" for one in found) else STAYS_OPEN,
+        unknown=tuple(
+            f"{one.words}: {one.unknown_because}" for one in found if one.unknown_because
+        ),
+        advice=tuple(f"to keep it ({one.words}): {one.advice}" for one in found if one.advice),
+        note=NOTE,
+    )
+
+
+def print_tested(console: Console, document: ResultDocument) -> None:
+    """Print what each intervention closed; nothing if none was tried."""
+    view = interventions_view(document)
+    if view is None:
+        return
+    console.print()
+    console.print(Text(visible(view.title), style="bold"))
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in view.columns:
+        table.add_column(heading, justify="right" if heading == "blocks" else "left")
+    for row in view.rows:
+        table.add_row(*(Text(visible(cell)) for cell in row[:-1]), Text(row[-1], STYLE[row[-1]]))
+    console.print(table)
+    if view.summary:
+        console.print(view.summary)
+    for line in view.unknown:
+        console.print(Text(visible(line)))
+    for line in view.advice:
+        console.print(Text(visible(line), style="bold"))
+    console.print(view.note, style="dim", highlight=False)
+
+
+def _each_once(document: ResultDocument) -> Iterator[Tested]:
+    """Every intervention, whichever causes it tests; what was tried first."""
+    found = {test.intervention: test for cause in document.why for test in cause.tested}
+    yield from sorted(found.values(), key=lambda one: one.blocks == 0)
+
+
+def _title(document: ResultDocument) -> str:
+    gap = _gap(document)
+    if gap is None or gap.ratio is None:
+        return "What was changed on both conditions, and what that closes of the gap"
+    low, high = gap.ratio_ci
+    interval = "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
+    return (
+        f"{gap.candidate} takes {gap.ratio:.2f}{interval} times as long as {gap.baseline}. "
+        "What was changed on both:"
+    )
+
+
+def _gap(document: ResultDocument) -> Comparison | None:
+    """The comparison that is explained."""
+    of_time = [one for one in document.comparisons if one.metric == "wall_s"]
+    extra = document.extra_time
+    if extra is not None:
+        of_time = [
+            one
+            for one in of_time
+            if (one.baseline, one.candidate) == (extra.baseline, extra.candidate)
+        ]
+    return of_time[0] if of_time else None
+
+
+def _cells(one: Tested) -> tuple[str, ...]:
+    return (
+        one.words,
+        share_words(one.share, one.share_ci),
+        share_words(one.share_of_seconds, one.share_of_seconds_ci),
+        str(one.blocks),
+        one.outcome,
+    )

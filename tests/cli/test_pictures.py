@@ -1,0 +1,66 @@
+"""``why --flame-graph`` and ``--firefox``, and the flame graph that a page gets."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from equipoise.campaign.result import document_of
+from equipoise.campaign.why import evidence_of
+from equipoise.cli.pictures import (
+    Pictures,
+    flame_graph_of,
+    say_that_none_is_drawn,
+    write_pictures,
+)
+from equipoise.model.errors import UnusableInput
+from tests.campaign.test_why import profiles, record_of
+from tests.cli.conftest import Equipoise
+
+
+def test_the_profiles_of_a_campaign_are_written_as_both_files(tmp_path: Path) -> None:
+    evidence = evidence_of(record_of(1.0, 2.0, observations=profiles((0, 1.0), (1, 2.0))))
+    assert evidence is not None
+    wanted = Pictures(tmp_path / "flames.svg", tmp_path / "profile.json")
+    write_pictures(wanted, evidence)
+    assert ElementTree.parse(tmp_path / "flames.svg").getroot().tag.endswith("svg")
+    threads = json.loads((tmp_path / "profile.json").read_bytes())["threads"]
+    assert [thread["name"] for thread in threads] == ["a", "b"]
+    write_pictures(Pictures(None, None), evidence)
+
+
+def test_where_nothing_is_explained_the_files_that_were_asked_for_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    say_that_none_is_drawn(Pictures(tmp_path / "flames.svg", None))
+    assert capsys.readouterr().err == f"equipoise: {tmp_path / 'flames.svg'} is not written\n"
+    say_that_none_is_drawn(Pictures(None, None))
+    assert capsys.readouterr().err == ""
+
+
+def test_without_a_profile_the_file_is_refused_and_not_written(tmp_path: Path) -> None:
+    evidence = evidence_of(record_of(1.0, 2.0, observations=profiles((1, 2.0))))
+    assert evidence is not None
+    with pytest.raises(UnusableInput, match="no profile of both"):
+        write_pictures(Pictures(tmp_path / "flames.svg", None), evidence)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_page_gets_the_flame_graph_of_the_gap_that_was_observed() -> None:
+    observed = record_of(1.0, 2.0, observations=profiles((0, 1.0), (1, 2.0)))
+    svg = flame_graph_of(observed, document_of(observed))
+    assert svg is not None
+    assert b"work" in svg
+    unobserved = record_of(1.0, 2.0)
+    assert flame_graph_of(unobserved, document_of(unobserved)) is None
+    half = record_of(1.0, 2.0, observations=profiles((1, 2.0)))
+    assert flame_graph_of(half, document_of(half)) is None
+
+
+def test_a_folder_that_is_not_there_is_found_out_first(equipoise: Equipoise) -> None:
+    said = equipoise("why", "last", "--no-test", "--flame-graph", "missing/flames.svg")
+    assert said.status == 2
+    assert "there is no folder" in said.err

@@ -1,0 +1,95 @@
+"""`equipoise why` changes what may cause a gap, on both conditions, and says what that closes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from equipoise.ledger import open_for_reading
+from equipoise.model.record import RunRecord
+from equipoise.report.json_document import schema
+from tests.cli.conftest import Equipoise
+
+PAUSES = ("sleep 0.001", "sh -c 'sleep ${PAUSE:-0.03}'")
+FEW_OBSERVATIONS = ("--sources", "system_calls", "--repetitions", "2")
+SHORT = ("--try", "short:PAUSE=0.001")
+
+
+@pytest.fixture
+def gap(equipoise: Equipoise, tmp_path: Path) -> str:
+    """The run of a campaign whose gap is called."""
+    named = ("-n", "quick", "-n", "pausing", "--seed", "5", "--blocks", "14", "--warmup", "0")
+    said = equipoise("compare", *PAUSES, *named, "--quiet")
+    assert said.status == 0, said.err
+    return last(tmp_path).id
+
+
+def last(folder: Path) -> RunRecord:
+    with open_for_reading(folder / ".equipoise" / "ledger.db") as ledger:
+        return ledger.read_run("last")
+
+
+def why_of(text: str) -> list[Any]:
+    found = json.loads(text)
+    jsonschema.validate(found, schema())
+    return [one for one in found["why"] if one["cause"] == "tried_by_user"]
+
+
+def test_what_the_user_tries_is_a_campaign_of_its_own_that_goes_on_and_is_shown(
+    equipoise: Equipoise, tmp_path: Path, gap: str
+) -> None:
+    """Three blocks call no gap, however long they take: no share is given, and it says why."""
+    others = ("--only", "never_mmap", "--try-command", "broken=false")
+    said = equipoise("why", gap, *others, *SHORT, *FEW_OBSERVATIONS, "--blocks", "3")
+    assert said.status == 0, said.err
+    assert "testing by interventions on both: " in said.err
+    assert "undecided after 3 blocks of this campaign" in said.out
+    assert "broken: it cannot be run with it: exit status 1" in said.out
+    assert "No intervention that was tried closes the gap" in said.out
+    record = last(tmp_path)
+    assert record.plan.explains is not None
+    assert record.plan.explains.run == gap
+    assert [one.name for one in record.plan.conditions[4:6]] == [
+        "quick, with short",
+        "pausing, with short",
+    ]
+    assert sum(draw.phase == "measured" for draw in record.draws) == 3
+    entries = why_of(equipoise("show", gap, "--json", "-").out)
+    assert [one["evidence"]["intervention"] for one in entries] == [
+        "never_mmap",
+        "short",
+        "broken",
+    ]
+    assert {(one["status"], one["share_of_gap"]) for one in entries} == {("open", None)}
+    # The last run is the test itself; whoever asks why means the gap that it tested.
+    again = equipoise("why", "last", "--json", "-", *FEW_OBSERVATIONS)
+    assert why_of(again.out) == entries
+    assert f"tested already, by campaign {record.id}" in again.err
+    resumed = equipoise("resume", record.id, "--blocks", "5", "--quiet")
+    assert resumed.status == 0, resumed.err
+    assert sum(draw.phase == "measured" for draw in last(tmp_path).draws) == 5
+
+
+def test_what_cannot_be_tried_is_refused_before_anything_is_run_if_it_is_known_then(
+    equipoise: Equipoise, tmp_path: Path, gap: str
+) -> None:
+    for arguments, named in (
+        (("--try", "PAUSE"), "is not of the form NAME:KEY=VALUE"),
+        (("--try-command", "x=no-such-program-anywhere"), "no-such-program-anywhere"),
+        (("--min-blocks", "9", "--blocks", "3"), "--min-blocks 9 is more than --blocks 3"),
+    ):
+        said = equipoise("why", gap, *arguments)
+        assert (said.status, said.out) == (2, "")
+        assert named in said.err
+    assert last(tmp_path).observations == ()
+    for arguments, named in (
+        (("--only", "crystal_ball"), "--only crystal_ball: there is no such intervention"),
+        ((*SHORT, "--try", "short:PAUSE=1"), "two interventions are called short"),
+    ):
+        said = equipoise("why", gap, *FEW_OBSERVATIONS, *arguments)
+        assert (said.status, said.out) == (2, "")
+        assert named in said.err

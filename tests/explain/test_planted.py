@@ -1,0 +1,50 @@
+"""Pairs with one planted cause, through the real sources: the first cause named is that one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from equipoise.explain.causes.ranked import causes
+from equipoise.explain.difference.result import Change, Difference
+from tests.explain.evidence.test_sampled import needs_kernel
+from tests.explain.planted.observing import observed
+from tests.explain.planted.pairs import Planted, alike, built, pairs, two_processors_are_free
+
+pytestmark = needs_kernel
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("planted")
+    built(made)
+    return made
+
+
+@pytest.mark.parametrize("planted", pairs(), ids=lambda planted: planted.name)
+def test_the_first_cause_is_the_planted_one(planted: Planted, folder: Path) -> None:
+    if missing := planted.missing():
+        pytest.skip(f"misses {', '.join(missing)}")
+    if planted.at_once and not two_processors_are_free(folder):
+        pytest.skip("two processors are not free at once: the pair has no gap then")
+    difference = observed(planted, folder)
+    found = causes(difference)
+    assert found, f"nothing was named of {difference.gap}"
+    assert found[0].cause == planted.cause, found[0].words
+    assert found[0].evidence[planted.key] == planted.expected(folder)
+
+
+@pytest.mark.parametrize("planted", alike(), ids=lambda planted: planted.name)
+def test_of_two_that_are_alike_nothing_is_named(planted: Planted, folder: Path) -> None:
+    difference = observed(planted, folder, most_blocks=4)
+    # Whether the gap is called is the campaign's to say. Even if it were, and as large as the run
+    # itself, there is nothing that the sources see.
+    assert causes(with_gap(difference)) == ()
+
+
+def with_gap(difference: Difference) -> Difference:
+    """The same with a certain gap as large as the run itself."""
+    wall_s = difference.gap.baseline
+    return replace(difference, gap=Change(wall_s, 2 * wall_s, wall_s, (wall_s, wall_s)))

@@ -1,0 +1,97 @@
+"""What interventions closed of a gap, on the screen and on the page."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+
+from rich.console import Console
+
+from equipoise.model import why
+from equipoise.model.result import ResultDocument
+from equipoise.report.html import Reported, page
+from equipoise.report.tested import STAYS_OPEN, interventions_view, print_tested
+from tests.documents import HOSTILE, document_of, explanation_of
+
+CLOSED = why.Tested(
+    intervention="never_mmap",
+    words="keeping freed memory",
+    outcome="confirmed",
+    share=0.97,
+    share_ci=(0.94, 0.99),
+    share_of_seconds=0.98,
+    share_of_seconds_ci=(0.95, 1.0),
+    from_candidate=0.97,
+    from_baseline=0.0,
+    blocks=20,
+    level=0.0125,
+    advice="GLIBC_TUNABLES=glibc.malloc.mmap_max=0 work",
+)
+UNKNOWN = dataclasses.replace(
+    CLOSED,
+    intervention="jemalloc",
+    words="jemalloc",
+    outcome="open",
+    share=None,
+    share_ci=(None, None),
+    share_of_seconds=None,
+    share_of_seconds_ci=(None, None),
+    blocks=0,
+    unknown_because="not tried: libjemalloc2 is not installed",
+    advice=None,
+)
+
+
+def changed(*each: why.Tested) -> ResultDocument:
+    """A document in which two causes have the same interventions."""
+    causes = tuple(
+        dataclasses.replace(explanation_of("a cause"), tested=each, status="confirmed")
+        for _ in range(2)
+    )
+    return dataclasses.replace(document_of("usual", "policy"), why=causes)
+
+
+def printed(document: ResultDocument) -> str:
+    console = Console(file=io.StringIO(), width=160)
+    with console.capture() as capture:
+        print_tested(console, document)
+    return capture.get()
+
+
+def test_a_result_without_interventions_says_nothing() -> None:
+    assert printed(document_of()) == ""
+    assert interventions_view(document_of()) is None
+
+
+def test_each_intervention_stands_once_with_both_shares_and_its_outcome() -> None:
+    lines = printed(changed(CLOSED, UNKNOWN)).splitlines()
+    assert "times as long as usual. What was changed on both:" in lines[1]
+    assert lines[3].split("  ")[0] == "keeping freed memory"
+    assert "97 % [94, 99]" in lines[3]
+    assert "98 % [95, 100]" in lines[3]
+    assert lines[3].split()[-2:] == ["20", "confirmed"]
+    assert lines[4].split() == ["jemalloc", "unknown", "unknown", "0", "open"]
+    assert "jemalloc: not tried: libjemalloc2 is not installed" in lines[5]
+    assert lines[6] == (
+        "to keep it (keeping freed memory): GLIBC_TUNABLES=glibc.malloc.mmap_max=0 work"
+    )
+    assert STAYS_OPEN not in "\n".join(lines)
+
+
+def test_where_nothing_is_confirmed_the_gap_is_called_open() -> None:
+    assert STAYS_OPEN in printed(changed(UNKNOWN))
+
+
+def test_the_page_has_the_same_and_untrusted_text_stays_text() -> None:
+    hostile = dataclasses.replace(CLOSED, words=HOSTILE, advice=HOSTILE)
+    made = page([Reported(changed(hostile, UNKNOWN), {}, None)])
+    assert "97 % [94, 99]" in made
+    assert "not tried: libjemalloc2 is not installed" in made
+    assert HOSTILE not in made
+
+
+def test_what_runs_a_test_again_names_its_campaign() -> None:
+    document = document_of("usual", "policy")
+    run = dataclasses.replace(document.run, study="why")
+    made = page([Reported(dataclasses.replace(document, run=run), {}, None)])
+    assert f"equipoise why {run.id} --again --seed 7" in made
