@@ -54,8 +54,8 @@ def choose(record: RunRecord, baseline: str | None = None, candidate: str | None
     Raises
     ------
     UnusableInput
-        The campaign was imported or is a gate, compares nothing, has no complete block, or has no such
-        comparison, or several.
+        The campaign was imported, is a gate, compares nothing, has no complete block, or has no
+        such comparison, or several.
     """
     plan = record.plan
     if plan.imported is not None:
