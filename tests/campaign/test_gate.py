@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from equipoise.campaign.gap import choose
 from equipoise.campaign.result import document_of
 from equipoise.measure.trials import Ran
 from equipoise.model.errors import UnusableInput
@@ -151,6 +152,8 @@ def test_a_gate_cannot_go_on_for_its_revisions_are_gone(tmp_path: Path) -> None:
     run_id = stage.begin(gate_of(blocks=2))
     with pytest.raises(UnusableInput, match="is a gate, whose two revisions are removed"):
         stage.go_on(run_id)
+    with pytest.raises(UnusableInput, match="is a gate, whose two revisions are removed"):
+        choose(stage.ledger.read_run(run_id))
 
 
 def test_what_is_no_gate_has_none(tmp_path: Path) -> None:

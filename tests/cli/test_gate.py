@@ -21,8 +21,9 @@ from equipoise.report.json_document import schema
 from tests.cli.conftest import ENTRY, Equipoise, Said
 from tests.repositories import MadeRepository, everything_in, repository
 
-FAST, SLOW = "sleep 0.004", "sleep 0.012"
-SOON = ("--blocks", "14", "--warmup", "0")
+FAST, SLOW = "sleep 0.002", "sleep 0.02"
+"""Far apart, so that a busy host cannot hide it for long."""
+SOON = ("--blocks", "80", "--warmup", "0")
 
 
 @pytest.fixture
@@ -92,7 +93,7 @@ def test_a_slower_revision_fails_and_says_by_how_much(made: MadeRepository) -> N
 
 
 def test_the_same_revision_passes_and_is_said_to_be_the_same(made: MadeRepository) -> None:
-    said = gate(made, "--baseline", "slow", *BUILT, "--", "./bench")
+    said = gate(made, "--baseline", "slow", *BUILT, "--blocks", "3", "--", "./bench")
     assert said.status == 0
     assert said.out.startswith("## Equipoise gate: ✅ passes\n")
     assert "baseline and candidate are the same commit" in said.out
@@ -144,12 +145,6 @@ def test_the_document_tells_the_gate_and_the_ledger_gives_it_again(made: MadeRep
         [*ENTRY, "show", "last", "--json", "-"], cwd=made.path, capture_output=True, check=True
     )
     assert json.loads(again.stdout)["gate"] == told
-    for later in ("resume", "why"):
-        gone = subprocess.run(
-            [*ENTRY, later, "last"], cwd=made.path, capture_output=True, text=True, check=False
-        )
-        assert gone.returncode == 2
-        assert "is a gate, whose two revisions are removed" in gone.stderr
 
 
 def test_its_line_runs_it_again(made: MadeRepository) -> None:
@@ -164,8 +159,8 @@ def test_its_line_runs_it_again(made: MadeRepository) -> None:
 
 def test_several_benchmarks_are_judged_together(made: MadeRepository) -> None:
     name = "</td>|`<script>"
-    benches = ("--bench", f"{name}=./bench", "--bench", "same=sleep 0.004")
-    said = gate(made, "--baseline", "fast", *BUILT, "--blocks", "60", *benches)
+    benches = ("--bench", f"{name}=./bench", "--bench", "same=sleep 0.002")
+    said = gate(made, "--baseline", "fast", *BUILT, *benches)
     assert said.status == 1, said
     assert "1 of 2 benchmarks is slower by more than 2 %" in said.out
     (row,) = [line for line in said.out.splitlines() if line.startswith("| ``")]
@@ -193,7 +188,18 @@ def test_the_summary_goes_to_a_file_and_behind_what_the_job_has_said(
 ) -> None:
     step = tmp_path / "step.md"
     step.write_text("before\n")
-    words = ("--baseline", "slow", *BUILT, "--quiet", "--markdown", "../gate.md", "--", "./bench")
+    words = (
+        "--baseline",
+        "slow",
+        *BUILT,
+        "--blocks",
+        "1",
+        "--quiet",
+        "--markdown",
+        "../gate.md",
+        "--",
+        "./bench",
+    )
     said = gate(made, *words, GITHUB_STEP_SUMMARY=str(step))
     assert (said.status, said.out) == (0, "")
     summary = (tmp_path / "gate.md").read_text()
