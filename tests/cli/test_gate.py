@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,25 +14,13 @@ import jsonschema
 import psutil
 import pytest
 
-from equipoise.cli.main import run
 from equipoise.report.json_document import schema
-from tests.cli.conftest import ENTRY, Equipoise, Said
+from tests.cli.conftest import ENTRY, Equipoise, Gate, Said
 from tests.repositories import MadeRepository, everything_in, repository
 
 FAST, SLOW = "sleep 0.002", "sleep 0.02"
 """Far apart, so that a busy host cannot hide it for long."""
 SOON = ("--blocks", "80", "--warmup", "0")
-
-
-@pytest.fixture
-def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where gates of this test make their folders; each must leave it empty."""
-    folder = tmp_path / "scratch"
-    folder.mkdir()
-    monkeypatch.setenv("TMPDIR", str(folder))
-    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
-    yield folder
-    assert list(folder.iterdir()) == []
 
 
 @pytest.fixture
@@ -52,22 +38,6 @@ def made(tmp_path: Path, scratch: Path) -> MadeRepository:
     return made
 
 
-def gate(made: MadeRepository, *words: str, **environment: str) -> Said:
-    """One gate of this repository, as a CI job has it."""
-    done = subprocess.run(
-        [*ENTRY, "gate", *words],
-        cwd=made.path,
-        env={**os.environ, **environment},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    return Said(done.returncode, done.stdout, done.stderr)
-
-
 def document(said: Said) -> Any:
     found = json.loads(said.out)
     jsonschema.validate(found, schema())
@@ -77,7 +47,7 @@ def document(said: Said) -> Any:
 BUILT = ("--build", "make -s", *SOON)
 
 
-def test_a_slower_revision_fails_and_says_by_how_much(made: MadeRepository) -> None:
+def test_a_slower_revision_fails_and_says_by_how_much(gate: Gate, made: MadeRepository) -> None:
     before = everything_in(made.path)
     said = gate(made, "--baseline", "fast", *BUILT, "--ledger", "../ledger.db", "--", "./bench")
     assert said.status == 1, said
@@ -92,21 +62,25 @@ def test_a_slower_revision_fails_and_says_by_how_much(made: MadeRepository) -> N
     assert everything_in(made.path) == before
 
 
-def test_the_same_revision_passes_and_is_said_to_be_the_same(made: MadeRepository) -> None:
+def test_the_same_revision_passes_and_is_said_to_be_the_same(
+    gate: Gate, made: MadeRepository
+) -> None:
     said = gate(made, "--baseline", "slow", *BUILT, "--blocks", "3", "--", "./bench")
     assert said.status == 0
     assert said.out.startswith("## Equipoise gate: ✅ passes\n")
     assert "baseline and candidate are the same commit" in said.out
 
 
-def test_a_faster_revision_passes(made: MadeRepository) -> None:
+def test_a_faster_revision_passes(gate: Gate, made: MadeRepository) -> None:
     said = gate(made, "--baseline", "slow", "--candidate", "fast", *BUILT, "--", "./bench")
     assert said.status == 0
     assert "./bench is not slower by more than 2 %" in said.out
     assert said.out.count("✅ passes") == 2
 
 
-def test_what_is_not_known_passes_unless_it_is_told_to_fail(made: MadeRepository) -> None:
+def test_what_is_not_known_passes_unless_it_is_told_to_fail(
+    gate: Gate, made: MadeRepository
+) -> None:
     one_block = ("--build", "make -s", "--blocks", "1", "--warmup", "0", "--", "./bench")
     said = gate(made, "--baseline", "fast", *one_block)
     assert said.status == 0
@@ -116,7 +90,9 @@ def test_what_is_not_known_passes_unless_it_is_told_to_fail(made: MadeRepository
     assert "❔ undecided" in said.out
 
 
-def test_the_candidate_is_the_working_tree_with_what_was_changed(made: MadeRepository) -> None:
+def test_the_candidate_is_the_working_tree_with_what_was_changed(
+    gate: Gate, made: MadeRepository
+) -> None:
     made.git("checkout", "--quiet", "fast")
     made.write("source", f"#!/bin/sh\n{SLOW}\n")
     made.write("left\x1b[31m out", "")
@@ -128,7 +104,9 @@ def test_the_candidate_is_the_working_tree_with_what_was_changed(made: MadeRepos
     assert "\x1b" not in said.out
 
 
-def test_the_document_tells_the_gate_and_the_ledger_gives_it_again(made: MadeRepository) -> None:
+def test_the_document_tells_the_gate_and_the_ledger_gives_it_again(
+    gate: Gate, made: MadeRepository
+) -> None:
     words = ("--baseline", "fast", *BUILT, "--json", "-", "--", "./bench")
     found = document(gate(made, *words))
     told = found["gate"]
@@ -147,7 +125,7 @@ def test_the_document_tells_the_gate_and_the_ledger_gives_it_again(made: MadeRep
     assert json.loads(again.stdout)["gate"] == told
 
 
-def test_its_line_runs_it_again(made: MadeRepository) -> None:
+def test_its_line_runs_it_again(gate: Gate, made: MadeRepository) -> None:
     quick = ("--build", "make -s", "--blocks", "2", "--json", "-")
     first = document(gate(made, "--baseline", "fast", *quick, "--", "./bench"))["gate"]
     words = shlex.split(first["again"])
@@ -157,7 +135,7 @@ def test_its_line_runs_it_again(made: MadeRepository) -> None:
     assert str(again["run"]["seed"]) in words
 
 
-def test_several_benchmarks_are_judged_together(made: MadeRepository) -> None:
+def test_several_benchmarks_are_judged_together(gate: Gate, made: MadeRepository) -> None:
     name = "</td>|`<script>"
     benches = ("--bench", f"{name}=./bench", "--bench", "same=sleep 0.002")
     said = gate(made, "--baseline", "fast", *BUILT, *benches)
@@ -168,7 +146,7 @@ def test_several_benchmarks_are_judged_together(made: MadeRepository) -> None:
     assert row.endswith("❌ slower |")
 
 
-def test_a_suite_is_a_file_and_may_say_how_to_build(made: MadeRepository) -> None:
+def test_a_suite_is_a_file_and_may_say_how_to_build(gate: Gate, made: MadeRepository) -> None:
     made.write(
         "suite.toml", 'build = "make -s"\n[benchmarks]\nsleeps = "./bench"\nlists = ["ls", "/"]\n'
     )
@@ -184,7 +162,7 @@ def test_a_suite_is_a_file_and_may_say_how_to_build(made: MadeRepository) -> Non
 
 
 def test_the_summary_goes_to_a_file_and_behind_what_the_job_has_said(
-    made: MadeRepository, tmp_path: Path
+    gate: Gate, made: MadeRepository, tmp_path: Path
 ) -> None:
     step = tmp_path / "step.md"
     step.write_text("before\n")
@@ -210,7 +188,9 @@ def test_the_summary_goes_to_a_file_and_behind_what_the_job_has_said(
     assert "cannot append to GITHUB_STEP_SUMMARY" in said.err
 
 
-def test_a_build_that_fails_is_told_with_the_end_of_what_it_said(made: MadeRepository) -> None:
+def test_a_build_that_fails_is_told_with_the_end_of_what_it_said(
+    gate: Gate, made: MadeRepository
+) -> None:
     line = 'echo first; echo "no such thing" >&2; exit 4'
     said = gate(made, "--baseline", "fast", "--build", line, "--", "./bench")
     assert said.status == 3
@@ -221,7 +201,7 @@ def test_a_build_that_fails_is_told_with_the_end_of_what_it_said(made: MadeRepos
     assert said.err.count("\n") == 2
 
 
-def test_a_benchmark_that_fails_is_no_verdict(made: MadeRepository) -> None:
+def test_a_benchmark_that_fails_is_no_verdict(gate: Gate, made: MadeRepository) -> None:
     said = gate(made, "--baseline", "fast", "--", "sh", "-c", "echo why >&2; exit 5")
     assert said.status == 3
     assert "failed: exit status 5; stderr: why" in said.err
@@ -245,17 +225,10 @@ def test_a_benchmark_that_fails_is_no_verdict(made: MadeRepository) -> None:
     ],
 )
 def test_what_cannot_be_used_is_told_in_two_lines(
-    made: MadeRepository,
-    words: tuple[str, ...],
-    told: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    gate: Gate, made: MadeRepository, words: tuple[str, ...], told: str
 ) -> None:
-    monkeypatch.chdir(made.path)
-    # TMPDIR was read when this process began.
-    monkeypatch.setattr("tempfile.tempdir", os.environ["TMPDIR"])
-    assert run(["gate", *words]) == 2
-    said = capsys.readouterr()
+    said = gate(made, *words)
+    assert said.status == 2
     assert said.out == ""
     assert told in said.err
     assert "  mend: " in said.err
@@ -263,7 +236,9 @@ def test_what_cannot_be_used_is_told_in_two_lines(
     assert not (made.path / "x").exists()
 
 
-def test_the_users_own_program_is_not_run_as_both_revisions(made: MadeRepository) -> None:
+def test_the_users_own_program_is_not_run_as_both_revisions(
+    gate: Gate, made: MadeRepository
+) -> None:
     made.write("bench", "#!/bin/sh\n", executable=True)
     said = gate(made, "--baseline", "fast", "--", str(made.path / "bench"))
     assert said.status == 2
@@ -279,7 +254,9 @@ def test_outside_of_a_repository_it_says_where_to_run(
     assert "is in no git working tree" in said.err
 
 
-def test_a_gate_in_a_folder_of_the_repository_runs_in_that_folder(made: MadeRepository) -> None:
+def test_a_gate_in_a_folder_of_the_repository_runs_in_that_folder(
+    gate: Gate, made: MadeRepository
+) -> None:
     made.write("inside/check", "#!/bin/sh\ntest -f beside\n", executable=True)
     made.write("inside/beside", "")
     made.commit()

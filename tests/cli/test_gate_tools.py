@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_gate import document, gate, scratch
+from tests.cli.conftest import Gate
+from tests.cli.test_gate import document
 from tests.repositories import MadeRepository, repository
-
-__all__ = ["scratch"]
 
 GO = """package sums
 import "testing"
@@ -50,7 +49,7 @@ def made_of(folder: Path, files: dict[str, str], later: dict[str, str]) -> MadeR
 
 
 @pytest.mark.live("go", package="golang-go")
-def test_go_s_own_benchmarks_of_two_revisions_are_compared(tmp_path: Path, scratch: Path) -> None:
+def test_go_s_own_benchmarks_of_two_revisions_are_compared(tmp_path: Path, gate: Gate) -> None:
     made = made_of(
         tmp_path,
         {"go.mod": "module m\n\ngo 1.19\n", "sum_test.go": GO.replace("WORK", "1000")},
@@ -68,7 +67,7 @@ def test_go_s_own_benchmarks_of_two_revisions_are_compared(tmp_path: Path, scrat
 
 
 def test_a_benchmark_of_cargo_that_only_one_revision_has_is_said(
-    tmp_path: Path, scratch: Path
+    tmp_path: Path, gate: Gate
 ) -> None:
     made = made_of(
         tmp_path,
@@ -86,7 +85,7 @@ def test_a_benchmark_of_cargo_that_only_one_revision_has_is_said(
     assert "only here1,300.5 is only in the candidate, and was not compared" in told
 
 
-def test_a_project_s_pytest_benchmarks_go_through_a_gate(tmp_path: Path, scratch: Path) -> None:
+def test_a_project_s_pytest_benchmarks_go_through_a_gate(tmp_path: Path, gate: Gate) -> None:
     made = made_of(
         tmp_path,
         {
@@ -111,7 +110,7 @@ def test_a_project_s_pytest_benchmarks_go_through_a_gate(tmp_path: Path, scratch
 
 
 def test_where_nothing_is_reported_a_gate_says_what_it_looked_for(
-    tmp_path: Path, scratch: Path
+    tmp_path: Path, gate: Gate
 ) -> None:
     made = made_of(tmp_path, {"file": ""}, {})
     said = gate(made, "--baseline", "before", "--kind", "go", "--build", "true", "--", "true")
@@ -119,7 +118,7 @@ def test_where_nothing_is_reported_a_gate_says_what_it_looked_for(
     assert "report no benchmark of go that both have" in said.err
 
 
-def test_a_tool_that_fails_is_told_with_what_it_said(tmp_path: Path, scratch: Path) -> None:
+def test_a_tool_that_fails_is_told_with_what_it_said(tmp_path: Path, gate: Gate) -> None:
     made = made_of(tmp_path, {"file": ""}, {})
     line = ("sh", "-c", "echo FAIL here; exit 2")
     said = gate(made, "--baseline", "before", "--kind", "go", "--build", "true", "--", *line)

@@ -31,6 +31,13 @@ def test_ordinary():
 """
 
 
+ALONE = {
+    "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    "PYTEST_PLUGINS": "equipoise.helpers.pytest_plugin",
+}
+AS_INSTALLED = dict.fromkeys(ALONE, "")
+
+
 def session(folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """One pytest in a folder, with nothing but this plugin and what comes with pytest."""
     own = {
@@ -41,7 +48,7 @@ def session(folder: Path, *words: str, **variables: str) -> subprocess.Completed
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *words],
         cwd=folder,
-        env={**own, **variables},
+        env={**own, **ALONE, **variables},
         capture_output=True,
         text=True,
         timeout=60,
@@ -55,7 +62,7 @@ def metrics(file: Path) -> list[dict[str, Any]]:
 
 def test_plain_pytest_calls_the_function_once(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(BENCHMARKS)
-    done = session(tmp_path)
+    done = session(tmp_path, **AS_INSTALLED)
     assert done.returncode == 0, done.stdout
     assert "3 passed" in done.stdout
 
