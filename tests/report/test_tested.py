@@ -10,7 +10,7 @@ from rich.console import Console
 from equipoise.model import why
 from equipoise.model.result import ResultDocument
 from equipoise.report.html import Reported, page
-from equipoise.report.tested import STAYS_OPEN, interventions_view, print_tested
+from equipoise.report.tested import STAYS_OPEN, TOO_FEW_BLOCKS, interventions_view, print_tested
 from tests.documents import HOSTILE, document_of, explanation_of
 
 CLOSED = why.Tested(
@@ -80,6 +80,18 @@ def test_each_intervention_stands_once_with_both_shares_and_its_outcome() -> Non
 
 def test_where_nothing_is_confirmed_the_gap_is_called_open() -> None:
     assert STAYS_OPEN in printed(changed(UNKNOWN))
+
+
+def test_what_a_few_blocks_left_undecided_is_not_called_open_for_good() -> None:
+    begun = dataclasses.replace(CLOSED, outcome="open", share_ci=(None, None), blocks=3)
+    said = printed(changed(begun, UNKNOWN))
+    assert TOO_FEW_BLOCKS.split(":")[0] in said
+    assert STAYS_OPEN not in said
+
+
+def test_what_is_known_well_and_neither_confirmed_nor_refuted_leaves_the_gap_open() -> None:
+    half = dataclasses.replace(CLOSED, outcome="open", share=0.4, share_ci=(0.3, 0.5))
+    assert STAYS_OPEN in printed(changed(half))
 
 
 def test_the_page_has_the_same_and_untrusted_text_stays_text() -> None:

@@ -21,7 +21,12 @@ from equipoise.model.result import ResultDocument
 from equipoise.model.why import Explanation, ExtraTime, PartName, TimePart
 from equipoise.stats.spread import KIND as SPREAD
 
-_PARTS: dict[str, PartName] = {"user_s": "user", "system_s": "system", "waiting_s": "waiting"}
+_PARTS: dict[str, PartName] = {
+    "user_s": "user",
+    "system_s": "system",
+    "waiting_s": "waiting",
+    "queueing_s": "queueing",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from equipoise.model.plan import Plan, Stopping
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
-LEAST_BUDGET_S = 60.0
+LEAST_BUDGET_S = 120.0
 """The campaign of interventions has the budget of the one that it explains, and at least this."""
 
 

@@ -77,7 +77,8 @@ class Explanation:
     """The interventions that were tried because of it."""
 
 
-PartName = Literal["user", "system", "waiting"]
+PartName = Literal["user", "system", "waiting", "queueing"]
+"""``queueing``: the main thread could have run and waited for a processor."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from rich.text import Text
 from equipoise.model.result import Comparison, ResultDocument
 from equipoise.model.why import Tested
 from equipoise.report.safe_text import visible
+from equipoise.stats.intervention import NARROW
 from equipoise.stats.share import share_words
 
 COLUMNS = ("changed", "closes", "in seconds", "blocks", "outcome")
@@ -20,6 +21,9 @@ NOTE = (
     "one looks, all together at the campaign's alpha (docs/why.md)"
 )
 STAYS_OPEN = "No intervention that was tried closes the gap: what causes it stays open."
+TOO_FEW_BLOCKS = (
+    "Nothing that was tried is decided yet: more blocks would tell (equipoise resume, docs/why.md)."
+)
 STYLE = {"confirmed": "bold green", "refuted": "dim", "open": ""}
 
 
@@ -47,7 +51,7 @@ def interventions_view(document: ResultDocument) -> InterventionsView | None:
         title=_title(document),
         columns=COLUMNS,
         rows=tuple(_cells(one) for one in found),
-        summary="" if any(one.outcome == "confirmed" for one in found) else STAYS_OPEN,
+        summary=_summary(found),
         unknown=tuple(
             f"{one.words}: {one.unknown_because}" for one in found if one.unknown_because
         ),
@@ -76,6 +80,20 @@ def print_tested(console: Console, document: ResultDocument) -> None:
     for line in view.advice:
         console.print(Text(visible(line), style="bold"))
     console.print(view.note, style="dim", highlight=False)
+
+
+def _summary(found: list[Tested]) -> str:
+    """What is to be said where nothing is confirmed."""
+    if any(one.outcome == "confirmed" for one in found):
+        return ""
+    return TOO_FEW_BLOCKS if any(map(_may_yet_be_confirmed, found)) else STAYS_OPEN
+
+
+def _may_yet_be_confirmed(one: Tested) -> bool:
+    if one.outcome != "open" or one.unknown_because is not None:
+        return False
+    low, high = one.share_ci
+    return low is None or high is None or high - low > NARROW
 
 
 def _each_once(document: ResultDocument) -> Iterator[Tested]:

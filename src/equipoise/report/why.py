@@ -22,6 +22,7 @@ UNSEEN_SHOWN = 2
 """Remarks for each source."""
 NAME_WIDTH = 32
 UNKNOWN = "–"
+_PART_WORDS = {"queueing": "waiting for a processor"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,7 @@ def _add_rows(table: Table, rows: tuple[tuple[str, ...], ...]) -> None:
 
 def _part_cells(one: TimePart) -> tuple[str, ...]:
     return (
-        one.part,
+        _PART_WORDS.get(one.part, one.part),
         _seconds(one.baseline_s),
         _seconds(one.candidate_s),
         _seconds(one.extra_s),

@@ -19,3 +19,19 @@ def test_where_threads_ran_at_once_the_wait_is_unknown() -> None:
 
 def test_what_was_not_accounted_is_unknown() -> None:
     assert split(1.0, None, 0.1).waiting_s is None
+
+
+def test_waiting_for_a_processor_is_no_waiting_for_others() -> None:
+    found = split(2.0, 0.5, 0.25, run_delay_s=0.25)
+    assert found.waiting_s == pytest.approx(1.0)
+    assert found.queueing_s == pytest.approx(0.25)
+
+
+def test_a_delay_longer_than_all_waiting_is_cut_to_it() -> None:
+    found = split(1.0, 0.5, 0.25, run_delay_s=0.5)
+    assert found.waiting_s == 0.0
+    assert found.queueing_s == pytest.approx(0.25)
+
+
+def test_a_delay_that_was_not_read_stays_in_the_waiting() -> None:
+    assert split(1.0, 0.5, 0.25).queueing_s is None

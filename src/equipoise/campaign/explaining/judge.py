@@ -14,9 +14,12 @@ from equipoise.model.explains import Explains
 from equipoise.model.plan import Plan, Stopping
 from equipoise.model.trial import Phase, Trial
 
-SPREAD_EVENLY = 0.5
-"""This part of the blocks goes to all open attempts alike, the rest by the seconds of their
-causes."""
+FOR_THE_FIRST = 0.5
+"""This part of the blocks goes to the open attempt that stands first, that of the cause with the
+most seconds: spread over all, a short campaign would decide none."""
+
+SPREAD_EVENLY = 0.25
+"""This part goes to all open attempts alike, the rest by the seconds of their causes."""
 
 
 class Experiment:
@@ -78,10 +81,12 @@ class Experiment:
 def _shares(attempts: list[Tried]) -> list[float]:
     """How often each is drawn; they add up to 1."""
     total = sum(one.attempt.weight for one in attempts)
-    return [
-        SPREAD_EVENLY / len(attempts) + (1.0 - SPREAD_EVENLY) * one.attempt.weight / total
-        for one in attempts
+    by_seconds = 1.0 - FOR_THE_FIRST - SPREAD_EVENLY
+    shares = [
+        SPREAD_EVENLY / len(attempts) + by_seconds * one.attempt.weight / total for one in attempts
     ]
+    shares[0] += FOR_THE_FIRST
+    return shares
 
 
 def _standing(one: Tried) -> Standing:

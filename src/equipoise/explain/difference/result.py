@@ -139,7 +139,8 @@ class Difference:
     """Of the wall time of the campaign's own trials, in seconds: the mean of the differences
     within blocks. Nothing here is timed under a source."""
     split: Mapping[str, Change]
-    """``user_s``, ``system_s`` and ``waiting_s`` of these trials, as far as they are known."""
+    """``user_s``, ``system_s``, ``waiting_s`` and ``queueing_s`` (for a processor) of these trials,
+    as far as they are known."""
     accounts: Mapping[str, Change]
     """Other accounts of these trials: faults, switches, block reads and writes, peak memory."""
     on_processor: Change | None

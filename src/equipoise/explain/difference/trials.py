@@ -124,13 +124,16 @@ def _split(paired: Runs[Trial], slower: Side) -> tuple[dict[str, Change], tuple[
 
     def of(trial: Trial) -> Split:
         account = trial.accounting
-        return split_of(_wall_s(trial), account.user_s, account.sys_s)
+        return split_of(
+            _wall_s(trial), account.user_s, account.sys_s, trial.covariates.get("run_delay_s")
+        )
 
     splits = Runs(tuple(map(of, paired.baseline)), tuple(map(of, paired.candidate)))
     takes: dict[str, Callable[[Split], float | None]] = {
         "user_s": lambda one: one.user_s,
         "system_s": lambda one: one.system_s,
         "waiting_s": lambda one: one.waiting_s,
+        "queueing_s": lambda one: one.queueing_s,
     }
     changes = {
         name: change

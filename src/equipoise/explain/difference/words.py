@@ -30,7 +30,12 @@ TOLD = 3
 
 Place = TypeVar("Place")
 
-_PARTS = {"user_s": "user time", "system_s": "system time", "waiting_s": "waiting"}
+_PARTS = {
+    "user_s": "user time",
+    "system_s": "system time",
+    "waiting_s": "waiting",
+    "queueing_s": "waiting for a processor",
+}
 _MEMORY_CALLS = frozenset({"mmap", "munmap", "mremap", "brk", "madvise"})
 
 
