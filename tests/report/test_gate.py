@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from equipoise.model.gate import GateOutcome, GateResult, GateRow, Revision
 from equipoise.model.record import Notice
 from equipoise.model.result import ResultDocument
 from equipoise.report.gate import to_markdown
+from equipoise.report.html import Reported, page
 from equipoise.report.safe_text import visible
 from equipoise.report.terminal import print_result
 from tests.documents import document_of
@@ -114,3 +116,11 @@ def test_nobody_is_told_of_a_gate_and_no_address_becomes_a_link() -> None:
 def test_the_screen_of_a_run_says_what_the_gate_said(capsys: pytest.CaptureFixture[str]) -> None:
     print_result(gated(words="\x1b[31mred."), [], Path("ledger.db"), color=False)
     assert "\ngate: fails: \\x1b[31mred.\n" in capsys.readouterr().out
+
+
+def test_the_page_begins_with_what_the_gate_said_and_says_how_to_run_it_again() -> None:
+    text = page([Reported(gated(words="<b>slower</b>."), {}, None)])
+    heading = re.search(r"<h1[^>]*>(.*?)</h1>", text)
+    assert heading is not None
+    assert heading[1] == "The gate fails: &lt;b&gt;slower&lt;/b&gt;."
+    assert "equipoise gate" in text
