@@ -83,6 +83,11 @@ schema: $(VENV)/package ## write the JSON Schemas of the documents into docs/
 	@$(PYTHON_IN_VENV) -c 'import json; from equipoise.report.json_document import schema; print(json.dumps(schema(), indent=2))' > docs/result.schema.json
 	@$(PYTHON_IN_VENV) -c 'import json; from equipoise.report.json_document import pooled_schema; print(json.dumps(pooled_schema(), indent=2))' > docs/pooled.schema.json
 
+.PHONY: docs
+docs: $(VENV)/dev $(VENV)/package ## build the documentation into site/
+	@$(PYTHON_IN_VENV) scripts/commands_page.py > docs/commands.md
+	$(PYTHON_IN_VENV) -m mkdocs build --strict --quiet
+
 .PHONY: lock
 lock: | tools ## resolve the locks of both languages anew
 	cargo update
@@ -92,7 +97,7 @@ lock: | tools ## resolve the locks of both languages anew
 
 .PHONY: clean
 clean: ## remove everything that was made
-	rm -rf $(VENV) target dist build demo src/equipoise/_bin src/equipoise/*.so
+	rm -rf $(VENV) target dist build demo site src/equipoise/_bin src/equipoise/*.so
 	find src tests scripts -name __pycache__ -prune -exec rm -rf {} +
 
 .PHONY: tools

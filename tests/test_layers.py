@@ -29,8 +29,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "stats": frozenset({"model", NATIVE}),
     "explain": frozenset({"model", "design", "measure", "stats"}),
     # Its results draw themselves, as those of the Python interface do.
-    "matching": frozenset({"model", "genoud", "figures", NATIVE}),
-    "genoud": frozenset({"model", "figures", NATIVE}),
+    "matching": frozenset({"model", "genoud", "figures", "report", NATIVE}),
+    "genoud": frozenset({"model", "figures", "report", NATIVE}),
     "observe": frozenset({"model", "stats", "matching"}),
     "figures": frozenset({"model", "stats"}),
     "report": frozenset({"model", "stats", "figures"}),
@@ -39,7 +39,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     # Composes the rooms below into one campaign; the command line and `api` call it.
     "campaign": frozenset({"model", "design", "measure", "ledger", "stats", "explain"}),
     # The Python interface stands beside the command line: on top of the rooms, below the face.
-    "api": frozenset({"model", "design", "measure", "ledger", "figures", "campaign"}),
+    "api": frozenset({"model", "design", "measure", "ledger", "figures", "campaign", "report"}),
     FACE: frozenset({"model", "api", "genoud"}),
 }
 MAY_IMPORT["cli"] = frozenset(MAY_IMPORT)
@@ -47,8 +47,9 @@ MAY_IMPORT["__main__"] = frozenset({"cli"})
 
 LAZILY: dict[str, frozenset[str]] = {
     FACE: frozenset({"api", "genoud"}),
-    "matching": frozenset({"figures"}),
-    "genoud": frozenset({"figures"}),
+    "matching": frozenset({"figures", "report"}),
+    "genoud": frozenset({"figures", "report"}),
+    "api": frozenset({"report"}),
 }
 """What a room may import only inside a function: ``import equipoise`` stays quick."""
 

@@ -84,6 +84,12 @@ class Result:
 
         return distributions(self.document)
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from equipoise.report.notebook import to_html
+
+        return to_html(self.document)
+
     def __str__(self) -> str:
         return "\n".join(comparison.words for comparison in self.document.comparisons)
 

@@ -123,6 +123,19 @@ def test_the_screen_says_what_it_is_worth_and_show_says_the_same(
     assert capsys.readouterr().out == first
 
 
+def test_reports_of_an_import_say_that_it_has_no_verdict(folder: Path) -> None:
+    assert run_import(str(slower_csv(folder)), "--quiet") == 0
+    assert call(report.command, "-o", "report.md") == 0
+    assert call(report.command, "-o", "report.csv") == 0
+    markdown = (folder / "report.md").read_text(encoding="utf-8")
+    assert markdown.startswith("**imported**: ")
+    assert "no verdict and no e-value" in markdown
+    with (folder / "report.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert rows[-1]["ratio"] != ""
+    assert {row["verdict"] for row in rows} == {""}
+
+
 def test_drift_of_an_import_is_a_threat_and_is_not_kept_out(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

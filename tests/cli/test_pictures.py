@@ -10,12 +10,14 @@ import pytest
 
 from equipoise.campaign.result import document_of
 from equipoise.campaign.why import evidence_of
+from equipoise.cli.figure_files import save_flame_graph
 from equipoise.cli.pictures import (
     Pictures,
     flame_graph_of,
     say_that_none_is_drawn,
     write_pictures,
 )
+from equipoise.figures.save import PIXELS_PER_POINT
 from equipoise.model.errors import UnusableInput
 from tests.campaign.test_why import profiles, record_of
 from tests.cli.conftest import Equipoise
@@ -64,3 +66,19 @@ def test_a_folder_that_is_not_there_is_found_out_first(equipoise: Equipoise) -> 
     said = equipoise("why", "last", "--no-test", "--flame-graph", "missing/flames.svg")
     assert said.status == 2
     assert "there is no folder" in said.err
+
+
+def test_the_flame_graph_stands_among_the_figures_as_a_vector_and_a_pixel_picture(
+    tmp_path: Path,
+) -> None:
+    observed = record_of(1.0, 2.0, observations=profiles((0, 1.0), (1, 2.0)))
+    svg = flame_graph_of(observed, document_of(observed))
+    assert svg is not None
+    folder = tmp_path / "figures"
+    save_flame_graph(svg, folder)
+    assert (folder / "flame_graph.svg").read_bytes() == svg
+    png = (folder / "flame_graph.png").read_bytes()
+    assert png.startswith(b"\x89PNG\r\n\x1a\n")
+    width = float(str(ElementTree.fromstring(svg).get("width")))
+    assert int.from_bytes(png[16:20]) == round(width * PIXELS_PER_POINT)
+    assert {one.name for one in folder.iterdir()} == {"flame_graph.svg", "flame_graph.png"}

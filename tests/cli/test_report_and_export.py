@@ -73,6 +73,43 @@ def test_a_report_is_one_page_with_the_verdict_and_the_command(
     assert "block by block" in text
 
 
+@pytest.mark.parametrize(
+    ("ending", "words"),
+    [
+        (".md", "**slower**: b is slower than a"),
+        (".tex", r"\textbf{slower}: b is slower than a"),
+        (".csv", "compare,b,30,0,wall_s"),
+    ],
+)
+def test_the_ending_says_the_form_of_a_report(
+    ledger: Path, tmp_path: Path, ending: str, words: str
+) -> None:
+    output = tmp_path / f"report{ending}"
+    with open_for_reading(ledger) as store:
+        runs = [run.id for run in store.runs()]
+    assert call(report.command, ledger, *runs, "-o", str(output)) == 0
+    text = output.read_text(encoding="utf-8")
+    assert text.count(words) == 2
+    assert all(run in text for run in runs)
+
+
+@pytest.mark.parametrize(("form", "ending"), [("markdown", ".md"), ("latex", ".tex")])
+def test_an_export_in_the_form_of_a_report_is_that_report(
+    ledger: Path, tmp_path: Path, form: str, ending: str
+) -> None:
+    reported, exported = tmp_path / f"report{ending}", tmp_path / "exported"
+    assert call(report.command, ledger, "-o", str(reported)) == 0
+    assert call(export.command, ledger, "-o", str(exported), "--format", form) == 0
+    assert exported.read_bytes() == reported.read_bytes()
+    assert b"cd / &" in exported.read_bytes() or rb"cd / \&" in exported.read_bytes()
+
+
+def test_show_writes_a_report_of_any_form(ledger: Path, tmp_path: Path) -> None:
+    output = tmp_path / "summary.md"
+    assert call(show.command, ledger, "last", "--quiet", "--report", str(output)) == 0
+    assert output.read_text(encoding="utf-8").startswith("**slower**: b is slower than a")
+
+
 def json_of(ledger: Path, folder: Path) -> Path:
     """The file that `show --json` writes of the last campaign."""
     path = folder / "result.json"
@@ -188,7 +225,8 @@ def test_every_trial_is_exported(ledger: Path, tmp_path: Path, ending: str) -> N
 @pytest.mark.parametrize(
     ("command", "name", "words"),
     [
-        (report.command, "page.pdf", "is no page"),
+        (report.command, "page.pdf", "no report is written as '.pdf'"),
+        (report.command, "page", "no report is written as ''"),
         (report.command, "nowhere/page.html", "there is no folder"),
         (report.command, "folder.html", "is a folder"),
         (export.command, "trials.xlsx", "cannot be written as '.xlsx'"),

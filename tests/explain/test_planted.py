@@ -11,7 +11,7 @@ from equipoise.explain.causes.ranked import causes
 from equipoise.explain.difference.result import Change, Difference
 from tests.explain.evidence.test_sampled import needs_kernel
 from tests.explain.planted.observing import observed
-from tests.explain.planted.pairs import Planted, alike, built, pairs, two_processors_are_free
+from tests.explain.planted.pairs import Planted, alike, built, pairs, two_threads_run_at_once
 
 pytestmark = needs_kernel
 
@@ -27,13 +27,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_first_cause_is_the_planted_one(planted: Planted, folder: Path) -> None:
     if missing := planted.missing():
         pytest.skip(f"misses {', '.join(missing)}")
-    if planted.at_once and not two_processors_are_free(folder):
-        pytest.skip("two processors are not free at once: the pair has no gap then")
+    if planted.at_once and not two_threads_run_at_once(folder):
+        pytest.skip("no two threads run at once here, now: the pair has no gap")
     difference = observed(planted, folder)
     found = causes(difference)
     assert found, f"nothing was named of {difference.gap}"
     assert found[0].cause == planted.cause, found[0].words
-    assert found[0].evidence[planted.key] == planted.expected(folder)
+    assert found[0].evidence[planted.key] in planted.expected(folder)
 
 
 @pytest.mark.parametrize("planted", alike(), ids=lambda planted: planted.name)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import resource
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,24 @@ import pytest
 from equipoise.interop import loading
 from equipoise.interop.formats import FORMATS
 from equipoise.interop.loading import MOST_BYTES
-from equipoise.model.errors import UnusableInput
+from equipoise.model.errors import EXIT_UNUSABLE_INPUT, UnusableInput
 from tests.imports import SAMPLES, reading_of, written
 
 HUGE = 200 * 2**20
+IMPORTED = """
+import re, sys
+from pathlib import Path
+from equipoise.cli.main import run
+
+def peak():
+    return re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1]
+
+run(["import", "nothing.json"])
+before = peak()
+status = run(["import", sys.argv[1]])
+print(status, before, peak())
+"""
+"""Imports a file in a process of its own; prints the status and the peak memory around it."""
 
 
 def refusal(path: Path, form: str | None = None) -> UnusableInput:
@@ -27,15 +42,35 @@ def refusal(path: Path, form: str | None = None) -> UnusableInput:
     return found.value
 
 
-def test_a_huge_file_is_refused_without_being_read_whole(tmp_path: Path) -> None:
-    path = tmp_path / "huge.json"
+@pytest.mark.parametrize(
+    ("name", "begins"),
+    [
+        ("huge.json", b'{"results": ['),
+        ("huge.csv", b"condition,value\na,1\n"),
+        ("huge.txt", b"goos: linux\nBenchmarkSum-2 20 78.60 ns/op\n"),
+    ],
+)
+def test_a_huge_file_is_refused_in_one_line_without_being_read_whole(
+    tmp_path: Path, name: str, begins: bytes
+) -> None:
+    path = tmp_path / name
     with path.open("wb") as file:
-        file.write(b'{"results": [')
+        file.write(begins)
         file.truncate(HUGE)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    assert "larger than 64 MiB" in refusal(path).what
-    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    assert grown * 1024 < 2 * MOST_BYTES + 2**24
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORTED, str(path)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    status, before, peak = map(int, done.stdout.split())
+    assert status == EXIT_UNUSABLE_INPUT
+    *_, first, mend = done.stderr.splitlines()
+    assert first == f"equipoise: {path}: it is larger than 64 MiB"
+    assert mend.startswith("  mend: ")
+    assert (peak - before) * 1024 < 2 * MOST_BYTES
 
 
 def test_a_file_of_too_many_values_is_refused_before_it_is_decoded(

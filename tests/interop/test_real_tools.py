@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -32,6 +34,26 @@ import pytest
 @pytest.mark.parametrize("n", [1, 2])
 def test_sum(benchmark, n):
     benchmark.pedantic(sum, args=([n],), rounds=4, iterations=2)
+"""
+GO = """package sums
+
+import "testing"
+
+func BenchmarkSum(b *testing.B) {
+	for _, size := range []int{10, 1000} {
+		b.Run("size", func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetBytes(int64(size))
+			total := 0
+			for i := 0; i < b.N; i++ {
+				for j := 0; j < size; j++ {
+					total += j
+				}
+			}
+			b.ReportMetric(float64(total), "total")
+		})
+	}
+}
 """
 
 
@@ -134,3 +156,36 @@ def test_repetitions_and_counters_of_google_benchmark(tmp_path: Path) -> None:
         for one in measured
     ]
     assert reading.notes == ("Broken reported an error: no data",)
+
+
+def test_lines_of_go_with_every_value_and_unit(tmp_path: Path) -> None:
+    if shutil.which("go") is None:
+        pytest.skip("misses go: install Go, or apt-get install golang-go")
+    (tmp_path / "go.mod").write_text("module example.com/sums\n\ngo 1.19\n")
+    (tmp_path / "sums_test.go").write_text(GO)
+    done = subprocess.run(
+        ["go", "test", "-bench", ".", "-count", "2", "-benchtime", "20x"],
+        cwd=tmp_path,
+        env={**os.environ, "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=mod"},
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    path = tmp_path / "out.txt"
+    path.write_text(done.stdout)
+    form, reading = reading_of(path)
+    assert form == "go"
+    lines = [line.split() for line in done.stdout.splitlines() if line.startswith("Benchmark")]
+    assert len(lines) == 4
+    for process in reading.processes:
+        own = [words for words in lines if words[0] == process.benchmark]
+        assert list(process.iterations["loop_iterations"]) == [float(words[1]) for words in own]
+        for place in range(2, len(own[0]), 2):
+            unit = own[0][place + 1]
+            theirs = [float(words[place]) for words in own]
+            if unit == "ns/op":
+                assert list(process.iterations["time_s"]) == [value * 1e-9 for value in theirs]
+            else:
+                assert list(process.iterations[unit]) == theirs
+        assert {"MB/s", "B/op", "allocs/op", "total"} <= set(process.iterations)

@@ -68,9 +68,10 @@ def test_each_intervention_stands_once_with_both_shares_and_its_outcome() -> Non
     assert "times as long as usual. What was changed on both:" in lines[1]
     assert lines[3].split("  ")[0] == "keeping freed memory"
     assert "97 % [94, 99]" in lines[3]
+    assert "97 % + 0 %" in lines[3]
     assert "98 % [95, 100]" in lines[3]
     assert lines[3].split()[-2:] == ["20", "confirmed"]
-    assert lines[4].split() == ["jemalloc", "unknown", "unknown", "0", "open"]
+    assert lines[4].split() == ["jemalloc", *["unknown"] * 3, "0", "open"]
     assert "jemalloc: not tried: libjemalloc2 is not installed" in lines[5]
     assert lines[6] == (
         "to keep it (keeping freed memory): GLIBC_TUNABLES=glibc.malloc.mmap_max=0 work"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -93,16 +93,22 @@ def iterations_in(samples: Iterable[Sample]) -> dict[str, list[Sample]]:
     }
 
 
-def classed_iterations(analysed: Mapping[int, Sequence[Trial]]) -> Classed:
+def classed_iterations(
+    analysed: Mapping[int, Sequence[Trial]], no_series: Collection[str] = ()
+) -> Classed:
     """Class the iterations of all analysed trials.
 
     Parameters
     ----------
     analysed
         For each condition, its analysed trials in the order in which they ran.
+    no_series
+        Metrics whose iterations are no course in time.
     """
     return {
-        condition: found for condition, trials in analysed.items() if (found := _classed(trials))
+        condition: found
+        for condition, trials in analysed.items()
+        if (found := _classed(trials, no_series))
     }
 
 
@@ -181,10 +187,12 @@ def _withheld(plan: Plan, contrast: Contrast, metric: str, reason: str) -> Stead
     return SteadyComparison(baseline, candidate, metric, None, f"{words}{reason}.")
 
 
-def _classed(trials: Sequence[Trial]) -> dict[str, ClassedCondition]:
+def _classed(trials: Sequence[Trial], no_series: Collection[str]) -> dict[str, ClassedCondition]:
     reported = [iterations_in(trial.samples) if trial.samples else {} for trial in trials]
     found = {}
     for metric in dict.fromkeys(metric for one in reported for metric in one):
+        if metric in no_series:
+            continue
         classed = tuple(
             _classed_trial(trial, one.get(metric, []))
             for trial, one in zip(trials, reported, strict=True)

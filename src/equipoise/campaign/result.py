@@ -152,11 +152,12 @@ def _gathered(record: RunRecord, blocks: Blocks) -> _Gathered:
     for block in blocks.values():
         for trial in block:
             analysed[trial.condition].append(trial)
+    imported = record.plan.imported
     return _Gathered(
         analysed,
         Counter(one.condition for one in record.trials if one.failure is not None),
         {one.block: one for one in record.draws if one.phase == "measured"},
-        classed_iterations(analysed),
+        classed_iterations(analysed, () if imported is None else imported.no_series),
     )
 
 

@@ -10,39 +10,21 @@ from equipoise.report.safe_text import visible
 if TYPE_CHECKING:
     from equipoise.matching.balance_result import Balance, SmallestP
 
-_COLUMNS = (
-    ("treated", "mean_treated"),
-    ("control", "mean_control"),
-    ("sdiff %", "sdiff"),
-    ("var ratio", "variance_ratio"),
-    ("t p", "t_p_value"),
-    ("KS p", "ks_p"),
-    ("eCDF max", "ecdf_max"),
-    ("QQ mean", "qq_mean"),
-)
-
 
 def balance_lines(balance: Balance) -> list[str]:
     """The table, a line for each variable before and one after, and the smallest p-values."""
-    header = ["", "", *(title for title, _ in _COLUMNS)]
-    cells = [header]
-    for row in balance.rows():
-        boot = row["ks_boot_p_value"]
-        row["ks_p"] = row["ks_p_value"] if boot is None else boot
-        name = visible(str(row["variable"])) if row["when"] == "before" else ""
-        cells.append([name, str(row["when"]), *(_shown(row[key]) for _, key in _COLUMNS)])
-    widths = [max(len(line[place]) for line in cells) for place in range(len(header))]
+    from equipoise.matching.balance_table import HEADINGS, cells, smallest_words
+
+    rows = [HEADINGS, *(tuple(map(visible, row)) for row in cells(balance))]
+    widths = [max(len(row[place]) for row in rows) for place in range(len(HEADINGS))]
     lines = [
         "  ".join(
             cell.ljust(width) if place < 2 else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(line, widths, strict=True))
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
-        for line in cells
+        for row in rows
     ]
-    lines += ["", f"smallest p-value before: {_where(balance.smallest_before)}"]
-    if balance.smallest_after is not None:
-        lines.append(f"smallest p-value after:  {_where(balance.smallest_after)}")
-    return lines
+    return [*lines, "", *map(visible, smallest_words(balance))]
 
 
 def balance_document(balance: Balance) -> dict[str, Any]:
@@ -66,16 +48,3 @@ def _smallest(smallest: SmallestP) -> dict[str, Any]:
         "value": _json(smallest.value),
         "where": [{"variable": name, "test": test} for name, test in smallest.where],
     }
-
-
-def _shown(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.4g}"
-
-
-def _where(smallest: SmallestP) -> str:
-    if not smallest.where:
-        return "unknown"
-    where = ", ".join(f"{visible(name)} ({test})" for name, test in smallest.where)
-    return f"{smallest.value:.4g}, of {where}"

@@ -12,6 +12,7 @@ from equipoise.campaign.explaining.newest import newest_experiment
 from equipoise.campaign.result import document_of
 from equipoise.cli import options
 from equipoise.cli.output_file import check_folder, write_file
+from equipoise.cli.report_forms import Found, latex, markdown
 from equipoise.interop import bmf, hyperfine, trials
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
@@ -34,6 +35,15 @@ FORMATS: dict[str, Callable[[ResultDocument], bytes]] = {
     "json": trials.to_json,
     "bmf": bmf.to_bmf,
 }
+REPORTS = {"markdown": markdown, "latex": latex}
+"""As `equipoise report` writes them."""
+BY_ENDING = {
+    ".csv": "csv",
+    ".json": "json",
+    ".md": "markdown",
+    ".parquet": "parquet",
+    ".tex": "latex",
+}
 
 
 @click.command("export", epilog="Example: equipoise export last -o trials.csv")
@@ -45,32 +55,38 @@ FORMATS: dict[str, Callable[[ResultDocument], bytes]] = {
     metavar="FILE",
     type=click.Path(path_type=Path),
     required=True,
-    help="Where to; its ending says how, if --format does not: .json, .csv or .parquet.",
+    help=f"Where to; its ending says how, if --format does not: {', '.join(BY_ENDING)}.",
 )
 @click.option(
     "--format",
     "form",
-    type=click.Choice(list(FORMATS)),
+    type=click.Choice([*FORMATS, *REPORTS]),
     help="csv, parquet and json: a row for each trial; hyperfine: as its --export-json; "
-    "bmf: medians in Bencher Metric Format.",
+    "bmf: medians in Bencher Metric Format; markdown, latex: the verdict and a row for each "
+    "condition, as `equipoise report` writes them.",
 )
 @options.ledger_option
 def command(**given: Any) -> int:
-    """Write RUN (an id, its beginning, or 'last') for other programs: every trial, one row each.
+    """Write RUN (an id, its beginning, or 'last') for other programs.
 
-    Levels, covariates and the workload's own metrics are columns of their own.
+    csv, parquet and json hold every trial, one row each: levels, covariates and the workload's
+    own metrics are columns of their own.
     """
     output: Path = given["output"]
-    form: str | None = given["form"]
-    writer = trials.WRITERS.get(output.suffix.lower()) if form is None else FORMATS[form]
-    if writer is None:
+    form: str | None = given["form"] or BY_ENDING.get(output.suffix.lower())
+    if form is None:
         raise UnusableInput(
-            f"{output}: trials cannot be written as '{output.suffix}'",
-            mend=f"end the name in {', '.join(trials.WRITERS)}, or say --format",
+            f"{output}: a run cannot be written as '{output.suffix}'",
+            mend=f"end the name in {', '.join(BY_ENDING)}, or say --format",
         )
     check_folder(output)
     with open_for_reading(given["ledger_path"]) as ledger:
         record = ledger.read_run(given["run"])
         experiment = newest_experiment(record, ledger)
-    write_file(output, writer(document_of(record, experiment)))
+    document = document_of(record, experiment)
+    if form in REPORTS:
+        content = REPORTS[form]([Found(document, record)]).encode()
+    else:
+        content = FORMATS[form](document)
+    write_file(output, content)
     return 0

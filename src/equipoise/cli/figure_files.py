@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from equipoise.cli.output_file import write_file
 from equipoise.model.errors import UnusableInput
 
 if TYPE_CHECKING:
@@ -25,13 +26,7 @@ def save_figures(figures: Iterable[Figure], folder: Path) -> list[Path]:
     """
     from equipoise.figures.save import save
 
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UnusableInput(
-            f"cannot make the folder {folder}: {error.strerror}",
-            mend="name another one with --figures",
-        ) from None
+    _make(folder)
     written: list[Path] = []
     seen: Counter[str] = Counter()
     for figure in figures:
@@ -42,3 +37,28 @@ def save_figures(figures: Iterable[Figure], folder: Path) -> list[Path]:
             save(figure.chart, path)
             written.append(path)
     return written
+
+
+def save_flame_graph(picture: bytes, folder: Path) -> None:
+    """Write a flame graph, an SVG, into a folder, which is made, and the same as PNG.
+
+    Raises
+    ------
+    UnusableInput
+        The folder cannot be made or written to.
+    """
+    from equipoise.figures.save import pixels_of
+
+    _make(folder)
+    write_file(folder / "flame_graph.svg", picture)
+    write_file(folder / "flame_graph.png", pixels_of(picture))
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UnusableInput(
+            f"cannot make the folder {folder}: {error.strerror}",
+            mend="name another one with --figures",
+        ) from None

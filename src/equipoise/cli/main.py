@@ -27,7 +27,7 @@ COMMANDS = {
     "genmatch": "Search for the weights whose matches are balanced best.",
     "balance": "How alike treated and untreated units are, before and after matching.",
     "list": "List the campaigns in the ledger.",
-    "report": "Write a campaign as one page that can be sent.",
+    "report": "Write a campaign as a page to send, for a pull request or as a table.",
     "export": "Write a campaign for other programs: CSV, Parquet, JSON, hyperfine's, BMF.",
     "import": "Keep and compare results of hyperfine, pyperf, Go, JMH and other tools.",
     "gate": "Compare two revisions of a repository; exit 1 if the later is slower.",

@@ -72,13 +72,13 @@ def output_options(function: Decorated) -> Decorated:
 
 
 def report_option(function: Decorated) -> Decorated:
-    """``--report FILE.html``."""
+    """``--report FILE``."""
     return click.option(
         "--report",
         "report_file",
-        metavar="FILE.html",
+        metavar="FILE",
         type=click.Path(path_type=Path),
-        help="Write one page that can be sent.",
+        help="Write a report: .html is one page that can be sent; .md, .tex or .csv.",
     )(function)
 
 

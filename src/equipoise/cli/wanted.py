@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from equipoise.cli.output_file import check_folder, write_file
+from equipoise.cli.report_forms import Found, check_report, write_report
 from equipoise.cli.study_findings import show_findings
 from equipoise.figures.library import require_figures
 from equipoise.model.errors import UnusableInput
@@ -61,7 +62,9 @@ class Wanted:
         # Found out before the campaign, not after an hour of it.
         for path in wanted.files():
             check_folder(path)
-        if wanted.report_file is not None or wanted.figures is not None:
+        if wanted.report_file is not None:
+            check_report(wanted.report_file)
+        if wanted.figures is not None:
             require_figures()
         return wanted
 
@@ -119,7 +122,6 @@ def write_files(document: ResultDocument, record: RunRecord, wanted: Wanted) -> 
 
 def _export(document: ResultDocument, record: RunRecord, wanted: Wanted) -> None:
     """Write the page and the files in the forms of other tools."""
-    from equipoise.cli.report import reported_of, write_page
     from equipoise.interop import hyperfine
 
     if wanted.export_json is not None:
@@ -129,4 +131,4 @@ def _export(document: ResultDocument, record: RunRecord, wanted: Wanted) -> None
     if wanted.export_markdown is not None:
         write_file(wanted.export_markdown, hyperfine.to_markdown(document).encode())
     if wanted.report_file is not None:
-        write_page(wanted.report_file, [reported_of(record, document)])
+        write_report(wanted.report_file, [Found(document, record)])

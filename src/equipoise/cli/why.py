@@ -29,6 +29,7 @@ from equipoise.cli.pictures import (
     say_that_none_is_drawn,
     write_pictures,
 )
+from equipoise.cli.report_forms import Found, write_report
 from equipoise.cli.shown import shown_document
 from equipoise.cli.study_data import require_data
 from equipoise.cli.wanted import Wanted
@@ -149,6 +150,4 @@ def _write_files(document: ResultDocument, record: RunRecord, wanted: Wanted) ->
     if wanted.json_file not in (None, "-"):
         write_file(Path(str(wanted.json_file)), encode(document))
     if wanted.report_file is not None:
-        from equipoise.cli.report import reported_of, write_page
-
-        write_page(wanted.report_file, [reported_of(record, document)])
+        write_report(wanted.report_file, [Found(document, record)])

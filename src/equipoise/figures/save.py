@@ -73,6 +73,20 @@ def save(chart: alt.LayerChart, path: Path, theme: Theme = "light") -> None:
         ) from error
 
 
+def pixels_of(picture: bytes) -> bytes:
+    """A vector picture (SVG) as pixels (PNG); nothing is fetched for it.
+
+    Raises
+    ------
+    UnusableInput
+        vl-convert is missing.
+    """
+    require_figures()
+    import vl_convert
+
+    return vl_convert.svg_to_png(picture.decode(), scale=PIXELS_PER_POINT)
+
+
 def _html(specification: dict[str, Any]) -> bytes:
     return _PAGE.format(specification=script_json(specification), library=vega_library()).encode()
 

@@ -61,17 +61,26 @@ class GenoudResult:
 
     def summary(self) -> str:
         """A few lines with the value, the point and how the search came to it."""
+        return "\n".join(f"{name:<12} {what}" for name, what in self._facts())
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from equipoise.report.html_table import facts
+
+        return facts(self._facts())
+
+    def _facts(self) -> list[tuple[str, str]]:
+        value = f"{self.value:.8g}" if isinstance(self.value, float) else str(self.value)
         with np.printoptions(precision=6, threshold=12):
-            lines = [
-                ("Value", f"{self.value:.8g}" if isinstance(self.value, float) else self.value),
-                ("Parameters", self.par),
-                ("Gradients", "none" if self.gradients is None else self.gradients),
+            return [
+                ("Value", value),
+                ("Parameters", str(self.par)),
+                ("Gradients", "none" if self.gradients is None else str(self.gradients)),
                 ("Generations", f"{self.generations}, the peak at {self.peak_generation}"),
                 ("Stopped by", self.stopped_because),
                 ("Evaluations", f"{self.evaluations:,}"),
                 ("Population", f"{self.population:,} (P1 to P9: {list(self.operators)})"),
             ]
-            return "\n".join(f"{name:<12} {what}" for name, what in lines)
 
     def plot(self) -> LayerChart:
         """The best value and the median over the generations; needs ``equipoise[report]``."""

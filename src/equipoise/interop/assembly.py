@@ -111,6 +111,7 @@ def assemble(
             tool=" and ".join(dict.fromkeys(one.reading.tool or "" for one in named)) or None,
             files=tuple(one.file for one in named),
             order=_order(named, placed),
+            no_series=tuple(dict.fromkeys(name for one in named for name in one.reading.no_series)),
         ),
     )
     contrasts = (

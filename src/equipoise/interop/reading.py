@@ -111,6 +111,8 @@ class Reading:
     """The factor whose levels are compared; with `BENCHMARK`, each with the first one."""
     notes: tuple[str, ...] = ()
     """What was left out, in words."""
+    no_series: tuple[str, ...] = ()
+    """Metrics whose iterations are no course in time: counts, or the bins of a histogram."""
 
 
 @dataclass(frozen=True, slots=True)

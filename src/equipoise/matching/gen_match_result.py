@@ -102,7 +102,22 @@ class GenMatchResult:
             f"  {name:<{width}}  {weight:.6g}"
             for name, weight in zip(self.names, self.weights, strict=True)
         ]
-        facts = [
+        facts = self._facts()
+        width = max(len(name) for name, _ in facts)
+        return "\n".join([*lines, "", *(f"{name:<{width}}  {value}" for name, value in facts)])
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from equipoise.report.html_table import facts, table
+
+        weights = [
+            (name, f"{weight:.6g}") for name, weight in zip(self.names, self.weights, strict=True)
+        ]
+        headings = ("Weights of the standardised covariates", "")
+        return f"<div>{table(headings, weights)}{facts(self._facts())}</div>"
+
+    def _facts(self) -> list[tuple[str, str]]:
+        return [
             (self._criterion(), f"{self.fitness[0]:.5g}"),
             ("Generations", f"{self.generations}, the peak at {self.peak_generation}"),
             ("Stopped by", self.stopped_because),
@@ -112,8 +127,6 @@ class GenMatchResult:
             ("Dropped", f"{self.matches.n_dropped}"),
             ("Seed", f"{self.seed}"),
         ]
-        width = max(len(name) for name, _ in facts)
-        return "\n".join([*lines, "", *(f"{name:<{width}}  {value}" for name, value in facts)])
 
     def plot(self) -> LayerChart:
         """Each covariate's difference before matching, along the search and after it.

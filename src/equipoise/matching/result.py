@@ -73,8 +73,8 @@ class MatchResult:
     matched_treated: NDArray[np.bool_] = field(repr=False)
     rows: int
 
-    def summary(self) -> str:
-        """A few lines with the effect, its error and how many units it rests on."""
+    def facts(self) -> list[tuple[str, str]]:
+        """The effect, its error and how many units it rests on: what, and its value."""
         lines: list[tuple[str, str]] = []
         if self.estimate is not None:
             lines.append(("Estimate", f"{self.estimate:.5g}"))
@@ -93,8 +93,19 @@ class MatchResult:
             ("Matched pairs (unweighted)", f"{len(self.weights)}"),
             ("Dropped", f"{self.n_dropped}"),
         ]
+        return lines
+
+    def summary(self) -> str:
+        """The facts, a line each."""
+        lines = self.facts()
         width = max(len(name) for name, _ in lines)
         return "\n".join(f"{name:<{width}}  {value}" for name, value in lines)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from equipoise.report.html_table import facts
+
+        return facts(self.facts())
 
     def to_frame(self) -> DataFrame:
         """A row for each pair: ``treated_index``, ``control_index``, ``weight`` (pandas).

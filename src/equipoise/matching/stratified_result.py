@@ -70,17 +70,13 @@ class MatchByResult(MatchResult):
         """The strata without treated units or without controls."""
         return tuple(one for one in self.strata if one.skipped)
 
-    def summary(self) -> str:
-        """That of a match, with how many strata there are and which were skipped."""
-        lines = [
+    def facts(self) -> list[tuple[str, str]]:
+        """Those of a match, with how many strata there are and which were skipped."""
+        return [
+            *MatchResult.facts(self),
             ("Strata", f"{len(self.strata)} of {', '.join(self.by)}"),
             ("Strata without an arm", f"{len(self.skipped)}{self._skipped_in_words()}"),
         ]
-        # In the columns of the lines above them.
-        above = MatchResult.summary(self)
-        width = max(len(line.partition("  ")[0]) for line in above.splitlines())
-        width = max([width, *(len(name) for name, _ in lines)])
-        return "\n".join([above, *(f"{name:<{width}}  {value}" for name, value in lines)])
 
     def to_frame(self) -> DataFrame:
         """That of a match, with the place of each pair's ``stratum`` (pandas)."""

@@ -20,3 +20,5 @@ class Source:
     files: tuple[str, ...]
     """As they were named on the command line."""
     order: Order
+    no_series: tuple[str, ...] = ()
+    """Metrics whose iterations are no course in time, so that no warm-up is looked for in them."""

@@ -15,11 +15,13 @@ from equipoise.report.safe_text import visible
 from equipoise.stats.intervention import NARROW
 from equipoise.stats.share import share_words
 
-COLUMNS = ("changed", "closes", "in seconds", "blocks", "outcome")
+COLUMNS = ("changed", "closes", "by candidate + baseline", "in seconds", "blocks", "outcome")
 NOTE = (
     "closes: the share of the ratio that is gone with it, with an interval that holds however long "
-    "one looks, all together at the campaign's alpha (docs/why.md)"
+    "one looks, all together at the campaign's alpha; by whose coming nearer to the other "
+    "(docs/why.md)"
 )
+UNKNOWN = "unknown"
 STAYS_OPEN = "No intervention that was tried closes the gap: what causes it stays open."
 TOO_FEW_BLOCKS = (
     "Nothing that was tried is decided yet: more blocks would tell (equipoise resume, docs/why.md)."
@@ -131,7 +133,15 @@ def _cells(one: Tested) -> tuple[str, ...]:
     return (
         one.words,
         share_words(one.share, one.share_ci),
+        _parts(one),
         share_words(one.share_of_seconds, one.share_of_seconds_ci),
         str(one.blocks),
         one.outcome,
     )
+
+
+def _parts(one: Tested) -> str:
+    """What of it comes from either condition: ``96 % + 1 %``; medians, they need not add up."""
+    if one.share is None or one.from_candidate is None or one.from_baseline is None:
+        return UNKNOWN
+    return f"{round(100 * one.from_candidate)} % + {round(100 * one.from_baseline)} %"

@@ -70,7 +70,7 @@ def cause_of(name: str) -> Explanation:
         status="open",
         share_of_gap=0.9,
         share_ci=(0.8, 1.0),
-        words=f"{name} suggests itself",
+        words=f"{name} suggests itself, as observed and not tested",
         seconds=0.013,
     )
 
@@ -82,17 +82,14 @@ def plan_and_seconds(
     names, seconds = ["A", "B"], [BASELINE_S, gap * BASELINE_S]
     attempts: list[Attempt] = []
     for number, truth in enumerate(truths):
+        # Both bear the machinery's cost with the intervention, and with its sham.
+        baseline_s, slower_s = (one + truth.machinery_s for one in seconds[:2])
         without = (0, 1)
         if truth.has_sham:
             without = (len(names), len(names) + 1)
             names += [f"A, with a sham of {number}", f"B, with a sham of {number}"]
-            seconds += [BASELINE_S + truth.machinery_s, gap * BASELINE_S + truth.machinery_s]
+            seconds += [baseline_s, slower_s]
         names += [f"A, with {number}", f"B, with {number}"]
-        baseline_s = (BASELINE_S if not truth.has_sham else seconds[-2]) + (
-            0.0 if truth.has_sham else truth.machinery_s
-        )
-        slower_s = seconds[without[1]] if truth.has_sham else gap * BASELINE_S + truth.machinery_s
-        # Closes its share of what is left of the ratio once both bear the machinery's cost.
         left = math.log(slower_s / baseline_s) * (1.0 - truth.share)
         seconds += [baseline_s, baseline_s * math.exp(left)]
         attempts.append(

@@ -10,13 +10,17 @@ import pytest
 
 from equipoise.campaign.conduct import Interrupted, More
 from equipoise.campaign.explaining import outcome
+from equipoise.campaign.result import document_of
+from equipoise.measure.trials import Ran
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.explains import NotTried
 from equipoise.model.plan import Plan, Stopping
 from equipoise.model.record import RunRecord
-from equipoise.model.trial import Draw
+from equipoise.model.trial import Accounting, Draw
 from tests.campaign.explaining.simulated import Truth, plan_and_seconds
 from tests.campaign.test_conduct import Stage
+from tests.schema import validated
+from tests.scripted import ScriptedRunner
 
 NO_LIMIT = Stopping(blocks=200, budget_s=1e9)
 
@@ -50,7 +54,7 @@ def test_a_cause_is_confirmed_another_refuted_in_words_and_numbers(tmp_path: Pat
     assert high is not None
     assert 0.5 < low < 0.97 < high
     assert refuted.share_of_gap == pytest.approx(0.0, abs=0.1)
-    assert confirmed.words.startswith("cause 0 suggests itself. Intervention 0 closes 9")
+    assert confirmed.words.startswith("cause 0 suggests itself, as observed. Intervention 0")
     assert confirmed.words.endswith("] of the gap.")
     assert confirmed.tested[0].level == 0.025
     assert confirmed.tested[0].from_candidate == pytest.approx(1.0, abs=0.1)
@@ -92,6 +96,7 @@ def test_the_user_s_own_is_an_entry_of_its_own(tmp_path: Path) -> None:
     assert found[2].status == "refuted"
     assert found[1].status == "open"
     assert found[1].share_of_gap == 0.9
+    assert "as observed and not tested" in found[1].words
     assert found[1].words.endswith("Nothing here can be changed to test it.")
 
 
@@ -152,6 +157,32 @@ def test_an_intervention_that_breaks_a_condition_ends_and_the_others_go_on(
     after = [draw for draw in record.draws if draw.block > failed[0].block]
     assert after
     assert all(3 not in draw.order for draw in after)
+
+
+def test_a_condition_that_cannot_even_start_with_an_intervention_costs_the_others_nothing(
+    tmp_path: Path,
+) -> None:
+    """Its trial has no time; the block is complete and counts for the gap."""
+
+    class Unstartable(ScriptedRunner):
+        def _run(self, draw: Draw, place: int) -> Ran:
+            ran = super()._run(draw, place)
+            if (draw.phase, draw.order[place]) != ("measured", 2):
+                return ran
+            trial = dataclasses.replace(
+                ran.trial, accounting=Accounting(), exit=None, failure="could not be started"
+            )
+            return dataclasses.replace(ran, trial=trial)
+
+    plan, seconds = plan_and_seconds(2.4, (Truth(1.0), Truth(1.0)), stopping=NO_LIMIT, seed=1)
+    stage = Stage(tmp_path)
+    stage.runner = Unstartable(stage.clock, medians=seconds)
+    record = stage.ledger.read_run(stage.begin(plan))
+    document = validated(document_of(record))
+    assert [one.status for one in document.why] == ["open", "confirmed"]
+    assert document.why[0].tested[0].unknown_because is not None
+    measured = [draw for draw in record.draws if draw.phase == "measured"]
+    assert document.comparisons[0].blocks == len(measured)
 
 
 def test_a_failure_of_the_gap_itself_ends_the_campaign(tmp_path: Path) -> None:

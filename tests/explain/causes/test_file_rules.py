@@ -151,6 +151,14 @@ def test_blocks_that_are_read_without_waiting_are_not_what_takes_the_time() -> N
     assert not found_by(cold_file, replace(COLD, waits={wait("fsync"): change(0.0, 0.7, 0.1)}))
 
 
+def test_without_the_waits_long_calls_stand_for_them() -> None:
+    unseen = replace(COLD, waits={}, calls={"read": calls(1026, 1026, change(0.01, 0.8, 0.1))})
+    found = first(unseen)
+    assert found.cause == cold_file.CAUSE
+    short = replace(unseen, calls={"read": calls(900_000, 900_000, change(0.1, 0.9, 0.1))})
+    assert not found_by(cold_file, short)
+
+
 def test_look_ups_tell_how_many_found_nothing() -> None:
     found = first(ABSENT)
     assert (found.cause, found.evidence["syscall"]) == (path_look_ups.CAUSE, "newfstatat")

@@ -57,6 +57,13 @@ def test_the_kernel_of_another_processor_is_named_with_the_one_that_it_replaces(
     assert named(BLAS) == [wrong_blas_kernel.CAUSE]
 
 
+def test_the_other_kernel_is_certain_where_its_seconds_are_not() -> None:
+    noisy = {**BLAS.functions, SLOW: change(0.0, 1.6, 1.7)}
+    assert first(replace(BLAS, functions=noisy)).cause == wrong_blas_kernel.CAUSE
+    unsure = {**noisy, FAST: change(0.6, 0.0, 0.7)}
+    assert not found_by(wrong_blas_kernel, replace(BLAS, functions=unsure))
+
+
 def test_more_of_one_kernel_is_more_time_in_it() -> None:
     more = replace(BLAS, functions={SLOW: change(0.6, 1.6, 0.1)})
     assert not found_by(wrong_blas_kernel, more)

@@ -95,6 +95,16 @@ def test_what_a_specific_rule_claims_no_later_rule_counts() -> None:
     assert [one.evidence.get("function") for one in found] == [None, "other"]
 
 
+def test_two_calls_of_one_rule_share_what_waiting_can_explain() -> None:
+    difference = made(
+        threads=change(3, 3),
+        waits={wait("accept"): change(0.0, 0.9, 0.1), wait("msgrcv"): change(0.0, 0.8, 0.1)},
+        calls={"accept": calls(1, 100), "msgrcv": calls(1, 100)},
+    )
+    shares = [one.share_of_gap for one in causes(difference)]
+    assert shares == pytest.approx([0.9, 0.1])
+
+
 def test_a_sum_is_as_uncertain_as_its_parts_together() -> None:
     total = added([change(0.0, 1.0, 0.3), change(0.0, 2.0, 0.4)])
     assert total.extra == pytest.approx(3.0)

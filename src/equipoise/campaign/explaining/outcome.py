@@ -11,6 +11,7 @@ from equipoise.campaign.comparisons import Blocks, primary_comparisons
 from equipoise.campaign.explaining.tries import BASELINE, CANDIDATE, Tried, Tries
 from equipoise.campaign.explaining.words import tested_words
 from equipoise.campaign.sitting import fails
+from equipoise.explain.causes.ranked import OBSERVED_ONLY
 from equipoise.model.explains import Attempt, Explains, NotTried
 from equipoise.model.plan import Plan
 from equipoise.model.record import RunRecord
@@ -152,7 +153,8 @@ def _level(found: Sequence[Tested]) -> float:
 def _with(cause: Explanation, tried: list[Tested], left_out: list[Tested]) -> Explanation:
     """A cause as its interventions show it; what no intervention decides stays as observed."""
     status = _status(tried)
-    words = " ".join(filter(None, (_sentence(cause.words), tested_words([*tried, *left_out]))))
+    observed = cause.words.replace(OBSERVED_ONLY, "as observed") if tried else cause.words
+    words = " ".join(filter(None, (_sentence(observed), tested_words([*tried, *left_out]))))
     if not tried and not left_out:
         words = f"{words} Nothing here can be changed to test it."
     shown = replace(cause, status=status, words=words, tested=(*tried, *left_out))

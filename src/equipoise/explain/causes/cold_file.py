@@ -22,14 +22,11 @@ def find(remaining: Remaining) -> tuple[Found, ...]:
     if blocks is None or not is_more(blocks):
         return ()
     waited = [one for one in remaining.waits if one.door in (*READS, PAGE_FAULT)]
-    if not any(is_more(remaining.waits[one]) for one in waited):
-        # Without samples of waits the calls themselves must have become longer.
-        slow = [name for name in READS if name in difference.calls]
-        if not any(is_more(difference.calls[name].seconds) for name in slow):
-            return ()
     mapped = is_more(difference.accounts.get("major_faults"))
     doors = (*READS, PAGE_FAULT) if mapped else READS
     extra = remaining.extra(doors=doors, waits=doors)
+    if extra.waited_s <= 0:
+        return ()
     file = file_with_most(difference, lambda change: change.seconds)
     heaviest = max(waited, key=lambda one: remaining.waits[one].extra, default=None)
     syscall = heaviest.door if heaviest is not None and heaviest.door in READS else None

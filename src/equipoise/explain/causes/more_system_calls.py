@@ -17,7 +17,7 @@ def find(remaining: Remaining) -> tuple[Found, ...]:
     for syscall, calls in difference.calls.items():
         if ("door", syscall) in remaining.claimed or not is_more(calls.count):
             continue
-        extra = remaining.extra(doors=(syscall,))
+        extra = remaining.extra(doors=(syscall,), waits=(syscall,))
         found.append(
             Found(
                 cause=CAUSE,
@@ -32,6 +32,7 @@ def find(remaining: Remaining) -> tuple[Found, ...]:
                 seconds_ci=extra.seconds_ci,
                 words=f"more system calls: {syscall} {instead(difference, calls.count)}",
                 claims=extra.claims,
+                waited_s=extra.waited_s,
             )
         )
     return tuple(found)

@@ -16,6 +16,9 @@ LEAST_SHARE = 0.05
 """Of the gap that a cause accounts for: the sources themselves cost a few per cent, so less cannot
 be told from what observing did, and mending it would mend nothing that matters."""
 
+OBSERVED_ONLY = "as observed and not tested"
+"""So end the words of a cause until something was changed because of it."""
+
 
 def causes(difference: Difference, rules: Sequence[Rule] = RULES) -> tuple[Explanation, ...]:
     """What evidence suggests, all open, the most seconds first.
@@ -33,12 +36,33 @@ def causes(difference: Difference, rules: Sequence[Rule] = RULES) -> tuple[Expla
     remaining = Remaining(difference)
     accepted: list[Found] = []
     for rule in rules:
-        for found in rule.find(remaining):
-            if found.seconds >= LEAST_SHARE * difference.gap.extra:
-                accepted.append(found)
-                remaining = remaining.without(found)
+        of_rule = _accepted_of(rule, remaining)
+        accepted += of_rule
+        for found in of_rule:
+            remaining = remaining.without(found)
     most_first = sorted(accepted, key=lambda found: -found.seconds)
     return tuple(_explanation(found, difference.gap.extra) for found in most_first)
+
+
+def _accepted_of(rule: Rule, remaining: Remaining) -> tuple[Found, ...]:
+    """What one rule finds that matters, the most seconds first.
+
+    It is asked again after each, as what it has claimed is no longer there, until it finds nothing
+    that it has not claimed.
+    """
+    accepted: list[Found] = []
+    while True:
+        new = [
+            found
+            for found in rule.find(remaining)
+            if found.seconds >= LEAST_SHARE * remaining.gap_s
+            and (not accepted or found.claims - remaining.claimed)
+        ]
+        if not new:
+            return tuple(accepted)
+        most = max(new, key=lambda found: found.seconds)
+        accepted.append(most)
+        remaining = remaining.without(most)
 
 
 def _explanation(found: Found, gap_s: float) -> Explanation:
@@ -52,7 +76,7 @@ def _explanation(found: Found, gap_s: float) -> Explanation:
         share_ci=_shares(found.seconds_ci, gap_s),
         words=(
             f"{found.words}: {found.seconds:.3g} s, {100 * share:.0f} % of the extra time, "
-            "as observed and not tested"
+            f"{OBSERVED_ONLY}"
         ),
         seconds=found.seconds,
         seconds_ci=found.seconds_ci,

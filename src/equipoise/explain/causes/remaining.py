@@ -22,6 +22,9 @@ from equipoise.explain.difference.profile import WHOLE_KERNEL
 from equipoise.explain.difference.result import Change, Difference, Function, Wait
 from equipoise.model.interval import Interval
 
+LONG_CALL_S = 50e-6
+"""A call that takes longer waits, as a rule, and what observing it costs is small beside that."""
+
 NOTHING = Change(0.0, 0.0, 0.0, (0.0, 0.0))
 
 
@@ -96,7 +99,7 @@ class Remaining:
         """The extra time at these doors, in these functions and waiting at these doors.
 
         Where there is no profile, or it does not show the kernel, the system calls' own seconds
-        stand for their doors; where waits could not be seen, so do those of calls that wait.
+        stand for their doors; where waits could not be seen, those of long calls stand for them.
 
         Parameters
         ----------
@@ -143,7 +146,7 @@ class Remaining:
         if self._sees_doors():
             return self.difference.doors.get(door, NOTHING)
         calls = self.difference.calls.get(door)
-        return NOTHING if calls is None or calls.waits else calls.seconds
+        return NOTHING if calls is None or self._mostly_waits(door) else calls.seconds
 
     def _in_calls(self, door: str) -> Change:
         calls = self.difference.calls.get(door)
@@ -155,11 +158,17 @@ class Remaining:
     def _waiting(self, doors: Sequence[str]) -> Change:
         unclaimed = [door for door in doors if ("wait", door) not in self.claimed]
         if self.difference.waits:
-            return added([change for wait, change in self.waits.items() if wait.door in unclaimed])
+            return added(change for wait, change in self.waits.items() if wait.door in unclaimed)
         calls = self.difference.calls
-        return added(
-            [calls[door].seconds for door in unclaimed if door in calls and calls[door].waits]
-        )
+        return added(calls[door].seconds for door in unclaimed if self._mostly_waits(door))
+
+    def _mostly_waits(self, door: str) -> bool:
+        """Whether the calls' own seconds stand for waiting, as nothing saw the waits."""
+        calls = self.difference.calls.get(door)
+        if calls is None or self.difference.waits:
+            return False
+        each_s = LONG_CALL_S * getattr(calls.count, self.difference.slower)
+        return calls.waits or getattr(calls.seconds, self.difference.slower) > each_s
 
     def _side_by_side(self) -> float:
         """How many extra seconds on processors passed within one second of the gap."""

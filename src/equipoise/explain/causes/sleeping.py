@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from equipoise.explain.causes.calls import POLLS, SLEEPS
+from equipoise.explain.causes.calls import POLLS, SLEEPS, most_more
 from equipoise.explain.causes.found import Found
 from equipoise.explain.causes.remaining import Remaining, added
 from equipoise.explain.causes.wording import instead, is_more, sides
@@ -12,7 +12,7 @@ WORDS = "a thread sleeps for longer, or more often"
 
 
 def find(remaining: Remaining) -> tuple[Found, ...]:
-    """Longer at the doors of sleep, or at those of polling while there is nobody to poll."""
+    """Longer or more often at the doors of sleep, or of polling while there is nobody to poll."""
     difference = remaining.difference
     # With a pipe or a socket it may be an answer that is waited for.
     alone = not any(name.startswith(("pipe", "socket")) for name in difference.files)
@@ -24,7 +24,11 @@ def find(remaining: Remaining) -> tuple[Found, ...]:
     if not difference.waits:
         calls = difference.calls
         by_door = {door: calls[door].seconds for door in doors if door in calls}
-    longer = {door: change for door, change in by_door.items() if is_more(change)}
+    longer = {
+        door: change
+        for door, change in by_door.items()
+        if is_more(change) or (change.extra > 0 and most_more(difference, (door,)) is not None)
+    }
     syscall = max(longer, key=lambda door: longer[door].extra, default=None)
     if syscall is None:
         return ()

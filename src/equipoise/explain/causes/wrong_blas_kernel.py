@@ -7,6 +7,7 @@ import re
 from equipoise.explain.causes.found import Found
 from equipoise.explain.causes.remaining import Remaining, added
 from equipoise.explain.causes.wording import is_more, of_faster, of_slower, sides
+from equipoise.explain.difference.changes import is_certain
 from equipoise.explain.difference.result import Function
 
 CAUSE = "wrong_blas_kernel"
@@ -40,7 +41,10 @@ def _in(remaining: Remaining, module: str) -> Found | None:
         return heaviest if getattr(inside[heaviest], side) > _MAIN * total > 0 else None
 
     slow, fast = main(difference.slower), main(difference.faster)
-    if slow is None or fast is None or slow == fast or not is_more(inside[slow]):
+    if slow is None or fast is None or slow == fast:
+        return None
+    # That one is there and the other is not is certain before how long they take.
+    if not is_more(inside[slow]) and not is_certain(inside[fast]):
         return None
     # Each is the kernel of one condition only.
     if of_faster(difference, inside[slow]) > of_faster(difference, inside[fast]) / 2:

@@ -1,9 +1,10 @@
 """criterion.rs's folder ``target/criterion``: all samples of a saved run are of one process.
 
 Each benchmark has a folder for each saved run: ``new`` is the latest, ``base`` the one before it,
-others are named by ``--save-baseline``. ``sample.json`` has for each sample how many iterations it
+others are named by ``--save-baseline``. ``base`` is mostly a copy of ``new``, since a plain ``cargo
+bench`` makes it one when it ends. ``sample.json`` has for each sample how many iterations it
 was of and the nanoseconds of all of them together; ``benchmark.json`` has the benchmark's name. The
-runs of one benchmark are compared: ``base`` with ``new``, or a saved baseline with both.
+runs of one benchmark are compared, a saved baseline with the others.
 """
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ from pathlib import Path
 
 import msgspec
 
-from equipoise.interop.loading import read_within_bounds
+from equipoise.interop.loading import MOST_BYTES, read_within_bounds
 from equipoise.interop.reading import TIME, Format, Process, Reading, SourceFile, mean
 
 SAVED = "saved"
 _SAMPLE = "sample.json"
 _LATEST, _BEFORE = "new", "base"
+_PREFERRED = {_LATEST: 1, _BEFORE: 2}
+"""Of the names of one measurement; one that was given by ``--save-baseline`` comes first."""
+ITERATIONS = "iterations_of_sample"
 
 
 class _Sample(msgspec.Struct):
@@ -36,18 +40,36 @@ def _recognises(file: SourceFile) -> bool:
 
 def _read(file: SourceFile) -> Reading:
     # Sorted: a folder has no order of its own, and the same folder must give the same run.
-    samples = sorted(file.path.rglob(_SAMPLE), key=lambda path: (path.parent.parent, _rank(path)))
-    if not samples:
+    found = sorted(file.path.rglob(_SAMPLE), key=lambda path: (path.parent.parent, _rank(path)))
+    if not found:
         raise file.unusable(
             f"no {_SAMPLE} of criterion is in this folder",
             "name the folder target/criterion, after cargo bench",
         )
+    if sum(path.stat().st_size for path in found) > MOST_BYTES:
+        raise file.unusable(
+            f"its samples are larger than {MOST_BYTES // 2**20} MiB",
+            "name the folder of one benchmark in it",
+        )
+    samples = _without_copies(found)
+    copies = len(found) - len(samples)
     return Reading(
         tool="criterion.rs",
         metric=TIME,
         processes=tuple(_processes(file, samples)),
         compared=SAVED,
+        notes=(f"{copies} saved runs, each a copy of another one",) if copies else (),
+        no_series=(ITERATIONS,),
     )
+
+
+def _without_copies(samples: list[Path]) -> list[Path]:
+    """One of each measurement: a plain ``cargo bench`` leaves the same in ``new`` and ``base``."""
+    kept: dict[tuple[Path, bytes], Path] = {}
+    for path in sorted(samples, key=lambda path: _PREFERRED.get(path.parent.name, 0)):
+        content = read_within_bounds(str(path), path).content
+        kept.setdefault((path.parent.parent, content), path)
+    return [path for path in samples if path in kept.values()]
 
 
 def _rank(path: Path) -> tuple[int, str]:
@@ -69,7 +91,7 @@ def _processes(file: SourceFile, samples: list[Path]) -> Iterator[Process]:
             yield Process(
                 _name(path),
                 {TIME: mean(times)},
-                {TIME: times, "iterations_of_sample": sample.iters},
+                {TIME: times, ITERATIONS: sample.iters},
                 {SAVED: path.parent.name},
             )
 

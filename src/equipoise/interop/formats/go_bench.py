@@ -50,7 +50,11 @@ def _read(file: SourceFile) -> Reading:
             environment.setdefault(head[1], head[2])
     end_of_process()
     return Reading(
-        tool="go test -bench", metric=TIME, processes=tuple(processes), environment=environment
+        tool="go test -bench",
+        metric=TIME,
+        processes=tuple(processes),
+        environment=environment,
+        no_series=(_ITERATIONS,),
     )
 
 

@@ -76,6 +76,7 @@ def _read(file: SourceFile) -> Reading:
             for name, measured in repetitions.items()
         ),
         environment=found.context,
+        no_series=("iterations",),
         notes=tuple(
             f"{name} reported an error: {words}"
             for name, words in failures.items()

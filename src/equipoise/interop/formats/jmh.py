@@ -22,6 +22,8 @@ from equipoise.interop.reading import (
 )
 
 OPERATIONS = "operations_per_s"
+SEEN, TIMES = f"{TIME}_seen", f"{TIME}_times"
+"""A histogram: the times, and how often each was seen."""
 
 
 class _Metric(msgspec.Struct):
@@ -57,30 +59,26 @@ def _read(file: SourceFile) -> Reading:
         metric=TIME,
         processes=tuple(process for one in found for process in _forks(file, one)),
         environment=environment,
+        no_series=(SEEN, TIMES),
     )
 
 
 def _forks(file: SourceFile, benchmark: _Benchmark) -> Iterator[Process]:
     metric = benchmark.primary
     factor, inverse = _unit(file, benchmark)
-    counts = [
-        [
-            [(seconds * factor, times) for seconds, times in iteration if times > 0]
-            for iteration in fork
-        ]
-        for fork in metric.histogram
-    ]
     levels = {"mode": benchmark.mode, **benchmark.params}
-    for fork in counts:
-        pairs = [pair for iteration in fork for pair in iteration]
-        seen = sum(times for _, times in pairs)
-        total = sum(seconds * times for seconds, times in pairs)
+    for place, fork in enumerate(metric.histogram):
+        counted = [[(score * factor, times) for score, times in one if times > 0] for one in fork]
+        seen = sum(times for one in counted for _, times in one)
         if seen:
-            histogram = {
-                f"{TIME}_seen": [seconds for seconds, _ in pairs],
-                f"{TIME}_times": [float(times) for _, times in pairs],
+            total = sum(seconds * times for one in counted for seconds, times in one)
+            iterations = {
+                TIME: [_mean_of(one) for one in counted if one],
+                SEEN: [seconds for one in counted for seconds, _ in one],
+                TIMES: [float(times) for one in counted for _, times in one],
+                **_others(benchmark, place),
             }
-            yield Process(benchmark.benchmark, {TIME: total / seen}, histogram, levels)
+            yield Process(benchmark.benchmark, {TIME: total / seen}, iterations, levels)
     for place, scores in enumerate(metric.raw_data):
         if not scores:
             continue
@@ -88,12 +86,22 @@ def _forks(file: SourceFile, benchmark: _Benchmark) -> Iterator[Process]:
         rate = mean(own)
         if inverse and rate <= 0:
             raise file.unusable(f"{benchmark.benchmark!r} has a throughput that is not above 0")
-        iterations = {OPERATIONS if inverse else TIME: own}
+        iterations = {OPERATIONS if inverse else TIME: own, **_others(benchmark, place)}
         values = {TIME: 1.0 / rate if inverse else rate}
-        for name, other in benchmark.secondary.items():
-            if place < len(other.raw_data) and other.raw_data[place]:
-                iterations[name] = other.raw_data[place]
         yield Process(benchmark.benchmark, values, iterations, levels)
+
+
+def _mean_of(counted: list[tuple[float, int]]) -> float:
+    return sum(seconds * times for seconds, times in counted) / sum(times for _, times in counted)
+
+
+def _others(benchmark: _Benchmark, place: int) -> dict[str, list[float]]:
+    """What profilers reported of one fork, in their own units."""
+    return {
+        name: other.raw_data[place]
+        for name, other in benchmark.secondary.items()
+        if place < len(other.raw_data) and other.raw_data[place]
+    }
 
 
 def _unit(file: SourceFile, benchmark: _Benchmark) -> tuple[float, bool]:

@@ -1,0 +1,101 @@
+"""A result as a LaTeX table with a caption and notes, for a paper; it needs booktabs alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from equipoise.model.result import ResultDocument
+from equipoise.report.safe_text import visible
+from equipoise.report.summary import Sentence, Summary, summary
+
+_COMMANDS = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "{": r"\{",
+        "}": r"\}",
+        "$": r"\$",
+        "&": r"\&",
+        "#": r"\#",
+        "%": r"\%",
+        "_": r"\_",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+        "`": r"\textasciigrave{}",
+        '"': r"\char34{}",
+        # After the end of a row these would be an option and a star of it.
+        "[": "{[}",
+        "]": "{]}",
+        "*": "{*}",
+        # Not every encoding of fonts has these letters.
+        "×": r"\texttimes{}",
+        "±": r"\textpm{}",
+        "µ": r"\textmu{}",
+        "–": r"\textendash{}",
+    }
+)
+_LIGATURE = re.compile(r"([-',])(?=\1)")
+"""Two of these make another sign: a dash, a quotation mark."""
+
+
+def to_latex(document: ResultDocument, again: str | None = None) -> str:
+    """Write a result as a ``table`` environment; the preamble needs ``\\usepackage{booktabs}``.
+
+    Letters that a name has outside Latin scripts need LuaLaTeX or XeLaTeX and a font with them.
+
+    Parameters
+    ----------
+    again
+        The command that runs it again; put together from the document if ``None``.
+    """
+    told = summary(document, again)
+    label = re.sub(r"[^A-Za-z0-9-]", "", document.run.id)
+    return "\n".join(_lines(told, label)) + "\n"
+
+
+def text(plain: str) -> str:
+    """Text as LaTeX sets it letter by letter, whatever it holds."""
+    shown = visible(plain.encode("utf-8", "backslashreplace").decode("utf-8"))
+    return _LIGATURE.sub(r"\1{}", shown.translate(_COMMANDS))
+
+
+def _lines(told: Summary, label: str) -> Iterator[str]:
+    yield r"% needs \usepackage{booktabs}"
+    yield r"\begin{table}"
+    yield r"  \centering\footnotesize"
+    yield rf"  \caption{{{' '.join(map(_sentence, told.sentences))}}}"
+    yield rf"  \label{{tab:equipoise-{label}}}"
+    yield rf"  \begin{{tabular}}{{l{'r' * (len(told.table.headings) - 1)}}}"
+    yield r"    \toprule"
+    yield _row(told.table.headings)
+    yield r"    \midrule"
+    yield from map(_row, told.table.rows)
+    yield r"    \bottomrule"
+    yield r"  \end{tabular}"
+    yield ""
+    yield r"  \smallskip"
+    yield r"  \parbox{\linewidth}{\raggedright"
+    yield from (rf"    {note}\par" for note in _notes(told))
+    yield r"  }"
+    yield r"\end{table}"
+
+
+def _sentence(one: Sentence) -> str:
+    return rf"\textbf{{{text(one.verdict)}}}: {text(one.words)}" if one.verdict else text(one.words)
+
+
+def _row(cells: tuple[str, ...]) -> str:
+    return rf"    {' & '.join(map(text, cells))} \\"
+
+
+def _notes(told: Summary) -> Iterator[str]:
+    yield from map(text, told.notes)
+    for one in told.warnings:
+        yield f"Warning: {text(one.words)} {text(one.mend)}"
+    if told.unsaid_warnings:
+        yield f"And {told.unsaid_warnings} warnings more like these."
+    yield text("; ".join(f"{name}: {value}" for name, value in told.how))
+    yield rf"Again: \texttt{{{text(told.again)}}}"

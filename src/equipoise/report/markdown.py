@@ -1,0 +1,92 @@
+"""A result in Markdown, for a pull request: the verdict first, one table, and how it was measured.
+
+The dialect is GitHub's (https://github.github.com/gfm/), which GitLab and others read as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from equipoise.model.record import Notice
+from equipoise.model.result import ResultDocument
+from equipoise.report.safe_text import visible
+from equipoise.report.summary import Summary, SummaryTable, summary
+
+_SPECIAL = re.compile(r"[\\`*_{}\[\]|~$]")
+"""What CommonMark, tables, strikethrough or formulae give a meaning within a line."""
+_BLOCK = re.compile(r"^(\d*)([#+=.)-])")
+"""What would make a heading or a list of a line that begins with it."""
+_REFERENCE = re.compile(
+    r"(?<=[@#!])(?=\w)|(?<=:)(?=[a-z+-][\w+-]*:|//)|(?<=\bwww)(?=\.)|(?<=\bGH)(?=-\d)",
+    re.IGNORECASE,
+)
+"""Where a forge would make a link out of text: @name, #12, !12, :sign:, http://, www., GH-12."""
+_NOTHING = "<!-- -->"
+
+
+def to_markdown(document: ResultDocument, again: str | None = None) -> str:
+    """Write a result in GitHub's Markdown.
+
+    Parameters
+    ----------
+    again
+        The command that runs it again; put together from the document if ``None``.
+    """
+    told = summary(document, again)
+    return "\n\n".join(_parts(told)) + "\n"
+
+
+def text(plain: str) -> str:
+    """Text as Markdown within a line or a cell: it is read as it stands, whatever it holds."""
+    shown = visible(plain.encode("utf-8", "backslashreplace").decode("utf-8"))
+    escaped = _SPECIAL.sub(r"\\\g<0>", shown)
+    escaped = escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _REFERENCE.sub(_NOTHING, escaped)
+
+
+def line(plain: str) -> str:
+    """Text as Markdown that begins a line or an item of a list."""
+    return _BLOCK.sub(r"\1\\\2", text(plain.strip()))
+
+
+def code_block(plain: str) -> str:
+    """Text as a block of code, whatever it holds."""
+    shown = visible(plain.encode("utf-8", "backslashreplace").decode("utf-8"))
+    longest = max((len(found) for found in re.findall("`+", shown)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{shown}\n{fence}"
+
+
+def _parts(told: Summary) -> Iterator[str]:
+    for one in told.sentences:
+        yield f"**{one.verdict}**: {text(one.words)}" if one.verdict else line(one.words)
+    yield _table(told.table)
+    if told.notes:
+        yield "\n".join(f"- {line(note)}" for note in told.notes)
+    if told.warnings:
+        yield "**Warnings**"
+        yield "\n".join(_warnings(told))
+    how = "; ".join(f"{name}: {value}" for name, value in told.how)
+    yield f"**How it was measured**: {text(how)}. Again:"
+    yield code_block(told.again)
+
+
+def _table(table: SummaryTable) -> str:
+    aligned = (":---", *("---:" for _ in table.headings[1:]))
+    lines = (_row(table.headings), f"|{'|'.join(aligned)}|", *map(_row, table.rows))
+    return "\n".join(lines)
+
+
+def _row(cells: tuple[str, ...]) -> str:
+    return f"| {' | '.join(text(cell) for cell in cells)} |"
+
+
+def _warnings(told: Summary) -> Iterator[str]:
+    yield from map(_warning, told.warnings)
+    if told.unsaid_warnings:
+        yield f"- and {told.unsaid_warnings} more like these; `--json` has all"
+
+
+def _warning(one: Notice) -> str:
+    return f"- {line(one.words)} Mend: {text(one.mend)}"

@@ -1,0 +1,119 @@
+"""The site builds without a complaint, has a place for every page and asks no other server."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from markdown_it import MarkdownIt
+from mkdocs.config import load_config
+
+from tests.docs.pages import DOCS, PAGES, ROOT
+
+AWAITED = frozenset({"observe.md", "gate.md"})
+"""Pages that have their place before they are written."""
+STUDY_PAGES = tuple(sorted((ROOT / "src/equipoise/studies").glob("*/page.md")))
+
+
+class Loaded(HTMLParser):
+    """What a browser loads for a page by itself."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.addresses: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note an address that is loaded; links are followed only by a reader."""
+        named = dict(attrs)
+        if tag in ("script", "img", "iframe", "source"):
+            self.addresses.append(named.get("src") or "")
+        elif tag == "link" and named.get("rel") != "canonical":
+            self.addresses.append(named.get("href") or "")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The whole site."""
+    folder = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", folder],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    return folder
+
+
+def places(nav: list[Any]) -> list[str]:
+    """The pages of the navigation, in order."""
+    found: list[str] = []
+    for entry in nav:
+        for content in entry.values():
+            found += places(content) if isinstance(content, list) else [content]
+    return found
+
+
+def test_every_page_has_one_place_in_the_navigation() -> None:
+    listed = places(load_config(str(ROOT / "mkdocs.yml")).nav or [])
+    assert len(listed) == len(set(listed))
+    written = {page.name for page in DOCS.glob("*.md")}
+    assert written - set(listed) == set()
+    assert set(listed) - written <= AWAITED
+
+
+def test_links_and_their_places_exist_which_the_strict_build_holds(site: Path) -> None:
+    assert (site / "index.html").is_file()
+    assert 'href="statistics.html"' in (site / "index.html").read_text(encoding="utf-8")
+
+
+def test_pages_of_the_repository_are_taken_in_where_a_page_links_to_them(site: Path) -> None:
+    place = "repository/src/equipoise/studies/database/page.html"
+    assert (site / place).is_file()
+    assert f'href="{place}"' in (site / "studies.html").read_text(encoding="utf-8")
+    assert "../benchmarks" not in (site / "validity.html").read_text(encoding="utf-8")
+
+
+def test_no_page_loads_anything_from_another_server(site: Path) -> None:
+    loaded = {
+        address
+        for page in site.rglob("*.html")
+        for address in Loaded(page.read_text(encoding="utf-8")).addresses
+    }
+    assert loaded
+    assert {one for one in loaded if re.match(r"(https?:)?//", one)} == set()
+
+
+@pytest.mark.parametrize(
+    "page", [*PAGES, *STUDY_PAGES], ids=lambda page: str(page.relative_to(ROOT))
+)
+def test_what_a_page_links_to_in_the_repository_is_there(page: Path) -> None:
+    tokens = MarkdownIt("commonmark").enable("table").parse(page.read_text(encoding="utf-8"))
+    targets = {
+        str(child.attrs.get("href") or child.attrs.get("src"))
+        for token in tokens
+        for child in token.children or []
+        if child.type in ("link_open", "image")
+    }
+    inner = {one.partition("#")[0] for one in targets if "://" not in one}
+    assert {one for one in inner if one and not (page.parent / one).exists()} == set()
+
+
+def test_the_page_of_commands_is_what_the_program_says() -> None:
+    done = subprocess.run(
+        [sys.executable, "scripts/commands_page.py"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert (DOCS / "commands.md").read_text(encoding="utf-8") == done.stdout, "run make docs"

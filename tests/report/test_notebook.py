@@ -1,0 +1,148 @@
+"""A notebook gets a small piece of HTML of its own: tables, folds, and every name as it stands."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from equipoise.api import Result
+from equipoise.genoud import genoud
+from equipoise.matching import gen_match, match, match_balance, match_by
+from equipoise.model.record import Notice
+from equipoise.report.safe_text import visible
+from tests.documents import document_of, explanation_of
+from tests.payloads import PAYLOADS
+
+Floats = NDArray[np.float64]
+Truths = NDArray[np.bool_]
+
+ELEMENTS = frozenset("div p strong table thead tbody tr th td details summary ul li code".split())
+PROPERTIES = frozenset("overflow-x border-collapse border-bottom padding text-align".split())
+
+
+class Piece(HTMLParser):
+    """Its texts; fails on what does not close, on what acts, loads or colours."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+        self.cells: list[list[str]] = []
+        self._open: list[str] = []
+        self.feed(source)
+        self.close()
+        assert not self._open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Go into an element."""
+        assert tag in ELEMENTS
+        for name, value in attrs:
+            assert name in ("style", "scope")
+            if name == "style":
+                styles = str(value).split(";")
+                assert {style.partition(":")[0] for style in styles} <= PROPERTIES
+        self._open.append(tag)
+        if tag == "tr":
+            self.cells.append([])
+        if tag in ("td", "th"):
+            self.cells[-1].append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        """Leave it."""
+        assert self._open.pop() == tag
+
+    def handle_comment(self, data: str) -> None:
+        """There is none."""
+        raise AssertionError(data)
+
+    def handle_data(self, data: str) -> None:
+        """Note what is read."""
+        self.texts.append(data)
+        if {"td", "th"} & set(self._open):
+            self.cells[-1][-1] += data
+
+
+def matched_on(names: tuple[str, ...] = ("age", "education")) -> tuple[dict[str, Floats], Truths]:
+    """Two covariates of sixty units and which of them were treated."""
+    generator = np.random.default_rng(3)
+    columns = {name: generator.normal(size=60) for name in names}
+    return columns, np.arange(60) % 3 == 0
+
+
+def test_a_result_shows_its_verdict_its_table_and_how_it_was_measured() -> None:
+    piece = Piece(Result(document_of())._repr_html_())
+    assert piece.texts[:2] == [
+        "slower",
+        ": sort --parallel=2 words is slower than sort words: it takes 5.15 % longer.",
+    ]
+    assert [row[0] for row in piece.cells[:3]] == [
+        "Condition",
+        "sort words",
+        "sort --parallel=2 words",
+    ]
+    assert piece.cells[2][-3:] == ["+5.15 %", "+3.04 % to +7.25 %", "slower"]
+    assert "How it was measured" in piece.texts
+    assert ["Blocks", "60"] in piece.cells
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+def test_hostile_text_anywhere_in_a_result_is_read_as_it_stands(payload: str) -> None:
+    document = replace(
+        document_of(payload, f"other {payload}", words=payload, blocks=8),
+        why=(explanation_of(payload),),
+        warnings=(Notice("hostile", payload, payload),),
+    )
+    piece = Piece(Result(document)._repr_html_())
+    expected = visible(payload.encode("utf-8", "backslashreplace").decode("utf-8"))
+    assert [row[0] for row in piece.cells[1:3]] == [expected, f"other {expected}"]
+
+
+def test_a_match_shows_what_its_summary_says() -> None:
+    columns, treated = matched_on()
+    outcome = columns["age"] + treated
+    result = match(outcome, treated, np.column_stack(list(columns.values())))
+    piece = Piece(result._repr_html_())
+    assert [f"{name} {value}" for name, value in piece.cells] == [
+        " ".join(line.split()) for line in result.summary().splitlines()
+    ]
+
+
+def test_a_match_by_strata_names_them() -> None:
+    columns, treated = matched_on()
+    strata = np.where(np.arange(60) % 2 == 0, "<b>", "other")
+    result = match_by(None, treated, columns["age"], by={"<i>": strata})
+    assert ["Strata", "2 of <i>"] in Piece(result._repr_html_()).cells
+
+
+def test_balance_has_a_row_before_and_one_after_for_each_variable() -> None:
+    columns, treated = matched_on(("age", "<script>alert(1)</script>"))
+    matched = match(None, treated, np.column_stack(list(columns.values())))
+    piece = Piece(match_balance(columns, treated, matched, boot=0)._repr_html_())
+    assert [row[:2] for row in piece.cells[1:]] == [
+        ["age", "before"],
+        ["", "after"],
+        ["<script>alert(1)</script>", "before"],
+        ["", "after"],
+    ]
+    assert all(len(row) == len(piece.cells[0]) for row in piece.cells)
+    assert any(text.startswith("smallest p-value before: ") for text in piece.texts)
+
+
+def test_a_search_for_weights_shows_them_and_how_it_came_to_them() -> None:
+    columns, treated = matched_on()
+    matrix = np.column_stack(list(columns.values()))
+    result = gen_match(treated, matrix, population=20, generations=1, seed=1)
+    cells = Piece(result._repr_html_()).cells
+    assert [row[0] for row in cells[1:3]] == list(result.names)
+    assert [name for name, value in cells if name in ("Seed", "Generations")] == [
+        "Generations",
+        "Seed",
+    ]
+
+
+def test_an_optimum_shows_its_value() -> None:
+    result = genoud(lambda point: float(point @ point), 1, population=20, generations=2, seed=1)
+    assert ["Value", f"{result.value:.8g}"] in Piece(result._repr_html_()).cells
