@@ -3,10 +3,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { BYTES = 1 << 18, PAGE_BYTES = 4096 };
+enum { BYTES = 1 << 18, FILLS = 12 };
 
-__attribute__((noinline)) static void fill(volatile char *memory) {
-    for (int at = 0; at < BYTES; at += PAGE_BYTES) memory[at] = 1;
+__attribute__((noinline)) static void fill(char *memory, int value) {
+    memset(memory, value, BYTES);
+    __asm__ volatile("" ::: "memory"); /* somebody may read it */
 }
 
 int main(int count, char **words) {
@@ -16,7 +17,7 @@ int main(int count, char **words) {
     char *memory = mmap(0, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return 1;
     for (int round = 0; round < rounds; round++) {
-        fill(memory);
+        for (int at = 0; at < FILLS; at++) fill(memory, at);
         if (giving && madvise(memory, BYTES, MADV_DONTNEED) != 0) return 1;
     }
     return 0;
