@@ -69,7 +69,7 @@ wheel: $(VENV)/base ## build an sdist and a wheel into dist/
 # Each prints its own figures; docs/measured.md holds what they printed once.
 .PHONY: bench
 bench: $(VENV)/dev $(VENV)/package ## run every benchmark (hours; wants an idle machine)
-	@set -e; for folder in live launcher campaign ledger surroundings control genmatch workloads probes evidence database; do \
+	@set -e; for folder in live gate launcher campaign ledger surroundings control genmatch workloads probes evidence database; do \
 		for script in benchmarks/$$folder/*.py; do \
 			echo "== $$script"; PATH="$$PWD/$(VENV)/bin:$$PATH" $(PYTHON_IN_VENV) $$script; \
 		done; \

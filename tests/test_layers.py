@@ -23,7 +23,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "model": frozenset(),
     "design": frozenset({"model"}),
     "measure": frozenset({"model", "design"}),
-    "helpers": frozenset(),
+    # Those that run a benchmark tool read what it prints as any file of it is read.
+    "helpers": frozenset({"model", "interop"}),
     "ledger": frozenset({"model"}),
     "stats": frozenset({"model", NATIVE}),
     "explain": frozenset({"model", "design", "measure", "stats"}),

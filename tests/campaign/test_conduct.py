@@ -31,6 +31,7 @@ class Stage:
     def __init__(self, folder: Path, **runner: object) -> None:
         self.clock = ScriptedClock()
         self.runner = ScriptedRunner(self.clock, **runner)  # type: ignore[arg-type]
+        folder.mkdir(exist_ok=True)
         self.ledger: Ledger = open_for_writing(folder / "ledger.db", durable=False)
         self.moments: list[Moment] = []
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from equipoise.cli.main import run
+from tests.repositories import MadeRepository
 
 ENTRY = (sys.executable, "-m", "equipoise.cli")
 
@@ -24,6 +27,7 @@ class Said:
 
 
 Equipoise = Callable[..., Said]
+Gate = Callable[..., Said]
 
 
 @pytest.fixture
@@ -58,3 +62,34 @@ def script(tmp_path: Path) -> Callable[[str, Sequence[str]], str]:
         return str(path)
 
     return write
+
+
+@pytest.fixture
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where private folders are made; whoever makes one must leave it empty."""
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    # TMPDIR was read when this process began.
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    yield folder
+    assert list(folder.iterdir()) == []
+
+
+@pytest.fixture
+def gate(
+    scratch: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Gate:
+    """Run one ``equipoise gate`` in a repository, in this process: it is imported once."""
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+
+    def call(made: MadeRepository, *words: str, **environment: str) -> Said:
+        with monkeypatch.context() as patch:
+            patch.chdir(made.path)
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            status = run(["gate", *words])
+        said = capsys.readouterr()
+        return Said(status, said.out, said.err)
+
+    return call

@@ -165,7 +165,7 @@ def as_cost(sample: Sample) -> float:
 
 @dataclass(frozen=True, slots=True)
 class BlockRead:
-    """What each condition of one block cost on the primary metric, and at which place it ran."""
+    """What each condition of one block cost on one metric, and at which place it ran."""
 
     costs: dict[int, float]
     places: dict[int, int]
@@ -176,15 +176,15 @@ class BlockRead:
         return BASELINE_FIRST if before else CANDIDATE_FIRST
 
 
-def read_block(block: tuple[Trial, ...], plan: Plan) -> BlockRead:
-    """Read one complete block.
+def read_block(block: tuple[Trial, ...], plan: Plan, metric: str | None = None) -> BlockRead:
+    """Read what one complete block cost: on the primary metric, or on another one.
 
     Raises
     ------
     UnusableInput
-        A trial does not know the primary metric.
+        A trial does not know the metric.
     """
-    metric = plan.judgement.primary_metric
+    metric = metric or plan.judgement.primary_metric
     read = cost_in(metric)
     costs: dict[int, float] = {}
     for trial in block:

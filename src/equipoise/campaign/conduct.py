@@ -206,6 +206,11 @@ def go_on(
         The user interrupted it.
     """
     record = ledger.read_run(reference)
+    if record.plan.gated is not None:
+        raise UnusableInput(
+            f"run {record.id} is a gate, whose two revisions are removed when it ends",
+            mend="run equipoise gate again, with a larger --budget",
+        )
     stopping = _extended(record.plan.stopping, more)
     judge = judge_of(record.plan, stopping)
     for trial in record.trials:

@@ -54,14 +54,19 @@ def choose(record: RunRecord, baseline: str | None = None, candidate: str | None
     Raises
     ------
     UnusableInput
-        The campaign was imported, compares nothing, has no complete block, or has no such
-        comparison, or several.
+        The campaign was imported, is a gate, compares nothing, has no complete block, or has no
+        such comparison, or several.
     """
     plan = record.plan
     if plan.imported is not None:
         raise UnusableInput(
             f"run {record.id} was imported: nothing of it can be run here",
             mend="measure the commands with equipoise compare, and explain that",
+        )
+    if plan.gated is not None:
+        raise UnusableInput(
+            f"run {record.id} is a gate, whose two revisions are removed when it ends",
+            mend="build both, compare them with equipoise compare, and explain that",
         )
     for name in (baseline, candidate):
         _check_name(plan, name)

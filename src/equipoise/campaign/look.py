@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from equipoise.campaign.blocks import QUANTA, add_block, read_block
 from equipoise.campaign.watch import Standing
-from equipoise.model.plan import Plan, Stopping
+from equipoise.model.plan import Judgement, Plan, Stopping
 from equipoise.model.trial import Phase, Trial
+from equipoise.stats.gate import gauge
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import Judged, Known, is_precise, judge
 from equipoise.stats.verdict import earliest_block as earliest_possible
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """One comparison at a look, and whether what is asked of it is known."""
+
+    judged: Judged
+    known: bool
+
+
+_Rule = Callable[[Sequence[PairedBlocks], Judgement, Known], tuple[_Seen, ...]]
 
 
 class Look:
@@ -19,43 +33,45 @@ class Look:
     def __init__(self, plan: Plan, stopping: Stopping) -> None:
         self._plan = plan
         self._stopping = stopping
-        quantum = QUANTA.get(plan.judgement.primary_metric, 0.0)
-        self._contrasts = plan.contrasts
-        self._pairs = tuple(PairedBlocks(quantum=quantum) for _ in self._contrasts)
-        self._judged: tuple[Judged, ...] = ()
+        gated = plan.gated
+        self._rule: _Rule = _by_verdict if gated is None else _by_gate
+        self._metrics = (plan.judgement.primary_metric,) if gated is None else gated.metrics
+        self._asked = tuple(
+            (contrast, metric) for contrast in plan.contrasts for metric in self._metrics
+        )
+        self._pairs = tuple(
+            PairedBlocks(quantum=QUANTA.get(metric, 0.0)) for _, metric in self._asked
+        )
+        self._seen: tuple[_Seen, ...] = ()
         self._known: Known = {}
 
     def add(self, block: tuple[Trial, ...]) -> None:
         """Take one complete block without looking, as when a campaign is read back."""
-        read = read_block(block, self._plan)
-        for contrast, pairs in zip(self._contrasts, self._pairs, strict=True):
-            add_block(pairs, read, contrast, self._plan)
+        read = {metric: read_block(block, self._plan, metric) for metric in self._metrics}
+        for (contrast, metric), pairs in zip(self._asked, self._pairs, strict=True):
+            add_block(pairs, read[metric], contrast, self._plan)
 
     def standings(self) -> tuple[Standing, ...]:
         """Look: where each comparison stands after the blocks so far."""
-        judgement = self._plan.judgement
-        self._judged = judge(
-            self._pairs,
-            min_effect=judgement.min_effect,
-            alpha=judgement.alpha,
-            known=self._known,
-        )
+        self._seen = self._rule(self._pairs, self._plan.judgement, self._known)
         names = [condition.name for condition in self._plan.conditions]
         return tuple(
             Standing(
-                names[contrast.candidate],
-                one.verdict,
-                one.ratio,
-                one.ratio_ci,
+                names[contrast.candidate]
+                if len(self._metrics) == 1
+                else f"{names[contrast.candidate]}: {metric}",
+                one.judged.verdict,
+                one.judged.ratio,
+                one.judged.ratio_ci,
                 baseline=names[contrast.baseline],
-                blocks=one.blocks,
+                blocks=one.judged.blocks,
             )
-            for contrast, one in zip(self._contrasts, self._judged, strict=True)
+            for (contrast, metric), one in zip(self._asked, self._seen, strict=True)
         )
 
     def settled(self) -> Literal["verdict", "precision"] | None:
         """Why no further block is needed, as of the last look; ``None`` while one is."""
-        if not self._judged or not all(self._is_settled(one) for one in self._judged):
+        if not self._seen or not all(self._is_settled(one) for one in self._seen):
             return None
         return "verdict" if self._stopping.precision is None else "precision"
 
@@ -69,11 +85,11 @@ class Look:
         only grow (docs/statistics.md).
         """
         everything = tuple(range(len(self._plan.conditions)))
-        if not self._stopping.leave_out_decided or not self._judged:
+        if not self._stopping.leave_out_decided or not self._seen:
             return everything
         compared: set[int] = set()
         needed: set[int] = set() if self._plan.control is None else {self._plan.control}
-        for contrast, one in zip(self._contrasts, self._judged, strict=True):
+        for (contrast, _), one in zip(self._asked, self._seen, strict=True):
             pair = {contrast.baseline, contrast.candidate}
             compared |= pair
             if not self._is_settled(one):
@@ -88,8 +104,22 @@ class Look:
         """The least number of blocks after which any verdict is possible."""
         return earliest_possible(self._plan.judgement.alpha, max(1, len(self._pairs)))
 
-    def _is_settled(self, one: Judged) -> bool:
+    def _is_settled(self, one: _Seen) -> bool:
         stopping = self._stopping
-        if one.blocks < stopping.min_blocks or one.verdict == "undecided":
+        if one.judged.blocks < stopping.min_blocks or not one.known:
             return False
-        return stopping.precision is None or is_precise(one, stopping.precision)
+        return stopping.precision is None or is_precise(one.judged, stopping.precision)
+
+
+def _by_verdict(
+    pairs: Sequence[PairedBlocks], judgement: Judgement, known: Known
+) -> tuple[_Seen, ...]:
+    judged = judge(pairs, min_effect=judgement.min_effect, alpha=judgement.alpha, known=known)
+    return tuple(_Seen(one, one.verdict != "undecided") for one in judged)
+
+
+def _by_gate(
+    pairs: Sequence[PairedBlocks], judgement: Judgement, known: Known
+) -> tuple[_Seen, ...]:
+    gauged = gauge(pairs, min_effect=judgement.min_effect, alpha=judgement.alpha, known=known)
+    return tuple(_Seen(one.judged, one.outcome != "undecided") for one in gauged)

@@ -29,6 +29,7 @@ from equipoise.campaign.comparisons import (
     other_comparisons,
     primary_comparisons,
 )
+from equipoise.campaign.gate import gate_result
 from equipoise.campaign.imports import imported_result, threats
 from equipoise.campaign.iterations import (
     Classed,
@@ -103,6 +104,7 @@ def _document_of(record: RunRecord, experiment: RunRecord | None) -> ResultDocum
         steady_state=() if imported else steady_comparisons(plan, blocks, gathered.iterations),
         imported=imported,
         extra_time=None if evidence is None else extra_time(evidence),
+        gate=gate_result(plan, blocks),
     )
 
 

@@ -161,7 +161,7 @@ def plan_of(given: dict[str, Any], *, least: int = 2) -> Plan:
         native_programs(),
         least=least,
     )
-    primary_metric, *other_metrics = _metrics(given["metrics"])
+    primary_metric, *other_metrics = options.metrics_named(given["metrics"])
     controlled = with_control(conditions) if given["control"] else conditions
     return Plan(
         study="compare",
@@ -186,15 +186,6 @@ def plan_of(given: dict[str, Any], *, least: int = 2) -> Plan:
         seed=fresh_seed() if given["seed"] is None else given["seed"],
         control=len(conditions) if given["control"] else None,
     )
-
-
-def _metrics(text: str) -> list[str]:
-    names = list(dict.fromkeys(name.strip() for name in text.split(",")))
-    if not all(names):
-        raise UnusableInput(
-            f"--metrics {text!r} holds an empty name", mend="as in --metrics wall_s,max_rss_bytes"
-        )
-    return names
 
 
 def _parameters(given: dict[str, Any]) -> dict[str, tuple[str, ...]]:

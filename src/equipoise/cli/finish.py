@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from equipoise.campaign import conduct
 from equipoise.campaign.explaining.newest import newest_experiment
@@ -20,7 +21,7 @@ from equipoise.model.errors import (
     EXIT_INTERRUPTED,
 )
 from equipoise.model.plan import Plan
-from equipoise.model.record import Notice, RunRecord
+from equipoise.model.record import Notice, RunRecord, RunSummary
 from equipoise.model.result import ResultDocument
 
 
@@ -31,6 +32,16 @@ def conduct_and_show(plan: Plan, wanted: Wanted, notices: Sequence[Notice] = ())
         return conduct.begin(plan, ledger, watcher, notices=notices)
 
     return show_after(campaign, wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class Conducted:
+    """A campaign that went to its stop."""
+
+    record: RunRecord
+    document: ResultDocument
+    earlier: list[RunSummary]
+    """Campaigns of the same commands."""
 
 
 def show_after(
@@ -46,6 +57,31 @@ def show_after(
     about_s
         What a block of it takes, as far as that is known beforehand.
     """
+    done = conducted(campaign, wanted, about_s=about_s)
+    if done is None:
+        return EXIT_INTERRUPTED
+    record, document = done.record, done.document
+    show(document, record, done.earlier, wanted)
+    folder = wanted.figures or wanted.ledger.parent / FOLDER / record.id
+    silent = wanted.quiet or wanted.json_file == "-"
+    write_figures(document, folder, quiet=silent, color=wanted.color)
+    return exit_status(record, document)
+
+
+def conducted(
+    campaign: Callable[[conduct.Keeper, conduct.Watcher], str],
+    wanted: Wanted,
+    *,
+    about_s: float | None = None,
+    going_on: str = "equipoise resume {run}",
+) -> Conducted | None:
+    """Let a campaign go to its stop; ``None`` if it was interrupted, which is said.
+
+    Parameters
+    ----------
+    going_on
+        What to do after an interruption.
+    """
     watcher = watcher_for(quiet=wanted.quiet, color=wanted.color, about_s=about_s)
     with (
         conduct.turn_to_measure(say_whom_it_waits_for, allow_concurrent=wanted.allow_concurrent),
@@ -56,10 +92,10 @@ def show_after(
         except conduct.Interrupted as interruption:
             print(
                 f"equipoise: interrupted; nothing that was measured is lost\n"
-                f"  mend: equipoise resume {interruption.run_id}",
+                f"  mend: {going_on.format(run=interruption.run_id)}",
                 file=sys.stderr,
             )
-            return EXIT_INTERRUPTED
+            return None
         record = ledger.read_run(run_id)
         if wanted.why:
             record = with_evidence_of_largest(record, ledger, wanted)
@@ -67,12 +103,7 @@ def show_after(
                 with_experiment_on_largest(record, ledger, wanted)
         experiment = newest_experiment(record, ledger)
         earlier = [one for one in ledger.same_commands(record.plan) if one.id != run_id]
-    document = shown_document(record, wanted, experiment)
-    show(document, record, earlier, wanted)
-    folder = wanted.figures or wanted.ledger.parent / FOLDER / run_id
-    silent = wanted.quiet or wanted.json_file == "-"
-    write_figures(document, folder, quiet=silent, color=wanted.color)
-    return exit_status(record, document)
+    return Conducted(record, shown_document(record, wanted, experiment), earlier)
 
 
 def say_whom_it_waits_for(holder: conduct.Holder) -> None:

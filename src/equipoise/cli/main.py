@@ -31,6 +31,7 @@ COMMANDS = {
     "report": "Write a campaign as a page to send, for a pull request or as a table.",
     "export": "Write a campaign for other programs: CSV, Parquet, JSON, hyperfine's, BMF.",
     "import": "Keep and compare results of hyperfine, pyperf, Go, JMH and other tools.",
+    "gate": "Compare two revisions of a repository; exit 1 if the later is slower.",
     "doctor": "Print what disturbs measurements here, and what mends it.",
     "completion": "Print the completion script for bash, zsh or fish.",
 }

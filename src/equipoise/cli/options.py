@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,6 +18,11 @@ from equipoise.model.plan import Stopping
 STUDY_BLOCKS = 1000
 """At most so many, unless a study says otherwise: its budget ends it, not the count of blocks, of
 which the later ones hold only what is still open."""
+
+GATE_BLOCKS = 1000
+"""At most so many: its budget ends a gate that is not certain, not the count of blocks."""
+GATE_MIN_EFFECT = 2.0
+"""In percent."""
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -160,6 +165,11 @@ def study_stopping_options(function: Decorated) -> Decorated:
     return _stopping_options(function, "the study's, or {}", STUDY_BLOCKS)
 
 
+def gate_stopping_options(function: Decorated) -> Decorated:
+    """The same for a gate."""
+    return _stopping_options(function, "{}", GATE_BLOCKS)
+
+
 def _stopping_options(function: Decorated, default: str, blocks: int) -> Decorated:
     for option in (
         click.option(
@@ -194,7 +204,7 @@ def _stopping_options(function: Decorated, default: str, blocks: int) -> Decorat
     return function
 
 
-def stopping_of(given: dict[str, Any], usual: Stopping | None = None) -> Stopping:
+def stopping_of(given: Mapping[str, Any], usual: Stopping | None = None) -> Stopping:
     """When the campaign ends, as ``stopping_options`` say; what they leave open is as usual.
 
     Raises
@@ -221,6 +231,22 @@ def stopping_of(given: dict[str, Any], usual: Stopping | None = None) -> Stoppin
     return stopping
 
 
+def metrics_named(text: str) -> list[str]:
+    """The names of ``--metrics``, each once.
+
+    Raises
+    ------
+    UnusableInput
+        One is empty.
+    """
+    names = list(dict.fromkeys(name.strip() for name in text.split(",")))
+    if not all(names):
+        raise UnusableInput(
+            f"--metrics {text!r} holds an empty name", mend="as in --metrics wall_s,max_rss_bytes"
+        )
+    return names
+
+
 def seed_option(function: Decorated) -> Decorated:
     """``--seed``."""
     return click.option(
@@ -236,12 +262,17 @@ def judging_options(function: Decorated) -> Decorated:
     return _judging_options(function, "{}")
 
 
+def gate_judging_options(function: Decorated) -> Decorated:
+    """The same for a gate, which is to hold on hosts that nobody keeps quiet."""
+    return _judging_options(function, "{}", min_effect=GATE_MIN_EFFECT)
+
+
 def study_judging_options(function: Decorated) -> Decorated:
     """The same for a study, which has an alpha and a smallest effect of its own."""
     return _judging_options(function, "the study's, or {}")
 
 
-def _judging_options(function: Decorated, default: str) -> Decorated:
+def _judging_options(function: Decorated, default: str, *, min_effect: float = 1.0) -> Decorated:
     for option in (
         seed_option,
         click.option(
@@ -254,8 +285,8 @@ def _judging_options(function: Decorated, default: str) -> Decorated:
         click.option(
             "--min-effect",
             type=FiniteRange(min=0, max=1000),
-            default=1.0,
-            show_default=default.format(1),
+            default=min_effect,
+            show_default=default.format(f"{min_effect:g}"),
             metavar="PERCENT",
             help="The smallest effect that matters; 0 for none.",
         ),

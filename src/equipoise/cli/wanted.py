@@ -68,6 +68,11 @@ class Wanted:
             require_figures()
         return wanted
 
+    @property
+    def has_screen(self) -> bool:
+        """Whether anything but the document may go to stdout."""
+        return self.json_file != "-" and not self.quiet
+
     def files(self) -> list[Path]:
         """The files that will be written."""
         json_file = [] if self.json_file in (None, "-") else [Path(str(self.json_file))]
@@ -99,16 +104,20 @@ def show(
     wanted: Wanted,
 ) -> None:
     """Write the files that were asked for, and the screen unless stdout is taken."""
+    write_files(document, record, wanted)
+    if wanted.has_screen:
+        terminal.print_result(document, earlier, wanted.ledger, color=wanted.color)
+        show_findings(document, color=wanted.color)
+
+
+def write_files(document: ResultDocument, record: RunRecord, wanted: Wanted) -> None:
+    """Write the files that were asked for; the document may go to stdout."""
     if wanted.exports():
         _export(document, record, wanted)
     if wanted.json_file == "-":
         sys.stdout.buffer.write(json_document.encode(document))
-        return
-    if wanted.json_file is not None:
+    elif wanted.json_file is not None:
         write_file(Path(wanted.json_file), json_document.encode(document))
-    if not wanted.quiet:
-        terminal.print_result(document, earlier, wanted.ledger, color=wanted.color)
-        show_findings(document, color=wanted.color)
 
 
 def _export(document: ResultDocument, record: RunRecord, wanted: Wanted) -> None:

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from equipoise.measure.hooks import SHELL, last_words
+from equipoise.measure.hooks import SHELL, end_group, last_words, status_words, tail
 from equipoise.model.errors import ConditionFailed
 
 VARIABLE = "EQUIPOISE_BUILD"
@@ -58,3 +58,47 @@ def build_levels(
                 mend="try the line by hand; it runs through sh in the working folder",
             )
     return builds
+
+
+def build_revision(
+    line: str, folder: Path, home: Path, environment: Mapping[str, str], revision: str
+) -> None:
+    """Run the line that builds a revision in its working tree, untimed.
+
+    Parameters
+    ----------
+    folder
+        Where it runs.
+    home
+        The working tree, which ``$EQUIPOISE_BUILD`` names: by it a build is found that outlives
+        a killed gate.
+    revision
+        For the message.
+
+    Raises
+    ------
+    ConditionFailed
+        It failed; the message has the end of what it printed.
+    """
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(
+            [SHELL, "-c", line],
+            env={**environment, VARIABLE: str(home)},
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            status = process.wait()
+        except BaseException:
+            end_group(process)
+            raise
+        if status != 0:
+            raise ConditionFailed(
+                f"{revision} cannot be built: {status_words(status)}: {line}"
+                + last_words(tail(said.fileno())).replace("; stderr: ", "; it said: "),
+                mend="try the line by hand in a fresh clone: files that are not committed are "
+                "not in a revision",
+            )

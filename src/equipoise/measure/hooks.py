@@ -50,13 +50,13 @@ def run(hook: Hook, environment: Mapping[str, str], working_folder: str, timeout
         try:
             status = process.wait(timeout_s)
         except subprocess.TimeoutExpired:
-            _end_group(process)
+            end_group(process)
             raise _failed(hook, f"timed out after {timeout_s:g} s", "") from None
         except BaseException:
-            _end_group(process)
+            end_group(process)
             raise
         if status != 0:
-            raise _failed(hook, _status_words(status), _tail(errors.fileno()))
+            raise _failed(hook, status_words(status), tail(errors.fileno()))
 
 
 def last_words(error_tail: str) -> str:
@@ -73,7 +73,8 @@ def signal_words(number: int) -> str:
         return f"signal {number}"
 
 
-def _status_words(status: int) -> str:
+def status_words(status: int) -> str:
+    """How a child ended, by what ``subprocess`` says of it."""
     return signal_words(-status) if status < 0 else f"exit status {status}"
 
 
@@ -85,7 +86,8 @@ def _failed(hook: Hook, failure: str, error_tail: str) -> ConditionFailed:
     )
 
 
-def _end_group(process: subprocess.Popen[bytes]) -> None:
+def end_group(process: subprocess.Popen[bytes]) -> None:
+    """End a process that leads a session, with all that is still in its group."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -94,6 +96,7 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _tail(descriptor: int) -> str:
+def tail(descriptor: int) -> str:
+    """The end of a file of output."""
     size = os.fstat(descriptor).st_size
     return os.pread(descriptor, TAIL_BYTES, max(0, size - TAIL_BYTES)).decode(errors="replace")

@@ -18,12 +18,14 @@ from pathlib import Path
 
 import psutil
 
-from equipoise.measure.own_metrics import VARIABLE
+from equipoise.measure import builds, own_metrics
 
 PREFIX = "equipoise-"
 LOCK = "owner"
 _LOCKED_LATER = "owner.new"
 _ENDING_S = 10.0
+_VARIABLES = (own_metrics.VARIABLE, builds.VARIABLE)
+"""They name a file or a folder in the scratch folder of whom a process was started for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +94,14 @@ def _cleared(lock: Path) -> Leftover | None:
 
 
 def _lives_in(process: psutil.Process, folder: Path) -> bool:
-    """Whether a process was started for a trial with this folder, or works in it."""
+    """Whether a process was started for a trial or a build with this folder, or works in it."""
     inside = f"{folder}/"
     try:
-        started_for = process.environ().get(VARIABLE, "").startswith(inside)
-        return started_for or f"{process.cwd()}/".startswith(inside)
+        environment = process.environ()
+        started_for = (environment.get(name, "") for name in _VARIABLES)
+        return any(one.startswith(inside) for one in started_for) or (
+            f"{process.cwd()}/".startswith(inside)
+        )
     except (psutil.NoSuchProcess, psutil.AccessDenied, OSError):
         # It has ended, or is another user's.
         return False

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from equipoise.model.explains import Explains
+from equipoise.model.gate import Gated
 from equipoise.model.imported import Source
 
 PRIMARY_METRIC = "wall_s"
@@ -233,6 +234,8 @@ class Plan:
     """Where its trials come from, if another tool ran them."""
     explains: Explains | None = None
     """The gap that it explains, if it is a campaign of interventions."""
+    gated: Gated | None = None
+    """The two revisions that it compares, if it is a gate."""
 
     @property
     def contrasts(self) -> tuple[Contrast, ...]:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from equipoise.model.against import Against
 from equipoise.model.findings import Findings
+from equipoise.model.gate import GateResult
 from equipoise.model.imported import Source
 from equipoise.model.interval import Interval as Interval
 from equipoise.model.iterations import IterationShape
@@ -356,6 +357,8 @@ class ResultDocument:
     """Null for a campaign of our own; else ``comparisons`` is empty, and these stand here."""
     extra_time: ExtraTime | None = None
     """What ``why`` explains; null until the comparison was observed (docs/why.md)."""
+    gate: GateResult | None = None
+    """Null for what is no gate."""
 
     @property
     def primary_metric(self) -> str:

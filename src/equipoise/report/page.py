@@ -97,6 +97,8 @@ class RunView:
 
     anchor: str
     title: str
+    titled: bool
+    """Whether the title stands above the verdicts, which do not answer the question themselves."""
     verdicts: tuple[VerdictView, ...]
     density: str
     """How small the verdicts must be to fit the first screen: empty, compact or many."""
@@ -142,6 +144,7 @@ def run_view(
     return RunView(
         anchor=f"run-{number}",
         title=_title(document, primary),
+        titled=document.gate is not None,
         verdicts=tuple(_verdict(one) for one in primary) or imported_views(document),
         density=_density(primary),
         columns=PRIMITIVE_COLUMNS if by_themselves else _columns(metric),
@@ -170,6 +173,8 @@ def run_view(
 
 
 def _title(document: ResultDocument, primary: Sequence[Comparison]) -> str:
+    if document.gate is not None:
+        return f"The gate {'passes' if document.gate.passed else 'fails'}: {document.gate.words}"
     if primary:
         return primary[0].words
     if document.imported is not None and document.imported.comparisons:
@@ -212,6 +217,8 @@ def again_of(document: ResultDocument) -> str:
     """The command that runs the campaign again, as far as the document knows it."""
     if document.imported is not None:
         return shlex.join(["equipoise", "import", *document.imported.source.files])
+    if document.gate is not None:
+        return document.gate.again
     if document.run.study == OS_STUDY:
         return f"equipoise os --seed {document.run.seed}"
     if document.run.study == WHY_STUDY:

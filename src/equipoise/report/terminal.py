@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from equipoise.figures.trial_values import analysed_values
+from equipoise.model.gate import GateResult
 from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.record import Notice, RunSummary
 from equipoise.model.result import (
@@ -101,6 +102,9 @@ def print_result(
     if document.control is not None:
         console.print()
         console.print(_control(document.control))
+    if document.gate is not None:
+        console.print()
+        console.print(_gate(document.gate))
     print_levels(console, levelled(document))
     print_sources(console, document)
     print_why(console, document)
@@ -291,6 +295,11 @@ def _how_sure(comparison: Comparison) -> str:
     if comparison.mean_ratio is not None:
         parts.append(f"ratio of means {percent_change(comparison.mean_ratio)}")
     return ", ".join(parts)
+
+
+def _gate(gate: GateResult) -> Text:
+    passed = Text("passes", "bold green") if gate.passed else Text("fails", "bold red")
+    return Text.assemble("gate: ", passed, f": {visible(gate.words)}")
 
 
 def _how_it_ran(document: ResultDocument, ledger: Path) -> str:

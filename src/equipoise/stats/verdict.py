@@ -120,16 +120,16 @@ def judge(
         If ``min_effect`` or ``alpha`` is out of range.
     """
     margin = margin_of(min_effect)
-    _check_alpha(alpha)
+    check_alpha(alpha)
     if len(comparisons) == 1:
-        return (_judge_one(comparisons[0], margin, alpha),)
+        return (judge_one(comparisons[0], margin, alpha),)
     tested = len(comparisons)
     known = {} if known is None else known
     selected = tested
     while selected:
         level = alpha * selected / tested
         judged = [
-            _judge_again(place, blocks, margin, level, known)
+            judge_again(place, blocks, margin, level, known)
             for place, blocks in enumerate(comparisons)
         ]
         found = sum(one.verdict != "undecided" for one in judged)
@@ -154,7 +154,7 @@ def earliest_block(alpha: float, comparisons: int = 1) -> int:
     That is where a bettor who won every block excludes a ratio: mean of (1 + λ)^n ≥ 2/level. All of
     several comparisons can be decided in the same block, and then at full alpha.
     """
-    _check_alpha(alpha)
+    check_alpha(alpha)
     levels = [alpha * selected / comparisons for selected in range(1, comparisons + 1)]
     return min(_blocks_to_win(level) for level in levels)
 
@@ -229,7 +229,8 @@ def finite_ratio(log_ratio: float) -> float | None:
     return math.exp(log_ratio)
 
 
-def _judge_one(blocks: PairedBlocks, margin: float, alpha: float) -> Judged:
+def judge_one(blocks: PairedBlocks, margin: float, alpha: float) -> Judged:
+    """One comparison by itself: by the running confidence sequence at ``alpha``."""
     low, high = blocks.engine.running_interval(alpha)
     if low <= high:
         return _judge_by(blocks, margin, alpha, (low, high))
@@ -243,9 +244,10 @@ def _judge_at_stop(blocks: PairedBlocks, margin: float, level: float) -> Judged:
     return _judge_by(blocks, margin, level, blocks.engine.interval_at_stop(level))
 
 
-def _judge_again(
+def judge_again(
     place: int, blocks: PairedBlocks, margin: float, level: float, known: Known
 ) -> Judged:
+    """One of several, by its interval at the stop; not anew if it got no further block."""
     before = known.get((place, level))
     if before is None or before.blocks != len(blocks):
         before = known[place, level] = _judge_at_stop(blocks, margin, level)
@@ -255,7 +257,7 @@ def _judge_again(
 def _left_undecided(
     place: int, blocks: PairedBlocks, margin: float, level: float, known: Known
 ) -> Judged:
-    return replace(_judge_again(place, blocks, margin, level, known), verdict="undecided")
+    return replace(judge_again(place, blocks, margin, level, known), verdict="undecided")
 
 
 def _judge_by(
@@ -300,7 +302,8 @@ def _blocks_to_win(level: float) -> int:
     return blocks
 
 
-def _check_alpha(alpha: float) -> None:
+def check_alpha(alpha: float) -> None:
+    """Raise `UnusableInput` unless it lies between 0 and 1."""
     if not 0.0 < alpha < 1.0:
         raise UnusableInput(
             f"alpha cannot be {alpha}", mend="give a number between 0 and 1, such as --alpha 0.05"

@@ -1,0 +1,235 @@
+"""``equipoise gate``: is one revision slower than another, by more than may be?"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from equipoise.campaign import conduct
+from equipoise.cli import options
+from equipoise.cli.finish import conducted, exit_status
+from equipoise.cli.gate_plan import Asked, checked_out_and_built, planned
+from equipoise.cli.output_file import check_folder, write_file
+from equipoise.cli.wanted import Wanted, write_files
+from equipoise.design.benchmark_tools import TOOLS
+from equipoise.design.gate import Benchmark
+from equipoise.measure.revisions import (
+    Repository,
+    repository_at,
+    revision_named,
+    revision_of_working_tree,
+    untracked_files,
+)
+from equipoise.measure.scratch import clear_leftovers, scratch_folder
+from equipoise.model.errors import EXIT_DONE, EXIT_GATE_FAILED, EXIT_INTERRUPTED, UnusableInput
+from equipoise.model.record import Notice
+from equipoise.model.result import ResultDocument
+from equipoise.report.gate import to_markdown
+from equipoise.studies.suite import Suite, benchmarks_named, read_suite
+
+STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
+"""Names the file to which a step of GitHub Actions appends what is shown of its job."""
+
+
+@click.command("gate", epilog="Example: equipoise gate --baseline main --build make -- ./bench")
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD [ARGUMENT …]")
+@click.option("--baseline", required=True, metavar="REV", help="The revision to compare with.")
+@click.option(
+    "--candidate",
+    metavar="REV",
+    show_default="HEAD with what tracked files have changed since",
+    help="The revision that is to pass.",
+)
+@click.option("--build", metavar="LINE", help="Run this in each revision first, untimed.")
+@click.option(
+    "--kind",
+    type=click.Choice(list(TOOLS)),
+    help="CMD runs the benchmarks of this tool; without CMD, all of them.",
+)
+@click.option(
+    "--bench", "benches", multiple=True, metavar="NAME=CMD", help="One of several benchmarks."
+)
+@click.option(
+    "--suite",
+    "suite_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE.toml",
+    help="Several benchmarks, in a file.",
+)
+@click.option(
+    "--metrics",
+    metavar="NAME,…",
+    show_default="wall_s, or the times that --kind reports",
+    help="What is compared; each counts.",
+)
+@click.option("--fail-undecided", is_flag=True, help="Fail what is not known at the end, too.")
+@click.option(
+    "--markdown",
+    "markdown_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the summary to a file, too.",
+)
+@click.option(
+    "-w",
+    "--warmup",
+    type=click.IntRange(min=0, max=1000),
+    metavar="N",
+    show_default="1; 0 with --kind, which runs each once to see what it reports",
+    help="Trials of each revision before the first block, never analysed.",
+)
+@click.option(
+    "--timeout",
+    type=options.FiniteRange(min=0, min_open=True),
+    default=600.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="End a trial after so long; it counts as slowest.",
+)
+@options.gate_stopping_options
+@options.gate_judging_options
+@options.ledger_option
+@options.report_option
+@options.turn_option
+@options.output_options
+def command(**given: Any) -> int:
+    """Is a revision of this repository slower than another? Exit 1 if it is.
+
+    Both are checked out into a private folder, built there, and compared in random order until it
+    is known for each benchmark whether it is slower by more than --min-effect.
+    """
+    wanted = Wanted.from_options(given)
+    files = _summary_files(given)
+    repository = repository_at(Path.cwd())
+    asked = _asked(repository, given)
+    with scratch_folder() as scratch:
+
+        def campaign(ledger: conduct.Keeper, watcher: conduct.Watcher) -> str:
+            # A gate that was killed left two working trees behind.
+            clear_leftovers()
+            pair = checked_out_and_built(asked, scratch, say=_sayer(wanted))
+            plan, more = planned(asked, pair, scratch)
+            notices = (*_notices(asked, given["candidate"] is None), *more)
+            return conduct.begin(plan, ledger, watcher, notices=notices)
+
+        try:
+            done = conducted(campaign, wanted, going_on="run the gate again")
+        except KeyboardInterrupt:
+            # While it was built: no campaign had begun.
+            return EXIT_INTERRUPTED
+    if done is None:
+        return EXIT_INTERRUPTED
+    write_files(done.document, done.record, wanted)
+    _summarise(done.document, files, wanted)
+    gate = done.document.gate
+    if gate is not None and not gate.passed:
+        return EXIT_GATE_FAILED
+    known = gate is not None and all(row.outcome != "undecided" for row in gate.rows)
+    return EXIT_DONE if known else exit_status(done.record, done.document)
+
+
+@dataclass(frozen=True, slots=True)
+class _SummaryFiles:
+    """Where the summary goes beside stdout."""
+
+    own: Path | None
+    of_step: Path | None
+
+
+def _summary_files(given: dict[str, Any]) -> _SummaryFiles:
+    own: Path | None = given["markdown_file"]
+    if own is not None:
+        check_folder(own)
+    of_step = os.environ.get(STEP_SUMMARY)
+    return _SummaryFiles(own, Path(of_step) if of_step else None)
+
+
+def _summarise(document: ResultDocument, files: _SummaryFiles, wanted: Wanted) -> None:
+    summary = to_markdown(document)
+    if wanted.has_screen:
+        sys.stdout.write(summary)
+    if files.own is not None:
+        write_file(files.own, summary.encode())
+    if files.of_step is not None:
+        try:
+            with files.of_step.open("a", encoding="utf-8") as file:
+                file.write(summary)
+        except OSError as error:
+            # The outcome counts, whoever may read of it.
+            print(
+                f"equipoise: cannot append to {STEP_SUMMARY} {files.of_step}: {error.strerror}\n"
+                f"  mend: unset {STEP_SUMMARY}, or make the file writable",
+                file=sys.stderr,
+            )
+
+
+def _asked(repository: Repository, given: dict[str, Any]) -> Asked:
+    tool = None if given["kind"] is None else TOOLS[given["kind"]]
+    suite = _suite(given)
+    named = given["candidate"]
+    build = given["build"] or suite.build or (None if tool is None else tool.build)
+    return Asked(
+        repository=repository,
+        baseline=revision_named(repository, given["baseline"], "--baseline"),
+        candidate=revision_of_working_tree(repository)
+        if named is None
+        else revision_named(repository, named, "--candidate"),
+        benchmarks=suite.benchmarks,
+        build=build,
+        tool=tool,
+        options=given,
+    )
+
+
+def _suite(given: dict[str, Any]) -> Suite:
+    """What is run, by the one way in which it was named."""
+    words, benches, file, kind = (given[key] for key in ("words", "benches", "suite_file", "kind"))
+    if sum(map(bool, (words or kind, benches, file))) != 1:
+        raise UnusableInput(
+            "a gate needs one thing to run: a command behind --, --bench, --suite or --kind",
+            mend="as in: equipoise gate --baseline main --build make -- ./bench",
+        )
+    if benches:
+        return Suite(benchmarks_named(benches))
+    if file is not None:
+        return read_suite(file)
+    words = words or TOOLS[kind].command
+    if not words[0] or any("\0" in word for word in words):
+        raise UnusableInput("the command behind -- is empty", mend="write the program to be run")
+    return Suite((Benchmark(shlex.join(words), tuple(words)),))
+
+
+def _notices(asked: Asked, is_working_tree: bool) -> tuple[Notice, ...]:
+    notices = []
+    same = asked.baseline.commit == asked.candidate.commit
+    if same and not asked.candidate.uncommitted:
+        notices.append(
+            Notice(
+                "same_revision",
+                f"baseline and candidate are the same commit {asked.candidate.commit}",
+                "name the revision that is to be compared with by --baseline",
+            )
+        )
+    untracked = untracked_files(asked.repository) if is_working_tree else ()
+    if untracked:
+        notices.append(
+            Notice(
+                "untracked_files",
+                f"untracked files of the working tree are in neither revision: "
+                f"{len(untracked)}, {untracked[0]} among them",
+                "git add what belongs to the candidate; .gitignore the rest",
+            )
+        )
+    return tuple(notices)
+
+
+def _sayer(wanted: Wanted) -> Any:
+    if wanted.quiet or not sys.stderr.isatty():
+        return lambda words: None
+    return lambda words: print(f"equipoise: {words}", file=sys.stderr, flush=True)

@@ -1,0 +1,111 @@
+"""Runs one process of a benchmark tool and reports what it says of each benchmark.
+
+::
+
+    python -m equipoise.helpers.benchmark_tool go -- go test -bench .
+
+The mean of a benchmark goes to ``EQUIPOISE_METRICS`` as ``NAME time_s``: one process, one value.
+pytest reports by itself (`equipoise.helpers.pytest_plugin`).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from equipoise.helpers.equipoise_metrics import VARIABLE, report
+from equipoise.interop.formats import criterion, go_bench, libtest
+from equipoise.interop.loading import read_within_bounds
+from equipoise.interop.reading import TIME, Process
+from equipoise.model.errors import EquipoiseError
+
+_TAIL_BYTES = 4096
+_NEWEST = "new"
+"""How criterion calls the run that it has just saved."""
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Do what the command line asks for.
+
+    Raises
+    ------
+    SystemExit
+        With one line: the tool failed, or what it said cannot be read.
+    """
+    if len(arguments) < 3 or arguments[0] not in _READERS or arguments[1] != "--":
+        raise SystemExit(f"usage: benchmark_tool {'|'.join(_READERS)} -- COMMAND")
+    tool, command = arguments[0], arguments[2:]
+    if tool == "cargo":
+        _forget_earlier_runs()
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder, "output")
+        _run(command, output)
+        try:
+            for process in _READERS[tool](output):
+                report(f"{process.benchmark} {TIME}", process.values[TIME], unit="s")
+        except EquipoiseError as error:
+            raise SystemExit(error.what) from None
+
+
+def _run(command: Sequence[str], output: Path) -> None:
+    try:
+        with output.open("wb") as file:
+            status = subprocess.run(command, stdout=file, check=False).returncode
+    except OSError as error:
+        raise SystemExit(f"cannot start {command[0]}: {error.strerror}") from None
+    if status != 0:
+        # These tools say on standard output what went wrong.
+        said = output.read_bytes()[-_TAIL_BYTES:].decode("utf-8", "replace")
+        raise SystemExit(f"{said}\n{command[0]} ended with status {status}")
+
+
+def _of_go(output: Path) -> Iterator[Process]:
+    if not output.stat().st_size:
+        return
+    for process in go_bench.FORMAT.read(read_within_bounds("its output", output)).processes:
+        package = process.levels.get(go_bench.PACKAGE)
+        yield process if package is None else _renamed(process, f"{package}.{process.benchmark}")
+
+
+def _of_cargo(output: Path) -> Iterator[Process]:
+    if output.stat().st_size:
+        yield from libtest.FORMAT.read(read_within_bounds("its output", output)).processes
+    saved = _criterion_folder()
+    if any(saved.rglob("sample.json")):
+        for process in criterion.FORMAT.read(read_within_bounds(str(saved), saved)).processes:
+            if process.levels.get(criterion.SAVED) == _NEWEST:
+                yield process
+
+
+def _of_pytest(output: Path) -> Iterator[Process]:
+    return iter(())
+
+
+_READERS: dict[str, Callable[[Path], Iterator[Process]]] = {
+    "cargo": _of_cargo,
+    "go": _of_go,
+    "pytest": _of_pytest,
+}
+
+
+def _renamed(process: Process, name: str) -> Process:
+    return Process(name, process.values)
+
+
+def _criterion_folder() -> Path:
+    return Path(os.environ.get("CARGO_TARGET_DIR", "target"), "criterion")
+
+
+def _forget_earlier_runs() -> None:
+    """What criterion saved of an earlier trial is none of this one's."""
+    if os.environ.get(VARIABLE) and os.environ.get("CARGO_TARGET_DIR"):
+        shutil.rmtree(_criterion_folder(), ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,138 @@
+"""A pytest fixture whose benchmarks `equipoise gate --kind pytest` compares.
+
+::
+
+    def test_parse(equipoise_benchmark):
+        assert equipoise_benchmark(parse, TEXT) == EXPECTED
+
+Under a gate each pytest process is one trial: the function is called again and again, and the mean
+of its calls is the metric ``file.py::test_parse time_s`` of that trial. In any other run of pytest
+the function is called once, and nothing is timed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+import pytest
+
+FIXTURE = "equipoise_benchmark"
+VARIABLE = "EQUIPOISE_METRICS"
+TREE = "EQUIPOISE_GATE_TREE"
+"""The working tree of the revision that is being measured."""
+INSTEAD_OF = "EQUIPOISE_GATE_INSTEAD_OF"
+"""The user's own working tree, from which nothing may come then."""
+
+BATCHES = 10
+BATCH_S = 0.01
+"""A batch is of so many calls that it takes at least about so long; the clock is then no matter."""
+_INSTALLED = ("site-packages", "dist-packages")
+
+Given = ParamSpec("Given")
+Found = TypeVar("Found")
+
+
+class Benchmark:
+    """What a test is given to call its function with."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._was_used = False
+
+    def __call__(
+        self, function: Callable[Given, Found], *args: Given.args, **kwargs: Given.kwargs
+    ) -> Found:
+        """Call the function, under a gate often; give what it gave first.
+
+        Raises
+        ------
+        RuntimeError
+            A test measures two things: they would be one metric.
+        """
+        if self._was_used:
+            raise RuntimeError(f"{FIXTURE} was called twice in {self._name}: write two tests")
+        self._was_used = True
+        result = function(*args, **kwargs)
+        if os.environ.get(VARIABLE):
+            _report(self._name, _timed(lambda: function(*args, **kwargs)))
+        return result
+
+
+@pytest.fixture
+def equipoise_benchmark(request: pytest.FixtureRequest) -> Benchmark:
+    """Call a function; under `equipoise gate` its time is compared between two revisions."""
+    return Benchmark(request.node.nodeid)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Under a gate run the benchmarks only."""
+    if not os.environ.get(TREE):
+        return
+    benchmarks: list[pytest.Item] = []
+    others: list[pytest.Item] = []
+    for item in items:
+        uses = FIXTURE in getattr(item, "fixturenames", ())
+        (benchmarks if uses else others).append(item)
+    items[:] = benchmarks
+    config.hook.pytest_deselected(items=others)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Under a gate nothing may have come from the user's tree: both revisions would share it."""
+    tree, own = os.environ.get(TREE), os.environ.get(INSTEAD_OF)
+    if not tree or not own:
+        return
+    strangers = sorted(_modules_of(Path(own)))
+    if strangers:
+        pytest.exit(
+            f"{strangers[0]} was imported from {own}, which is neither revision: let --build "
+            "install the revision into an environment of its own, or set PYTHONPATH to its sources",
+            pytest.ExitCode.USAGE_ERROR,
+        )
+
+
+def _modules_of(own: Path) -> Iterator[str]:
+    inside = f"{own.resolve()}{os.sep}"
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        # What is installed in an environment that lies in the tree is no source of the tree.
+        if not isinstance(file, str) or any(one in file for one in _INSTALLED):
+            continue
+        helps = name == "equipoise" or name.startswith("equipoise.helpers")
+        if not helps and os.path.realpath(file).startswith(inside):
+            yield name
+
+
+def _timed(call: Callable[[], object]) -> list[float]:
+    """The seconds of one call, as the mean of each of several batches."""
+    calls = 1
+    while True:
+        started = time.perf_counter()
+        for _ in range(calls):
+            call()
+        took = time.perf_counter() - started
+        if took >= BATCH_S or calls >= 1 << 24:
+            break
+        calls *= 2
+    batches = []
+    for _ in range(BATCHES):
+        started = time.perf_counter()
+        for _ in range(calls):
+            call()
+        batches.append((time.perf_counter() - started) / calls)
+    return batches
+
+
+def _report(name: str, seconds: list[float]) -> None:
+    # Imported where it is used: most runs of pytest measure nothing.
+    from equipoise.helpers.equipoise_metrics import report
+
+    for number, one in enumerate(seconds, start=1):
+        report(f"{name} time_s", one, iteration=number, unit="s")
+    report(f"{name} time_s", sum(seconds) / len(seconds), unit="s")

@@ -1,0 +1,41 @@
+"""The text of ``cargo bench`` without criterion, and of criterion's ``--output-format bencher``.
+
+A line for each benchmark: ``test NAME ... bench:  1,234 ns/iter (+/- 56)``, in newer compilers with
+decimals. The number is libtest's own median over many samples, the deviation is between them; the
+samples are not in the text, so that a process has no iterations.
+"""
+
+from __future__ import annotations
+
+import re
+
+from equipoise.interop.reading import TIME, Format, Process, Reading, SourceFile
+
+_LINE = re.compile(r"test (?P<name>.+?)\s+\.\.\. bench:\s+(?P<value>[0-9][0-9,.]*) ns/iter")
+
+
+def _recognises(file: SourceFile) -> bool:
+    return any(_LINE.match(line) for line in file.begins(65536).splitlines())
+
+
+def _read(file: SourceFile) -> Reading:
+    processes: dict[str, Process] = {}
+    for number, line in file.lines():
+        found = _LINE.match(line)
+        if found is None:
+            continue
+        name = found["name"]
+        if name in processes:
+            raise file.unusable(
+                f"line {number}: two benchmarks are called {name!r}",
+                "run them apart, or rename one",
+            )
+        try:
+            seconds = 1e-9 * float(found["value"].replace(",", ""))
+        except ValueError:
+            raise file.unusable(f"line {number}: {found['value']!r} is no number") from None
+        processes[name] = Process(name, {TIME: seconds})
+    return Reading(tool="cargo bench", metric=TIME, processes=tuple(processes.values()))
+
+
+FORMAT = Format("libtest", "cargo bench > FILE (without criterion)", _recognises, _read)

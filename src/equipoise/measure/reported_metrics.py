@@ -1,0 +1,68 @@
+"""Which metrics a condition reports: asked by running it once, untimed."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from equipoise.measure import own_metrics
+from equipoise.measure.hooks import end_group, last_words, status_words, tail
+from equipoise.model.errors import ConditionFailed
+from equipoise.model.plan import Condition
+from equipoise.model.trial import Sample
+
+
+def metrics_reported(
+    condition: Condition, environment: Mapping[str, str], scratch: Path, timeout_s: float
+) -> tuple[Sample, ...]:
+    """Run a condition once and give what it reported of the whole process.
+
+    Parameters
+    ----------
+    environment
+        What its own is set over.
+    scratch
+        A private folder, for the file that it reports to.
+
+    Raises
+    ------
+    ConditionFailed
+        It failed, took too long, or wrote what cannot be read.
+    """
+    file = scratch / "reported.jsonl"
+    file.unlink(missing_ok=True)
+    surroundings = {**environment, own_metrics.VARIABLE: str(file), **condition.environment}
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(
+            condition.command,
+            env=surroundings,
+            cwd=condition.process.working_folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            start_new_session=True,
+        )
+        try:
+            status = process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            end_group(process)
+            raise ConditionFailed(
+                f"{condition.name} takes longer than {timeout_s:g} s", mend="raise --timeout"
+            ) from None
+        except BaseException:
+            end_group(process)
+            raise
+        if status != 0:
+            raise ConditionFailed(
+                f"{condition.name} failed: {status_words(status)}"
+                + last_words(tail(errors.fileno())),
+                mend="run it by hand in that revision",
+            )
+    reported = own_metrics.read(file)
+    if reported.problem is not None:
+        raise ConditionFailed(
+            f"{condition.name}: {reported.problem}", mend="see docs/gate.md for what is read"
+        )
+    return tuple(one for one in reported.samples if one.iteration is None)

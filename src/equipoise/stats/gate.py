@@ -1,0 +1,105 @@
+"""Which comparisons are too slow: a gate's question, valid however often one asks it.
+
+The null hypothesis of each comparison is that the candidate is slower by no more than the smallest
+effect that matters. A comparison fails where the whole interval lies beyond that effect. Of K
+comparisons R fail if each does so at level alpha·R/K, R the largest possible: inverting the
+intervals at the stop gives an e-value of at least K/(alpha·R) against each of these hypotheses, so
+that this is e-BH (Wang and Ramdas 2022), and the expected share of failures without cause is at
+most alpha. Where nothing is too slow, the chance that anything fails is at most alpha.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from equipoise.model.gate import GateOutcome
+from equipoise.stats.sequence import PairedBlocks
+from equipoise.stats.verdict import Judged, Known, check_alpha, judge_again, judge_one, margin_of
+
+
+@dataclass(frozen=True, slots=True)
+class Gauged:
+    """One comparison at a gate, with the interval that its outcome rests on."""
+
+    outcome: GateOutcome
+    judged: Judged
+
+
+def gauge(
+    comparisons: Sequence[PairedBlocks],
+    *,
+    min_effect: float,
+    alpha: float,
+    known: Known | None = None,
+) -> tuple[Gauged, ...]:
+    """Say of each candidate whether it is slower by more than the smallest effect that matters.
+
+    What passes is selected in the same manner as what fails, so that both are known at their level
+    and one that got its outcome keeps it while the others get more blocks: R can only grow.
+
+    Parameters
+    ----------
+    comparisons
+        The blocks of each candidate.
+    min_effect
+        In percent, from 0 up.
+    alpha
+        Between 0 and 1.
+    known
+        Kept by whoever asks again and again about the same comparisons and smallest effect.
+
+    Returns
+    -------
+    One for each comparison, in their order.
+
+    Raises
+    ------
+    UnusableInput
+        ``min_effect`` or ``alpha`` is out of range.
+    """
+    margin = margin_of(min_effect)
+    check_alpha(alpha)
+    known = {} if known is None else known
+    tested = len(comparisons)
+
+    def at(level: float) -> list[Judged]:
+        if tested == 1:
+            return [judge_one(comparisons[0], margin, level)]
+        return [
+            judge_again(place, blocks, margin, level, known)
+            for place, blocks in enumerate(comparisons)
+        ]
+
+    def beyond(one: Judged) -> bool:
+        return one.low > margin
+
+    def within(one: Judged) -> bool:
+        return one.high <= margin
+
+    slower, passes = _selected(at, beyond, alpha, tested), _selected(at, within, alpha, tested)
+    others = at(alpha / tested) if tested else []
+    return tuple(
+        Gauged("slower", slower[place])
+        if place in slower
+        else Gauged("passes", passes[place])
+        if place in passes
+        else Gauged("undecided", judged)
+        for place, judged in enumerate(others)
+    )
+
+
+def _selected(
+    at: Callable[[float], list[Judged]],
+    says: Callable[[Judged], bool],
+    alpha: float,
+    tested: int,
+) -> dict[int, Judged]:
+    """The largest number of comparisons that all say so at their common level, by place."""
+    wanted = tested
+    while wanted:
+        found = {place: one for place, one in enumerate(at(alpha * wanted / tested)) if says(one)}
+        if len(found) >= wanted:
+            return found
+        wanted = len(found)
+    return {}

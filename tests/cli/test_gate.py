@@ -1,0 +1,324 @@
+"""`equipoise gate` from two revisions of a repository to an exit status."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import psutil
+import pytest
+
+from equipoise.report.json_document import schema
+from tests.cli.conftest import ENTRY, Equipoise, Gate, Said
+from tests.repositories import MadeRepository, everything_in, repository
+
+FAST, SLOW = "sleep 0.002", "sleep 0.02"
+"""Far apart, so that a busy host cannot hide it for long."""
+SOON = ("--blocks", "80", "--warmup", "0")
+
+
+@pytest.fixture
+def made(tmp_path: Path, scratch: Path) -> MadeRepository:
+    """A repository whose build makes a program that sleeps; the later revision sleeps longer."""
+    made = repository(tmp_path / "project")
+    made.write("Makefile", "bench: source\n\t@cp source bench && chmod +x bench\n")
+    made.write(".gitignore", "bench\n.equipoise\n")
+    made.write("source", f"#!/bin/sh\n{FAST}\n")
+    made.commit()
+    made.git("tag", "fast")
+    made.write("source", f"#!/bin/sh\n{SLOW}\n")
+    made.commit()
+    made.git("tag", "slow")
+    return made
+
+
+def document(said: Said) -> Any:
+    found = json.loads(said.out)
+    jsonschema.validate(found, schema())
+    return found
+
+
+BUILT = ("--build", "make -s", *SOON)
+
+
+def test_a_slower_revision_fails_and_says_by_how_much(gate: Gate, made: MadeRepository) -> None:
+    before = everything_in(made.path)
+    said = gate(made, "--baseline", "fast", *BUILT, "--ledger", "../ledger.db", "--", "./bench")
+    assert said.status == 1, said
+    assert said.err == ""
+    heading, _, words, _, *table = said.out.splitlines()
+    assert heading == "## Equipoise gate: ❌ fails"
+    assert words.startswith("HEAD (")
+    assert "./bench is slower by more than 2 %, by at least" in words
+    assert table[0] == "| benchmark | baseline | candidate | change | interval | outcome |"
+    assert table[2].startswith("| ./bench | ")
+    assert table[2].endswith("| ❌ slower |")
+    assert everything_in(made.path) == before
+
+
+def test_the_same_revision_passes_and_is_said_to_be_the_same(
+    gate: Gate, made: MadeRepository
+) -> None:
+    said = gate(made, "--baseline", "slow", *BUILT, "--blocks", "3", "--", "./bench")
+    assert said.status == 0
+    assert said.out.startswith("## Equipoise gate: ✅ passes\n")
+    assert "baseline and candidate are the same commit" in said.out
+
+
+def test_a_faster_revision_passes(gate: Gate, made: MadeRepository) -> None:
+    said = gate(made, "--baseline", "slow", "--candidate", "fast", *BUILT, "--", "./bench")
+    assert said.status == 0
+    assert "./bench is not slower by more than 2 %" in said.out
+    assert said.out.count("✅ passes") == 2
+
+
+def test_what_is_not_known_passes_unless_it_is_told_to_fail(
+    gate: Gate, made: MadeRepository
+) -> None:
+    one_block = ("--build", "make -s", "--blocks", "1", "--warmup", "0", "--", "./bench")
+    said = gate(made, "--baseline", "fast", *one_block)
+    assert said.status == 0
+    assert "is not known after 1 block" in said.out
+    said = gate(made, "--baseline", "fast", "--fail-undecided", *one_block)
+    assert said.status == 1
+    assert "❔ undecided" in said.out
+
+
+def test_the_candidate_is_the_working_tree_with_what_was_changed(
+    gate: Gate, made: MadeRepository
+) -> None:
+    made.git("checkout", "--quiet", "fast")
+    made.write("source", f"#!/bin/sh\n{SLOW}\n")
+    made.write("left\x1b[31m out", "")
+    said = gate(made, "--baseline", "fast", *BUILT, "--", "./bench")
+    assert said.status == 1
+    assert "the working tree (" in said.out
+    assert "with uncommitted changes" in said.out
+    assert "untracked files of the working tree are in neither revision" in said.out
+    assert "\x1b" not in said.out
+
+
+def test_the_document_tells_the_gate_and_the_ledger_gives_it_again(
+    gate: Gate, made: MadeRepository
+) -> None:
+    words = ("--baseline", "fast", *BUILT, "--json", "-", "--", "./bench")
+    found = document(gate(made, *words))
+    told = found["gate"]
+    assert told["passed"] is False
+    assert told["baseline"]["asked"] == "fast"
+    assert told["baseline"]["commit"] == made.git("rev-parse", "fast").strip()
+    (row,) = told["rows"]
+    assert row["outcome"] == "slower"
+    assert row["ratio_ci"][0] > 1 + told["min_effect"] / 100
+    folders = [Path(one["command"][0]).parent for one in found["conditions"]]
+    assert len(str(folders[0])) == len(str(folders[1]))
+    assert folders[0] != folders[1]
+    again = subprocess.run(
+        [*ENTRY, "show", "last", "--json", "-"], cwd=made.path, capture_output=True, check=True
+    )
+    assert json.loads(again.stdout)["gate"] == told
+
+
+def test_its_line_runs_it_again(gate: Gate, made: MadeRepository) -> None:
+    quick = ("--build", "make -s", "--blocks", "2", "--json", "-")
+    first = document(gate(made, "--baseline", "fast", *quick, "--", "./bench"))["gate"]
+    words = shlex.split(first["again"])
+    assert words[:4] == ["equipoise", "gate", "--baseline", first["baseline"]["commit"]]
+    again = document(gate(made, *words[2:4], "--json", "-", *words[4:]))
+    assert again["gate"]["again"] == first["again"]
+    assert str(again["run"]["seed"]) in words
+
+
+def test_several_benchmarks_are_judged_together(gate: Gate, made: MadeRepository) -> None:
+    name = "</td>|`<script>"
+    benches = ("--bench", f"{name}=./bench", "--bench", "same=sleep 0.002")
+    said = gate(made, "--baseline", "fast", *BUILT, *benches)
+    assert said.status == 1, said
+    assert "1 of 2 benchmarks is slower by more than 2 %" in said.out
+    (row,) = [line for line in said.out.splitlines() if line.endswith("❌ slower |")]
+    assert row.startswith(r"| &lt;/td&gt;\|\`&lt;script&gt; | ")
+    assert row.endswith("❌ slower |")
+
+
+def test_a_suite_is_a_file_and_may_say_how_to_build(gate: Gate, made: MadeRepository) -> None:
+    made.write(
+        "suite.toml", 'build = "make -s"\n[benchmarks]\nsleeps = "./bench"\nlists = ["ls", "/"]\n'
+    )
+    words = ("--baseline", "fast", "--suite", "suite.toml", *SOON, "--json", "-")
+    found = document(gate(made, *words))
+    outcomes = {row["benchmark"]: row["outcome"] for row in found["gate"]["rows"]}
+    assert outcomes.keys() == {"sleeps", "lists"}
+    assert outcomes["sleeps"] == "slower"
+    assert [one["levels"]["benchmark"] for one in found["conditions"]] == [
+        *("sleeps", "sleeps"),
+        *("lists", "lists"),
+    ]
+
+
+def test_the_summary_goes_to_a_file_and_behind_what_the_job_has_said(
+    gate: Gate, made: MadeRepository, tmp_path: Path
+) -> None:
+    step = tmp_path / "step.md"
+    step.write_text("before\n")
+    words = (
+        "--baseline",
+        "slow",
+        *BUILT,
+        "--blocks",
+        "1",
+        "--quiet",
+        "--markdown",
+        "../gate.md",
+        "--",
+        "./bench",
+    )
+    said = gate(made, *words, GITHUB_STEP_SUMMARY=str(step))
+    assert (said.status, said.out) == (0, "")
+    summary = (tmp_path / "gate.md").read_text()
+    assert summary.startswith("## Equipoise gate: ✅ passes")
+    assert step.read_text() == "before\n" + summary
+    said = gate(made, *words, GITHUB_STEP_SUMMARY=str(tmp_path))
+    assert said.status == 0
+    assert "cannot append to GITHUB_STEP_SUMMARY" in said.err
+
+
+def test_a_build_that_fails_is_told_with_the_end_of_what_it_said(
+    gate: Gate, made: MadeRepository
+) -> None:
+    line = 'echo first; echo "no such thing" >&2; exit 4'
+    said = gate(made, "--baseline", "fast", "--build", line, "--", "./bench")
+    assert said.status == 3
+    assert said.out == ""
+    assert said.err.startswith("equipoise: the baseline fast (")
+    assert "cannot be built: exit status 4: echo first" in said.err
+    assert "it said: first / no such thing" in said.err
+    assert said.err.count("\n") == 2
+
+
+def test_a_benchmark_that_fails_is_no_verdict(gate: Gate, made: MadeRepository) -> None:
+    said = gate(made, "--baseline", "fast", "--", "sh", "-c", "echo why >&2; exit 5")
+    assert said.status == 3
+    assert "failed: exit status 5; stderr: why" in said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--baseline", "nowhere", "--", "true"), "--baseline nowhere: there is no such commit"),
+        (("--baseline=--help", "--", "true"), "--baseline --help: there is no such commit"),
+        (("--baseline", "fast", "--candidate", "$(touch x)", "--", "true"), "no such commit"),
+        (("--baseline", "fast"), "a gate needs one thing to run"),
+        (("--baseline", "fast", "--bench", "a=b", "--", "true"), "a gate needs one thing to run"),
+        (("--baseline", "fast", "--bench", "nothing"), "is not of the form NAME=CMD"),
+        (("--baseline", "fast", "--bench", "a=b", "--bench", "a=c"), "two benchmarks are called"),
+        (("--baseline", "fast", "--suite", "no.toml"), "cannot read no.toml: no such file"),
+        (("--baseline", "fast", "--", "./bench"), "has no program ./bench"),
+        (("--baseline", "fast", "--", "no-such-program"), "there is no program"),
+        (("--baseline", "fast", "--markdown", "no/where", "--", "true"), "there is no folder"),
+        (("--", "true"), "Missing option '--baseline'"),
+    ],
+)
+def test_what_cannot_be_used_is_told_in_two_lines(
+    gate: Gate, made: MadeRepository, words: tuple[str, ...], told: str
+) -> None:
+    said = gate(made, *words)
+    assert said.status == 2
+    assert said.out == ""
+    assert told in said.err
+    assert "  mend: " in said.err
+    assert said.err.count("\n") == 2
+    assert not (made.path / "x").exists()
+
+
+def test_the_users_own_program_is_not_run_as_both_revisions(
+    gate: Gate, made: MadeRepository
+) -> None:
+    made.write("bench", "#!/bin/sh\n", executable=True)
+    said = gate(made, "--baseline", "fast", "--", str(made.path / "bench"))
+    assert said.status == 2
+    assert "is a program of your own working tree" in said.err
+    assert "./bench" in said.err
+
+
+def test_outside_of_a_repository_it_says_where_to_run(
+    equipoise: Equipoise, tmp_path: Path, scratch: Path
+) -> None:
+    said = equipoise("gate", "--baseline", "main", "--", "true")
+    assert said.status == 2
+    assert "is in no git working tree" in said.err
+
+
+def test_a_gate_in_a_folder_of_the_repository_runs_in_that_folder(
+    gate: Gate, made: MadeRepository
+) -> None:
+    made.write("inside/check", "#!/bin/sh\ntest -f beside\n", executable=True)
+    made.write("inside/beside", "")
+    made.commit()
+    inside = MadeRepository(made.path / "inside")
+    said = gate(inside, "--baseline", "HEAD", "--blocks", "1", "--", "./check")
+    assert said.status == 0
+    said = gate(inside, "--baseline", "fast", "--blocks", "1", "--", "./check")
+    assert said.status == 2
+    assert "has no folder inside" in said.err
+
+
+def waits(made: MadeRepository) -> subprocess.Popen[bytes]:
+    """A gate whose build goes on for ever, once that has begun."""
+    begun = made.path.parent / "begun"
+    line = f"touch {begun}; sleep 300 & wait"
+    started = subprocess.Popen(
+        [*ENTRY, "gate", "--baseline", "fast", "--build", line, "--", "./bench"],
+        cwd=made.path,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    while not begun.exists():
+        assert started.poll() is None
+        time.sleep(0.02)
+    return started
+
+
+def builds_in(scratch: Path) -> list[psutil.Process]:
+    """What still runs of the builds in this folder."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            inside = process.environ().get("EQUIPOISE_BUILD", "").startswith(str(scratch))
+        except (psutil.NoSuchProcess, psutil.AccessDenied, OSError):
+            continue
+        if inside and process.status() != psutil.STATUS_ZOMBIE:
+            found.append(process)
+    return found
+
+
+def test_an_interrupted_gate_takes_its_build_with_it(made: MadeRepository, scratch: Path) -> None:
+    started = waits(made)
+    assert builds_in(scratch)
+    started.send_signal(signal.SIGINT)
+    assert started.wait(60) == 130
+    assert builds_in(scratch) == []
+
+
+def test_what_a_killed_gate_left_is_cleared_away_by_the_doctor(
+    made: MadeRepository, scratch: Path
+) -> None:
+    started = waits(made)
+    started.kill()
+    started.wait(60)
+    (left,) = scratch.iterdir()
+    assert (left / "old" / "project" / "source").is_file()
+    assert builds_in(scratch)
+    done = subprocess.run(
+        [*ENTRY, "doctor"], cwd=made.path, capture_output=True, text=True, check=True
+    )
+    assert str(left) in done.stderr
+    assert builds_in(scratch) == []
+    # The repository knows nothing of it.
+    assert made.git("worktree", "list").count("\n") == 1
+    assert made.git("status", "--porcelain") == ""

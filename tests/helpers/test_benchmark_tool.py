@@ -1,0 +1,125 @@
+"""One process of a benchmark tool: what it prints becomes metrics of one trial."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from equipoise.design.benchmark_tools import TOOLS
+
+LIBTEST = """
+running 2 tests
+test parsing::deep nesting ... bench:       1,234.50 ns/iter (+/- 56.78)
+test adds                  ... bench:          15 ns/iter (+/- 2) = 123 MB/s
+
+test result: ok. 0 passed; 0 failed; 0 ignored; 2 measured; 0 filtered out
+"""
+GO = """goos: linux
+pkg: example.com/m
+BenchmarkAdd-2   100   10.0 ns/op
+BenchmarkAdd-2   100   30.0 ns/op
+PASS
+ok   example.com/m 1.2s
+pkg: example.com/m/inside
+BenchmarkAdd-2   100   7.0 ns/op   3 B/op
+PASS
+"""
+
+
+def reported(folder: Path, tool: str, *command: str, **variables: str) -> dict[str, Any]:
+    """What one process of the tool reports, by metric."""
+    metrics = folder / "metrics.jsonl"
+    done = run(tool, *command, EQUIPOISE_METRICS=str(metrics), **variables)
+    assert done.returncode == 0, done.stderr
+    lines = metrics.read_text().splitlines() if metrics.exists() else []
+    return {line["metric"]: line for line in map(json.loads, lines)}
+
+
+def run(tool: str, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        TOOLS[tool].reading(command),
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_each_benchmark_of_cargo_is_a_metric_in_seconds(tmp_path: Path) -> None:
+    (tmp_path / "said").write_text(LIBTEST)
+    found = reported(tmp_path, "cargo", "cat", str(tmp_path / "said"))
+    assert {name: one["value"] for name, one in found.items()} == {
+        "parsing::deep nesting time_s": pytest.approx(1234.5e-9),
+        "adds time_s": pytest.approx(15e-9),
+    }
+    assert {(one["unit"], one["better"]) for one in found.values()} == {("s", "lower")}
+
+
+def test_of_criterion_the_run_of_this_process_counts(tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    earlier = target / "criterion" / "gone" / "new"
+    earlier.mkdir(parents=True)
+    (earlier / "sample.json").write_text('{"iters": [1.0], "times": [5.0]}')
+    writes = (
+        "import json, os, pathlib\n"
+        "for saved, ns in (('base', 900.0), ('new', 40.0)):\n"
+        "    folder = pathlib.Path(os.environ['CARGO_TARGET_DIR'], 'criterion', 'sum', saved)\n"
+        "    folder.mkdir(parents=True)\n"
+        "    sample = {'iters': [1.0, 2.0], 'times': [ns, 2 * ns]}\n"
+        "    (folder / 'sample.json').write_text(json.dumps(sample))\n"
+        "    (folder / 'benchmark.json').write_text(json.dumps({'full_id': 'sums/sum'}))\n"
+    )
+    words = (sys.executable, "-c", writes)
+    found = reported(tmp_path, "cargo", *words, CARGO_TARGET_DIR=str(target))
+    assert {name: one["value"] for name, one in found.items()} == {
+        "sums/sum time_s": pytest.approx(40e-9)
+    }
+
+
+def test_repetitions_of_go_are_one_value_and_packages_are_told_apart(tmp_path: Path) -> None:
+    (tmp_path / "said").write_text(GO)
+    found = reported(tmp_path, "go", "cat", str(tmp_path / "said"))
+    assert {name: one["value"] for name, one in found.items()} == {
+        "example.com/m.BenchmarkAdd-2 time_s": pytest.approx(20e-9),
+        "example.com/m/inside.BenchmarkAdd-2 time_s": pytest.approx(7e-9),
+    }
+    assert not any("iteration" in one for one in found.values())
+
+
+@pytest.mark.parametrize("tool", list(TOOLS))
+def test_a_tool_that_says_nothing_reports_nothing(tool: str, tmp_path: Path) -> None:
+    assert reported(tmp_path, tool, "true", CARGO_TARGET_DIR=str(tmp_path)) == {}
+
+
+def test_a_tool_that_fails_is_told_with_what_it_said_on_its_output(tmp_path: Path) -> None:
+    done = run("go", "sh", "-c", "echo --- FAIL: TestIt; exit 3")
+    assert done.returncode == 1
+    assert done.stderr == "--- FAIL: TestIt\n\nsh ended with status 3\n"
+
+
+def test_a_program_that_is_not_there_is_told() -> None:
+    done = run("go", "/no/such/program")
+    assert done.returncode == 1
+    assert done.stderr == "cannot start /no/such/program: No such file or directory\n"
+
+
+def test_output_that_is_cut_off_is_not_guessed(tmp_path: Path) -> None:
+    (tmp_path / "said").write_text("BenchmarkAdd-2   100   10.0\n")
+    done = run("go", "cat", str(tmp_path / "said"))
+    assert done.returncode == 1
+    assert "line 1 is cut off" in done.stderr
+
+
+def test_no_module_of_the_repository_stands_in_for_ours(tmp_path: Path) -> None:
+    (tmp_path / "json.py").write_text("raise SystemExit('the wrong one')\n")
+    done = subprocess.run(
+        TOOLS["go"].reading(("true",)), cwd=tmp_path, capture_output=True, check=True
+    )
+    assert done.stderr == b""

@@ -1,0 +1,38 @@
+"""The text of `cargo bench` without criterion."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from equipoise.model.errors import UnusableInput
+from tests.helpers.test_benchmark_tool import LIBTEST
+from tests.imports import reading_of
+
+
+def test_each_line_is_one_process_without_iterations(tmp_path: Path) -> None:
+    path = tmp_path / "bench.txt"
+    path.write_text(LIBTEST)
+    form, reading = reading_of(path)
+    assert (form, reading.tool) == ("libtest", "cargo bench")
+    values = {one.benchmark: one.values["time_s"] for one in reading.processes}
+    assert values == {
+        "parsing::deep nesting": pytest.approx(1234.5e-9),
+        "adds": pytest.approx(15e-9),
+    }
+    assert not any(one.iterations for one in reading.processes)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (LIBTEST + LIBTEST, "line 9: two benchmarks are called 'parsing::deep nesting'"),
+        ("test a ... bench: 1.2.3 ns/iter (+/- 1)\n", "line 1: '1.2.3' is no number"),
+    ],
+)
+def test_what_cannot_be_told_apart_or_read_is_refused(text: str, told: str, tmp_path: Path) -> None:
+    path = tmp_path / "bench.txt"
+    path.write_text(text)
+    with pytest.raises(UnusableInput, match=told):
+        reading_of(path)

@@ -1,0 +1,128 @@
+"""The Markdown of a gate: what every row says, and that names stay text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from equipoise.model.gate import GateOutcome, GateResult, GateRow, Revision
+from equipoise.model.record import Notice
+from equipoise.model.result import ResultDocument
+from equipoise.report.gate import to_markdown
+from equipoise.report.html import Reported, page
+from equipoise.report.safe_text import visible
+from equipoise.report.terminal import print_result
+from tests.documents import document_of
+
+OLD, NEW = Revision("main", "1" * 40), Revision("HEAD", "2" * 40, uncommitted=True)
+HARMLESS = {"paragraph", "inline", "text", "text_special", "softbreak", "heading", "fence"}
+HARMLESS |= {"table", "thead", "tbody", "tr", "th", "td", "bullet_list", "list_item"}
+
+NOTHING = "<!-- -->"
+"""Stands where a forge would make a link of text."""
+
+PAYLOADS = [
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "a | b",
+    "[link](javascript:alert(1))",
+    "![](https://example.com/x.png)",
+    "<https://example.com>",
+    "# heading",
+    "`code` ``two``",
+    "`",
+    "**bold** _it_ ~~gone~~",
+    "&lt;b&gt;",
+    "line\n\n# break\r\x1b[31m\u202e",
+    " ",
+    "a\\",
+    "\\|",
+]
+
+
+def row(name: str, outcome: GateOutcome, low: float | None, high: float | None) -> GateRow:
+    return GateRow(name, "wall_s", 0.010, 0.011, 1.1, (low, high), 0.05, 9, outcome, "words.")
+
+
+def gated(*rows: GateRow, passed: bool = False, words: str = "said.") -> ResultDocument:
+    gate = GateResult(OLD, NEW, 2.0, passed, rows, words, "equipoise gate")
+    return replace(document_of(), gate=gate, warnings=())
+
+
+def tokens(markdown: str) -> Iterator[Token]:
+    for token in MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(markdown):
+        yield token
+        yield from token.children or ()
+
+
+def kinds(markdown: str) -> set[str]:
+    return {
+        one.type.removesuffix("_open").removesuffix("_close")
+        for one in tokens(markdown)
+        if one.content != NOTHING
+    }
+
+
+def test_every_benchmark_has_a_row_with_its_outcome() -> None:
+    lines = to_markdown(
+        gated(
+            row("a", "slower", 1.05, 1.2),
+            row("b", "passes", 0.9, 1.01),
+            row("c", "undecided", None, None),
+        )
+    ).splitlines()
+    assert lines[0] == "## Equipoise gate: ❌ fails"
+    assert lines[2] == "said."
+    assert lines[6:9] == [
+        "| a | 10.0 ms | 11.0 ms | +10.0 % | +5.00 % to +20.0 % | ❌ slower |",
+        "| b | 10.0 ms | 11.0 ms | +10.0 % | -10.0 % to +1.00 % | ✅ passes |",
+        "| c | 10.0 ms | 11.0 ms | +10.0 % | open | ❔ undecided |",
+    ]
+    assert to_markdown(gated(passed=True)).startswith("## Equipoise gate: ✅ passes\n")
+
+
+def test_what_timed_out_has_no_number() -> None:
+    timed_out = replace(row("a", "slower", None, None), candidate_median=None, ratio=None)
+    assert "| a | 10.0 ms | timed out | – | open |" in to_markdown(gated(timed_out))
+
+
+def test_warnings_come_with_their_mend() -> None:
+    document = replace(gated(), warnings=(Notice("code", "what is wrong", "the mend"),))
+    assert to_markdown(document).endswith("\n- what is wrong; the mend\n")
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+def test_no_name_becomes_mark_up(payload: str) -> None:
+    document = replace(
+        gated(row(payload, "slower", 1.05, 1.2), words=f"{payload} is slower."),
+        warnings=(Notice("code", f"{payload} is wrong", f"mend {payload}"),),
+    )
+    markdown = to_markdown(document)
+    assert kinds(markdown) <= HARMLESS
+    assert markdown.count("\n") == to_markdown(gated(row("a", "slower", 1.05, 1.2))).count("\n") + 2
+    texts = "".join(one.content for one in tokens(markdown) if one.type in ("text", "text_special"))
+    assert f"{visible(payload)} is slower.".strip() in texts
+    assert texts.count(visible(payload).strip()) >= 4
+
+
+def test_nobody_is_told_of_a_gate() -> None:
+    assert "@ada" not in to_markdown(gated(row("@ada", "slower", None, None), words="@ada"))
+
+
+def test_the_screen_of_a_run_says_what_the_gate_said(capsys: pytest.CaptureFixture[str]) -> None:
+    print_result(gated(words="\x1b[31mred."), [], Path("ledger.db"), color=False)
+    assert "\ngate: fails: \\x1b[31mred.\n" in capsys.readouterr().out
+
+
+def test_the_page_begins_with_what_the_gate_said_and_says_how_to_run_it_again() -> None:
+    text = page([Reported(gated(words="<b>slower</b>."), {}, None)])
+    heading = re.search(r"<h1[^>]*>(.*?)</h1>", text)
+    assert heading is not None
+    assert heading[1] == "The gate fails: &lt;b&gt;slower&lt;/b&gt;."
+    assert "equipoise gate" in text
