@@ -70,6 +70,25 @@ def test_more_of_one_kernel_is_more_time_in_it() -> None:
     assert first(more).cause == more_time_in_function.CAUSE
 
 
+def test_kernels_without_names_are_told_by_what_the_library_was_told() -> None:
+    code = function("(unknown)", "libblas.so.3", "unknown")
+    nameless = replace(
+        BLAS,
+        functions={code: change(0.6, 1.6, 0.1)},
+        settings=(Setting("environment BLIS_ARCH_TYPE", "0", "25"),),
+    )
+    found = first(nameless)
+    assert found.cause == wrong_blas_kernel.CAUSE
+    assert found.evidence["settings"] == {
+        "environment BLIS_ARCH_TYPE": {"baseline": "0", "candidate": "25"}
+    }
+    assert found.evidence["function"] is None
+    assert "as BLIS_ARCH_TYPE tells it to" in found.words
+    untold = replace(nameless, settings=())
+    assert first(untold).cause == more_time_in_function.CAUSE
+    assert "code without a name in libblas.so.3" in first(untold).words
+
+
 def test_two_functions_of_no_blas_are_no_kernels() -> None:
     other = replace(
         BLAS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from equipoise.explain.causes.callers import caller
 from equipoise.explain.causes.found import Found
 from equipoise.explain.causes.remaining import Remaining
-from equipoise.explain.causes.wording import called, is_more, is_named, sides
+from equipoise.explain.causes.wording import called, is_more, is_named, sides, spoken
 from equipoise.explain.difference.result import Function
 
 CAUSE = "more_time_in_function"
@@ -40,6 +40,6 @@ def _found(remaining: Remaining, function: Function) -> Found:
         },
         seconds=extra.seconds,
         seconds_ci=extra.seconds_ci,
-        words=f"more time in {called(shown)}(){by}",
+        words=f"more time in {spoken(shown)}{by}",
         claims=extra.claims,
     )

@@ -49,6 +49,13 @@ def called(function: Function) -> str:
     return function.name
 
 
+def spoken(function: Function) -> str:
+    """It in a sentence: ``fill()``, or ``code without a name in libc.so.6``."""
+    if is_named(function.name):
+        return f"{called(function)}()"
+    return f"code without a name in {function.module}"
+
+
 def is_named(name: str) -> bool:
     """Whether this is a name and not a remark that there is none."""
     return not name.startswith(HIDDEN)

@@ -6,9 +6,9 @@ import re
 
 from equipoise.explain.causes.found import Found
 from equipoise.explain.causes.remaining import Remaining, added
-from equipoise.explain.causes.wording import is_more, of_faster, of_slower, sides
+from equipoise.explain.causes.wording import is_more, is_named, of_faster, of_slower, sides
 from equipoise.explain.difference.changes import is_certain
-from equipoise.explain.difference.result import Function
+from equipoise.explain.difference.result import Change, Function
 
 CAUSE = "wrong_blas_kernel"
 WORDS = "two functions of one BLAS library do the same work, and one condition takes the slower one"
@@ -30,6 +30,41 @@ def find(remaining: Remaining) -> tuple[Found, ...]:
     return tuple(one for one in found if one is not None)
 
 
+def _told(remaining: Remaining) -> dict[str, dict[str, str | None]]:
+    """What one condition's library is told of the processor, and the other's is not."""
+    return {
+        one.name: {"baseline": one.baseline, "candidate": one.candidate}
+        for one in remaining.difference.settings
+        if one.name.removeprefix("server ") in _SETTINGS
+    }
+
+
+def _nameless(
+    remaining: Remaining,
+    module: str,
+    inside: dict[Function, Change],
+    told: dict[str, dict[str, str | None]],
+) -> Found:
+    """Kernels of a library without symbols, such as Debian's BLIS: what it was told names them."""
+    extra = remaining.extra(functions=inside)
+    names = " and ".join(name.removeprefix("environment ") for name in told)
+    return Found(
+        cause=CAUSE,
+        kind="configuration",
+        evidence={
+            "function": None,
+            "instead_of": None,
+            "module": module,
+            "settings": told,
+            "seconds": sides(extra.sides),
+        },
+        seconds=extra.seconds,
+        seconds_ci=extra.seconds_ci,
+        words=f"{module}, whose functions have no names, computes longer as {names} tells it to",
+        claims=extra.claims,
+    )
+
+
 def _in(remaining: Remaining, module: str) -> Found | None:
     difference = remaining.difference
     inside = {one: change for one, change in remaining.functions.items() if one.module == module}
@@ -41,8 +76,12 @@ def _in(remaining: Remaining, module: str) -> Found | None:
         return heaviest if getattr(inside[heaviest], side) > _MAIN * total > 0 else None
 
     slow, fast = main(difference.slower), main(difference.faster)
-    if slow is None or fast is None or slow == fast:
+    told = _told(remaining)
+    if slow is None or fast is None:
         return None
+    if slow == fast:
+        nameless = not is_named(slow.name) and is_more(inside[slow])
+        return _nameless(remaining, module, inside, told) if nameless and told else None
     # That one is there and the other is not is certain before how long they take.
     if not is_more(inside[slow]) and not is_certain(inside[fast]):
         return None
@@ -52,7 +91,6 @@ def _in(remaining: Remaining, module: str) -> Found | None:
     if of_slower(difference, inside[fast]) > of_slower(difference, inside[slow]) / 2:
         return None
     extra = remaining.extra(functions=inside)
-    told = [one for one in difference.settings if one.name.removeprefix("server ") in _SETTINGS]
     return Found(
         cause=CAUSE,
         kind="configuration",
@@ -60,9 +98,7 @@ def _in(remaining: Remaining, module: str) -> Found | None:
             "function": slow.name,
             "instead_of": fast.name,
             "module": module,
-            "settings": {
-                one.name: {"baseline": one.baseline, "candidate": one.candidate} for one in told
-            },
+            "settings": told,
             "seconds": sides(extra.sides),
         },
         seconds=extra.seconds,
