@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from equipoise.cli.options import FiniteRange
+from equipoise.cli.options import FiniteRange, names_in
 from equipoise.cli.work_bar import work_bar
 from equipoise.model.errors import UnusableInput
 
@@ -20,17 +20,6 @@ if TYPE_CHECKING:
     from equipoise.matching.frames import Covariates
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
-
-
-def _names(
-    context: click.Context, option: click.Parameter, value: str | None
-) -> tuple[str, ...] | None:
-    if value is None:
-        return None
-    names = tuple(name.strip() for name in value.split(","))
-    if not all(names):
-        raise click.BadParameter(f"'{value}' has an empty name.", context, option)
-    return names
 
 
 def _calipers(
@@ -53,7 +42,7 @@ def table_options(function: Decorated) -> Decorated:
             metavar="FORMULA",
             help="Treatment and covariates at once: 'treat ~ age + I(age**2) + age:educ'.",
         ),
-        click.option("--covariates", metavar="A,B,C", callback=_names, help="What to compare."),
+        click.option("--covariates", metavar="A,B,C", callback=names_in, help="What to compare."),
         click.option("--treatment", metavar="COLUMN", help="Who was treated: 0 or 1."),
         click.argument("file", type=click.Path(path_type=Path)),
     ):
@@ -81,7 +70,7 @@ def pairing_options(function: Decorated) -> Decorated:
             help="The widest distance, in standard deviations: one, or one a covariate.",
         ),
         click.option(
-            "--exact", metavar="A,B", callback=_names, help="Covariates that must be equal."
+            "--exact", metavar="A,B", callback=names_in, help="Covariates that must be equal."
         ),
         click.option(
             "--m",
@@ -108,7 +97,7 @@ def matching_options(function: Decorated) -> Decorated:
         click.option(
             "--by",
             metavar="A,B",
-            callback=_names,
+            callback=names_in,
             help="Match only among rows that agree in these columns.",
         ),
         click.option(

@@ -20,17 +20,6 @@ if TYPE_CHECKING:
 NONE = "none"
 
 
-def _names(
-    context: click.Context, option: click.Parameter, value: str | None
-) -> tuple[str, ...] | None:
-    if value is None:
-        return None
-    names = tuple(name.strip() for name in value.split(","))
-    if not all(names):
-        raise click.BadParameter(f"'{value}' has an empty name.", context, option)
-    return names
-
-
 def _assignment(
     context: click.Context, option: click.Parameter, value: str | None
 ) -> tuple[str, str] | None:
@@ -59,14 +48,16 @@ def _assignment(
 @click.option(
     "--covariates",
     metavar="A,B,C",
-    callback=_names,
+    callback=options.names_in,
     help="What else may explain it; by default every column that can.",
 )
-@click.option("--exact", metavar="A,B", callback=_names, help="Columns that must be equal.")
+@click.option(
+    "--exact", metavar="A,B", callback=options.names_in, help="Columns that must be equal."
+)
 @click.option(
     "--cluster",
     metavar="COLUMN",
-    callback=_names,
+    callback=options.names_in,
     help="Whose rows are not independent (time, day, host, job: known by name); 'none'.",
 )
 @click.option(
@@ -79,7 +70,7 @@ def _assignment(
 @click.option(
     "--placebo-outcome",
     metavar="A,B",
-    callback=_names,
+    callback=options.names_in,
     help="Columns that the candidate cannot have changed.",
 )
 @click.option(
@@ -91,13 +82,13 @@ def _assignment(
 @click.option(
     "--mediators",
     metavar="A,B",
-    callback=_names,
+    callback=options.names_in,
     help="Columns that the candidate changes itself, beside the known ones.",
 )
 @click.option(
     "--allow",
     metavar="A,B",
-    callback=_names,
+    callback=options.names_in,
     help="What may differ between the environments of a ledger's campaigns.",
 )
 @click.option("--leave-others-out", is_flag=True, help="Leave rows of other versions out.")

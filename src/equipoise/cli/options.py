@@ -27,6 +27,18 @@ GATE_MIN_EFFECT = 2.0
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
+def names_in(
+    context: click.Context, option: click.Parameter, value: str | None
+) -> tuple[str, ...] | None:
+    """The names in ``a,b,c``, for an option's callback."""
+    if value is None:
+        return None
+    names = tuple(name.strip() for name in value.split(","))
+    if not all(names):
+        raise click.BadParameter(f"'{value}' has an empty name.", context, option)
+    return names
+
+
 class FiniteRange(click.FloatRange):
     """A number in a range; not a number and infinity are outside every range."""
 

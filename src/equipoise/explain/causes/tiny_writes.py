@@ -2,44 +2,19 @@
 
 from __future__ import annotations
 
-from equipoise.explain.causes.calls import WRITES, file_with_most
+from equipoise.explain.causes.calls import WRITES
 from equipoise.explain.causes.found import Found
 from equipoise.explain.causes.remaining import Remaining
-from equipoise.explain.causes.tiny import tiny
-from equipoise.explain.causes.wording import instead, known_file, sides
+from equipoise.explain.causes.tiny import Direction, in_tiny_pieces
 
 CAUSE = "tiny_writes"
 WORDS = "the same bytes are written in many more calls: one for each line, for instance"
 
+_WRITES = Direction(
+    WRITES, "written", lambda change: change.writes, lambda change: change.bytes_written
+)
+
 
 def find(remaining: Remaining) -> tuple[Found, ...]:
     """The same bytes in many more calls."""
-    difference = remaining.difference
-    found = tiny(
-        difference, WRITES, lambda change: change.writes, lambda change: change.bytes_written
-    )
-    if found is None:
-        return ()
-    extra = remaining.extra(doors=WRITES, waits=WRITES)
-    file = file_with_most(difference, lambda change: change.writes)
-    return (
-        Found(
-            cause=CAUSE,
-            kind="system_call",
-            evidence={
-                "syscall": found.syscall,
-                **known_file(file),
-                "size_bytes": round(found.bytes_each),
-                "calls": sides(found.count),
-                "seconds": sides(extra.sides),
-            },
-            seconds=extra.seconds,
-            seconds_ci=extra.seconds_ci,
-            words=(
-                f"{file or 'a file'} is written in pieces of about {found.bytes_each:,.0f} bytes: "
-                f"{found.syscall} {instead(difference, found.count)}"
-            ),
-            claims=extra.claims,
-            waited_s=extra.waited_s,
-        ),
-    )
+    return in_tiny_pieces(remaining, CAUSE, _WRITES)
