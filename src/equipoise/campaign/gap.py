@@ -30,6 +30,8 @@ class Gap:
     """Those of the complete blocks in which both ran."""
     chosen_because: str | None = None
     """Why this one of several, in words."""
+    judged_by: str = PRIMARY_METRIC
+    """The campaign's own primary metric."""
 
     @property
     def is_called(self) -> bool:
@@ -100,7 +102,12 @@ def gaps_of(record: RunRecord) -> tuple[Gap, ...]:
     by_time = replace(plan, judgement=replace(plan.judgement, primary_metric=PRIMARY_METRIC))
     compared = primary_comparisons(by_time, blocks)
     return tuple(
-        Gap(contrast, comparison, _trials(contrast, blocks))
+        Gap(
+            contrast,
+            comparison,
+            _trials(contrast, blocks),
+            judged_by=plan.judgement.primary_metric,
+        )
         for contrast, comparison in zip(plan.contrasts, compared, strict=True)
         if comparison.blocks
     )
@@ -119,7 +126,13 @@ def nothing_to_explain(gap: Gap) -> str:
     one = gap.comparison
     if one.verdict == "mixed":
         return f"which of the two is slower depends on what counts: {one.words}"
-    return f"there is nothing to explain: {one.words}"
+    words = f"there is nothing to explain: {one.words}"
+    if gap.judged_by == PRIMARY_METRIC:
+        return words
+    return (
+        f"{words} Wall time is what is explained, not {gap.judged_by}: where trials run for a fixed "
+        "time, give them a fixed amount of work instead"
+    )
 
 
 def _largest(gaps: Sequence[Gap]) -> Gap:
