@@ -136,6 +136,14 @@ def test_where_the_two_take_the_same_time_there_is_nothing_to_explain() -> None:
     assert explained(replace(record, observations=profiles((0, 1.0), (1, 1.0)))) == ()
 
 
+def test_where_another_metric_was_compared_it_is_said_that_time_is_explained() -> None:
+    plan = plan_of()
+    judged = replace(plan, judgement=replace(plan.judgement, primary_metric="user_s"))
+    remark = "Wall time is what is explained, not user_s"
+    assert remark in nothing_to_explain(choose(record_of(1.0, 1.0, plan=judged)))
+    assert remark not in nothing_to_explain(choose(record_of(1.0, 1.0)))
+
+
 def test_a_campaign_on_another_metric_is_explained_by_its_times() -> None:
     plan = plan_of()
     memory = replace(plan, judgement=replace(plan.judgement, primary_metric="user_s"))

@@ -130,8 +130,8 @@ def nothing_to_explain(gap: Gap) -> str:
     if gap.judged_by == PRIMARY_METRIC:
         return words
     return (
-        f"{words} Wall time is what is explained, not {gap.judged_by}: where trials run for a fixed "
-        "time, give them a fixed amount of work instead"
+        f"{words} Wall time is what is explained, not {gap.judged_by}: where trials run for a "
+        "fixed time, give them a fixed amount of work instead"
     )
 
 
