@@ -263,3 +263,38 @@ def test_a_missing_covariate_is_named_with_its_rows(equipoise: Equipoise, tmp_pa
     said = equipoise("observe", "ci.csv", *LOAD)
     assert said.status == 2
     assert "load: missing in rows 3, 5" in said.err
+
+
+def test_strata_are_read_one_by_one_from_parquet_and_told_apart(
+    equipoise: Equipoise, table: str, tmp_path: Path
+) -> None:
+    import pandas
+
+    pandas.DataFrame(loaded_log(800)).to_parquet(tmp_path / "ci.parquet")
+    by_host = (*LOAD, "--cluster", "day", "--strata", "host_type")
+    said = equipoise("observe", "ci.parquet", *by_host, "--report", "answer.html")
+    assert said.status == 0, said.err
+    for words in ("amd", "arm", "strata: host_type", "40 clusters have rows in several of them"):
+        assert words in said.out
+    assert "strata" in (tmp_path / "answer.html").read_text()
+    document = json.loads(equipoise("observe", "ci.parquet", *by_host, "--json", "-").out)
+    jsonschema.validate(document, observed_schema())
+    assert [one["name"] for one in document["strata"]["each"]] == ["amd", "arm"]
+    assert (
+        sum(one["candidate_rows"] for one in document["strata"]["each"])
+        == (document["rows"]["candidate"])
+    )
+    categories = pandas.DataFrame(loaded_log(800)).astype({"host_type": "category"})
+    categories.to_parquet(tmp_path / "kinds.parquet")
+    again = json.loads(equipoise("observe", "kinds.parquet", *by_host, "--json", "-").out)
+    assert again["matched"] == document["matched"]
+    refused = equipoise("observe", table, *by_host)
+    assert refused.status == 2
+    assert "save it as Parquet" in refused.err
+    missing = equipoise("observe", "ci.parquet", *by_host[:-1], "rack")
+    assert missing.status == 2
+    assert "there is no column rack" in missing.err
+    (tmp_path / "torn.parquet").write_bytes((tmp_path / "ci.parquet").read_bytes()[:-9])
+    torn = equipoise("observe", "torn.parquet", *by_host)
+    assert torn.status == 2
+    assert "mend the file" in torn.err

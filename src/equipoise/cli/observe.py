@@ -93,6 +93,11 @@ def _assignment(
 )
 @click.option("--leave-others-out", is_flag=True, help="Leave rows of other versions out.")
 @click.option("--one-unit", is_flag=True, help="The outcomes are in one unit: do not check.")
+@click.option(
+    "--strata",
+    metavar="COLUMN",
+    help="Read, match and judge the rows of one value at a time, for what does not fit in memory.",
+)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, metavar="N")
 @click.option("--threads", type=click.IntRange(min=1), metavar="N", show_default="all cores")
 @click.option(
@@ -118,6 +123,8 @@ def command(**given: Any) -> int:
     from equipoise.observe.analysis import observe
 
     _check_outputs(given)
+    if given["strata"] is not None:
+        return _answered(_by_strata(given), given)
     log = read_log(given["file"], given["ledger_path"], given["treatment"][0])
     question, allowed = _question(given), given["allow"] or ()
     named = None if question.covariates is None else (*question.covariates, *question.exact)
@@ -131,6 +138,22 @@ def command(**given: Any) -> int:
             told=cautions_of(log.differing, allowed),
             tell=tell,
         )
+    return _answered(document, given)
+
+
+def _by_strata(given: dict[str, Any]) -> Observed:
+    from equipoise.cli.observed_strata import read_strata
+    from equipoise.cli.work_bar import work_in_words
+    from equipoise.observe.strata import check_strata, observe_strata
+
+    question, column = _question(given), given["strata"]
+    check_strata(column, question)
+    log = read_strata(given["file"], column, question)
+    with work_in_words(quiet=given["quiet"], color=not given["no_color"]) as tell:
+        return observe_strata(log, question, source=given["file"], tell=tell)
+
+
+def _answered(document: Observed, given: dict[str, Any]) -> int:
     _put_out(document, given)
     if document.refusal is not None:
         raise UnusableInput(document.refusal.words, mend=document.refusal.mend)

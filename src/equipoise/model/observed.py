@@ -237,6 +237,40 @@ class Caution:
 
 
 @dataclass(frozen=True, slots=True)
+class Stratum:
+    """The effect in the rows of one value of a column, matched and judged by themselves."""
+
+    name: str
+    candidate_rows: int
+    baseline_rows: int
+    dropped: str | None
+    """Why it takes no part in the answer; ``None`` if it does. What follows is null then."""
+    matched_rows: int | None
+    """The candidate's that found a match: what it weighs."""
+    ratio: float | None
+    difference: float | None
+    method: str | None
+    caliper: float | None
+    worst_column: str | None
+    worst_difference: float | None
+    """The column least alike after matching, in standard deviations."""
+    gamma_to_change: float | None
+    """``None`` also where its own effect is not shown even without a hidden factor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strata:
+    """The values of one column, each read, matched and judged alone."""
+
+    column: str
+    each: tuple[Stratum, ...]
+    worst: str
+    """The stratum that takes part with the column least alike."""
+    shared_clusters: int | None
+    """Clusters with rows in several strata; ``None`` without clusters."""
+
+
+@dataclass(frozen=True, slots=True)
 class Observed:
     """The whole document, in the order in which it is written."""
 
@@ -258,4 +292,6 @@ class Observed:
     robustness: Robustness | None
     placebos: tuple[Placebo, ...]
     periods: tuple[Period, ...]
+    strata: Strata | None
+    """``None`` if all rows were matched together."""
     warnings: tuple[Caution, ...]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from equipoise.model.observed import Caution, Observed
 from equipoise.observe.answered import answered
 from equipoise.observe.described import described
-from equipoise.observe.effects import found
-from equipoise.observe.matching import Tell, comparable
+from equipoise.observe.matching import Tell
 from equipoise.observe.prepared import prepare
 from equipoise.observe.question import Log, Question
 from equipoise.observe.refusal import refusal_of
+from equipoise.observe.weighed import weighed
 
 
 def observe(
@@ -42,20 +42,11 @@ def observe(
         The question cannot be put to this log: naming column, rows and the mend.
     """
     prepared = prepare(log, question, left_out or {})
-    covariates, treated = prepared.covariates, prepared.treated
-    kept = comparable(
-        covariates,
-        treated,
-        question.method,
-        seed=question.seed,
-        threads=question.threads,
-        tell=tell,
+    one = weighed(prepared, tell)
+    kept, plain, on_log = one.kept, one.plain, one.on_log
+    refusal = refusal_of(
+        kept, prepared.covariates, prepared.treated, plain, prepared.clusters, prepared.arms
     )
-    tell("the effect and its errors")
-    clusters, logs = prepared.clusters, prepared.logs
-    plain = found(prepared.outcome, covariates, treated, kept, clusters)
-    on_log = None if logs is None else found(logs, covariates, treated, kept, clusters)
-    refusal = refusal_of(kept, covariates, treated, plain, clusters, prepared.arms)
     document = described(prepared, kept, plain, refusal, source=source, told=told)
     if refusal is not None:
         return document

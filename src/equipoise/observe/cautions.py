@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from equipoise.model.observed import Caution, Clustering
 from equipoise.observe.clusters import LEAST
-from equipoise.observe.matching import Comparable
 from equipoise.observe.mediators import is_mediator
 from equipoise.observe.question import Question
 
@@ -15,13 +14,15 @@ _FEW = 2 * LEAST
 def cautions(
     question: Question,
     clustering: Clustering | None,
-    kept: Comparable,
+    method: str,
     dropped: float,
 ) -> tuple[Caution, ...]:
     """What a reader must know beside the answer.
 
     Parameters
     ----------
+    method
+        The one that was kept.
     dropped
         The share of the candidate's rows without a match.
     """
@@ -66,7 +67,7 @@ def cautions(
                 "read whom the answer is about; gather baseline rows like those dropped",
             )
         )
-    if kept.method != question.method:
+    if method != question.method:
         found.append(
             Caution(
                 "another-method",

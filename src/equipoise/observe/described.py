@@ -14,6 +14,7 @@ from equipoise.model.observed import (
     Refusal,
     Rows,
 )
+from equipoise.observe.arms import Arms
 from equipoise.observe.cautions import cautions
 from equipoise.observe.clusters import Clusters, arm_clusters
 from equipoise.observe.effects import Found, effect_of
@@ -21,6 +22,7 @@ from equipoise.observe.matching import Comparable
 from equipoise.observe.naive import naive
 from equipoise.observe.needed import balance_of, dropped_of
 from equipoise.observe.prepared import Prepared
+from equipoise.observe.question import Question
 from equipoise.observe.refusal import refused_words
 
 
@@ -45,34 +47,23 @@ def described(
         Warnings of how it was read, which come first.
     """
     question, treated, arms = prepared.question, prepared.treated, prepared.arms
-    assert question.covariates is not None
     candidate_rows, dropped = int(np.count_nonzero(treated)), len(kept.pairs.dropped_index)
     clustering = _clustering(prepared, plain)
     logs = prepared.logs
     naively = effect_of(
         None if logs is None else naive(logs, treated), naive(prepared.outcome, treated)
     )
-    own = cautions(question, clustering, kept, dropped / candidate_rows)
+    own = cautions(question, clustering, kept.method, dropped / candidate_rows)
     return Observed(
         schema=OBSERVED_SCHEMA,
         words="" if refusal is None else refused_words(naively, refusal, question.outcome),
-        question=Asked(
-            source,
-            question.treatment,
-            arms.candidate,
-            arms.baseline,
-            question.outcome,
-            question.covariates,
-            question.exact,
-            question.method,
-            question.seed,
-        ),
+        question=asked_of(question, arms, source),
         rows=Rows(prepared.read, candidate_rows, len(treated) - candidate_rows, prepared.left_out),
         naive=naively,
         refusal=refusal,
         matched=None,
         clustering=clustering,
-        matching=_matching(kept, plain),
+        matching=matching_of(kept, plain),
         about=_about(prepared, candidate_rows, dropped),
         dropped=dropped_of(kept, prepared.covariates, treated),
         balance=balance_of(kept),
@@ -81,7 +72,24 @@ def described(
         robustness=None,
         placebos=(),
         periods=(),
+        strata=None,
         warnings=(*told, *own),
+    )
+
+
+def asked_of(question: Question, arms: Arms, source: str) -> Asked:
+    """The question as it was understood, with the covariates that are taken."""
+    assert question.covariates is not None
+    return Asked(
+        source,
+        question.treatment,
+        arms.candidate,
+        arms.baseline,
+        question.outcome,
+        question.covariates,
+        question.exact,
+        question.method,
+        question.seed,
     )
 
 
@@ -96,7 +104,8 @@ def _clustering(prepared: Prepared, plain: Found) -> Clustering | None:
     return Clustering(clusters.by, len(np.unique(code)), of_candidate, of_baseline)
 
 
-def _matching(kept: Comparable, plain: Found) -> Matching:
+def matching_of(kept: Comparable, plain: Found) -> Matching:
+    """How the rows were matched, and how many found a match."""
     return Matching(
         kept.method,
         kept.caliper,

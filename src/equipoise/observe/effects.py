@@ -119,14 +119,19 @@ def matched_of(log: Found | None, plain: Found) -> Matched:
     return Matched(
         effect_of(None if log is None else log.estimate, plain.estimate),
         plain.main,
-        tuple(
-            ErrorOf(
-                name,
-                None if log is None else log.by[name].error,
-                None if log is None else ratio_bounds(log.by[name].interval),
-                one.error,
-                one.interval,
-            )
-            for name, one in plain.by.items()
-        ),
+        errors_of(None if log is None else log.by, plain.by),
+    )
+
+
+def errors_of(log: dict[str, Estimate] | None, plain: dict[str, Estimate]) -> tuple[ErrorOf, ...]:
+    """Every error by its name, on the log scale, where there is one, and as a difference."""
+    return tuple(
+        ErrorOf(
+            name,
+            None if log is None else log[name].error,
+            None if log is None else ratio_bounds(log[name].interval),
+            one.error,
+            one.interval,
+        )
+        for name, one in plain.items()
     )

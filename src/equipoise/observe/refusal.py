@@ -27,7 +27,11 @@ def refusal_of(
     if not kept.is_balanced:
         return _unbalanced(needed(kept, covariates, treated), arms)
     if clusters is not None and plain.estimate.interval is None:
-        return _few_clusters(plain, clusters, arms)
+        counts = {
+            arms.candidate: len(np.unique(clusters.code[plain.linear.treated_rows])),
+            arms.baseline: len(np.unique(clusters.code[plain.linear.serving_rows])),
+        }
+        return few_clusters(counts, clusters.by)
     return None
 
 
@@ -51,15 +55,20 @@ def _unbalanced(lacking: tuple[Needed, ...], arms: Arms) -> Refusal:
     )
 
 
-def _few_clusters(plain: Found, clusters: Clusters, arms: Arms) -> Refusal:
-    counts = {
-        arms.candidate: len(np.unique(clusters.code[plain.linear.treated_rows])),
-        arms.baseline: len(np.unique(clusters.code[plain.linear.serving_rows])),
-    }
+def few_clusters(counts: dict[str, int], by: str) -> Refusal:
+    """Refuse a number whose error would be a guess.
+
+    Parameters
+    ----------
+    counts
+        By version, the clusters with rows that count.
+    by
+        What a cluster is.
+    """
     fewest = min(counts, key=lambda name: counts[name])
     return Refusal(
         "few-clusters",
-        f"comparable rows of {fewest} lie in {counts[fewest]} clusters only ({clusters.by}): with "
+        f"comparable rows of {fewest} lie in {counts[fewest]} clusters only ({by}): with "
         f"fewer than {LEAST} the error itself is a guess",
         "gather rows of more of them, or name finer ones with --cluster; --cluster none takes "
         "every row as independent",

@@ -183,15 +183,27 @@ def jackknife(found: Adjusted, pairs: Pairs, code: Indices) -> tuple[float, int]
     V = (G − 1)/G Σ_g (τ₍₋g₎ − τ)², the regression fitted anew each time; the pairs' weights and
     the means of the strata stay (MacKinnon, Nielsen and Webb 2023, J. Econometrics 232(2), CV3).
     """
+    linear = linearised(found.left, pairs)
+    fewest = min(
+        len(np.unique(code[linear.treated_rows])), len(np.unique(code[linear.serving_rows]))
+    )
+    if fewest < 2:
+        return math.nan, 0
+    _, effects = effects_without(found, pairs, code)
+    count = len(effects)
+    spread = float(((effects - linear.effect) ** 2).sum())
+    return math.sqrt((count - 1) / count * spread), fewest - 1
+
+
+def effects_without(found: Adjusted, pairs: Pairs, code: Indices) -> tuple[Indices, Values]:
+    """The clusters, shape (clusters,), and the effect with each left out, as ``jackknife`` does.
+
+    Of the rows that count; each version must lie in two clusters at least.
+    """
     treated, serving = counted(pairs, len(found.left))
     rows = np.flatnonzero((treated > 0.0) | (serving > 0.0))
     present, place = np.unique(code[rows], return_inverse=True)
     count = len(present)
-    fewest = min(
-        len(np.unique(place[treated[rows] > 0.0])), len(np.unique(place[serving[rows] > 0.0]))
-    )
-    if fewest < 2:
-        return math.nan, 0
     outcome, columns = found.centred[rows], found.columns[rows]
 
     def others(values: Values) -> Values:
@@ -224,8 +236,7 @@ def jackknife(found: Adjusted, pairs: Pairs, code: Indices) -> tuple[float, int]
     if len(terms):
         moved = ((treated_columns - served_columns).T * slopes).sum(axis=1)
     effects = treated_outcome - served_outcome - moved
-    spread = float(((effects - linearised(found.left, pairs).effect) ** 2).sum())
-    return math.sqrt((count - 1) / count * spread), fewest - 1
+    return present, effects
 
 
 def estimate_by(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.table import Table
 from rich.text import Text
 
-from equipoise.model.observed import Bounds, Effect, Observed
+from equipoise.model.observed import Bounds, Effect, Observed, Stratum
 from equipoise.report.safe_text import visible
 from equipoise.report.terminal import console_for
 from equipoise.report.units import interval_words, percent_change, significant
@@ -72,6 +72,11 @@ def tables(document: Observed) -> dict[str, tuple[Sequence[str], Rows]]:
                 for bound in document.hidden_bias.bounds
             ],
         )
+    if document.strata is not None:
+        found["stratum"] = (
+            ("rows", "estimate", "least alike", "apart", "odds to change it"),
+            [_stratum(one) for one in document.strata.each],
+        )
     return found
 
 
@@ -100,6 +105,14 @@ def facts(document: Observed) -> Iterator[str]:
             f"clusters: {own.by}: {own.clusters:,}, {own.with_candidate:,} with "
             f"{question.candidate}, {own.with_baseline:,} with {question.baseline}"
         )
+    if document.strata is not None:
+        own_strata = document.strata
+        yield f"strata: {own_strata.column}: {own_strata.worst} is least alike after matching"
+        if own_strata.shared_clusters:
+            yield f"  {own_strata.shared_clusters:,} clusters have rows in several of them"
+        for each in own_strata.each:
+            if each.dropped is not None:
+                yield f"  {each.name} takes no part: {each.dropped}"
     if document.hidden_bias is not None:
         yield f"hidden factor: {document.hidden_bias.words}"
     if document.robustness is not None:
@@ -111,6 +124,20 @@ def facts(document: Observed) -> Iterator[str]:
 def effect_cells(effect: Effect) -> list[str]:
     """An effect and its interval as cells."""
     return _cells(effect.ratio, effect.ratio_ci, effect.difference, effect.difference_ci)
+
+
+def _stratum(one: Stratum) -> list[str]:
+    rows = f"{one.candidate_rows if one.matched_rows is None else one.matched_rows:,}"
+    if one.difference is None:
+        return [one.name, rows, "none", "", "", ""]
+    return [
+        one.name,
+        rows,
+        _cells(one.ratio, None, one.difference, None)[0],
+        one.worst_column or "",
+        _apart(one.worst_difference),
+        "unknown" if one.gamma_to_change is None else f"×{one.gamma_to_change:.3g}",
+    ]
 
 
 def _effects(document: Observed) -> Iterator[list[str]]:
