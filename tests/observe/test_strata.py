@@ -205,6 +205,19 @@ def test_what_would_not_be_the_same_in_each_stratum_is_refused(
         judged(loaded_log(), **asked)
 
 
+def test_rows_of_other_versions_take_no_part_whatever_they_hold() -> None:
+    log = loaded_log(600)
+    log["rack"] = np.array(["a", "b", "c"], dtype=object)[np.arange(600) % 3]
+    other = (log["rack"] == "c") | (np.arange(600) < 60)
+    log["version"][other], log["wall_s"][other] = "0.9", 0.0
+    with pytest.raises(UnusableInput, match="3 values"):
+        judged(log, column="rack")
+    found = judged(log, column="rack", leave_others_out=True)
+    assert found.matched is not None
+    assert found.rows.left_out == {"another version": int(np.count_nonzero(other))}
+    assert found.rows.read == 600
+
+
 def test_wrong_input_names_its_stratum() -> None:
     log = loaded_log()
     log["wall_s"][np.flatnonzero(log["host_type"] == "arm")[0]] = 0.0

@@ -23,7 +23,7 @@ from equipoise.observe.matching import MOST_APART, Tell
 from equipoise.observe.needed import balance_of, dropped_of
 from equipoise.observe.outcome import logarithm_of, outcome_of
 from equipoise.observe.prepared import Prepared, prepare
-from equipoise.observe.question import Log, Question
+from equipoise.observe.question import Log, Question, part_of
 from equipoise.observe.scores import MANY_CLUSTERS, Values, effects_without
 from equipoise.observe.weighed import Weighed, weighed
 
@@ -247,7 +247,11 @@ def _named(
 def _naively(
     log: Log, question: Question, treated: NDArray[np.bool_], others: NDArray[np.bool_]
 ) -> Naively:
-    values = outcome_of(log, question)
+    named = treated | others
+    if not named.any():
+        return Naively(None, None, None, None)
+    values = outcome_of(part_of(log, named), question)
+    treated, others = treated[named], others[named]
     logs: tuple[Moments | None, Moments | None] = (None, None)
     if question.ratio:
         on_log = logarithm_of(values, question.outcome)
