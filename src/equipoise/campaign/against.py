@@ -148,13 +148,27 @@ def _rows(
         metric = next((one for one in metrics if any(_value(row, one) for row in trials)), None)
         if metric is None:
             continue
-        known = [(row.block, value) for row in trials if (value := _value(row, metric))]
+        known = [(row, value) for row in trials if (value := _value(row, metric)) is not None]
         if len(known) < len(trials) and result.run.study != OS_STUDY:
             continue
         values = np.array([value for _, value in known], dtype=np.float64)
-        blocks = np.array([block for block, _ in known], dtype=np.int64)
+        first_block = _first_block_alone(result, condition)
+        blocks = np.array(
+            [
+                row.block if first_block is None else first_block + place
+                for place, (row, _) in enumerate(known)
+            ],
+            dtype=np.int64,
+        )
         costs = 1.0 / values if metric in more_is_better else values
         yield condition.name, _Row(metric, Session(costs, blocks), float(np.median(values)))
+
+
+def _first_block_alone(result: ResultDocument, condition: ConditionResult) -> int | None:
+    """Where blocks of one trial begin for a condition of files that know none; else ``None``."""
+    if result.imported is None or result.imported.source.order == "in blocks":
+        return None
+    return result.conditions.index(condition) * len(result.trials)
 
 
 def _trials(condition: ConditionResult, result: ResultDocument) -> list[TrialRow]:
