@@ -8,12 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from equipoise.campaign.against import against
+from equipoise.campaign.against import against, better_when_higher
 from equipoise.campaign.comparable import environment_differences
 from equipoise.campaign.result import document_of
 from equipoise.model.against import Against, RowAgainst
 from equipoise.model.errors import UnusableInput
-from equipoise.model.result import ResultDocument
+from equipoise.model.imported import Source
+from equipoise.model.primitives import BANDWIDTH, LATENCY
+from equipoise.model.result import ImportedResult, ResultDocument
 from equipoise.report.json_document import decode, encode
 from tests.primitives import ROWS, ProbeRunner, Value, plan_of_rows, record_of, unavailable
 from tests.schema import validated
@@ -129,3 +131,29 @@ def test_results_with_nothing_in_common_are_refused() -> None:
     there = result(1)
     with pytest.raises(UnusableInput, match="no row with a number in common"):
         held(replace(there, trials=()), result(2))
+
+
+def test_trials_of_files_that_know_no_blocks_do_not_move_together() -> None:
+    source = Source("hyperfine", None, ("a.json",), "one after the other")
+    there, here = (
+        replace(
+            one,
+            imported=ImportedResult(source, "wall_s", (), ""),
+            trials=tuple(replace(row, block=1) for row in one.trials),
+        )
+        for one in (result(1), result(2))
+    )
+    assert "do not tell how sessions drift" in held(there, here).scope
+
+
+def test_what_a_workload_says_is_better_when_higher_costs_its_inverse() -> None:
+    record = record_of(ProbeRunner(plan_of_rows()))
+    higher = tuple(
+        replace(
+            trial,
+            samples=tuple(replace(one, better="higher") for one in trial.samples),
+        )
+        for trial in record.trials
+    )
+    assert LATENCY not in better_when_higher(record)
+    assert better_when_higher(replace(record, trials=higher)) == {LATENCY, BANDWIDTH}

@@ -1,19 +1,21 @@
-"""A result of primitives held against another one: of another host, or of this one earlier."""
+"""A result held against another one: of another host, or of this one earlier."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from equipoise.campaign.comparable import environment_differences
+from equipoise.campaign.comparable import document_differences
 from equipoise.model.against import Against, RowAgainst
 from equipoise.model.errors import UnusableInput
 from equipoise.model.interval import Interval
-from equipoise.model.primitives import BANDWIDTH, PRIMITIVE_METRICS
-from equipoise.model.result import ResultDocument
+from equipoise.model.primitives import BANDWIDTH, OS_STUDY, PRIMITIVE_METRICS
+from equipoise.model.record import RunRecord
+from equipoise.model.result import ConditionResult, ResultDocument, TrialRow
+from equipoise.model.trial import UNAVAILABLE
 from equipoise.stats.sessions import (
     LEAST_PROCESSES,
     Changes,
@@ -33,17 +35,46 @@ class _Row:
     median: float
 
 
+MORE_IS_BETTER = frozenset({BANDWIDTH})
+"""Among the metrics of primitives."""
+
+
+def better_when_higher(record: RunRecord) -> frozenset[str]:
+    """Metrics of which a campaign's workloads said that more is better: no document says so."""
+    samples = (sample for trial in record.trials for sample in trial.samples)
+    return MORE_IS_BETTER | {one.metric for one in samples if one.better == "higher"}
+
+
 def against(
-    there: ResultDocument, here: ResultDocument, *, min_effect: float, alpha: float
+    there: ResultDocument,
+    here: ResultDocument,
+    *,
+    min_effect: float,
+    alpha: float,
+    more_is_better: Collection[str] = MORE_IS_BETTER,
 ) -> Against:
     """Hold every row that is in either result against the other.
+
+    A row is a condition on the primary metric of the result here; of `equipoise os`, on the metric
+    of its probe. Conditions of the two are the same by name, or else by their command.
+
+    Parameters
+    ----------
+    min_effect
+        In percent: a change up to it is none.
+    alpha
+        The false-discovery rate among the rows that are called changed.
+    more_is_better
+        Metrics of which the cost is the inverse.
 
     Raises
     ------
     UnusableInput
         No row has a number in both.
     """
-    rows_there, rows_here = dict(_rows(there)), dict(_rows(here))
+    metrics = PRIMITIVE_METRICS if here.run.study == OS_STUDY else (here.primary_metric,)
+    there = _named_as(there, here)
+    rows_there, rows_here = (dict(_rows(one, metrics, more_is_better)) for one in (there, here))
     both = [
         name
         for name, row in rows_here.items()
@@ -52,11 +83,11 @@ def against(
     if not both:
         raise UnusableInput(
             f"run {there.run.id} has no row with a number in common with this one",
-            mend="hold it against a result of `equipoise os` with the same rows",
+            mend=f"hold it against a result with the same rows and their {' or '.join(metrics)}",
         )
     earlier = [rows_there[name].session for name in both]
     later = [rows_here[name].session for name in both]
-    differences = environment_differences(there.environment, here.environment)
+    differences = document_differences(there, here)
     between = 0.0 if differences else between_alike(earlier, later)
     found = changes_between(earlier, later, min_effect=min_effect, alpha=alpha, between=between)
     changes = dict(zip(both, found.rows, strict=True))
@@ -67,7 +98,9 @@ def against(
         rows=tuple(
             _known_row(name, rows_there[name], rows_here[name], changes[name])
             if name in changes
-            else _unknown_row(name, rows_there.get(name), rows_here.get(name), there, here)
+            else _unknown_row(
+                name, metrics, (rows_there.get(name), rows_here.get(name)), there, here
+            )
             for name in names
         ),
         differences=differences,
@@ -82,19 +115,72 @@ def against(
     )
 
 
-def _rows(result: ResultDocument) -> Iterator[tuple[str, _Row]]:
-    gathered: dict[str, list[tuple[int, float]]] = {}
-    metrics: dict[str, str] = {}
-    for trial in result.trials:
-        metric = next((one for one in PRIMITIVE_METRICS if one in trial.metrics), None)
-        if trial.analysed and metric is not None and trial.metrics[metric] > 0:
-            metrics[trial.condition] = metric
-            gathered.setdefault(trial.condition, []).append((trial.block, trial.metrics[metric]))
-    for name, listed in gathered.items():
-        values = np.array([value for _, value in listed], dtype=np.float64)
-        blocks = np.array([block for block, _ in listed], dtype=np.int64)
-        costs = 1.0 / values if metrics[name] == BANDWIDTH else values
-        yield name, _Row(metrics[name], Session(costs, blocks), float(np.median(values)))
+def _named_as(there: ResultDocument, here: ResultDocument) -> ResultDocument:
+    """Give what is there under another name, and has the same command, the name it has here."""
+    names_here = {one.name for one in here.conditions}
+    names_there = {one.name for one in there.conditions}
+    by_command = {one.command: one.name for one in here.conditions if one.name not in names_there}
+    renamed = {
+        one.name: by_command[one.command]
+        for one in there.conditions
+        if one.command and one.name not in names_here and one.command in by_command
+    }
+    if len(set(renamed.values())) < len(renamed):
+        return there
+    return replace(
+        there,
+        conditions=tuple(
+            replace(one, name=renamed.get(one.name, one.name)) for one in there.conditions
+        ),
+        trials=tuple(
+            replace(one, condition=renamed.get(one.condition, one.condition))
+            for one in there.trials
+        ),
+    )
+
+
+def _rows(
+    result: ResultDocument, metrics: Sequence[str], more_is_better: Collection[str]
+) -> Iterator[tuple[str, _Row]]:
+    """Every condition that has a number: of a condition with trials that have none, no row."""
+    for condition in result.conditions:
+        trials = _trials(condition, result)
+        metric = next((one for one in metrics if any(_value(row, one) for row in trials)), None)
+        if metric is None:
+            continue
+        known = [(row, value) for row in trials if (value := _value(row, metric)) is not None]
+        if len(known) < len(trials) and result.run.study != OS_STUDY:
+            continue
+        values = np.array([value for _, value in known], dtype=np.float64)
+        first_block = _first_block_alone(result, condition)
+        blocks = np.array(
+            [
+                row.block if first_block is None else first_block + place
+                for place, (row, _) in enumerate(known)
+            ],
+            dtype=np.int64,
+        )
+        costs = 1.0 / values if metric in more_is_better else values
+        yield condition.name, _Row(metric, Session(costs, blocks), float(np.median(values)))
+
+
+def _first_block_alone(result: ResultDocument, condition: ConditionResult) -> int | None:
+    """Where blocks of one trial begin for a condition of files that know none; else ``None``."""
+    if result.imported is None or result.imported.source.order == "in blocks":
+        return None
+    return result.conditions.index(condition) * len(result.trials)
+
+
+def _trials(condition: ConditionResult, result: ResultDocument) -> list[TrialRow]:
+    return [one for one in result.trials if one.analysed and one.condition == condition.name]
+
+
+def _value(row: TrialRow, metric: str) -> float | None:
+    """What a trial has of a metric, if it has a logarithm; what was ended early has none."""
+    if row.failure is not None and row.failure.startswith((UNAVAILABLE, "timed out")):
+        return None
+    value = row.metrics.get(metric, getattr(row, metric, None))
+    return float(value) if value is not None and math.isfinite(value) and value > 0 else None
 
 
 def _known_row(name: str, there: _Row, here: _Row, change: RowChange) -> RowAgainst:
@@ -114,20 +200,21 @@ def _known_row(name: str, there: _Row, here: _Row, change: RowChange) -> RowAgai
 
 def _unknown_row(
     name: str,
-    there: _Row | None,
-    here: _Row | None,
+    metrics: Sequence[str],
+    rows: tuple[_Row | None, _Row | None],
     result_there: ResultDocument,
     result_here: ResultDocument,
 ) -> RowAgainst:
+    there, here = rows
     sides = [
-        f"{side}: {_why_missing(name, result)}"
+        f"{side}: {_why_missing(name, result, metrics)}"
         for side, row, result in (("there", there, result_there), ("here", here, result_here))
         if row is None
     ]
     found = here or there
     return RowAgainst(
         name=name,
-        metric=PRIMITIVE_METRICS[0] if found is None else found.metric,
+        metric=metrics[0] if found is None else found.metric,
         there=None if there is None else there.median,
         here=None if here is None else here.median,
         ratio=None,
@@ -138,11 +225,17 @@ def _unknown_row(
     )
 
 
-def _why_missing(name: str, result: ResultDocument) -> str:
+def _why_missing(name: str, result: ResultDocument, metrics: Sequence[str]) -> str:
     condition = next((one for one in result.conditions if one.name == name), None)
     if condition is None:
         return "not measured"
-    return next(iter(condition.unknown.values()), "not measured")
+    for reason in condition.unknown.values():
+        return reason
+    trials = _trials(condition, result)
+    without = sum(1 for row in trials if not any(_value(row, one) for one in metrics))
+    if not without:
+        return "not measured"
+    return f"{without} of {len(trials)} trials have no {' or '.join(metrics)} above 0"
 
 
 def _interval(low: float, high: float) -> Interval:
@@ -160,7 +253,7 @@ def _scope(found: Changes, between: float, *, alike: bool) -> str:
         "between them stands in the ratio. The intervals hold the spread between processes"
     )
     if min(found.here.blocks, found.there.blocks) == 0:
-        return f"{words}; so few rows do not tell how sessions drift: measure them all for that"
+        return f"{words}; so few rows do not tell how sessions drift"
     if halves > 1.0:
         words += f", its variance ×{halves:.2g} because halves of a session differ"
     words += f", and ±{together:.2g} % for what moved all rows together"

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from equipoise.model.against import EnvironmentDifference
+from equipoise.model.result import ResultDocument
 
 UNTOLD = frozenset(
     {
@@ -20,6 +21,33 @@ UNTOLD = frozenset(
     }
 )
 """What differs between any two sessions, or is told elsewhere."""
+
+
+ENVIRONMENT = "environment"
+"""What stands for all that a file of another tool does not say of where it ran."""
+
+
+def document_differences(
+    there: ResultDocument, here: ResultDocument
+) -> tuple[EnvironmentDifference, ...]:
+    """What differs between the environments of two results.
+
+    Of an imported run only what its files say is known. What is known of one side only is then no
+    difference by itself: the whole `environment` is one that is unknown, even where both files say
+    the same.
+    """
+    differences = environment_differences(there.environment, here.environment)
+    if there.imported is None and here.imported is None:
+        return differences
+    sides = [None if one.imported is not None else "recorded" for one in (there, here)]
+    return (
+        EnvironmentDifference(ENVIRONMENT, *sides),
+        *(
+            one
+            for one in differences
+            if None not in (one.there, one.here) and one.name != "imported_from"
+        ),
+    )
 
 
 def environment_differences(

@@ -6,17 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from equipoise.campaign.comparable import environment_differences
+from equipoise.cli.unlike import Differing, differ_in_words, refuse
 from equipoise.model.errors import UnusableInput
 from equipoise.model.observed import Caution
 from equipoise.model.record import RunRecord
-from equipoise.report.safe_text import visible
 
 PREFIX = "environment_"
-_NAMED = 4
-_LETTERS = 40
-
-Differing = dict[str, tuple[str, ...]]
-"""What differs, by name: the value of each campaign."""
 
 
 def differing_environments(records: Sequence[RunRecord]) -> Differing:
@@ -56,13 +51,7 @@ def refuse_unlike(
         return
     left = [name for name in differing if name not in allowed and PREFIX + name not in matched_on]
     if left:
-        told = "; ".join(f"{name}: {_values(differing[name])}" for name in left[:_NAMED])
-        more = f"; and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
-        raise UnusableInput(
-            f"the campaigns ran in unlike environments ({told}{more})",
-            mend=f"--exact {PREFIX}{left[0]} compares within each; --allow {','.join(left)} "
-            "lets it differ",
-        )
+        refuse(differing, left, f"--exact {PREFIX}{left[0]} compares within each")
 
 
 def cautions_of(differing: Differing, allowed: Sequence[str]) -> tuple[Caution, ...]:
@@ -70,17 +59,11 @@ def cautions_of(differing: Differing, allowed: Sequence[str]) -> tuple[Caution, 
     return tuple(
         Caution(
             "environment",
-            f"the campaigns differ in {name} ({_values(differing[name])}), which was allowed",
+            differ_in_words(name, differing[name]),
             f"--exact {PREFIX}{name} compares within each",
         )
         for name in allowed
     )
-
-
-def _values(values: Sequence[str]) -> str:
-    different = [visible(value)[:_LETTERS] for value in dict.fromkeys(values)]
-    more = f" and {len(different) - _NAMED} more" if len(different) > _NAMED else ""
-    return ", ".join(different[:_NAMED]) + more
 
 
 def _told(environment: Mapping[str, Any], name: str) -> str:

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.cli.observed_environments import PREFIX, Differing, differing_environments
+from equipoise.cli.observed_environments import PREFIX, differing_environments
 from equipoise.cli.table_file import ENDINGS, read_table
+from equipoise.cli.unlike import Differing
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord

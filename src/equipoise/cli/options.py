@@ -95,7 +95,13 @@ def report_option(function: Decorated) -> Decorated:
 
 
 def against_option(function: Decorated) -> Decorated:
-    """``--against FILE``."""
+    """``--against FILE`` and ``--allow``."""
+    function = click.option(
+        "--allow",
+        metavar="A,B",
+        callback=names_in,
+        help="What alone may differ between the two environments: anything else is refused.",
+    )(function)
     return click.option(
         "--against",
         "against_file",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
 from equipoise.campaign.explaining.newest import newest_experiment
+from equipoise.campaign.result import document_of
 from equipoise.cli import options
 from equipoise.cli.output_file import write_file
 from equipoise.cli.shown import shown_document
@@ -18,8 +20,9 @@ from equipoise.model.bulk import collector_at_rest
 from equipoise.model.errors import UnusableInput
 
 
-@click.command("show")
+@click.command("show", epilog="Example: equipoise show 01JA 01JB --allow kernel")
 @click.argument("run", default="last")
+@click.argument("other", required=False)
 @click.option(
     "--pool",
     "pooled",
@@ -34,18 +37,40 @@ from equipoise.model.errors import UnusableInput
 def command(**given: Any) -> int:
     """Compute the result of RUN (an id, its beginning, or 'last') again from the ledger.
 
+    With OTHER, what ran there is held against RUN, once nothing differs between the environments of
+    the two but what `--allow` names.
+
     Earlier campaigns of the same commands are listed with it; `--pool` shows what holds over all.
     """
     wanted = Wanted.from_options(given)
+    if given["other"] is not None:
+        return _show_two(given, wanted)
     if given["pooled"]:
         return _show_pooled(given["run"], wanted)
     # To the end: the collector would walk over a large campaign once for each part of the work.
     with collector_at_rest():
+        _show_one(given["run"], wanted)
+    return 0
+
+
+def _show_one(run: str, wanted: Wanted) -> None:
+    with open_for_reading(wanted.ledger) as ledger:
+        record = ledger.read_run(run)
+        experiment = newest_experiment(record, ledger)
+        others = [one for one in ledger.same_commands(record.plan) if one.id != record.id]
+    show(shown_document(record, wanted, experiment), record, others, wanted)
+
+
+def _show_two(given: dict[str, Any], wanted: Wanted) -> int:
+    if given["pooled"] or wanted.against is not None:
+        raise UnusableInput(
+            f"show {given['run']} {given['other']} holds two runs against each other already",
+            mend="leave --pool and --against out, or name one run",
+        )
+    with collector_at_rest():
         with open_for_reading(wanted.ledger) as ledger:
-            record = ledger.read_run(given["run"])
-            experiment = newest_experiment(record, ledger)
-            others = [one for one in ledger.same_commands(record.plan) if one.id != record.id]
-        show(shown_document(record, wanted, experiment), record, others, wanted)
+            there = document_of(ledger.read_run(given["run"]))
+        _show_one(given["other"], replace(wanted, against=there, allowed=wanted.allowed or ()))
     return 0
 
 

@@ -24,13 +24,23 @@ def shown_document(
     Raises
     ------
     UnusableInput
-        The two have nothing in common.
+        The two have nothing in common, or differ in what was not allowed to.
     """
     document = with_findings(document_of(record, experiment))
     if wanted.against is None:
         return document
-    from equipoise.campaign.against import against
+    from equipoise.campaign.against import against, better_when_higher
+    from equipoise.cli.unlike import allowed_only
 
     judgement = record.plan.judgement
-    held = against(wanted.against, document, min_effect=judgement.min_effect, alpha=judgement.alpha)
-    return replace(document, against=held)
+    held = against(
+        wanted.against,
+        document,
+        min_effect=judgement.min_effect,
+        alpha=judgement.alpha,
+        more_is_better=better_when_higher(record),
+    )
+    if wanted.allowed is None:
+        return replace(document, against=held)
+    told = allowed_only(held.differences, wanted.allowed)
+    return replace(document, against=held, warnings=(*document.warnings, *told))

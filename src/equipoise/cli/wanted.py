@@ -33,6 +33,8 @@ class Wanted:
     export_markdown: Path | None = None
     against: ResultDocument | None = None
     """What every row is held against."""
+    allowed: tuple[str, ...] | None = None
+    """What may differ between the two environments; all that does if ``None``."""
     why: bool = False
     """Whether the largest gap that is called is observed, too."""
     test: bool = True
@@ -55,10 +57,16 @@ class Wanted:
             export_csv=given.get("export_csv"),
             export_markdown=given.get("export_markdown"),
             against=_read(given.get("against_file")),
+            allowed=given.get("allow"),
             why=given.get("why", False),
             test=not given.get("no_test", False),
             figures=given.get("figures"),
         )
+        if wanted.allowed is not None and wanted.against is None and not given.get("other"):
+            raise UnusableInput(
+                "--allow without another result: nothing is compared across environments",
+                mend="leave it out, or name the other one: --against FILE, or `equipoise show A B`",
+            )
         # Found out before the campaign, not after an hour of it.
         for path in wanted.files():
             check_folder(path)

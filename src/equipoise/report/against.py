@@ -99,7 +99,9 @@ def _environments(held: Against) -> Iterator[str]:
     if not held.differences:
         yield "Environments: nothing that is known of both differs."
         return
-    yield f"Environments: {len(held.differences)} things differ (there → here):"
+    count = len(held.differences)
+    differ = "1 thing differs" if count == 1 else f"{count} things differ"
+    yield f"Environments: {differ} (there → here):"
     for one in held.differences[:DIFFERENCES_SHOWN]:
         yield f"  {_difference(one)}"
     more = len(held.differences) - DIFFERENCES_SHOWN

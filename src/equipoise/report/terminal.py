@@ -81,13 +81,13 @@ def print_result(
             console.print(table)
             console.print()
         console.print(summary_words(document))
-        if document.against is not None:
-            print_against(console, document.against)
     else:
         console.print(_conditions_table(document, console))
         for comparison in primary:
             console.print()
             console.print(_verdict(comparison))
+    if document.against is not None:
+        print_against(console, document.against)
     if document.imported is not None:
         console.print()
         print_imported(console, document.imported)
