@@ -10,6 +10,7 @@ import pytest
 
 from equipoise.interop.formats import FORMATS
 from equipoise.model.errors import UnusableInput
+from tests.helpers.test_benchmark_tool import LIBTEST
 from tests.imports import SAMPLES, reading_of
 
 PYPERF = {
@@ -42,6 +43,7 @@ WHOLE = {
     "rebench": (SAMPLES / "rebench.data").read_bytes(),
     "sysbench": (SAMPLES / "sysbench.txt").read_bytes(),
     "csv": CSV.encode(),
+    "libtest": LIBTEST.encode(),
 }
 HOSTILE = (b"\x00", b"\xff", b'"', b"{", b"]", b",", b"\n", b"nan", b"1e999", b"-", b"null", b"[[")
 TRIES = 100
