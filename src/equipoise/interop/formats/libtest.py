@@ -12,6 +12,8 @@ import re
 from equipoise.interop.reading import TIME, Format, Process, Reading, SourceFile
 
 _LINE = re.compile(r"test (?P<name>.+?)\s+\.\.\. bench:\s+(?P<value>[0-9][0-9,.]*) ns/iter")
+_ABOUT_ONE = re.compile(r"test .*\bbench:")
+"""Of a benchmark, whether its time can be read or not; what else a build prints is not."""
 
 
 def _recognises(file: SourceFile) -> bool:
@@ -23,6 +25,11 @@ def _read(file: SourceFile) -> Reading:
     for number, line in file.lines():
         found = _LINE.match(line)
         if found is None:
+            if _ABOUT_ONE.match(line):
+                raise file.unusable(
+                    f"line {number}: a benchmark without a time that can be read",
+                    "save what cargo bench prints as it is",
+                )
             continue
         name = found["name"]
         if name in processes:
