@@ -26,6 +26,8 @@ class Attempt:
     weight: float
     """How often it is drawn beside others that are open: the seconds of its causes."""
     advice: str | None = None
+    only_confirms: bool = False
+    """Whether that it closes nothing refutes no cause."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,6 +86,19 @@ def test_a_cause_is_confirmed_by_any_and_refuted_only_by_all_of_its_intervention
     assert found[0].share_of_gap == pytest.approx(1.0, abs=0.1)
 
 
+def test_what_would_leave_a_cause_untouched_does_not_refute_it(tmp_path: Path) -> None:
+    plan, seconds = plan_and_seconds(2.4, (Truth(0.0), Truth(0.0)), stopping=NO_LIMIT, seed=1)
+    assert plan.explains is not None
+    first, second = plan.explains.attempts
+    weak = dataclasses.replace(first, only_confirms=True)
+    explains = dataclasses.replace(plan.explains, attempts=(weak, second))
+    stage = Stage(tmp_path, medians=seconds)
+    run_id = stage.begin(dataclasses.replace(plan, explains=explains))
+    found = outcome.tested(stage.ledger.read_run(run_id))
+    assert [one.tested[0].outcome for one in found] == ["refuted", "refuted"]
+    assert [one.status for one in found] == ["open", "refuted"]
+
+
 def test_the_user_s_own_is_an_entry_of_its_own(tmp_path: Path) -> None:
     plan, seconds = plan_and_seconds(2.4, (Truth(1.0), Truth(0.0)), stopping=NO_LIMIT, seed=1)
     stage = Stage(tmp_path, medians=seconds)

@@ -30,8 +30,8 @@ def tested(record: RunRecord) -> tuple[Explanation, ...]:
     Returns
     -------
     The causes of its plan in their order, then the interventions of the user's own. A cause is
-    ``confirmed`` if one of its interventions is, ``refuted`` if all that were tried are, else
-    ``open``. Nothing for a campaign that explains none.
+    ``confirmed`` if one of its interventions is, ``refuted`` if all that were tried are and one
+    of them would have taken it away, else ``open``. Nothing for a campaign that explains none.
     """
     plan = record.plan
     if plan.explains is None:
@@ -136,9 +136,11 @@ def _of_causes(explains: Explains, found: Sequence[Tested]) -> tuple[Explanation
         (one, _not_known(one, f"not tried: {one.because}", blocks=0, level=_level(found)))
         for one in explains.not_tried
     ]
+    may_refute = frozenset(one.intervention for one in explains.attempts if not one.only_confirms)
     return tuple(
         _with(
             cause,
+            may_refute,
             [test for one, test in tried if cause.cause in one.causes],
             [test for one, test in left_out if cause.cause in one.causes],
         )
@@ -150,9 +152,14 @@ def _level(found: Sequence[Tested]) -> float:
     return found[0].level if found else 1.0
 
 
-def _with(cause: Explanation, tried: list[Tested], left_out: list[Tested]) -> Explanation:
+def _with(
+    cause: Explanation,
+    may_refute: frozenset[str],
+    tried: list[Tested],
+    left_out: list[Tested],
+) -> Explanation:
     """A cause as its interventions show it; what no intervention decides stays as observed."""
-    status = _status(tried)
+    status = _status(tried, may_refute)
     observed = cause.words.replace(OBSERVED_ONLY, "as observed") if tried else cause.words
     words = " ".join(filter(None, (_sentence(observed), tested_words([*tried, *left_out]))))
     if not tried and not left_out:
@@ -167,11 +174,13 @@ def _with(cause: Explanation, tried: list[Tested], left_out: list[Tested]) -> Ex
     return replace(shown, share_of_gap=best.share, share_ci=best.share_ci)
 
 
-def _status(tried: Sequence[Tested]) -> Status:
+def _status(tried: Sequence[Tested], may_refute: frozenset[str]) -> Status:
+    """What would leave the cause untouched cannot refute it, only close nothing."""
     outcomes = {one.outcome for one in tried}
     if "confirmed" in outcomes:
         return "confirmed"
-    return "refuted" if outcomes == {"refuted"} else "open"
+    refutes = any(one.intervention in may_refute for one in tried)
+    return "refuted" if refutes and outcomes == {"refuted"} else "open"
 
 
 def _of_the_user(explains: Explains, found: Sequence[Tested]) -> tuple[Explanation, ...]:

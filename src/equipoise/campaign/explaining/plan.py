@@ -146,6 +146,7 @@ def _conditions_and_attempts(
                 candidate_without=without[1],
                 weight=seconds if most_seconds > 0.0 else 1.0,
                 advice=one.advice,
+                only_confirms=one.only_confirms,
             )
         )
     return tuple(conditions), tuple(attempts)

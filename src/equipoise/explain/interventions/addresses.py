@@ -16,6 +16,7 @@ def offered(_: Case) -> tuple[Intervention, ...]:
     """The same addresses in each trial; nobody should keep that, as it makes attacks easier."""
     return (
         Intervention(
+            only_confirms=True,
             name="fixed_addresses",
             words="fixing the addresses (ASLR off)",
             causes=CAUSES,

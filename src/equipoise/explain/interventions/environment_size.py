@@ -28,6 +28,7 @@ def offered(case: Case) -> tuple[Intervention, ...]:
         return ()
     return (
         Intervention(
+            only_confirms=True,
             name="even_environment",
             words="making both environments as large",
             causes=CAUSES,

@@ -31,6 +31,7 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             advice=advice_of(NEVER_GIVEN_BACK),
         ),
         Intervention(
+            only_confirms=True,
             name="large_heap_steps",
             words="growing the heap by 64 MiB (top_pad)",
             causes=GROWN,

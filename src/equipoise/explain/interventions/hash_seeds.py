@@ -15,6 +15,7 @@ def offered(_: Case) -> tuple[Intervention, ...]:
     """The seeds that a variable sets; nobody should keep that where strangers choose the keys."""
     return (
         Intervention(
+            only_confirms=True,
             name="fixed_hash_seeds",
             words="fixing the hash seeds (PYTHONHASHSEED=0)",
             causes=CAUSES,

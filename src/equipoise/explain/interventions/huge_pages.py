@@ -26,6 +26,7 @@ def offered(case: Case) -> tuple[Intervention, ...]:
     mapped = told("huge_mappings", case.site)
     return (
         Intervention(
+            only_confirms=True,
             name="huge_pages",
             words="allowing huge pages",
             causes=OFF,
@@ -34,6 +35,7 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             impossible_because=reason,
         ),
         Intervention(
+            only_confirms=True,
             name="malloc_huge_pages",
             words="asking for huge pages in malloc (hugetlb=1)",
             causes=OFF,
@@ -52,6 +54,7 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             impossible_because=reason or why_not_own(case.site),
         ),
         Intervention(
+            only_confirms=True,
             name="no_huge_pages",
             words="forbidding huge pages",
             causes=FAULTS,

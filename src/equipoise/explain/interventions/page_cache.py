@@ -27,6 +27,7 @@ def offered(case: Case) -> tuple[Intervention, ...]:
     several = "the file" if len(files) == 1 else "the files"
     return (
         Intervention(
+            only_confirms=True,
             name="warm_files",
             words=f"reading {several} into the page cache",
             causes=CAUSES,
@@ -44,6 +45,7 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             impossible_because=why_not_own(case.site) if files else _NO_FILE,
         ),
         Intervention(
+            only_confirms=True,
             name="cold_files",
             words=f"dropping {several} from the page cache",
             causes=CAUSES,

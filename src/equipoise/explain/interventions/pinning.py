@@ -24,6 +24,7 @@ def offered(case: Case) -> tuple[Intervention, ...]:
     last = ours[-1:]
     return (
         Intervention(
+            only_confirms=True,
             name="pinning",
             words="pinning to one CPU",
             causes=PINNED,
@@ -33,6 +34,7 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             advice=f"taskset -c {','.join(map(str, last))} {{command}}",
         ),
         Intervention(
+            only_confirms=True,
             name="every_cpu",
             words="letting it use every CPU",
             causes=FREED,

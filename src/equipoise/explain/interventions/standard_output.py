@@ -16,6 +16,7 @@ def offered(case: Case) -> tuple[Intervention, ...]:
     """Each where it does not go there already."""
     return (
         Intervention(
+            only_confirms=True,
             name="output_discarded",
             words="throwing the output away (/dev/null)",
             causes=CAUSES,
@@ -23,6 +24,7 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             verified=SEEN,
         ),
         Intervention(
+            only_confirms=True,
             name="output_to_file",
             words="sending the output to a file",
             causes=CAUSES,

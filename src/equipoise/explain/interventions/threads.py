@@ -27,6 +27,7 @@ def offered(case: Case) -> tuple[Intervention, ...]:
     """Both ways, as a gap may come from too few threads or from too many."""
     return (
         Intervention(
+            only_confirms=True,
             name="thread_per_cpu",
             words="a thread for each CPU",
             causes=TOO_FEW,
@@ -38,6 +39,7 @@ def offered(case: Case) -> tuple[Intervention, ...]:
             advice=_advice(len(case.site.cpus)),
         ),
         Intervention(
+            only_confirms=True,
             name="single_thread",
             words="a single thread",
             causes=TOO_MANY,
