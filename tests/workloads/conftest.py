@@ -21,6 +21,12 @@ class Reported:
     facts: dict[str, str]
 
 
+# The kernel raises a process's high-water mark from counters that each CPU keeps for itself and
+# hands in by the batch (include/linux/percpu_counter.h: 32 pages, or two for each CPU), one for
+# pages of files and one for the others: the mark may lag behind the truth by so much.
+CPUS = os.cpu_count() or 1
+LAG_OF_THE_PEAK = 2 * CPUS * max(32, 2 * CPUS) * os.sysconf("SC_PAGE_SIZE")
+
 Measured = Callable[..., Reported]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .conftest import Measured
+from .conftest import LAG_OF_THE_PEAK, Measured
 
 MIB = 1024 * 1024
 LIVE = ("--live", str(16 * MIB))
@@ -19,7 +19,7 @@ def test_what_is_kept_of_the_last_round_is_live(measured: Measured) -> None:
 def test_holes_keep_memory_that_nobody_uses(measured: Measured) -> None:
     found = measured("fragment", *LIVE).metrics
     assert found["held_bytes"] > 2 * found["live_bytes"]
-    assert found["peak_bytes"] >= 0.99 * found["held_bytes"]
+    assert found["peak_bytes"] > found["held_bytes"] - LAG_OF_THE_PEAK
 
 
 def test_blocks_from_the_kernel_leave_no_holes(measured: Measured) -> None:
@@ -34,4 +34,4 @@ def test_blocks_from_the_kernel_leave_no_holes(measured: Measured) -> None:
 def test_the_memory_of_a_round_is_that_of_its_blocks(measured: Measured) -> None:
     found = measured("fragment", *LIVE, "--rounds", "1", "--keep", "0").metrics
     assert found["live_bytes"] == 0
-    assert found["peak_bytes"] > 16 * MIB
+    assert found["peak_bytes"] > 16 * MIB - LAG_OF_THE_PEAK
