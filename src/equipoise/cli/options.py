@@ -94,6 +94,17 @@ def report_option(function: Decorated) -> Decorated:
     )(function)
 
 
+def figures_option(function: Decorated) -> Decorated:
+    """``--figures FOLDER``."""
+    return click.option(
+        "--figures",
+        "figures",
+        metavar="FOLDER",
+        type=click.Path(path_type=Path),
+        help="Write each figure there, as .html, .svg and .png.",
+    )(function)
+
+
 def against_option(function: Decorated) -> Decorated:
     """``--against FILE`` and ``--allow``."""
     function = click.option(
