@@ -152,10 +152,7 @@ def search_conclusion(
         numbers=(
             *_effect_numbers(difference, naive, question),
             *_balance_numbers(balance),
-            *(
-                {"kind": "weight", "name": name, "weight": float(weight)}
-                for name, weight in zip(found.names, found.weights, strict=True)
-            ),
+            *_weight_numbers(found),
         ),
     )
 
@@ -221,3 +218,8 @@ def _balance_numbers(balance: Balance) -> Iterator[dict[str, Cell]]:
     for row in balance.rows():
         name, when, *values = row.items()
         yield {"kind": "covariate", "name": name[1], "when": when[1], **dict(values)}
+
+
+def _weight_numbers(found: GenMatchResult) -> Iterator[dict[str, Cell]]:
+    for name, weight in zip(found.names, found.weights, strict=True):
+        yield {"kind": "weight", "name": name, "weight": float(weight)}

@@ -20,7 +20,7 @@ def conclusion_page(found: Conclusion, figures: Iterable[Figure]) -> str:
     """
     require_figures()
     drawn = [
-        placed(figure, f"{place}-{figure.name}") for place, figure in enumerate(figures, start=1)
+        placed(figure, f"{figure.name}-{place}") for place, figure in enumerate(figures, start=1)
     ]
     return rendered(
         "conclusion.html.jinja",
