@@ -40,6 +40,11 @@ _HIDDEN = (
     "balance. docs/matching.md, docs/balance.md and docs/genmatch.md have each formula and its "
     "source."
 )
+_OF_THE_SEARCH = (
+    "The search itself counts each row in its Kolmogorov-Smirnov tests as often as it is in a "
+    "pair, whatever the pair weighs (docs/genmatch.md): its smallest p-value may be another than "
+    "that of the balance, which weighs them."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +150,7 @@ def search_conclusion(
             *question.method,
             *(() if effect is None else error_words(effect)),
             tests_words(balance),
+            _OF_THE_SEARCH,
             _HIDDEN,
         ),
         warnings=tuple(warnings(matches, balance)),
