@@ -37,13 +37,23 @@ def test_hills_before_point_down_after_up_and_each_has_the_same_area() -> None:
     chart = group_density("age", arms(2.0), arms(0.1))
     assert chart is not None
     rows = tables(chart, "line")[0]
-    areas = []
+    areas: list[float] = []
     for side in dict.fromkeys(row["side"] for row in rows):
         hill = [row for row in rows if row["side"] == side]
         step = hill[1]["at"] - hill[0]["at"]
         areas.append(sum(row["height"] for row in hill) * step)
     assert areas[:2] == pytest.approx([areas[0]] * 2, rel=1e-3)
     assert areas[2:] == pytest.approx([-areas[0]] * 2, rel=1e-3)
+
+
+def test_very_large_values_have_hills_too() -> None:
+    far = arms(1.0)
+    large = Arms(
+        *(Weighted(1e200 * one.values, one.weights) for one in (far.treated, far.controls))
+    )
+    chart = group_density("age", large, None)
+    assert chart is not None
+    assert max(row["at"] for row in tables(chart, "line")[0]) > 1e200
 
 
 def test_without_matching_the_hills_point_up_and_a_group_of_few_has_none() -> None:

@@ -84,6 +84,8 @@ def test_the_naive_interval_is_that_of_welch() -> None:
     naive = naive_difference(outcome, treated, None)
     welch = stats.ttest_ind(outcome[treated], outcome[~treated], equal_var=False)
     assert naive.interval == pytest.approx(tuple(welch.confidence_interval()), rel=1e-9)
+    huge = naive_difference(1e300 * outcome, treated, None)
+    assert huge.interval == pytest.approx([1e300 * end for end in naive.interval or ()], rel=1e-9)
     assert naive_difference(np.ones(4), np.array([True, False] * 2), None).interval is None
 
 

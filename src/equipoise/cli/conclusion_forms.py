@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from equipoise.cli.output_file import write_file
+from equipoise.model.errors import UnusableInput
 
 if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
@@ -22,15 +23,20 @@ class Told:
     draw: Callable[[], Iterable[Figure]]
 
 
-def check_conclusion(report: Path | None, figures: Path | None) -> None:
+def check_conclusion(source: Path, report: Path | None, figures: Path | None) -> None:
     """Check that both can be written, before the work for them is done.
 
     Raises
     ------
     UnusableInput
-        The ending is of no form, the folder is missing, or nothing can be drawn here.
+        The ending is of no form, the folder is missing, nothing can be drawn here, or the report
+        would take the place of what is read.
     """
     if report is not None:
+        if report.resolve() == source.resolve():
+            raise UnusableInput(
+                f"--report {report} is the table itself", mend="name another file for the report"
+            )
         from equipoise.cli.report_forms import check_report
 
         check_report(report)

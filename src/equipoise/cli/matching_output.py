@@ -48,7 +48,7 @@ def check_outputs(given: Mapping[str, Any]) -> None:
         require_figures()
     if given["json_file"] not in (None, "-"):
         check_folder(Path(given["json_file"]))
-    check_conclusion(given["report_file"], given["figures"])
+    check_conclusion(given["file"], given["report_file"], given["figures"])
 
 
 def put_out(found: Found, given: Mapping[str, Any]) -> None:

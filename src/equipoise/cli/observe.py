@@ -181,7 +181,7 @@ def _question(given: dict[str, Any]) -> Question:
 
 def _check_outputs(given: dict[str, Any]) -> None:
     """Find out what cannot be written before the work for it is done."""
-    check_conclusion(given["report_file"], given["figures"])
+    check_conclusion(Path(given["file"]), given["report_file"], given["figures"])
     if given["json_file"] not in (None, "-"):
         check_folder(Path(given["json_file"]))
 

@@ -53,19 +53,21 @@ def group_density(variable: str, before: Arms, after: Arms | None) -> alt.LayerC
     low = min(float(one.min()) for one in everything)
     high = max(float(one.max()) for one in everything)
     margin = 0.04 * (high - low) or 0.5
+    begin, width = low - margin, high - low + 2.0 * margin
     rows: Rows = []
     for sign, arms in sides:
         for name, arm in zip(_ARMS, (arms.treated, arms.controls), strict=True):
-            hill = density(arm.values, low - margin, high + margin, arm.weights)
+            # In shares of the axis: squares of very large values would overflow.
+            hill = density((arm.values - begin) / width, 0.0, 1.0, arm.weights)
             if hill is None:
                 return None
             grid, heights = hill
-            area = float(heights.sum() * (grid[1] - grid[0])) / (high - low + 2.0 * margin)
+            area = float(heights.sum() * (grid[1] - grid[0]))
             rows += [
                 {
                     "arm": name,
                     "side": f"{name} {'up' if sign > 0 else 'down'}",
-                    "at": float(f"{place:.6g}"),
+                    "at": float(f"{begin + width * place:.6g}"),
                     "height": round(sign * height / area, 4),
                 }
                 for place, height in zip(grid.tolist(), heights.tolist(), strict=True)
@@ -79,7 +81,7 @@ def group_density(variable: str, before: Arms, after: Arms | None) -> alt.LayerC
     )
     x = alt.X(
         "at:Q",
-        scale=plain_scale(low - margin, high + margin, kind="linear"),
+        scale=plain_scale(begin, begin + width, kind="linear"),
         axis=alt.Axis(title=variable),
     )
     words = "before ↓  ↑ after matching" if after is not None else "before matching"

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.matching.empirical import Values
-from equipoise.matching.moments import Moments, welch_interval
+from equipoise.matching.moments import Moments, power_of_two, welch_interval
 from equipoise.matching.result import MatchResult
 from equipoise.model.quantities import amount
 
@@ -35,11 +35,16 @@ def naive_difference(
     outcome: Values, treated: NDArray[np.bool_], weights: Values | None
 ) -> Difference:
     """The difference of the means of all rows, treated less untreated, with Welch's interval."""
+    unit = power_of_two(outcome)
     first, second = (
-        Moments.of(outcome[arm], None if weights is None else weights[arm])
+        Moments.of(outcome[arm] / unit, None if weights is None else weights[arm])
         for arm in (treated, ~treated)
     )
-    return Difference(first.mean - second.mean, welch_interval(first, second))
+    ends = welch_interval(first, second)
+    return Difference(
+        unit * (first.mean - second.mean),
+        None if ends is None else (unit * ends[0], unit * ends[1]),
+    )
 
 
 def matched_difference(result: MatchResult) -> Difference | None:
