@@ -12,6 +12,7 @@ import pytest
 
 from equipoise.cli.main import run
 from equipoise.matching.datasets import lalonde, psid_controls
+from tests.report.accessibility import assert_accessible
 from tests.report.chromium import DRAWN, MARKS, Browser, assert_quiet
 
 pytestmark = pytest.mark.live("chromium")
@@ -94,6 +95,7 @@ def test_the_answer_is_on_the_first_screen_the_charts_are_drawn_and_nothing_is_a
         assert len(marks) >= 2
         assert all(count >= 2 for count in marks), marks
         assert_quiet(browser, pages[name])
+    assert_accessible(browser)
 
 
 def test_a_page_of_a_search_turns_dark_and_light_again(
