@@ -14,6 +14,7 @@ import jsonschema
 import psutil
 import pytest
 
+from equipoise.report.gate import MARK
 from equipoise.report.json_document import schema
 from tests.cli.conftest import ENTRY, Equipoise, Gate, Said
 from tests.repositories import MadeRepository, everything_in, repository
@@ -219,7 +220,7 @@ def test_the_summary_goes_to_a_file_and_behind_what_the_job_has_said(
     assert (said.status, said.out) == (0, "")
     summary = (tmp_path / "gate.md").read_text()
     assert summary.startswith("## Equipoise gate: ✅ passes")
-    assert step.read_text() == "before\n" + summary
+    assert "before\n" + summary == step.read_text() + f"\n{MARK}\n"
     said = gate(made, *words, GITHUB_STEP_SUMMARY=str(tmp_path))
     assert said.status == 0
     assert "cannot append to GITHUB_STEP_SUMMARY" in said.err

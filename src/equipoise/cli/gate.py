@@ -32,7 +32,7 @@ from equipoise.measure.scratch import clear_leftovers, scratch_folder
 from equipoise.model.errors import EXIT_DONE, EXIT_GATE_FAILED, EXIT_INTERRUPTED, UnusableInput
 from equipoise.model.record import Notice
 from equipoise.model.result import ResultDocument
-from equipoise.report.gate import to_markdown
+from equipoise.report.gate import to_comment, to_markdown
 from equipoise.studies.suite import Suite, benchmarks_named, read_suite
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
@@ -162,7 +162,7 @@ def _summarise(document: ResultDocument, files: _SummaryFiles, wanted: Wanted) -
     if wanted.has_screen:
         sys.stdout.write(summary)
     if files.own is not None:
-        write_file(files.own, summary.encode())
+        write_file(files.own, to_comment(document).encode())
     if files.of_step is not None:
         try:
             with files.of_step.open("a", encoding="utf-8") as file:

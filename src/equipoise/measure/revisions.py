@@ -74,15 +74,14 @@ def repository_at(folder: Path) -> Repository:
         git is not installed, or the folder is in no working tree.
     """
     # One at a time: a path may hold a newline.
-    top, prefix = (
-        _git(folder, "rev-parse", asked) for asked in ("--show-toplevel", "--show-prefix")
-    )
+    top = _git(folder, "rev-parse", "--show-toplevel")
     if top.returncode != 0:
         raise UnusableInput(
             f"{folder} is in no git working tree that can be read{_said(top)}",
             mend="run it in the repository whose revisions are to be compared",
         )
-    return Repository(Path(_path_of(top)), _path_of(prefix).removesuffix("/"))
+    inside = _path_of(_git(folder, "rev-parse", "--show-prefix"))
+    return Repository(Path(_path_of(top)), inside.removesuffix("/"))
 
 
 def revision_named(repository: Repository, asked: str, option: str) -> Revision:
