@@ -84,6 +84,15 @@ def test_it_goes_on_past_a_verdict_that_does_not_answer_its_question(tmp_path: P
     assert comparison.blocks < gated.rows[0].blocks
 
 
+def test_where_the_question_is_open_nothing_is_said_to_be_overstated(tmp_path: Path) -> None:
+    plan = gate_of(blocks=12)
+    stage = Stage(tmp_path, medians=(0.010, 0.0103), noise=0.02)
+    assert outcomes(result(stage, plan)) == ["undecided"]
+    document = document_of(stage.ledger.read_run("last"))
+    assert document.comparisons[0].verdict == "slower"
+    assert [one.code for one in document.warnings] == []
+
+
 def test_it_stops_as_soon_as_too_slow_is_excluded(tmp_path: Path) -> None:
     stage = Stage(tmp_path, medians=(0.010, 0.0097), noise=0.02)
     found = result(stage, gate_of())
