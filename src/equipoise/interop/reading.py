@@ -23,7 +23,8 @@ SAVE_AGAIN = "write the file again with the tool that made it"
 
 Decoded = TypeVar("Decoded")
 
-_NOT_DECODED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+NOT_DECODED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding JSON raises of bytes that are none."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class SourceFile:
         """The keys of a JSON object; empty if it is none."""
         try:
             return frozenset(msgspec.json.decode(self.content, type=dict[str, msgspec.Raw]))
-        except _NOT_DECODED:
+        except NOT_DECODED:
             return frozenset()
 
     def begins(self, length: int = 4096) -> str:
@@ -69,7 +70,7 @@ class SourceFile:
         """
         try:
             return msgspec.json.decode(self.content, type=kind)
-        except _NOT_DECODED as error:
+        except NOT_DECODED as error:
             raise self.unusable(f"no result of {tool}: {error}") from error
 
     def unusable(self, what: str, mend: str = SAVE_AGAIN) -> UnusableInput:
