@@ -198,7 +198,7 @@ def test_columns_of_a_csv_that_are_not_used_are_named(tmp_path: Path) -> None:
     path = written(tmp_path, "more.csv", "condition,wall_s,colour\na,1,red\n")
     _, reading = reading_of(path)
     assert reading.metric == "wall_s"
-    assert reading.notes == ("columns that are not used: colour",)
+    assert reading.notes == ("columns that are not used: 'colour'",)
 
 
 def test_a_rate_is_no_cost_and_is_not_taken_for_one(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ TIME = "time_s"
 BENCHMARK = "benchmark"
 """The factor whose levels are the benchmarks of a file."""
 
+_MOST_SHOWN = 60
 SAVE_AGAIN = "write the file again with the tool that made it"
 
 Decoded = TypeVar("Decoded")
@@ -128,9 +129,21 @@ class Format:
     reads_folders: bool = False
 
 
+def shown(text: object) -> str:
+    """What stands in a file, as an error quotes it: never more than fits a line."""
+    words = str(text)
+    return repr(words if len(words) <= _MOST_SHOWN else f"{words[:_MOST_SHOWN]}…")
+
+
 def mean(values: Sequence[float]) -> float:
-    """What a process costs in an iteration: the arithmetic mean; NaN of nothing."""
-    return math.fsum(values) / len(values) if values else math.nan
+    """What a process costs in an iteration: the arithmetic mean; NaN of nothing.
+
+    Infinite where the sum is beyond every number, which no run of the ledger takes.
+    """
+    try:
+        return math.fsum(values) / len(values) if values else math.nan
+    except OverflowError:
+        return math.inf
 
 
 def seconds_in(unit: str) -> float | None:

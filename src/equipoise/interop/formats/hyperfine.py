@@ -13,7 +13,15 @@ from typing import Annotated, Any
 
 import msgspec
 
-from equipoise.interop.reading import BENCHMARK, Format, Process, Reading, SourceFile, seconds_in
+from equipoise.interop.reading import (
+    BENCHMARK,
+    Format,
+    Process,
+    Reading,
+    SourceFile,
+    seconds_in,
+    shown,
+)
 
 _OWN_NAMES = {
     "time_wall_clock": "wall_s",
@@ -29,6 +37,7 @@ _BYTES = {"byte": 1.0, "kibibyte": 2.0**10, "mebibyte": 2.0**20, "gibibyte": 2.0
 MEANS = "mean_cpu_seconds"
 """Of each command the mean of its user and system time, which version 1.x knows of no run."""
 _Code = Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)]
+_Bytes = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
 class _Quantity(msgspec.Struct):
@@ -47,7 +56,7 @@ class _Result(msgspec.Struct):
     system: float | None = None
     times: list[float] | None = None
     exit_codes: list[_Code | None] = []
-    memory_usage_byte: list[int | None] = []
+    memory_usage_byte: list[_Bytes | None] = []
     parameters: dict[str, str | int | float | _Parameter] = {}
     environment: dict[str, str] = {}
     measurements: list[dict[str, _Quantity | _Code | None]] | None = None
@@ -120,14 +129,14 @@ def _processes(file: SourceFile, result: _Result) -> Iterator[Process]:
                 if isinstance(one, _Quantity)
             }
             if "wall_s" not in values:
-                raise file.unusable(f"run {place} of {name!r} has no time_wall_clock")
+                raise file.unusable(f"run {place} of {shown(name)} has no time_wall_clock")
             codes = [one for key, one in run.items() if key == "exit_code"]
             ended = tuple(one for one in codes if not isinstance(one, _Quantity))
             yield _process(name, values, levels, ended)
         return
     if result.times is None:
         raise file.unusable(
-            f"{name!r} has no times of its runs, only figures about them",
+            f"{shown(name)} has no times of its runs, only figures about them",
             "export JSON with hyperfine itself: its summaries cannot be taken apart",
         )
     _check_length(file, name, "exit_codes", result.exit_codes, result.times)
@@ -163,7 +172,7 @@ def _check_length(
     file: SourceFile, name: str, field: str, found: Sequence[int | None], times: list[float]
 ) -> None:
     if found and len(found) != len(times):
-        raise file.unusable(f"{name!r} has {len(times)} times but {len(found)} {field}")
+        raise file.unusable(f"{shown(name)} has {len(times)} times but {len(found)} {field}")
 
 
 FORMAT = Format("hyperfine", "hyperfine --export-json FILE", _recognises, _read)
