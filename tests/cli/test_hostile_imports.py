@@ -182,7 +182,8 @@ def made(folder: Path, form: str) -> str:
 
 def as_github_shows(markdown: str) -> str:
     """The page that Markdown becomes, HTML in it included."""
-    return MarkdownIt("commonmark", {"html": True}).enable("table").render(markdown)
+    shown: str = MarkdownIt("commonmark", {"html": True}).enable("table").render(markdown)
+    return shown
 
 
 def no_element_out_of_a_name(page: str, scripts: int = 0) -> Elements:

@@ -24,6 +24,8 @@ STUDY = "import"
 FILE = "file"
 """The factor whose levels are the names that the user gave the files."""
 HOST = "host"
+AS_THE_FILE_SAYS = "as_the_file_says"
+"""In the environment of a run: what its file says of the host and of the conditions."""
 MOST_TRIALS = 100_000
 MOST_VALUES = 1_000_000
 LONGEST_NAME = 2**17
@@ -321,7 +323,7 @@ def _environment(named: Sequence[Named], hosts: Sequence[str]) -> dict[str, Any]
     }
     environment: dict[str, Any] = {"imported_from": [one.file for one in named]}
     if described:
-        environment["as_the_file_says"] = (
+        environment[AS_THE_FILE_SAYS] = (
             next(iter(described.values())) if len(named) == 1 else described
         )
     if hosts:
