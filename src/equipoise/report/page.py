@@ -31,6 +31,7 @@ from equipoise.report.primitives import (
     why_words,
 )
 from equipoise.report.shape_view import ShapeView, shape_view
+from equipoise.report.shell_line import after_options, shell_line
 from equipoise.report.strip import strip_of
 from equipoise.report.tested import InterventionsView, interventions_view
 from equipoise.report.units import byte_count, metric_value, percent_change, significant
@@ -168,7 +169,7 @@ def run_view(
         how_it_ran=_how_it_ran(document),
         environment=tuple(flattened(document.environment)),
         again=again or again_of(document),
-        show=f"equipoise show {shlex.quote(document.run.id)}",
+        show=shell_line(["equipoise", "show", document.run.id]),
     )
 
 
@@ -216,17 +217,18 @@ def _why_of_rows(document: ResultDocument) -> Iterator[str]:
 def again_of(document: ResultDocument) -> str:
     """The command that runs the campaign again, as far as the document knows it."""
     if document.imported is not None:
-        return shlex.join(["equipoise", "import", *document.imported.source.files])
+        return shell_line(["equipoise", "import", *after_options(document.imported.source.files)])
     if document.gate is not None:
         return document.gate.again
     if document.run.study == OS_STUDY:
         return f"equipoise os --seed {document.run.seed}"
     if document.run.study == WHY_STUDY:
-        return f"equipoise why {document.run.id} --again --seed {document.run.seed}"
+        words = ["equipoise", "why", document.run.id, "--again"]
+        return shell_line([*words, "--seed", str(document.run.seed)])
     layouts = ["--layouts", str(len(document.run.layouts))] if document.run.layouts else []
     seed = ["--seed", str(document.run.seed), *layouts]
     if document.run.study != "compare":
-        return shlex.join(["equipoise", "run", document.run.study, *seed])
+        return shell_line(["equipoise", "run", document.run.study, *seed])
     parts = ["equipoise", "compare", *seed]
     if document.comparisons:
         first = document.comparisons[0]
@@ -235,7 +237,7 @@ def again_of(document: ResultDocument) -> str:
     if commands != [condition.name for condition in document.conditions]:
         for condition in document.conditions:
             parts += ["-n", condition.name]
-    return shlex.join([*parts, *commands])
+    return shell_line([*parts, *after_options(commands)])
 
 
 def flattened(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
