@@ -73,14 +73,15 @@ def repository_at(folder: Path) -> Repository:
     UnusableInput
         git is not installed, or the folder is in no working tree.
     """
-    done = _git(folder, "rev-parse", "--show-toplevel", "--show-prefix")
+    done = _git(folder, "rev-parse", "--show-toplevel")
     if done.returncode != 0:
         raise UnusableInput(
             f"{folder} is in no git working tree that can be read{_said(done)}",
             mend="run it in the repository whose revisions are to be compared",
         )
-    top, _, inside = done.stdout.decode("utf-8", "surrogateescape").partition("\n")
-    return Repository(Path(top), inside.removesuffix("\n").removesuffix("/"))
+    # Asked for one by one: a folder may have the end of a line in its name.
+    inside = _git(folder, "rev-parse", "--show-prefix")
+    return Repository(Path(_one_path(done)), _one_path(inside).removesuffix("/"))
 
 
 def revision_named(repository: Repository, asked: str, option: str) -> Revision:
@@ -169,7 +170,7 @@ def _check_out_commit(source: Path, commit: str, tree: Path) -> None:
     own = tree / ".git"
     objects = _path_in(source, "objects")
     (own / "objects" / "info").mkdir(exist_ok=True)
-    (own / "objects" / "info" / "alternates").write_bytes(os.fsencode(objects) + b"\n")
+    (own / "objects" / "info" / "alternates").write_bytes(_quoted(os.fsencode(objects)) + b"\n")
     shallow = _path_in(source, "shallow")
     if shallow.is_file():
         (own / "shallow").write_bytes(shallow.read_bytes())
@@ -198,8 +199,19 @@ def _submodules(tree: Path, commit: str) -> list[tuple[str, str]]:
 
 
 def _path_in(source: Path, name: str) -> Path:
-    told = _git(source, "rev-parse", "--git-path", name).stdout
-    return source / os.fsdecode(told.removesuffix(b"\n"))
+    return source / _one_path(_git(source, "rev-parse", "--git-path", name))
+
+
+def _one_path(done: subprocess.CompletedProcess[bytes]) -> str:
+    return os.fsdecode(done.stdout.removesuffix(b"\n"))
+
+
+def _quoted(path: bytes) -> bytes:
+    """A path in a file of git that has one on each line, quoted as C quotes a string."""
+    return b'"' + b"".join(_C_SIGNS.get(sign, bytes([sign])) for sign in path) + b'"'
+
+
+_C_SIGNS = {ord('"'): b'\\"', ord("\\"): b"\\\\", ord("\n"): b"\\n"}
 
 
 def _commit(top: Path, asked: str) -> str | None:
