@@ -318,9 +318,9 @@ def _how_it_ran(document: ResultDocument, ledger: Path) -> str:
     certificate = document.environment.get("certificate")
     return (
         f"{run.blocks} blocks; stopped by: {run.stopped_because or 'it did not end'}; "
-        f"scope: {scope}\n"
-        f"run {run.id}, seed {run.seed}, ledger {ledger}"
-        + (f"\ncertificate of this host: {certificate}" if certificate else "")
+        f"scope: {visible(scope)}\n"
+        f"run {run.id}, seed {run.seed}, ledger {visible(str(ledger))}"
+        + (f"\ncertificate of this host: {visible(str(certificate))}" if certificate else "")
     )
 
 
