@@ -1,4 +1,4 @@
-"""What a formula may compute: arithmetic, formulaic's transforms and NumPy's functions of elements.
+"""What a formula names and may compute: arithmetic, transforms, NumPy's functions of elements.
 
 formulaic evaluates Python, and an attribute leads from NumPy to everything: a formula that came
 with somebody's data could start a program or overwrite a file. What is not named here is refused.
@@ -27,28 +27,46 @@ _MEND = (
 )
 
 
-def refuse_other_code(formula: str) -> None:
-    """Refuse a formula with any other Python in it, before anything of it is evaluated.
+def columns_in(formula: str) -> tuple[str, ...]:
+    """The columns that a formula names, each once; nothing of it is evaluated.
+
+    formulaic's own list of them has only what stands before a dot in a name, and lacks what its
+    transforms with a memory (``scale``, ``poly``) take.
 
     Raises
     ------
     UnusableInput
-        Naming the part.
+        It has any other Python in it, which is named.
     """
     parser, transforms, code = (
         importlib.import_module(f"formulaic.{name}")
         for name in ("parser", "transforms", "utils.code")
     )
-    callable_ones = frozenset(transforms.TRANSFORMS) - {"np"}
+    brought = frozenset(transforms.TRANSFORMS)
+    found: list[str] = []
     for token in parser.DefaultFormulaParser().get_tokens(formula):
-        if token.kind is token.Kind.PYTHON:
+        if token.kind is token.Kind.NAME:
+            found.append(token.token)
+        elif token.kind is token.Kind.PYTHON:
             # Names in backquotes become names of Python, as formulaic has them become.
-            evaluated = ast.parse(code.sanitize_variable_names(token.token, {}, {}), mode="eval")
-            for refused in _other_code(evaluated, callable_ones):
+            names: dict[str, str] = {}
+            evaluated = ast.parse(code.sanitize_variable_names(token.token, {}, names), mode="eval")
+            for refused in _other_code(evaluated, brought - {"np"}):
                 raise UnusableInput(
                     f"formula '{formula}': {ast.unparse(refused)} is code that no formula needs",
                     mend=_MEND,
                 )
+            found += [names.get(name, name) for name in _columns(evaluated) if name not in brought]
+    return tuple(dict.fromkeys(found))
+
+
+def _columns(evaluated: ast.AST) -> Iterator[str]:
+    for node in ast.walk(evaluated):
+        match node:
+            case ast.Name(id=name):
+                yield name
+            case ast.Call(func=ast.Name(id="Q"), args=[ast.Constant(value=str(name))]):
+                yield name
 
 
 def _other_code(node: ast.AST, transforms: frozenset[str]) -> Iterator[ast.AST]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.matching.empirical import Values, check_finite, rows_in_words
-from equipoise.matching.formula_code import refuse_other_code
+from equipoise.matching.formula_code import columns_in
 from equipoise.model.errors import UnusableInput
 
 _NUMBER = (bool, int, float, np.number, np.bool_, Decimal)
@@ -184,15 +184,15 @@ def _from_formula(formula: str, data: Any) -> Covariates:
             f"formula '{formula}': no treatment", mend="write it as 'treat ~ age + educ'"
         )
     try:
-        refuse_other_code(formula)
+        named = columns_in(formula)
         parsed = formulaic.Formula(formula)
-        for name in parsed.required_variables:
-            if str(name) not in columns:
+        for name in named:
+            if name not in columns:
                 raise UnusableInput(
                     f"formula '{formula}': no column {name}",
                     mend=f"there are {', '.join(columns)}",
                 )
-        used = {str(name): _widest(columns[str(name)]) for name in parsed.required_variables}
+        used = {name: _widest(columns[name]) for name in named}
         for name, column in used.items():
             if column.dtype.kind in "biuf":
                 check_finite(np.asarray(column, dtype=np.float64), name)
