@@ -36,17 +36,22 @@ DRAWN = tuple(name for name in PAYLOADS if set(name) & set("<&\"'\x1b\udcff"))
 
 
 class Skeleton(HTMLParser):
-    """The elements of a page with the names of their attributes, in order."""
+    """The elements of a page with the names of their attributes, in order, and its texts."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.found: list[tuple[str, tuple[str, ...]]] = []
+        self.texts: set[str] = set()
         self.feed(text)
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Note an element."""
         self.found.append((tag, tuple(name for name, _ in attrs)))
+
+    def handle_data(self, data: str) -> None:
+        """Note what is read."""
+        self.texts.add(data.strip())
 
 
 def document_named(names: Sequence[str]) -> ResultDocument:
@@ -81,7 +86,13 @@ def obeyed(screen: str) -> list[str]:
 
 def test_a_page_has_no_element_and_no_attribute_beyond_those_of_plain_names() -> None:
     hostile = page([Reported(document_named(HOSTILE))])
-    assert Skeleton(hostile).found == Skeleton(page([Reported(document_named(PLAIN))])).found
+    seen = Skeleton(hostile)
+    assert seen.found == Skeleton(page([Reported(document_named(PLAIN))])).found
+    as_bytes = {name.encode("utf-8", "backslashreplace").decode() for name in HOSTILE}
+    # HTML knows one end of a line.
+    assert {re.sub("\r\n?", "\n", one).strip() for one in as_bytes} <= {
+        re.sub("\r\n?", "\n", one) for one in seen.texts
+    }
     data = re.search(r'id="figures">(.*?)</script>', hostile, re.DOTALL)
     assert data is not None
     assert json.loads(data[1])["charts"]
