@@ -12,6 +12,7 @@ import sqlite3
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -106,6 +107,60 @@ def assert_again(folder: Path, markdown: str) -> None:
         f"{place}:HOSTILE={one}" for place, one in enumerate(EVERY, start=1)
     )
     assert [shlex.split(one)[1:] for one in again["commands"]] == [["say.sh", one] for one in EVERY]
+
+
+ASKED: dict[str, Callable[[str], list[str]]] = {
+    "a command": lambda one: [one],
+    "a run": lambda one: ["show", one],
+    "a run to report": lambda one: ["report", one, "-o", "page.md"],
+    "a report": lambda one: ["report", "last", "-o", one],
+    "an export": lambda one: ["export", "last", "-o", one],
+    "a ledger": lambda one: ["show", "last", "--ledger", one],
+    "a study": lambda one: ["run", one],
+    "a program": lambda one: ["compare", "--json", f"{one}/x", one, one],
+    "a variable": lambda one: ["compare", "true", "true 1", "--env", one],
+    "a parameter": lambda one: ["compare", "{x} a", "/nowhere", "-L", "x", one],
+    "a shell": lambda one: ["compare", "true", "true 1", "--shell", one, "--input", one],
+    "a file to import": lambda one: ["import", one],
+    "a table": lambda one: ["match", one, "--treatment", one, "--outcome", one],
+    "a column": lambda one: ["balance", "table.csv", "--treatment", one, "--covariates", one],
+    "a formula": lambda one: ["balance", "table.csv", "--formula", f"treat ~ x + {one}"],
+    "a quoted column": lambda one: ["balance", "table.csv", "--formula", f"treat ~ `{one}`"],
+    "a log": lambda one: ["observe", one, "--treatment", "treat=1:0", "--outcome", one],
+    "a version": lambda one: [
+        "observe",
+        "table.csv",
+        "--treatment",
+        f"x={one}:b",
+        "--outcome",
+        "y",
+    ],
+    "a row": lambda one: ["os", "--only", one],
+    "a suite": lambda one: ["gate", "--baseline", "HEAD", "--suite", one],
+    "a benchmark": lambda one: ["gate", "--baseline", one, "--bench", one],
+    "a program to link": lambda one: ["layouts", "--", "no-such-compiler", one],
+}
+"""Where a name is asked for, and none of ours will do."""
+
+
+@pytest.mark.parametrize("what", ASKED)
+def test_a_name_that_is_of_no_use_is_told_in_two_lines_and_does_nothing(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "table.csv").write_text("treat,x,y\n0,1.5,2\n1,1.2,3\n0,1.1,2\n1,1.9,4\n")
+    refused = 0
+    for name in (*EVERY, "/dev/null/x", ""):
+        status = run(ASKED[what](name))
+        said = capsys.readouterr()
+        assert [line for line in (said.out + said.err).split("\n") if not line.isprintable()] == []
+        if status != 0:
+            assert status == 2
+            assert said.err.startswith("equipoise: ")
+            assert said.err.count("\n") <= 2
+            refused += 1
+    assert refused > len(EVERY) / 2
+    assert [one.name for one in tmp_path.iterdir()] == ["table.csv"]
 
 
 def test_a_gate_takes_branches_benchmarks_and_folders_as_text(tmp_path: Path, gate: Gate) -> None:
