@@ -109,6 +109,7 @@ def assert_again(folder: Path, markdown: str) -> None:
     assert [shlex.split(one)[1:] for one in again["commands"]] == [["say.sh", one] for one in EVERY]
 
 
+OBSERVE = ("observe", "table.csv")
 ASKED: dict[str, Callable[[str], list[str]]] = {
     "a command": lambda one: [one],
     "a run": lambda one: ["show", one],
@@ -127,14 +128,7 @@ ASKED: dict[str, Callable[[str], list[str]]] = {
     "a formula": lambda one: ["balance", "table.csv", "--formula", f"treat ~ x + {one}"],
     "a quoted column": lambda one: ["balance", "table.csv", "--formula", f"treat ~ `{one}`"],
     "a log": lambda one: ["observe", one, "--treatment", "treat=1:0", "--outcome", one],
-    "a version": lambda one: [
-        "observe",
-        "table.csv",
-        "--treatment",
-        f"x={one}:b",
-        "--outcome",
-        "y",
-    ],
+    "a version": lambda one: [*OBSERVE, "--treatment", f"x={one}:b", "--outcome", "y"],
     "a row": lambda one: ["os", "--only", one],
     "a suite": lambda one: ["gate", "--baseline", "HEAD", "--suite", one],
     "a benchmark": lambda one: ["gate", "--baseline", one, "--bench", one],
