@@ -1,45 +1,42 @@
-"""Lines that build levels: what stands in them for a path is a path and nothing else."""
+"""A revision is built by a line for the shell; what fails is told with its mend."""
 
 from __future__ import annotations
 
 import os
+from collections import namedtuple
 from pathlib import Path
 
 import pytest
 
-from equipoise.measure.builds import build_levels
-from equipoise.model.errors import UnusableInput
-from tests.payloads import LONG, PAYLOADS
+from equipoise.measure.builds import build_revision
+from equipoise.model.errors import ConditionFailed
 
-ENVIRONMENT = {"PATH": os.environ["PATH"]}
-AS_A_FOLDER = [name for name in PAYLOADS if "/" not in name and name not in (".", "..")]
+Usage = namedtuple("Usage", "total used free")
 
 
-def test_a_folder_that_a_shell_would_obey_is_in_no_line(tmp_path: Path) -> None:
-    tried = 0
-    for name in AS_A_FOLDER:
-        home = tmp_path / name
-        try:
-            builds = build_levels({"a": ": {build}"}, home, ENVIRONMENT, str(tmp_path))
-        except UnusableInput as refusal:
-            assert "{build} in a line for the shell stands for" in refusal.what
-            assert "$EQUIPOISE_BUILD" in (refusal.mend or "")
-            tried += 1
-        else:
-            assert builds["a"].startswith(f"{home}/")
-    assert tried > len(AS_A_FOLDER) / 2
-    assert not list(tmp_path.rglob("made"))
+def built(line: str, tree: Path) -> None:
+    build_revision(line, tree, tree, os.environ, "the baseline")
 
 
-def test_in_such_a_folder_the_variable_still_names_it(tmp_path: Path) -> None:
-    home = tmp_path / "$(touch made)"
-    line = 'touch "$EQUIPOISE_BUILD/program"'
-    builds = build_levels({"a": line}, home, ENVIRONMENT, str(tmp_path))
-    assert (Path(builds["a"]) / "program").is_file()
-    assert not list(tmp_path.rglob("made"))
+def test_a_line_runs_in_the_folder_of_its_revision(tmp_path: Path) -> None:
+    built('pwd > where; printf %s "$EQUIPOISE_BUILD" >> where', tmp_path)
+    assert (tmp_path / "where").read_text() == f"{tmp_path}\n{tmp_path}"
 
 
-@pytest.mark.parametrize("level", ["../../a b", LONG, "größer" * 60, "-n", "\x1b[31m"])
-def test_any_name_of_a_level_has_a_folder_of_its_own(level: str, tmp_path: Path) -> None:
-    builds = build_levels({level: "true"}, tmp_path, ENVIRONMENT, str(tmp_path))
-    assert Path(builds[level]).parent == tmp_path
+def test_what_is_not_committed_is_the_usual_reason(tmp_path: Path) -> None:
+    with pytest.raises(
+        ConditionFailed, match="cannot be built: exit status 4: .*no such"
+    ) as caught:
+        built("echo no such file; exit 4", tmp_path)
+    assert "not committed" in str(caught.value.mend)
+
+
+def test_on_a_full_disk_that_is_what_is_to_be_mended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda path: Usage(10**9, 10**9, 4096))
+    with pytest.raises(ConditionFailed) as caught:
+        built("exit 1", tmp_path)
+    assert caught.value.mend == (
+        f"the disk of {tmp_path} is full: set TMPDIR to a folder of one with room"
+    )

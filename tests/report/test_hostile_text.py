@@ -13,16 +13,18 @@ from xml.etree import ElementTree
 import pytest
 
 from equipoise.figures.distributions import distributions
+from equipoise.figures.observed import observed_figures
 from equipoise.figures.save import save
 from equipoise.model.disturbance import Disturbance, Examination
 from equipoise.model.observed import Observed
 from equipoise.model.record import Notice
 from equipoise.model.result import ResultDocument
 from equipoise.observe.analysis import observe
+from equipoise.report.conclusion_page import conclusion_page
 from equipoise.report.doctor import print_examination, print_extent
 from equipoise.report.html import Reported, page
 from equipoise.report.observed import print_observed
-from equipoise.report.observed_page import observed_page
+from equipoise.report.observed_conclusion import observed_conclusion
 from equipoise.report.terminal import print_result
 from tests.documents import document_of, explanation_of
 from tests.observe.logs import loaded_log, question
@@ -151,7 +153,11 @@ def test_an_observed_page_and_its_screen_take_columns_and_versions_as_text(
 ) -> None:
     hostile = observed_of([name for name in HOSTILE if ":" not in name and name.strip()])
     plain = observed_of(PLAIN)
-    assert Skeleton(observed_page(hostile)).found == Skeleton(observed_page(plain)).found
+    pages = [
+        conclusion_page(observed_conclusion(one, again), observed_figures(one))
+        for one, again in ((hostile, " ".join(HOSTILE)), (plain, "again"))
+    ]
+    assert Skeleton(pages[0]).found == Skeleton(pages[1]).found
     capsys.readouterr()
     print_observed(hostile, color=False)
     assert obeyed(capsys.readouterr().out) == []

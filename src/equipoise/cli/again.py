@@ -51,7 +51,7 @@ def why_again_of(plan: Plan) -> str:
     words += _stopping(plan.stopping)
     words += ["--budget", _plain(plan.stopping.budget_s)]
     words += ["--alpha", _plain(plan.judgement.alpha)]
-    return shlex.join(words)
+    return shell_line(words)
 
 
 def _options(plan: Plan) -> Iterator[str]:

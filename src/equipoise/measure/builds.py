@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping
@@ -16,6 +17,8 @@ from equipoise.model.errors import ConditionFailed
 VARIABLE = "EQUIPOISE_BUILD"
 MOST_LETTERS = 40
 """Of a level in the name of its folder: a file system has a limit, and it counts bytes."""
+
+_FULL_BYTES = 1 << 20
 
 
 def build_levels(
@@ -110,6 +113,14 @@ def build_revision(
             raise ConditionFailed(
                 f"{revision} cannot be built: {status_words(status)}: {line}"
                 + last_words(tail(said.fileno())).replace("; stderr: ", "; it said: "),
-                mend="try the line by hand in a fresh clone: files that are not committed are "
-                "not in a revision",
+                mend=_mend_of(home),
             )
+
+
+def _mend_of(home: Path) -> str:
+    # What a build says of a full disk often went to that disk.
+    if shutil.disk_usage(home).free < _FULL_BYTES:
+        return f"the disk of {home} is full: set TMPDIR to a folder of one with room"
+    return (
+        "try the line by hand in a fresh clone: files that are not committed are not in a revision"
+    )
