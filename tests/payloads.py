@@ -1,4 +1,4 @@
-"""Names that do something wherever a form does not escape them."""
+"""Names that do something wherever a form does not escape them: the one list that tests share."""
 
 from __future__ import annotations
 
@@ -25,6 +25,9 @@ PAYLOADS = (
     "---",
     "===",
     "    indented",
+    "![](https://example.com/x.png)",
+    "lone ` tick",
+    "line\n\n# break",
     "line\nbreak\r\nand\u2028more",
     "tab\tand \x1b[31mred",
     "turned \u202earound",
@@ -42,4 +45,49 @@ PAYLOADS = (
     "größer 測試 ✓",
     "bytes \udcff that are no text",
     " ",
+    # HTML and script
+    "<svg/onload=alert(1)>",
+    "</script><script>alert(1)</script>",
+    "</title></style></textarea><iframe src=javascript:alert(1)>",
+    "javascript:alert(1)",
+    '" onmouseover="alert(1)',
+    "' autofocus onfocus='alert(1)",
+    "{{7*7}} {% raw %} {#",
+    "datum.value",
+    "datum['x'] || alert(1)",
+    "x.y[0]",
+    "image",
+    # a shell and its options
+    "$(touch made)",
+    "`touch made`",
+    "; touch made #",
+    "&& touch made ||",
+    "| touch made",
+    "> made",
+    "' ; touch made ; '",
+    "-n",
+    "--help",
+    "--",
+    "~",
+    "* ? [a-z] {a,b}",
+    # a terminal
+    "\x1b]0;title\x07",
+    "\x9b31m",
+    "over\rwritten",
+    "\u202d\u2066isolated",
+    "zero\u200bwidth\ufeff",
+    "[bold red]bold[/bold red] [/] [/nothing]",
+    # a forge and its jobs
+    "/merge",
+    "::error file=x::y",
+    "##[error]x",
+    # a spreadsheet, a path, a format
+    "+1+1",
+    "-1-1",
+    "@SUM(1)",
+    "../../escaped",
+    "/etc/passwd",
+    "..",
+    "%n %s %(x)s",
 )
+LONG = "n" * 10_000

@@ -1,43 +1,37 @@
-"""Names of commands, labels and files are text: to a shell, to the ledger and on every page."""
+"""Names of commands, labels and files are text: to a shell, to the ledger and in every file."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from html.parser import HTMLParser
+import os
+import re
+import shlex
+import sqlite3
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
-from equipoise.report import html
-from tests.cli.conftest import Equipoise
-from tests.payloads import PAYLOADS
+import pytest
+from markdown_it import MarkdownIt
+
+from equipoise.cli import compare
+from equipoise.cli.main import run
+from tests.cli.conftest import Equipoise, Gate
+from tests.payloads import LONG, PAYLOADS
+from tests.repositories import repository
 
 NAMES = tuple(name for name in PAYLOADS if name.strip() and name.isprintable())
 """That can stand in a line of a CSV; controls and bytes that are no text are another test's."""
-TEMPLATE = Path(html.__file__).parent / "templates" / "frame.html.jinja"
-COMMANDS = ("$(touch made)", "`touch made`", "; touch made;", "| touch made", "&& touch made", "\n")
+EVERY = (*PAYLOADS, LONG)
+SHORT = ("--blocks", "1", "--warmup", "0", "--budget", "600", "--min-blocks", "1")
 
 
-class Elements(HTMLParser):
-    """How many elements of each name a page has; fails on what acts by itself."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.counts: dict[str, int] = {}
-        self.texts: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Count it."""
-        self.counts[tag] = self.counts.get(tag, 0) + 1
-        assert not [name for name, _ in attrs if name.startswith("on")]
-
-    def handle_data(self, data: str) -> None:
-        """Note what is read."""
-        self.texts.append(data.strip())
-
-
-def test_names_come_back_as_they_went_in_and_make_no_element_of_a_page(
+def test_names_of_an_imported_file_come_back_as_they_went_in(
     equipoise: Equipoise, tmp_path: Path
 ) -> None:
     rows = io.StringIO()
@@ -45,31 +39,165 @@ def test_names_come_back_as_they_went_in_and_make_no_element_of_a_page(
     writer.writerow(["condition", "value"])
     writer.writerows([name, 1.0 + 0.01 * place] for name in NAMES for place in range(3))
     (tmp_path / "rows.csv").write_text(rows.getvalue(), encoding="utf-8")
-    done = equipoise("import", "rows.csv", "--json", "-", "--report", "page.html")
+    done = equipoise("import", "rows.csv", "--json", "-")
     assert done.status == 0, done.err
     assert [one["name"] for one in json.loads(done.out)["conditions"]] == list(NAMES)
-    found = Elements((tmp_path / "page.html").read_text(encoding="utf-8"))
-    assert found.counts["h1"] == 1
-    assert found.counts["script"] == TEMPLATE.read_text(encoding="utf-8").count("<script")
-    assert "img" not in found.counts
-    assert {name.strip() for name in NAMES} <= set(found.texts)
 
 
-def test_words_and_names_reach_no_shell(equipoise: Equipoise, tmp_path: Path) -> None:
-    (tmp_path / "say.py").write_text(
-        "import sys\nopen('said', 'a').write(repr(sys.argv[1]) + '\\n')\n"
+def test_a_campaign_of_hostile_names_words_and_variables_leaves_everything_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    # The first to come reports.
+    say = 'mv reported mine 2> /dev/null && cat mine >> "$EQUIPOISE_METRICS"'
+    (tmp_path / "say.sh").write_text(f'printf "%s\\0" "$HOSTILE" "$1" >> said\n{say}\ntrue\n')
+    reported = (f'{{"metric": {json.dumps(one)}, "value": 1}}\n' for one in (*NAMES, "a\0b"))
+    (tmp_path / "reported").write_text("".join(reported))
+    commands = [shlex.join(["sh", "say.sh", one]) for one in EVERY]
+    options = [part for one in EVERY for part in ("-n", one)]
+    for place, one in enumerate(EVERY, start=1):
+        options += ["--env", f"{place}:HOSTILE={one}"]
+    ledger = "$(touch made) '\";\x1b[31m.db"
+    monkeypatch.setenv("EQUIPOISE_LEDGER", ledger)
+    prepare = f": {shlex.join(EVERY)}"
+    done = run(
+        ["compare", *options, "--prepare", prepare, "--json", "result.json", *SHORT, *commands]
     )
-    words = [f"python3 -S say.py {quoted(one)}" for one in COMMANDS]
-    names = [part for one in COMMANDS for part in ("-n", f"name {one}")]
-    done = equipoise("compare", *words, *names, "--blocks", "1", "--warmup", "0", "--budget", "5")
-    assert done.status == 0, done.err
-    assert not (tmp_path / "made").exists()
-    said = (tmp_path / "said").read_text().splitlines()
-    assert sorted(said) == sorted(repr(one) for one in COMMANDS)
-    assert equipoise("report", "last", "-o", "report.md").status == 0
-    assert not (tmp_path / "made").exists()
+    assert done == 0, capsys.readouterr().err
+    said = os.fsdecode((tmp_path / "said").read_bytes()).split("\0")[:-1]
+    assert Counter(said) == Counter(2 * EVERY)
+    document = json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))
+    names = [one.encode("utf-8", "backslashreplace").decode() for one in EVERY]
+    assert [one["name"] for one in document["conditions"]] == names
+    assert {*NAMES, "a\0b"} < {name for one in document["conditions"] for name in one["metrics"]}
+
+    for words in (["show"], ["list"], ["report", "-o", "r.md"], ["report", "-o", "r.csv"]):
+        assert run(words) == 0
+    for form in ("csv", "json", "parquet", "bmf", "hyperfine", "latex"):
+        assert run(["export", "-o", "exported", "--format", form]) == 0
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    assert [line for line in shown.out.split("\n") if not line.isprintable()] == []
+    with (tmp_path / "r.csv").open(encoding="utf-8", newline="") as file:
+        assert {row["condition"] for row in csv.DictReader(file)} == set(names)
+    whole(tmp_path / ledger, trials=len(EVERY))
+    assert_again(tmp_path, (tmp_path / "r.md").read_text(encoding="utf-8"))
+    assert not list(tmp_path.rglob("made"))
 
 
-def quoted(word: str) -> str:
-    """A word of a command as a POSIX shell would read it; it has no single quotation mark."""
-    return f"'{word}'"
+def whole(ledger: Path, trials: int) -> None:
+    """The ledger has every table and every row."""
+    with closing(sqlite3.connect(ledger)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+        assert connection.execute("SELECT count(*) FROM run").fetchone() == (1,)
+        assert connection.execute("SELECT count(*) FROM trial").fetchone() == (trials,)
+
+
+def assert_again(folder: Path, markdown: str) -> None:
+    """The line that runs it again gives a shell the very words."""
+    (line,) = re.findall(r"^cd .*", markdown, re.MULTILINE)
+    script = f"equipoise() {{ printf '%s\\0' \"$@\"; }}\n{line}\n"
+    done = subprocess.run(["bash"], input=script.encode(), cwd=folder, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    words = [os.fsdecode(one) for one in done.stdout.split(b"\0")[:-1]]
+    again = compare.command.make_context("compare", words[1:]).params
+    assert again["names"] == EVERY
+    assert again["environments"] == tuple(
+        f"{place}:HOSTILE={one}" for place, one in enumerate(EVERY, start=1)
+    )
+    assert [shlex.split(one)[1:] for one in again["commands"]] == [["say.sh", one] for one in EVERY]
+
+
+OBSERVE = ("observe", "table.csv")
+ASKED: dict[str, Callable[[str], list[str]]] = {
+    "a command": lambda one: [one],
+    "a run": lambda one: ["show", one],
+    "a run to report": lambda one: ["report", one, "-o", "page.md"],
+    "a report": lambda one: ["report", "last", "-o", one],
+    "an export": lambda one: ["export", "last", "-o", one],
+    "a ledger": lambda one: ["show", "last", "--ledger", one],
+    "a study": lambda one: ["run", one],
+    "a program": lambda one: ["compare", "--json", f"{one}/x", one, one],
+    "a variable": lambda one: ["compare", "true", "true 1", "--env", one],
+    "a parameter": lambda one: ["compare", "{x} a", "/nowhere", "-L", "x", one],
+    "a shell": lambda one: ["compare", "true", "true 1", "--shell", one, "--input", one],
+    "a file to import": lambda one: ["import", one],
+    "a table": lambda one: ["match", one, "--treatment", one, "--outcome", one],
+    "a column": lambda one: ["balance", "table.csv", "--treatment", one, "--covariates", one],
+    "a formula": lambda one: ["balance", "table.csv", "--formula", f"treat ~ x + {one}"],
+    "a quoted column": lambda one: ["balance", "table.csv", "--formula", f"treat ~ `{one}`"],
+    "a log": lambda one: ["observe", one, "--treatment", "treat=1:0", "--outcome", one],
+    "a version": lambda one: [*OBSERVE, "--treatment", f"x={one}:b", "--outcome", "y"],
+    "a row": lambda one: ["os", "--only", one],
+    "a suite": lambda one: ["gate", "--baseline", "HEAD", "--suite", one],
+    "a benchmark": lambda one: ["gate", "--baseline", one, "--bench", one],
+    "a program to link": lambda one: ["layouts", "--", "no-such-compiler", one],
+}
+"""Where a name is asked for, and none of ours will do."""
+
+
+@pytest.mark.parametrize("what", ASKED)
+def test_a_name_that_is_of_no_use_is_told_in_two_lines_and_does_nothing(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "table.csv").write_text("treat,x,y\n0,1.5,2\n1,1.2,3\n0,1.1,2\n1,1.9,4\n")
+    refused = 0
+    for name in (*EVERY, "/dev/null/x", ""):
+        status = run(ASKED[what](name))
+        said = capsys.readouterr()
+        assert [line for line in (said.out + said.err).split("\n") if not line.isprintable()] == []
+        if status != 0:
+            assert status == 2
+            assert said.err.startswith("equipoise: ")
+            assert said.err.count("\n") <= 2
+            refused += 1
+    assert refused > len(EVERY) / 2
+    assert [one.name for one in tmp_path.iterdir()] == ["table.csv"]
+
+
+def test_a_gate_takes_branches_benchmarks_and_folders_as_text(tmp_path: Path, gate: Gate) -> None:
+    branch = "x$(touch${IFS}made)'\"|<img>`id`@ada"
+    made = repository(tmp_path / 'new\nline "quoted" \\ $(touch made)')
+    made.write("bench", "#!/bin/sh\ntrue\n", executable=True)
+    made.commit()
+    made.git("checkout", "--quiet", "-b", branch)
+    benches = [
+        part
+        for one in NAMES
+        if "=" not in one and one == one.strip()
+        for part in ("--bench", f"{one}={shlex.join(['./bench', one])}")
+    ][:60]
+    summary = tmp_path / "summary.md"
+    said = gate(
+        made,
+        *("--baseline", "main", "--candidate", branch, "--build", "true"),
+        *("--blocks", "1", "--warmup", "0", *benches),
+        GITHUB_STEP_SUMMARY=str(summary),
+    )
+    assert said.status == 0, said.err
+    assert summary.read_text(encoding="utf-8") == said.out
+    assert not re.search(r"^\s*(::|/)", said.out, re.MULTILINE)
+    tokens = MarkdownIt("commonmark", {"html": True}).enable("table").parse(said.out)
+    inner = [child for token in tokens for child in token.children or ()]
+    assert {one.type for one in inner} <= {"text", "html_inline", "softbreak"}
+    assert {one.content for one in inner if one.type == "html_inline"} <= {"<!-- -->"}
+    assert sum(token.type == "tr_open" for token in tokens) == 1 + len(benches) // 2
+    assert not list(tmp_path.rglob("made"))
+
+
+def test_what_is_completed_in_a_shell_runs_nothing(tmp_path: Path) -> None:
+    words = " ".join(shlex.quote(one) for one in NAMES)
+    script = f"""
+        PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH
+        eval "$(equipoise completion bash)"
+        touch '$(touch made)' '`touch made`'
+        COMP_WORDS=(equipoise report {words}) COMP_CWORD={len(NAMES) + 1}
+        _equipoise_completion equipoise "${{COMP_WORDS[COMP_CWORD]}}" report
+    """
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "made").exists()

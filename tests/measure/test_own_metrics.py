@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+
+import pytest
 
 from equipoise.measure.own_metrics import read
 from equipoise.model.trial import Sample
+from tests.payloads import LONG, PAYLOADS
 
 
 def written(folder: Path, text: str) -> Path:
@@ -51,3 +55,21 @@ def test_a_value_that_is_not_finite_is_named(tmp_path: Path) -> None:
     own = read(written(tmp_path, '{"metric": "a", "value": 1e999}\n'))
     assert own.samples == ()
     assert own.problem is not None
+
+
+@pytest.mark.parametrize("metric", ["wall_s", "max_rss_bytes"])
+def test_what_is_measured_cannot_be_reported_instead(metric: str, tmp_path: Path) -> None:
+    lines = f'{{"metric": "{metric}", "value": 9}}\n{{"metric": "b", "value": 1}}\n'
+    own = read(written(tmp_path, lines))
+    assert own.samples == (Sample("b", 1.0),)
+    assert (
+        own.problem == f"line 1 of its metrics is named {metric}, which Equipoise measures itself"
+    )
+
+
+def test_any_other_name_is_kept_as_it_is(tmp_path: Path) -> None:
+    names = [*(name for name in PAYLOADS if "\udcff" not in name), LONG, "a\0b", ""]
+    lines = "".join(json.dumps({"metric": one, "value": 1, "unit": one}) + "\n" for one in names)
+    own = read(written(tmp_path, lines))
+    assert own.problem is None
+    assert [(one.metric, one.unit) for one in own.samples] == [(one, one) for one in names]

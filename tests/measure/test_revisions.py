@@ -68,6 +68,20 @@ def test_the_users_repository_stays_as_it_was_to_the_byte(
     assert everything_in(made.path) == before
 
 
+@pytest.mark.parametrize(
+    "name", ["new\nline", 'a "quoted" \\ one', "#one", "$(touch made)", "größer"]
+)
+def test_a_folder_may_have_any_name(name: str, tmp_path: Path) -> None:
+    made = repository(tmp_path / name)
+    made.write("inside \n one/value", "kept\n")
+    made.commit()
+    found = repository_at(made.path / "inside \n one")
+    assert (found.top, found.inside) == (made.path, "inside \n one")
+    tree = checked_out(made, "main", tmp_path / "new")
+    assert (tree / "inside \n one" / "value").read_text() == "kept\n"
+    assert not list(tmp_path.rglob("made"))
+
+
 def test_a_build_finds_the_version_by_its_tag(made: MadeRepository, tmp_path: Path) -> None:
     tree = checked_out(made, "main", tmp_path / "new")
     said = subprocess.run(

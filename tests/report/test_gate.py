@@ -19,6 +19,7 @@ from equipoise.report.html import Reported, page
 from equipoise.report.safe_text import visible
 from equipoise.report.terminal import print_result
 from tests.documents import document_of
+from tests.payloads import PAYLOADS
 
 OLD, NEW = Revision("main", "1" * 40), Revision("HEAD", "2" * 40, uncommitted=True)
 HARMLESS = {"paragraph", "inline", "text", "text_special", "softbreak", "heading", "fence"}
@@ -26,24 +27,6 @@ HARMLESS |= {"table", "thead", "tbody", "tr", "th", "td", "bullet_list", "list_i
 
 NOTHING = "<!-- -->"
 """Stands where a forge would make a link of text."""
-
-PAYLOADS = [
-    "<script>alert(1)</script>",
-    "<img src=x onerror=alert(1)>",
-    "a | b",
-    "[link](javascript:alert(1))",
-    "![](https://example.com/x.png)",
-    "<https://example.com>",
-    "# heading",
-    "`code` ``two``",
-    "`",
-    "**bold** _it_ ~~gone~~",
-    "&lt;b&gt;",
-    "line\n\n# break\r\x1b[31m\u202e",
-    " ",
-    "a\\",
-    "\\|",
-]
 
 
 def row(name: str, outcome: GateOutcome, low: float | None, high: float | None) -> GateRow:

@@ -7,13 +7,15 @@ from collections.abc import Iterator
 
 from equipoise.design.probe_rows import ALPHA, MIN_EFFECT, QUICK, TIMEOUT_S
 from equipoise.model.plan import Condition, Hooks, Judgement, Layout, Measure, Plan, Stopping
+from equipoise.report.shell_line import after_options, shell_line
 
 
 def again_of(plan: Plan) -> str:
     """The shell line that makes this plan again, coin and working folder included."""
     words = ["equipoise", "compare", *_options(plan)]
     commands = [shlex.join(condition.command) for condition in _asked(plan)]
-    return f"cd {shlex.quote(plan.measure.working_folder)} && {shlex.join([*words, *commands])}"
+    folder = shell_line([plan.measure.working_folder])
+    return f"cd {folder} && {shell_line([*words, *after_options(commands)])}"
 
 
 def os_again_of(plan: Plan) -> str:
@@ -32,7 +34,7 @@ def os_again_of(plan: Plan) -> str:
     ):
         if value != usual:
             words += [option, _plain(value)]
-    return shlex.join(words)
+    return shell_line(words)
 
 
 def why_again_of(plan: Plan) -> str:
@@ -49,7 +51,7 @@ def why_again_of(plan: Plan) -> str:
     words += _stopping(plan.stopping)
     words += ["--budget", _plain(plan.stopping.budget_s)]
     words += ["--alpha", _plain(plan.judgement.alpha)]
-    return shlex.join(words)
+    return shell_line(words)
 
 
 def _options(plan: Plan) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -14,6 +15,12 @@ if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
 
 ENDINGS = ("html", "svg", "png")
+MOST_LETTERS = 80
+
+
+def folder_name(number: int, run_id: str) -> str:
+    """The folder of one run among several: whoever wrote its document chose its id."""
+    return f"{number}-{re.sub(r'[^A-Za-z0-9-]+', '_', run_id)[:MOST_LETTERS]}"
 
 
 def save_figures(figures: Iterable[Figure], folder: Path) -> list[Path]:

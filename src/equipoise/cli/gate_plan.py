@@ -23,6 +23,7 @@ from equipoise.model.gate import OF_BENCHMARK, STUDY, Gated, Revision
 from equipoise.model.plan import PRIMARY_METRIC, Condition, Judgement, Measure, Plan, Stopping
 from equipoise.model.record import Notice
 from equipoise.report.safe_text import visible
+from equipoise.report.shell_line import shell_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +138,7 @@ def planned(asked: Asked, pair: Pair, scratch: Path) -> tuple[Plan, tuple[Notice
             asked.candidate,
             metrics,
             given["fail_undecided"],
-            shlex.join(_again(asked, seed)),
+            shell_line(_again(asked, seed)),
         ),
     )
     return plan, notices

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import signal
@@ -13,6 +14,9 @@ from typing import NoReturn
 import click
 
 from equipoise.model.errors import EXIT_INTERRUPTED, EXIT_UNUSABLE_INPUT, EquipoiseError
+
+SHOWN = 40
+"""So many letters of a name that is too long."""
 
 # The one-line helps stand here so that --help imports no command (design.md §6).
 COMMANDS = {
@@ -114,6 +118,13 @@ def run(arguments: Sequence[str]) -> int:
         # Whoever read our output has gone; nothing that is still buffered may complain of it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        # Of all that is asked of a path, any question may be answered so.
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        name = str(error.filename)
+        _complain(f"the name {name[:SHOWN]}… of {len(name)} letters is too long", "shorten it")
+        return EXIT_UNUSABLE_INPUT
 
 
 def _complain(what: str, mend: str | None) -> None:

@@ -18,6 +18,7 @@ from equipoise.explain.difference.flame_graph import flame_graph
 from equipoise.explain.difference.pictures import can_be_drawn
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
+from equipoise.report.safe_text import visible
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -71,7 +72,7 @@ def pictures_of(given: dict[str, Any]) -> Pictures:
 def say_that_none_is_drawn(wanted: Pictures) -> None:
     """Name the files that were asked for, where there is nothing to explain."""
     for path in wanted.files():
-        print(f"equipoise: {path} is not written", file=sys.stderr)
+        print(f"equipoise: {visible(str(path))} is not written", file=sys.stderr)
 
 
 def write_pictures(wanted: Pictures, evidence: Evidence) -> None:

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterable
 
 from rich.console import Console, RenderableType
-from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
 from equipoise.campaign.watch import Moment, Standing, Unwatched, Watcher
@@ -69,7 +68,7 @@ class Bar:
         self._progress = _ProgressAndTable(
             SpinnerColumn(),
             BarColumn(bar_width=24),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             console=console,
             auto_refresh=False,
             transient=True,
@@ -140,7 +139,7 @@ class Bar:
 
     def _describe(self, text: str, part: float) -> None:
         if self._task is not None:
-            self._progress.update(self._task, description=escape(visible(text)), completed=part)
+            self._progress.update(self._task, description=visible(text), completed=part)
             self._progress.refresh()
             self._drawn_at = self._clock()
 

@@ -11,7 +11,7 @@ import click
 from equipoise.campaign.explaining.newest import newest_experiment
 from equipoise.campaign.result import document_of
 from equipoise.cli import options
-from equipoise.cli.figure_files import save_figures, save_flame_graph
+from equipoise.cli.figure_files import folder_name, save_figures, save_flame_graph
 from equipoise.cli.report_forms import FORMS, Found, check_report, drawn, write_report
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
@@ -79,7 +79,7 @@ def _write_figures(folder: Path, found: Sequence[Found]) -> None:
     from equipoise.report.html import figures_of
 
     for number, one in enumerate(reported, start=1):
-        place = folder if len(reported) == 1 else folder / f"{number}-{one.document.run.id}"
+        place = folder if len(reported) == 1 else folder / folder_name(number, one.document.run.id)
         save_figures(figures_of(one), place)
         if one.flame_graph is not None:
             save_flame_graph(one.flame_graph, place)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import Any
 
 import click
+
+from equipoise.report.shell_line import shell_line
 
 _KEY = "equipoise.words"
 OUTPUTS = frozenset({"report_file", "figures", "json_file", "plot_file", "quiet", "no_color"})
@@ -49,4 +50,4 @@ def command_line(seed: int | None) -> str:
     # A name that begins with a hyphen is no option behind two of them.
     ends = ["--"] if any(one.startswith("-") for one in arguments) else []
     first, last = ([], arguments) if ends else (arguments, [])
-    return shlex.join(["equipoise", str(context.info_name), *first, *options, *ends, *last])
+    return shell_line(["equipoise", str(context.info_name), *first, *options, *ends, *last])

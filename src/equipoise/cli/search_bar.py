@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ def search_bar(criterion: str, *, quiet: bool, color: bool) -> Iterator[Told | N
     progress = Progress(
         SpinnerColumn(),
         BarColumn(bar_width=24),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         console=Console(stderr=True, no_color=not color),
         transient=True,
     )
@@ -48,7 +47,7 @@ def search_bar(criterion: str, *, quiet: bool, color: bool) -> Iterator[Told | N
                 f"at most {_left(elapsed, generation.number, most)} left"
             )
             part = (generation.number + 1) / (most + 1)
-            progress.update(task, description=escape(words), completed=min(part, 1.0))
+            progress.update(task, description=words, completed=min(part, 1.0))
 
         yield told
 

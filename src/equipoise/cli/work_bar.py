@@ -55,7 +55,11 @@ def work_in_words(*, quiet: bool, color: bool) -> Iterator[Callable[[str], objec
         yield lambda _: None
         return
     from rich.console import Console
+    from rich.text import Text
 
-    console = Console(stderr=True, no_color=not color, markup=False)
+    from equipoise.report.safe_text import visible
+
+    console = Console(stderr=True, no_color=not color)
     with console.status("reading") as status:
-        yield status.update
+        # Of a plain string rich would take what stands in brackets for its mark-up.
+        yield lambda words: status.update(Text(visible(words)))

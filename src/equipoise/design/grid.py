@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from equipoise.design.commands import MOST_CONDITIONS, find_programs
 from equipoise.design.contradictions import refuse_contradictions
 from equipoise.design.server_programs import search_folders, searched
+from equipoise.design.shell_text import refuse_in_shell_line
 from equipoise.design.site import Site
 from equipoise.model.errors import UnusableInput
 from equipoise.model.places import Place
@@ -82,11 +83,20 @@ def kept_settings(study: Study) -> Iterator[Levels]:
 
 
 def build_lines(study: Study) -> dict[str, str]:
-    """What has to be built, by the name of the level; ``{build}`` is still in it."""
+    """What has to be built, by the name of the level; ``{build}`` is still in it.
+
+    Raises
+    ------
+    UnusableInput
+        A line has a path in it that a shell would not take as it stands.
+    """
+    paths = _meanings(study)
+    for line in (level.build for factor in study.factors for level in factor.levels):
+        refuse_in_shell_line(line or "", paths, mend="move it to a folder with a plain name")
     return {
         level.name: _fill(
             level.build,
-            {factor.name: level.name, "build": "{build}", **_meanings(study)},
+            {factor.name: level.name, "build": "{build}", **paths},
         )
         for factor in study.factors
         for level in factor.levels

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from equipoise.figures.drawable import drawable
 from equipoise.figures.library import (
+    content_policy,
     require_figures,
     script_json,
     vega_library,
@@ -24,8 +26,7 @@ _PAGE = """<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; \
-script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Equipoise</title>
 </head>
@@ -33,14 +34,15 @@ script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:">
 <div id="chart"></div>
 <script type="application/json" id="specification">{specification}</script>
 <script>{library}</script>
-<script>
-vegaEmbed("#chart", JSON.parse(document.getElementById("specification").textContent), {{
-  ast: true, renderer: "svg",
-  actions: {{ export: true, source: false, compiled: false, editor: false }},
-}});
-</script>
+<script>{script}</script>
 </body>
 </html>
+"""
+_SCRIPT = """
+vegaEmbed("#chart", JSON.parse(document.getElementById("specification").textContent), {
+  ast: true, renderer: "svg",
+  actions: { export: true, source: false, compiled: false, editor: false },
+});
 """
 
 
@@ -64,7 +66,7 @@ def save(chart: alt.LayerChart, path: Path, theme: Theme = "light") -> None:
             f"{path}: a figure cannot be written as '{path.suffix}'",
             mend=f"end the name in {', '.join(writers)}",
         )
-    content = write({**chart.to_dict(), "config": configuration(theme)})
+    content = write(drawable({**chart.to_dict(), "config": configuration(theme)}))
     try:
         path.write_bytes(content)
     except OSError as error:
@@ -88,7 +90,13 @@ def pixels_of(picture: bytes) -> bytes:
 
 
 def _html(specification: dict[str, Any]) -> bytes:
-    return _PAGE.format(specification=script_json(specification), library=vega_library()).encode()
+    library = vega_library()
+    return _PAGE.format(
+        policy=content_policy(library, _SCRIPT),
+        specification=script_json(specification),
+        library=library,
+        script=_SCRIPT,
+    ).encode()
 
 
 def _svg(specification: dict[str, Any]) -> bytes:

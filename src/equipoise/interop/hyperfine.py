@@ -12,8 +12,6 @@ trial has its own.
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import re
 import statistics
@@ -24,6 +22,7 @@ import msgspec
 
 from equipoise.interop.assembly import AS_THE_FILE_SAYS
 from equipoise.interop.formats.hyperfine import MEANS
+from equipoise.model.csv_text import csv_text
 from equipoise.model.result import ConditionResult, ResultDocument, TrialRow
 
 CSV_COLUMNS = ("command", "mean", "stddev", "median", "user", "system", "min", "max")
@@ -75,17 +74,15 @@ def to_csv(document: ResultDocument) -> str:
     """Write what ``hyperfine --export-csv`` would; a figure that is not known is empty."""
     results = _results(document)
     parameters = sorted({name for result in results for name in result.parameters})
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*CSV_COLUMNS, *(f"parameter_{name}" for name in parameters)])
-    for result in results:
-        writer.writerow(
-            [
-                *(getattr(result, column) for column in CSV_COLUMNS),
-                *(result.parameters.get(name) for name in parameters),
-            ]
-        )
-    return text.getvalue()
+    header = [*CSV_COLUMNS, *(f"parameter_{name}" for name in parameters)]
+    rows = (
+        [
+            *(getattr(result, column) for column in CSV_COLUMNS),
+            *(result.parameters.get(name) for name in parameters),
+        ]
+        for result in results
+    )
+    return csv_text([header, *rows])
 
 
 def to_markdown(document: ResultDocument) -> str:

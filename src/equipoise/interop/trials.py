@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import importlib
-import io
 import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from equipoise.model.csv_text import csv_text
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import ResultDocument, TrialRow
 
@@ -93,13 +92,11 @@ def to_csv(document: ResultDocument) -> bytes:
     Truths are ``true`` and ``false``; lists and mappings are JSON in their cell.
     """
     columns = columns_of(document)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([column.name for column in columns])
-    writer.writerows(
+    header = [column.name for column in columns]
+    rows = (
         [_csv_cell(column.cells[row]) for column in columns] for row in range(len(document.trials))
     )
-    return _bytes(text.getvalue())
+    return _bytes(csv_text([header, *rows]))
 
 
 def to_parquet(document: ResultDocument) -> bytes:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.matching.empirical import Values, check_finite, rows_in_words
+from equipoise.matching.formula_code import columns_in
 from equipoise.model.errors import UnusableInput
 
 _NUMBER = (bool, int, float, np.number, np.bool_, Decimal)
@@ -41,7 +42,8 @@ def covariates_of(formula_or_matrix: Any, data: Any) -> Covariates:
     ----------
     formula_or_matrix
         ``"treat ~ age + I(age**2) + age:educ"`` (formulaic's grammar, in which ``**`` is the
-        power), or a matrix or frame of covariates.
+        power; other Python than `formula_code` allows is refused), or a matrix or frame of
+        covariates.
     data
         With a formula the frame that it speaks of; with a matrix the treatment, 0 or 1 for
         each row.
@@ -182,14 +184,15 @@ def _from_formula(formula: str, data: Any) -> Covariates:
             f"formula '{formula}': no treatment", mend="write it as 'treat ~ age + educ'"
         )
     try:
+        named = columns_in(formula)
         parsed = formulaic.Formula(formula)
-        for name in parsed.required_variables:
-            if str(name) not in columns:
+        for name in named:
+            if name not in columns:
                 raise UnusableInput(
                     f"formula '{formula}': no column {name}",
                     mend=f"there are {', '.join(columns)}",
                 )
-        used = {str(name): _widest(columns[str(name)]) for name in parsed.required_variables}
+        used = {name: _widest(columns[name]) for name in named}
         for name, column in used.items():
             if column.dtype.kind in "biuf":
                 check_finite(np.asarray(column, dtype=np.float64), name)

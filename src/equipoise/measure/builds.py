@@ -10,10 +10,13 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from equipoise.design.shell_text import refuse_in_shell_line
 from equipoise.measure.hooks import SHELL, end_group, last_words, status_words, tail
 from equipoise.model.errors import ConditionFailed
 
 VARIABLE = "EQUIPOISE_BUILD"
+MOST_LETTERS = 40
+"""Of a level in the name of its folder: a file system has a limit, and it counts bytes."""
 
 _FULL_BYTES = 1 << 20
 
@@ -37,13 +40,21 @@ def build_levels(
     ------
     ConditionFailed
         A line failed.
+    UnusableInput
+        A shell would not take the folder as it stands, and a line has it in it.
     """
     if not lines:
         return {}
+    for line in lines.values():
+        refuse_in_shell_line(
+            line,
+            {"build": os.path.abspath(home)},
+            mend=f'write "${VARIABLE}" for it, or name a --ledger in another folder',
+        )
     home.mkdir(parents=True, exist_ok=True)
     builds: dict[str, str] = {}
     for level, line in lines.items():
-        prefix = re.sub(r"[^\w.-]", "_", level) + "-"
+        prefix = re.sub(r"[^\w.-]", "_", level)[:MOST_LETTERS] + "-"
         folder = builds[level] = tempfile.mkdtemp(prefix=prefix, dir=os.path.abspath(home))
         done = subprocess.run(
             [SHELL, "-c", line.replace("{build}", folder)],

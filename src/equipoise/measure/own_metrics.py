@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import msgspec
 
-from equipoise.model.trial import Better, Sample
+from equipoise.model.trial import Accounting, Better, Sample
 
 VARIABLE = "EQUIPOISE_METRICS"
 MOST_BYTES = 64 * 1024 * 1024
+_MEASURED = frozenset(one.name for one in fields(Accounting))
+"""By the launcher: what a trial says of these itself would stand in their place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,12 @@ def read(path: Path) -> OwnMetrics:
             continue
         if not math.isfinite(line.value):
             problem = problem or f"line {number} of its metrics is not a finite number"
+            continue
+        if line.metric in _MEASURED:
+            problem = problem or (
+                f"line {number} of its metrics is named {line.metric}, which Equipoise measures "
+                "itself"
+            )
             continue
         samples.append(Sample(line.metric, line.value, line.iteration, line.unit, line.better))
     return OwnMetrics(tuple(samples), problem)

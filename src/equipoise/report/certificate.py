@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from equipoise.model.certificate import Certificate
+from equipoise.report.safe_text import visible
 from equipoise.report.units import duration
 
 SCHEMA = "equipoise.certificate/1"
@@ -21,7 +22,7 @@ def print_certificate(certificate: Certificate, *, color: bool) -> None:
     console = Console(no_color=not color, highlight=False, markup=False, emoji=False)
     table = Table(box=None, show_header=False, pad_edge=False)
     for name, value in lines_of(certificate):
-        table.add_row(Text(name), Text(value))
+        table.add_row(Text(name), Text(visible(value)))
     console.print(table)
 
 

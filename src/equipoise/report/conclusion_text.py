@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator
 
 from equipoise.model.conclusion import Conclusion
+from equipoise.model.csv_text import csv_text
 from equipoise.report import latex, markdown
 
 
@@ -26,11 +25,7 @@ def to_latex(found: Conclusion) -> str:
 def to_csv(found: Conclusion) -> str:
     """A header and its numbers: RFC 4180 quoting, empty where there is none."""
     columns = list(dict.fromkeys(name for row in found.numbers for name in row))
-    written = io.StringIO()
-    writer = csv.writer(written, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([row.get(name) for name in columns] for row in found.numbers)
-    return written.getvalue()
+    return csv_text([columns, *([row.get(name) for name in columns] for row in found.numbers)])
 
 
 def _markdown(found: Conclusion) -> Iterator[str]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from equipoise.model.csv_text import csv_text
 from equipoise.model.result import Comparison, ResultDocument, SampleComparison
 
 RUN_COLUMNS = ("run", "study", "condition")
@@ -34,13 +33,10 @@ def to_csv(documents: Sequence[ResultDocument]) -> str:
             for factor in condition.levels
         )
     )
-    written = io.StringIO()
-    writer = csv.writer(written, lineterminator="\n")
     levels = (f"level_{factor}" for factor in factors)
-    writer.writerow([*RUN_COLUMNS, *levels, *METRIC_COLUMNS, *COMPARISON_COLUMNS])
-    for document in documents:
-        writer.writerows(_rows(document, factors))
-    return written.getvalue()
+    header = [*RUN_COLUMNS, *levels, *METRIC_COLUMNS, *COMPARISON_COLUMNS]
+    rows = (row for document in documents for row in _rows(document, factors))
+    return csv_text([header, *rows])
 
 
 def _rows(document: ResultDocument, factors: Sequence[str]) -> Iterator[list[Any]]:

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from equipoise.model.disturbance import Examination
+from equipoise.report.safe_text import visible
 
 SCHEMA = "equipoise.doctor/1"
 _STYLE = {"disturbs": "bold red", "weakens": "yellow", "lacks": "dim"}
@@ -22,8 +23,10 @@ def print_examination(examination: Examination, *, color: bool) -> None:
     """
     console = _console(color=color, to_stderr=False)
     for one in examination.disturbances:
-        console.print(Text.assemble((f"{one.severity}: ", _STYLE[one.severity]), one.words))
-        console.print(Text(f"  mend: {one.mend}"))
+        console.print(
+            Text.assemble((f"{one.severity}: ", _STYLE[one.severity]), visible(one.words))
+        )
+        console.print(Text(f"  mend: {visible(one.mend)}"))
 
 
 def print_extent(examination: Examination, *, color: bool) -> None:
@@ -31,7 +34,7 @@ def print_extent(examination: Examination, *, color: bool) -> None:
     console = _console(color=color, to_stderr=True)
     console.print(Text(extent(examination), style="dim"))
     for name, reason in examination.unchecked.items():
-        console.print(Text(f"  not checked: {name}: {reason}", style="dim"))
+        console.print(Text(f"  not checked: {name}: {visible(reason)}", style="dim"))
 
 
 def extent(examination: Examination) -> str:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from equipoise.figures.drawable import drawable
 from equipoise.figures.gallery import Figure, Sequences, gallery
-from equipoise.figures.library import require_figures, script_json, vega_library
+from equipoise.figures.library import (
+    content_policy,
+    require_figures,
+    script_json,
+    vega_library,
+)
 from equipoise.figures.limits import EVERY_TRIAL
 from equipoise.figures.theme import configuration
 from equipoise.model.result import ResultDocument
@@ -66,7 +70,7 @@ def page(reported: Sequence[Reported]) -> str:
 
 def placed(figure: Figure, anchor: str) -> tuple[FigureView, Packed]:
     """A figure's words, and its chart for the script of the page."""
-    specification: dict[str, Any] = figure.chart.to_dict()
+    specification: dict[str, Any] = drawable(figure.chart.to_dict())
     title = specification.pop("title")
     specification.pop("config")
     view = FigureView(
@@ -131,7 +135,7 @@ def rendered(template: str, packed: Sequence[Packed], **own: Any) -> str:
         library=Markup(library),
         script=Markup(script),
         figures=Markup(script_json(figures)),
-        policy=_policy(library, script),
+        policy=content_policy(library, script),
     )
     # A command line may hold bytes that are no text.
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
@@ -141,15 +145,3 @@ def _script() -> str:
     """The page's own script: its parts share one scope, and nothing of it is seen outside."""
     parts = [(_TEMPLATES / name).read_text(encoding="utf-8") for name in _SCRIPTS]
     return "\n".join(['(() => {\n"use strict";', *parts, "})();"])
-
-
-def _policy(*scripts: str) -> str:
-    """A content security policy: these scripts, inline style, and no request of any kind."""
-    hashes = " ".join(
-        f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
-        for script in scripts
-    )
-    return (
-        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; "
-        "img-src data: blob:; base-uri 'none'; form-action 'none'"
-    )

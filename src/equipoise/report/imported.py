@@ -28,7 +28,7 @@ def print_imported(console: Console, imported: ImportedResult) -> None:
             console.print(_in_words(one))
     else:
         console.print(_table(compared))
-    console.print(Text(f"  {imported.words}", style="dim"))
+    console.print(Text(f"  {visible(imported.words)}", style="dim"))
 
 
 def imported_words(imported: ImportedResult, run_id: str, ledger: Path) -> str:
@@ -37,7 +37,7 @@ def imported_words(imported: ImportedResult, run_id: str, ledger: Path) -> str:
     tool = "a tool that the file does not name" if source.tool is None else visible(source.tool)
     return (
         f"imported from {visible(', '.join(source.files))}, measured by {tool}; "
-        f"order: {source.order}\nrun {run_id}, ledger {ledger}"
+        f"order: {source.order}\nrun {run_id}, ledger {visible(str(ledger))}"
     )
 
 
@@ -68,7 +68,7 @@ def _table(compared: tuple[SampleComparison, ...]) -> Table:
             Text(visible(one.candidate)),
             Text(visible(one.baseline)),
             Text("–" if one.ratio is None else percent_change(one.ratio)),
-            Text(_interval(one, "") or f"none: {one.unknown}"),
+            Text(_interval(one, "") or f"none: {visible(one.unknown or '')}"),
             Text(f"{one.baseline_trials} : {one.candidate_trials}"),
         )
     if len(compared) > SHOWN:

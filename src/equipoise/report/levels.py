@@ -49,7 +49,7 @@ def print_levels(console: Console, rows: Sequence[Levelled]) -> None:
             style="dim",
         )
     for words in _advice(known):
-        console.print(Text(words))
+        console.print(Text(visible(words)))
     for reason in dict.fromkeys(row.found.unknown_because for row in rows):
         if reason is not None:
             console.print(Text(f"variance by level: unknown: {visible(reason)}"))

@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from equipoise.report.safe_text import visible
+
 
 @dataclass(frozen=True, slots=True)
 class Listed:
@@ -28,5 +30,5 @@ def print_listing(headings: Sequence[str], lines: Sequence[Listed], *, color: bo
         table.add_column(heading)
     for line in lines:
         cells = (line.name, line.summary, *(() if line.here is None else (line.here,)))
-        table.add_row(*(Text(cell) for cell in cells))
+        table.add_row(*(Text(visible(cell)) for cell in cells))
     console.print(table)

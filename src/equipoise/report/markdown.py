@@ -15,8 +15,9 @@ from equipoise.report.summary import Summary, summary
 
 _SPECIAL = re.compile(r"[\\`*_{}\[\]|~$]")
 """What CommonMark, tables, strikethrough or formulae give a meaning within a line."""
-_BLOCK = re.compile(r"^(\d*)([#+=.)-])")
-"""What would make a heading or a list of a line that begins with it."""
+_BLOCK = re.compile(r"^(\d*)([#+=.)/:-])")
+"""What would make a heading or a list of a line, or a command to GitLab (``/merge``) or GitHub
+(``::error::``)."""
 _REFERENCE = re.compile(
     r"(?<=[@#!])(?=\w)|(?<=:)(?=[a-z+-][\w+-]*:|//)|(?<=\bwww)(?=\.)|(?<=\bGH)(?=-\d)",
     re.IGNORECASE,

@@ -9,9 +9,7 @@ from typing import Any
 
 from equipoise.figures.theme import color_of
 from equipoise.model.against import Against
-from equipoise.model.explains import WHY_STUDY
 from equipoise.model.plan import PRIMARY_METRIC
-from equipoise.model.primitives import OS_STUDY
 from equipoise.model.record import Notice
 from equipoise.model.result import (
     Comparison,
@@ -19,6 +17,7 @@ from equipoise.model.result import (
     MetricSummary,
     ResultDocument,
 )
+from equipoise.report.again import again_of
 from equipoise.report.against import lines_below, row_words, title_words
 from equipoise.report.control_view import ControlView, control_view
 from equipoise.report.flame_graph import FlameGraphView
@@ -31,6 +30,7 @@ from equipoise.report.primitives import (
     why_words,
 )
 from equipoise.report.shape_view import ShapeView, shape_view
+from equipoise.report.shell_line import shell_line
 from equipoise.report.strip import strip_of
 from equipoise.report.tested import InterventionsView, interventions_view
 from equipoise.report.units import byte_count, metric_value, percent_change, significant
@@ -163,7 +163,7 @@ def run_view(
         how_it_ran=_how_it_ran(document),
         environment=tuple(flattened(document.environment)),
         again=again or again_of(document),
-        show=f"equipoise show {shlex.quote(document.run.id)}",
+        show=shell_line(["equipoise", "show", document.run.id]),
     )
 
 
@@ -206,31 +206,6 @@ def _why_of_rows(document: ResultDocument) -> Iterator[str]:
         words = why_words(condition, processes[condition.name])
         if words:
             yield f"{condition.name}: {words}"
-
-
-def again_of(document: ResultDocument) -> str:
-    """The command that runs the campaign again, as far as the document knows it."""
-    if document.imported is not None:
-        return shlex.join(["equipoise", "import", *document.imported.source.files])
-    if document.gate is not None:
-        return document.gate.again
-    if document.run.study == OS_STUDY:
-        return f"equipoise os --seed {document.run.seed}"
-    if document.run.study == WHY_STUDY:
-        return f"equipoise why {document.run.id} --again --seed {document.run.seed}"
-    layouts = ["--layouts", str(len(document.run.layouts))] if document.run.layouts else []
-    seed = ["--seed", str(document.run.seed), *layouts]
-    if document.run.study != "compare":
-        return shlex.join(["equipoise", "run", document.run.study, *seed])
-    parts = ["equipoise", "compare", *seed]
-    if document.comparisons:
-        first = document.comparisons[0]
-        parts += ["--min-effect", f"{first.min_effect:g}", "--alpha", f"{first.alpha:g}"]
-    commands = [shlex.join(condition.command) for condition in document.conditions]
-    if commands != [condition.name for condition in document.conditions]:
-        for condition in document.conditions:
-            parts += ["-n", condition.name]
-    return shlex.join([*parts, *commands])
 
 
 def flattened(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:

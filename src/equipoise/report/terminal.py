@@ -317,10 +317,10 @@ def _how_it_ran(document: ResultDocument, ledger: Path) -> str:
         scope = "nothing was compared"
     certificate = document.environment.get("certificate")
     return (
-        f"{run.blocks} blocks; stopped by: {run.stopped_because or 'it did not end'}; "
-        f"scope: {scope}\n"
-        f"run {run.id}, seed {run.seed}, ledger {ledger}"
-        + (f"\ncertificate of this host: {certificate}" if certificate else "")
+        f"{run.blocks} blocks; stopped by: {visible(run.stopped_because or 'it did not end')}; "
+        f"scope: {visible(scope)}\n"
+        f"run {visible(run.id)}, seed {run.seed}, ledger {visible(str(ledger))}"
+        + (f"\ncertificate of this host: {visible(str(certificate))}" if certificate else "")
     )
 
 

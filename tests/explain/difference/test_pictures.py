@@ -15,6 +15,7 @@ from equipoise.explain.difference.result import Side
 from equipoise.explain.gathered import Gathered, Runs
 from equipoise.model.errors import UnusableInput
 from tests.explain.difference.made import sampled
+from tests.payloads import PAYLOADS
 
 HOSTILE = '<script>alert("x")</script>&amp;]]>\x01\x1b[31m\n# 5 7'
 PROFILES = Gathered(
@@ -67,6 +68,19 @@ def test_a_hostile_name_stays_text_in_the_flame_graph() -> None:
     ]
     (script,) = elements(svg, "script")
     assert "alert(" not in script
+
+
+def test_no_name_of_a_function_or_a_condition_makes_an_element_or_an_attribute() -> None:
+    # What was observed is text; the name of a condition may hold other bytes.
+    names = [name.replace(";", ",").replace("\udcff", "") for name in PAYLOADS]
+    kinds = []
+    for functions in (names, [f"function {place}" for place in range(len(names))]):
+        profile = sampled(dict.fromkeys(functions, 1.0))
+        both = Gathered(profile=Runs((profile,), (profile,)))
+        svg = flame_graph(both, ("no text \udcff", functions[0]), "candidate")
+        tree = ElementTree.fromstring(svg)
+        kinds.append({(one.tag, tuple(sorted(one.attrib))) for one in tree.iter()})
+    assert kinds[0] == kinds[1]
 
 
 def test_the_firefox_profile_has_both_conditions_with_their_milliseconds() -> None:

@@ -103,7 +103,8 @@ def _condition(name: str, runs: Sequence[Sampled]) -> _Condition:
             sums[key] += stack.weight
     stacks = sorted(sums.items(), key=lambda item: -item[1])
     return _Condition(
-        name,
+        # A command line may hold bytes that are no text.
+        name.encode("utf-8", "backslashreplace").decode("utf-8"),
         tuple(places),
         tuple(_MeanStack(frames, weight / len(runs)) for frames, weight in stacks),
     )

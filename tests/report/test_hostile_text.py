@@ -1,0 +1,183 @@
+"""Whatever a name holds: a page has the elements of its template, and a screen obeys nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from equipoise.figures.distributions import distributions
+from equipoise.figures.observed import observed_figures
+from equipoise.figures.save import save
+from equipoise.model.disturbance import Disturbance, Examination
+from equipoise.model.observed import Observed
+from equipoise.model.record import Notice
+from equipoise.model.result import ResultDocument
+from equipoise.observe.analysis import observe
+from equipoise.report.conclusion_page import conclusion_page
+from equipoise.report.doctor import print_examination, print_extent
+from equipoise.report.html import Reported, page
+from equipoise.report.observed import print_observed
+from equipoise.report.observed_conclusion import observed_conclusion
+from equipoise.report.terminal import print_result
+from tests.documents import document_of, explanation_of
+from tests.observe.logs import loaded_log, question
+from tests.payloads import LONG, PAYLOADS
+
+HOSTILE = (*PAYLOADS, LONG)
+PLAIN = tuple(f"name {place}" for place in range(len(HOSTILE)))
+CONDITIONS = 10
+"""So many of them are conditions: a chart takes time for each."""
+DRAWN = tuple(name for name in PAYLOADS if set(name) & set("<&\"'\x1b\udcff"))
+
+
+class Skeleton(HTMLParser):
+    """The elements of a page with the names of their attributes, in order, and its texts."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, tuple[str, ...]]] = []
+        self.texts: set[str] = set()
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note an element."""
+        self.found.append((tag, tuple(name for name, _ in attrs)))
+
+    def handle_data(self, data: str) -> None:
+        """Note what is read."""
+        self.texts.add(data.strip())
+
+
+def document_named(names: Sequence[str]) -> ResultDocument:
+    """A campaign in which these stand wherever a user or a host chooses a text."""
+    document = document_of(*names[:CONDITIONS], blocks=3)
+    one = names[1]
+    measured = document.conditions[0]
+    named = replace(
+        measured, metrics={**measured.metrics, **dict.fromkeys(names, measured.metrics["wall_s"])}
+    )
+    return replace(
+        document,
+        run=replace(document.run, id=one, study=one, stopped_because=one),
+        environment={**dict(zip(names, names, strict=True)), one: {one: [one, one]}},
+        conditions=tuple(
+            replace(condition, command=("run", name), levels={name: "1", one: name})
+            for condition, name in zip((named, *document.conditions[1:]), names, strict=False)
+        ),
+        comparisons=tuple(
+            replace(comparison, words=name, scope=name, disagreement=name)
+            for comparison, name in zip(document.comparisons, names[1:], strict=False)
+        ),
+        why=tuple(map(explanation_of, names)),
+        warnings=tuple(Notice(name, name, name) for name in names),
+    )
+
+
+def obeyed(screen: str) -> list[str]:
+    """The lines in which there is more than what a screen shows."""
+    return [line for line in screen.split("\n") if not line.isprintable()]
+
+
+def test_a_page_has_no_element_and_no_attribute_beyond_those_of_plain_names() -> None:
+    hostile = page([Reported(document_named(HOSTILE))])
+    seen = Skeleton(hostile)
+    assert seen.found == Skeleton(page([Reported(document_named(PLAIN))])).found
+    as_bytes = {name.encode("utf-8", "backslashreplace").decode() for name in HOSTILE}
+    # HTML knows one end of a line.
+    assert {re.sub("\r\n?", "\n", one).strip() for one in as_bytes} <= {
+        re.sub("\r\n?", "\n", one) for one in seen.texts
+    }
+    data = re.search(r'id="figures">(.*?)</script>', hostile, re.DOTALL)
+    assert data is not None
+    assert json.loads(data[1])["charts"]
+    assert "<" not in data[1]
+
+
+def test_a_screen_shows_names_and_sends_none(capsys: pytest.CaptureFixture[str]) -> None:
+    ledger = Path("\x1b]0;title\x07")
+    print_result(document_named(HOSTILE), [], ledger, color=False)
+    for few in (HOSTILE[:2], ("\x1b[31mred", "\u202eturned")):
+        print_result(document_named(few), [], ledger, color=False)
+    shown = capsys.readouterr().out
+    assert obeyed(shown) == []
+    for expected in ("[bold red]bold[/bold red]", "<svg/onload=alert(1)>", r"\x1b]0;title\x07"):
+        assert expected in shown
+
+
+def test_what_other_processes_are_called_reaches_no_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    found = tuple(Disturbance("busy_process", "disturbs", name, name) for name in PAYLOADS)
+    examination = Examination(found, ("a",), {"b": "\x1b[2J"})
+    print_examination(examination, color=False)
+    print_extent(examination, color=False)
+    shown = capsys.readouterr()
+    assert obeyed(shown.out + shown.err) == []
+    assert "[bold red]bold[/bold red]" in shown.out
+
+
+def observed_of(names: Sequence[str]) -> Observed:
+    """A log whose columns and versions have these names."""
+    version, baseline, candidate, *others = names
+    log = dict(loaded_log(300))
+    asked = question()
+    renamed = dict(zip((name for name in log if name != asked.treatment), others, strict=False))
+    columns = {renamed.get(name, version): column for name, column in log.items()}
+    old, new = asked.values.split(":")[::-1]
+    columns[version] = columns[version].astype(object)
+    columns[version][columns[version] == old] = baseline
+    columns[version][columns[version] == new] = candidate
+    return observe(
+        columns,
+        replace(
+            asked,
+            treatment=version,
+            values=f"{candidate}:{baseline}",
+            outcome=renamed[asked.outcome],
+            covariates=tuple(renamed[name] for name in asked.covariates or ()),
+        ),
+        source=names[0],
+    )
+
+
+def test_an_observed_page_and_its_screen_take_columns_and_versions_as_text(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    hostile = observed_of([name for name in HOSTILE if ":" not in name and name.strip()])
+    plain = observed_of(PLAIN)
+    pages = [
+        conclusion_page(observed_conclusion(one, again), observed_figures(one))
+        for one, again in ((hostile, " ".join(HOSTILE)), (plain, "again"))
+    ]
+    assert Skeleton(pages[0]).found == Skeleton(pages[1]).found
+    capsys.readouterr()
+    print_observed(hostile, color=False)
+    assert obeyed(capsys.readouterr().out) == []
+
+
+def test_a_picture_has_no_element_and_no_attribute_beyond_those_of_plain_names(
+    tmp_path: Path,
+) -> None:
+    kinds = []
+    for number, names in enumerate((DRAWN, PLAIN[: len(DRAWN)])):
+        path = tmp_path / f"{number}.svg"
+        save(distributions(document_of(*names, blocks=2)), path)
+        elements = list(ElementTree.parse(path).iter())
+        kinds.append({(one.tag, tuple(sorted(one.attrib))) for one in elements})
+        assert not [one for one in elements if one.tag.endswith(("script", "image", "a"))]
+    assert kinds[0] <= kinds[1]
+
+
+@pytest.mark.parametrize("ending", [".html", ".png"])
+def test_what_xml_cannot_hold_is_drawn_as_its_escape(ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"figure{ending}"
+    save(distributions(document_of("red \x1b[31m \x07", "no text \udcff", blocks=2)), path)
+    assert path.stat().st_size
