@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from equipoise.studies.measured import Measured, Ratio, joined
+from equipoise.studies.measured import Measured, Ratio, joined, times
 
 SEARCH = "search_s"
 DEFAULT = "glibc"
@@ -16,6 +16,18 @@ SMALL = 1.05
 CERTAIN = "certain here"
 LIKELY = "so in every block, but too few blocks to be certain"
 OPEN = "not certain here"
+
+
+def answer(measured: Measured) -> str:
+    """The article's question in one sentence: what the 15 KB policy costs, by algorithm."""
+    parts = [
+        f"the {name} algorithm takes {times(ratio.ratio)} at {rows} rows ({_certainty(ratio)})"
+        for algorithm, name in ((OLD, "old"), (NEW, "BLAS"))
+        for rows, ratio in list(_by_rows(measured, algorithm, FROM_15K, LEA).items())[:1]
+    ]
+    if not parts:
+        return ""
+    return f"Where malloc goes to the kernel from 15 KB on, over Doug Lea's malloc {joined(parts)}."
 
 
 def claims(measured: Measured) -> Iterator[str]:
