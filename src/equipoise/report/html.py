@@ -59,8 +59,17 @@ def page(reported: Sequence[Reported]) -> str:
             view, chart = placed(figure, f"run-{number}-{figure.name}-{len(figures) + 1}")
             figures.append(view)
             packed.append(chart)
-        flames = flame_graph_view(one.flame_graph)
-        views.append(run_view(one.document, number, tuple(figures), one.again, flames))
+        own = len(one.own_figures)
+        views.append(
+            run_view(
+                one.document,
+                number,
+                tuple(figures[own:]),
+                one.again,
+                flame_graph_view(one.flame_graph),
+                own_figures=tuple(figures[:own]),
+            )
+        )
     return rendered("page.html.jinja", packed, runs=views)
 
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from equipoise.model.record import Notice
 from equipoise.model.result import ResultDocument
-from equipoise.report.page import RunView, flattened, run_view
+from equipoise.report.environment_view import flattened
+from equipoise.report.page import RunView, run_view
 from equipoise.report.study_table import verdict_counts
 from equipoise.report.verdict_view import VerdictView
 

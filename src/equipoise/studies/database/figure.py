@@ -62,9 +62,8 @@ def _answer(measured: Measured) -> str:
         if reached:
             most, clients, setting = max(reached)
             parts.append(
-                f"{where['server']}, {where['work']}: {setting} brings the most by the median, "
-                f"{short(most)} transactions per s at {clients} "
-                f"{'client' if clients == 1 else 'clients'}"
+                f"{where['server']}, {where['work']}: {short(most)} transactions per s at most, "
+                f"with {setting} at {clients} {'client' if clients == 1 else 'clients'}"
             )
     return f"{'; '.join(parts)}." if parts else ""
 

@@ -165,9 +165,8 @@ def _answer(measured: Measured) -> str:
                 {"allocator": below, "block": block},
             )
             if ratio is not None:
-                return (
-                    f"{what} takes {ratio.words()} with the 15 KB policy over {whose}"
-                    + (" (the reply: ×2.4)." if block == PROGRAM else ".")
+                return f"{what} takes {ratio.words()} with the 15 KB policy over {whose}" + (
+                    " (the reply: ×2.4)." if block == PROGRAM else "."
                 )
     return ""
 

@@ -20,14 +20,20 @@ OPEN = "not certain here"
 
 def answer(measured: Measured) -> str:
     """The article's question in one sentence: what the 15 KB policy costs, by algorithm."""
-    parts = [
-        f"the {name} algorithm takes {times(ratio.ratio)} at {rows} rows ({_certainty(ratio)})"
+    rows = next(iter(measured.levels("rows")), "")
+    found = {
+        name: ratio
         for algorithm, name in ((OLD, "old"), (NEW, "BLAS"))
-        for rows, ratio in list(_by_rows(measured, algorithm, FROM_15K, LEA).items())[:1]
-    ]
-    if not parts:
+        if (ratio := _ratio(measured, algorithm, rows, FROM_15K, LEA)) is not None
+    }
+    if not found:
         return ""
-    return f"Where malloc goes to the kernel from 15 KB on, over Doug Lea's malloc {joined(parts)}."
+    parts = (
+        f"the {name} algorithm take {times(ratio.ratio)} "
+        f"({'certain' if ratio.surely_above or ratio.surely_below else 'not certain'})"
+        for name, ratio in found.items()
+    )
+    return f"The 15 KB policy makes {joined(parts)} over Doug Lea's malloc, at {rows} rows."
 
 
 def claims(measured: Measured) -> Iterator[str]:
