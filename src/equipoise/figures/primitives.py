@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import statistics
 from dataclasses import replace
 
 import altair as alt
 
-from equipoise.figures.building import Rows, drawn_from, framed, quantity_axis, quantity_scale
-from equipoise.figures.quantity import Quantity, quantity_of
+from equipoise.figures.building import Rows, drawn_from, framed, quantity_scale
+from equipoise.figures.quantity import Quantity, quantity_of, unit_of
 from equipoise.figures.theme import color_of, shape_of
 from equipoise.figures.trial_values import analysed_values
 from equipoise.model.primitives import CLASS, LATENCY, PLACEMENT, PRIMITIVE_METRICS
@@ -19,6 +20,12 @@ HOW_TO_READ = (
     "each other, colour and shape say whether they ran on one CPU or on two."
 )
 PLACEMENTS = {"none": "one side", "same_cpu": "same CPU", "across_cpus": "across CPUs"}
+_LABEL = (
+    "datum.value >= 1000 ? format(datum.value / 1000, '~r') + ' ms' : "
+    "datum.value >= 1 ? format(datum.value, '~r') + ' µs' : "
+    "format(datum.value * 1000, '~r') + ' ns'"
+)
+"""Each tick in the unit in which it reads well."""
 ROW_HEIGHT = 17
 HEAD_HEIGHT = 70
 
@@ -38,19 +45,23 @@ def primitives(document: ResultDocument, metric: str) -> alt.LayerChart | None:
     values = {name: found for name, found in analysed_values(document, metric).items() if found}
     if not values:
         return None
-    quantity = _everything(quantity_of(metric, list(values.values())), values)
+    quantity = _quantity(metric, values)
     y = alt.Y(
         "row:N",
         sort=list(values),
         title=None,
         axis=alt.Axis(labelLimit=240, labelOverlap=False, grid=True),
     )
-    axis = quantity_axis(quantity, 6)
-    # A long figure is read from its top.
-    axis.orient = "top"
+    axis = alt.Axis(
+        title=None,
+        # A long figure is read from its top.
+        orient="top",
+        values=quantity.ticks() or alt.Undefined,
+        labelExpr=_LABEL if quantity.unit == "µs" else alt.Undefined,
+    )
     x = alt.X("value:Q", scale=quantity_scale(quantity), axis=axis)
     placements = list(PLACEMENTS.values())
-    legend = alt.Legend(title=None, orient="top", columns=3, symbolOpacity=1)
+    legend = alt.Legend(title=None, orient="top", columns=1, symbolOpacity=1)
     rows = _rows(document, values, quantity)
     shown = [one for one in placements if any(row["placement"] == one for row in rows)]
     places = [placements.index(one) for one in shown]
@@ -74,6 +85,8 @@ def primitives(document: ResultDocument, metric: str) -> alt.LayerChart | None:
         {"row": name, "value": quantity.shown(_median(document, name, metric))} for name in values
     ]
     name = "Time of one operation" if metric == LATENCY else "Bytes in a second"
+    unit = "" if quantity.unit == "µs" else f"{quantity.unit}, "
+    scale = f"{unit}{'logarithmic' if quantity.logarithmic else 'linear'} scale"
     return framed(
         [
             drawn_from(rows)
@@ -83,15 +96,26 @@ def primitives(document: ResultDocument, metric: str) -> alt.LayerChart | None:
             .mark_tick(thickness=2, size=ROW_HEIGHT - 4, style="median-interval")
             .encode(x=x, y=y),
         ],
-        title=name,
+        title=f"{name} ({scale})",
         notes=[],
         description=f"{name}: {len(values)} primitives, a dot for each process, and the medians.",
         height=HEAD_HEIGHT + ROW_HEIGHT * len(values),
     )
 
 
-def _everything(quantity: Quantity, values: dict[str, list[float]]) -> Quantity:
-    """The quantity over a range from which no process is left out."""
+def _quantity(metric: str, values: dict[str, list[float]]) -> Quantity:
+    """In the unit of the middle row, over a range from which no process is left out."""
+    medians = [statistics.median(found) for found in values.values()]
+    divisor, unit = unit_of(metric, statistics.median(medians))
+    quantity = quantity_of(metric, list(values.values()))
+    rescaled = quantity.divisor / divisor
+    quantity = replace(
+        quantity,
+        divisor=divisor,
+        unit=unit,
+        low=quantity.low * rescaled,
+        high=quantity.high * rescaled,
+    )
     shown = [quantity.shown(value) for found in values.values() for value in found]
     return replace(
         quantity, low=min(quantity.low, *shown) * 0.95, high=max(quantity.high, *shown) * 1.05

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from equipoise.model.findings import FindingTable
 from equipoise.model.result import ResultDocument
 from equipoise.report.safe_text import visible
-from equipoise.report.summary import Sentence, Summary, summary
+from equipoise.report.summary import Sentence, Summary, SummaryTable, summary
 
 _COMMANDS = str.maketrans(
     {
@@ -64,22 +65,40 @@ def text(plain: str) -> str:
 
 def _lines(told: Summary, label: str) -> Iterator[str]:
     yield r"% needs \usepackage{booktabs}"
+    caption = " ".join(map(_sentence, told.sentences))
+    columns = "l" + "r" * (len(told.table.headings) - 1)
+    yield from _float(caption, label, columns, told.table, tuple(_notes(told)))
+    for number, table in enumerate(told.findings.tables, start=1):
+        notes = tuple(map(text, table.notes))
+        columns = "l" * len(table.headings)
+        yield from _float(text(table.title), f"{label}-{number}", columns, table, notes)
+
+
+def _float(
+    caption: str,
+    label: str,
+    columns: str,
+    table: SummaryTable | FindingTable,
+    notes: tuple[str, ...],
+) -> Iterator[str]:
+    """One ``table``; caption and notes are LaTeX already."""
     yield r"\begin{table}"
     yield r"  \centering\footnotesize"
-    yield rf"  \caption{{{' '.join(map(_sentence, told.sentences))}}}"
+    yield rf"  \caption{{{caption}}}"
     yield rf"  \label{{tab:equipoise-{label}}}"
-    yield rf"  \begin{{tabular}}{{l{'r' * (len(told.table.headings) - 1)}}}"
+    yield rf"  \begin{{tabular}}{{{columns}}}"
     yield r"    \toprule"
-    yield _row(told.table.headings)
+    yield _row(table.headings)
     yield r"    \midrule"
-    yield from map(_row, told.table.rows)
+    yield from map(_row, table.rows)
     yield r"    \bottomrule"
     yield r"  \end{tabular}"
-    yield ""
-    yield r"  \smallskip"
-    yield r"  \parbox{\linewidth}{\raggedright"
-    yield from (rf"    {note}\par" for note in _notes(told))
-    yield r"  }"
+    if notes:
+        yield ""
+        yield r"  \smallskip"
+        yield r"  \parbox{\linewidth}{\raggedright"
+        yield from (rf"    {note}\par" for note in notes)
+        yield r"  }"
     yield r"\end{table}"
 
 
@@ -93,6 +112,7 @@ def _row(cells: tuple[str, ...]) -> str:
 
 def _notes(told: Summary) -> Iterator[str]:
     yield from map(text, told.notes)
+    yield from map(text, told.findings.paragraphs)
     for one in told.warnings:
         yield f"Warning: {text(one.words)} {text(one.mend)}"
     if told.unsaid_warnings:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.record import Notice
 from equipoise.model.result import ResultDocument
 from equipoise.report.safe_text import visible
@@ -64,6 +65,7 @@ def _parts(told: Summary) -> Iterator[str]:
     yield _table(told.table)
     if told.notes:
         yield "\n".join(f"- {line(note)}" for note in told.notes)
+    yield from _findings(told.findings)
     if told.warnings:
         yield "**Warnings**"
         yield "\n".join(_warnings(told))
@@ -72,7 +74,18 @@ def _parts(told: Summary) -> Iterator[str]:
     yield code_block(told.again)
 
 
-def _table(table: SummaryTable) -> str:
+def _findings(findings: Findings) -> Iterator[str]:
+    """A study's own paragraphs, and its tables with their notes."""
+    if findings.paragraphs:
+        yield "\n".join(f"- {line(words)}" for words in findings.paragraphs)
+    for table in findings.tables:
+        yield f"**{text(table.title)}**"
+        yield _table(table)
+        if table.notes:
+            yield "\n".join(f"- {line(note)}" for note in table.notes)
+
+
+def _table(table: SummaryTable | FindingTable) -> str:
     aligned = (":---", *("---:" for _ in table.headings[1:]))
     lines = (_row(table.headings), f"|{'|'.join(aligned)}|", *map(_row, table.rows))
     return "\n".join(lines)
