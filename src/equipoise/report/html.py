@@ -24,6 +24,10 @@ _ROWS_FOR_VECTORS = 1500
 """Beyond so many marks a page of vectors becomes slow to scroll; pixels do not."""
 
 
+_AT_A_GLANCE = frozenset({"ratios"})
+"""Every comparison in one figure."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reported:
     """One campaign on a page."""
@@ -54,20 +58,18 @@ def page(reported: Sequence[Reported]) -> str:
     packed: list[Packed] = []
     views: list[RunView] = []
     for number, one in enumerate(reported, start=1):
-        figures: list[FigureView] = []
-        for figure in figures_of(one, every_trial=_share(reported)):
-            view, chart = placed(figure, f"run-{number}-{figure.name}-{len(figures) + 1}")
-            figures.append(view)
-            packed.append(chart)
+        first: list[FigureView] = []
+        others: list[FigureView] = []
         own = len(one.own_figures)
+        figures = figures_of(one, every_trial=_share(reported))
+        for place, figure in enumerate(figures, start=1):
+            view, chart = placed(figure, f"run-{number}-{figure.name}-{place}")
+            (first if place <= own or figure.name in _AT_A_GLANCE else others).append(view)
+            packed.append(chart)
+        flames = flame_graph_view(one.flame_graph)
         views.append(
             run_view(
-                one.document,
-                number,
-                tuple(figures[own:]),
-                one.again,
-                flame_graph_view(one.flame_graph),
-                own_figures=tuple(figures[:own]),
+                one.document, number, tuple(others), one.again, flames, first_figures=tuple(first)
             )
         )
     return rendered("page.html.jinja", packed, runs=views)

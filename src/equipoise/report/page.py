@@ -114,8 +114,8 @@ class RunView:
     """Comparisons on other metrics: metric, candidate, verdict, change, interval."""
     against: AgainstView | None
     shape: ShapeView
-    own_figures: tuple[FigureView, ...]
-    """A study's."""
+    first_figures: tuple[FigureView, ...]
+    """A study's own, and every comparison beside the others."""
     figures: tuple[FigureView, ...]
     extra_time: WhyView | None
     interventions: InterventionsView | None
@@ -135,7 +135,7 @@ def run_view(
     figures: tuple[FigureView, ...],
     again: str | None,
     flame_graph: FlameGraphView | None = None,
-    own_figures: tuple[FigureView, ...] = (),
+    first_figures: tuple[FigureView, ...] = (),
 ) -> RunView:
     """Put a document into words.
 
@@ -145,8 +145,8 @@ def run_view(
         Of the campaign on its page, from 1.
     again
         The command that runs it again; put together from the document if ``None``.
-    own_figures
-        A study's, which stand beside its findings.
+    first_figures
+        Those that stand right below the answer.
     """
     metric = document.primary_metric
     primary = [one for one in document.comparisons if one.metric == metric]
@@ -171,7 +171,7 @@ def run_view(
         others=tuple(_other(one) for one in document.comparisons if one.metric != metric),
         against=None if document.against is None else _against(document.against),
         shape=shape_view(document, primary, metric),
-        own_figures=own_figures,
+        first_figures=first_figures,
         figures=figures,
         extra_time=extra_time,
         interventions=interventions_view(document),
