@@ -192,7 +192,8 @@ def _paragraphs(measured: Measured, document: ResultDocument) -> Iterator[str]:
 
 def _answer(measured: Measured) -> str:
     comparison = measured.comparison(TIME, **BINARY)
-    if comparison is not None and comparison.ratio is not None:
+    fewest = min(len(measured.values(TIME, **one)) for one in (LINEAR, BINARY))
+    if comparison is not None and comparison.ratio is not None and fewest >= LEAST_RUNS:
         misleads = "would have misled" if comparison.minimum_misleads else "does not mislead"
         return f"{_verdict(comparison)} The minimum {misleads}."
     walk = measured.values(TIME, **WALK)
