@@ -50,6 +50,12 @@ def headline(document: ResultDocument, primary: Sequence[Comparison]) -> Headlin
     return _without_verdict(document)
 
 
+def has_many(document: ResultDocument) -> bool:
+    """Whether so many are compared on the metric that decides."""
+    metric = document.primary_metric
+    return is_many(sum(one.metric == metric for one in document.comparisons))
+
+
 def is_many(count: int) -> bool:
     """Whether so many comparisons stand in a section of their own below the answer."""
     return count > MOST_SENTENCES

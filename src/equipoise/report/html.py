@@ -15,6 +15,7 @@ from equipoise.figures.limits import EVERY_TRIAL
 from equipoise.figures.theme import configuration
 from equipoise.model.result import ResultDocument
 from equipoise.report.flame_graph import flame_graph_view
+from equipoise.report.headline import has_many
 from equipoise.report.packing import Packed, pack
 from equipoise.report.page import FigureView, RunView, run_view
 
@@ -25,7 +26,7 @@ _ROWS_FOR_VECTORS = 1500
 
 
 _AT_A_GLANCE = frozenset({"ratios"})
-"""Every comparison in one figure."""
+"""Of many comparisons: all in one figure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,8 @@ def page(reported: Sequence[Reported]) -> str:
         figures = figures_of(one, every_trial=_share(reported))
         for place, figure in enumerate(figures, start=1):
             view, chart = placed(figure, f"run-{number}-{figure.name}-{place}")
-            (first if place <= own or figure.name in _AT_A_GLANCE else others).append(view)
+            leads = place <= own or (figure.name in _AT_A_GLANCE and has_many(one.document))
+            (first if leads else others).append(view)
             packed.append(chart)
         flames = flame_graph_view(one.flame_graph)
         views.append(

@@ -6,11 +6,11 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from equipoise.figures.quantity import metric_name
 from equipoise.figures.theme import color_of
 from equipoise.model.against import Against
 from equipoise.model.explains import WHY_STUDY
 from equipoise.model.findings import Findings
-from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.primitives import OS_STUDY
 from equipoise.model.record import Notice
 from equipoise.model.result import (
@@ -297,9 +297,8 @@ def _noise_floor(control: ControlResult) -> str:
 
 
 def _columns(metric: str) -> tuple[str, ...]:
-    name = "time" if metric == PRIMARY_METRIC else metric.replace("_", " ")
     return (
-        f"Median {name}",
+        f"Median {metric_name(metric)}",
         "95 % interval",
         "Middle 90 %",
         "Fastest",
