@@ -1,13 +1,18 @@
 // What a reader takes along from a figure: its data, its picture, its table. Nothing is fetched.
 const MOST_ROWS = 200;
 
-function hand(blob, name) {
+function hand(address, name) {
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(blob);
+  link.href = address;
   link.download = name;
   link.click();
-  // The download has begun in its own time: the address must live until then.
-  setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+}
+
+function handBlob(blob, name) {
+  const address = URL.createObjectURL(blob);
+  hand(address, name);
+  // The download begins in its own time: the address must live until then.
+  setTimeout(() => URL.revokeObjectURL(address), 60000);
 }
 
 async function pictureOf(view, ending) {
@@ -69,10 +74,13 @@ function fill(details) {
 for (const place of document.querySelectorAll(".take")) {
   place.hidden = false;
   place.addEventListener("click", async (event) => {
+    const { chart, picture } = place.dataset;
     const ending = event.target.dataset.as;
-    if (ending) {
-      const anchor = place.dataset.chart;
-      hand(await taken(anchor, ending), `equipoise-${anchor}.${ending}`);
+    const name = `equipoise-${chart ?? picture}.${ending}`;
+    if (ending && picture) {
+      hand(document.getElementById(picture).src, name);
+    } else if (ending) {
+      handBlob(await taken(chart, ending), name);
     }
   });
 }
