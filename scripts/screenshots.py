@@ -43,8 +43,8 @@ SCREENS = (
     Screen("compare", TWO_MALLOCS, "report-first-screen.png"),
     Screen("compare", TWO_MALLOCS, "report-phone.png", PHONE),
     Screen("why", (*TWO_MALLOCS, "--why"), "report-why.png"),
-    Screen("os", ("os",), "report-os.png"),
-    Screen("sekhon2006", ("run", "sekhon2006"), "report-sekhon2006.png"),
+    Screen("os", ("os", "--quick"), "report-os.png"),
+    Screen("sekhon2006", ("run", "sekhon2006", "--quick"), "report-sekhon2006.png"),
 )
 
 

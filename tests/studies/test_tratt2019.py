@@ -123,3 +123,8 @@ def test_each_program_has_its_histogram_and_those_with_steps_their_scatter(
         "steps_wordsearch_linear",
         "histogram_wordsearch_binary",
     ]
+    bars = next(figures(document)).chart.to_dict()
+    drawn = bars["layer"][0]
+    rows = bars["datasets"][drawn["data"]["name"]]
+    assert {row[drawn["encoding"]["y"]["field"]] for row in rows} == {0}
+    assert sum(row[drawn["encoding"]["y2"]["field"]] for row in rows) >= 0.99 * RUNS
