@@ -369,6 +369,8 @@ class ResultDocument:
     """What ``why`` explains; null until the comparison was observed (docs/why.md)."""
     gate: GateResult | None = None
     """Null for what is no gate."""
+    more_is_better: tuple[str, ...] = ()
+    """Metrics of which workloads said so: the cost that a ratio compares is the inverse of one."""
 
     @property
     def primary_metric(self) -> str:

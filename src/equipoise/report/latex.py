@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-from equipoise.model.findings import FindingTable
 from equipoise.model.result import ResultDocument
 from equipoise.report.safe_text import visible
-from equipoise.report.summary import Sentence, Summary, SummaryTable, summary
+from equipoise.report.summary import Sentence, Summary, summary
 
 _COMMANDS = str.maketrans(
     {
@@ -38,6 +37,7 @@ _COMMANDS = str.maketrans(
         "–": r"\textendash{}",
     }
 )
+PREAMBLE = r"% needs \usepackage{booktabs}"
 _LIGATURE = re.compile(r"([-',])(?=\1)")
 """Two of these make another sign: a dash, a quotation mark."""
 
@@ -53,8 +53,7 @@ def to_latex(document: ResultDocument, again: str | None = None) -> str:
         The command that runs it again; put together from the document if ``None``.
     """
     told = summary(document, again)
-    label = re.sub(r"[^A-Za-z0-9-]", "", document.run.id)
-    return "\n".join(_lines(told, label)) + "\n"
+    return "\n".join(_lines(told, document.run.id)) + "\n"
 
 
 def text(plain: str) -> str:
@@ -63,50 +62,65 @@ def text(plain: str) -> str:
     return _LIGATURE.sub(r"\1{}", shown.translate(_COMMANDS))
 
 
-def _lines(told: Summary, label: str) -> Iterator[str]:
-    yield r"% needs \usepackage{booktabs}"
-    caption = " ".join(map(_sentence, told.sentences))
-    columns = "l" + "r" * (len(told.table.headings) - 1)
-    yield from _float(caption, label, columns, told.table, tuple(_notes(told)))
-    for number, table in enumerate(told.findings.tables, start=1):
-        notes = tuple(map(text, table.notes))
-        columns = "l" * len(table.headings)
-        yield from _float(text(table.title), f"{label}-{number}", columns, table, notes)
-
-
-def _float(
+def environment(
     caption: str,
     label: str,
-    columns: str,
-    table: SummaryTable | FindingTable,
-    notes: tuple[str, ...],
+    table: tuple[Sequence[str], Iterable[Sequence[str]]],
+    notes: Iterable[str],
+    alignment: str = "r",
 ) -> Iterator[str]:
-    """One ``table``; caption and notes are LaTeX already."""
+    """A ``table`` environment, a line at a time; of the label only letters, digits and ``-`` stay.
+
+    Parameters
+    ----------
+    caption, notes
+        In LaTeX.
+    table
+        Headings and rows of plain text, the first column of names.
+    alignment
+        Of every other column: ``r`` for figures, ``l`` for words.
+    """
+    headings, rows = table
     yield r"\begin{table}"
     yield r"  \centering\footnotesize"
     yield rf"  \caption{{{caption}}}"
-    yield rf"  \label{{tab:equipoise-{label}}}"
-    yield rf"  \begin{{tabular}}{{{columns}}}"
+    yield rf"  \label{{tab:equipoise-{re.sub(r'[^A-Za-z0-9-]', '', label)}}}"
+    yield rf"  \begin{{tabular}}{{l{alignment * (len(headings) - 1)}}}"
     yield r"    \toprule"
-    yield _row(table.headings)
+    yield _row(headings)
     yield r"    \midrule"
-    yield from map(_row, table.rows)
+    yield from map(_row, rows)
     yield r"    \bottomrule"
     yield r"  \end{tabular}"
-    if notes:
+    below = tuple(notes)
+    if below:
         yield ""
         yield r"  \smallskip"
         yield r"  \parbox{\linewidth}{\raggedright"
-        yield from (rf"    {note}\par" for note in notes)
+        yield from (rf"    {note}\par" for note in below)
         yield r"  }"
     yield r"\end{table}"
+
+
+def _lines(told: Summary, label: str) -> Iterator[str]:
+    caption = " ".join(map(_sentence, told.sentences))
+    yield PREAMBLE
+    yield from environment(caption, label, (told.table.headings, told.table.rows), _notes(told))
+    for number, table in enumerate(told.findings.tables, start=1):
+        yield from environment(
+            text(table.title),
+            f"{label}-{number}",
+            (table.headings, table.rows),
+            map(text, table.notes),
+            alignment="l",
+        )
 
 
 def _sentence(one: Sentence) -> str:
     return rf"\textbf{{{text(one.verdict)}}}: {text(one.words)}" if one.verdict else text(one.words)
 
 
-def _row(cells: tuple[str, ...]) -> str:
+def _row(cells: Sequence[str]) -> str:
     return rf"    {' & '.join(map(text, cells))} \\"
 
 

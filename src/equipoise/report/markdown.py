@@ -6,13 +6,13 @@ The dialect is GitHub's (https://github.github.com/gfm/), which GitLab and other
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-from equipoise.model.findings import Findings, FindingTable
+from equipoise.model.findings import Findings
 from equipoise.model.record import Notice
 from equipoise.model.result import ResultDocument
 from equipoise.report.safe_text import visible
-from equipoise.report.summary import Summary, SummaryTable, summary
+from equipoise.report.summary import Summary, summary
 
 _SPECIAL = re.compile(r"[\\`*_{}\[\]|~$]")
 """What CommonMark, tables, strikethrough or formulae give a meaning within a line."""
@@ -59,10 +59,21 @@ def code_block(plain: str) -> str:
     return f"{fence}\n{shown}\n{fence}"
 
 
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table whose first column is of names and whose others are of figures."""
+    aligned = (":---", *("---:" for _ in headings[1:]))
+    return "\n".join((_row(headings), f"|{'|'.join(aligned)}|", *map(_row, rows)))
+
+
+def warning(one: Notice) -> str:
+    """A warning and its mend as an item of a list."""
+    return f"- {line(one.words)} Mend: {text(one.mend)}"
+
+
 def _parts(told: Summary) -> Iterator[str]:
     for one in told.sentences:
         yield f"**{one.verdict}**: {text(one.words)}" if one.verdict else line(one.words)
-    yield _table(told.table)
+    yield table(told.table.headings, told.table.rows)
     if told.notes:
         yield "\n".join(f"- {line(note)}" for note in told.notes)
     yield from _findings(told.findings)
@@ -78,28 +89,18 @@ def _findings(findings: Findings) -> Iterator[str]:
     """A study's own paragraphs, and its tables with their notes."""
     if findings.paragraphs:
         yield "\n".join(f"- {line(words)}" for words in findings.paragraphs)
-    for table in findings.tables:
-        yield f"**{text(table.title)}**"
-        yield _table(table)
-        if table.notes:
-            yield "\n".join(f"- {line(note)}" for note in table.notes)
+    for one in findings.tables:
+        yield f"**{text(one.title)}**"
+        yield table(one.headings, one.rows)
+        if one.notes:
+            yield "\n".join(f"- {line(note)}" for note in one.notes)
 
 
-def _table(table: SummaryTable | FindingTable) -> str:
-    aligned = (":---", *("---:" for _ in table.headings[1:]))
-    lines = (_row(table.headings), f"|{'|'.join(aligned)}|", *map(_row, table.rows))
-    return "\n".join(lines)
-
-
-def _row(cells: tuple[str, ...]) -> str:
+def _row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(text(cell) for cell in cells)} |"
 
 
 def _warnings(told: Summary) -> Iterator[str]:
-    yield from map(_warning, told.warnings)
+    yield from map(warning, told.warnings)
     if told.unsaid_warnings:
         yield f"- and {told.unsaid_warnings} more like these; `--json` has all"
-
-
-def _warning(one: Notice) -> str:
-    return f"- {line(one.words)} Mend: {text(one.mend)}"
