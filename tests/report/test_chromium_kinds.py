@@ -8,6 +8,7 @@ import pytest
 
 from equipoise.report.html import page
 from tests.documents import HOSTILE
+from tests.report.accessibility import assert_accessible
 from tests.report.chromium import DRAWN, MARKS, Browser, assert_quiet
 from tests.report.kinds import Kind, kinds
 
@@ -50,6 +51,7 @@ def test_the_answer_of_every_kind_is_on_the_first_screen_and_its_page_is_whole(
     browser.evaluate(f"{open_all}.forEach(one => one.click())")
     browser.wait_until(f"[...{open_all}].every(one => one.parentElement.open)")
     assert browser.evaluate("document.documentElement.scrollWidth") <= SCREENS[-1][0]
+    assert_accessible(browser)
     light = browser.evaluate(GROUND)
     browser.evaluate("document.getElementById('theme').click()")
     browser.wait_until(f"{DRAWN} === 'dark'")
