@@ -19,8 +19,8 @@ STUDY_BLOCKS = 1000
 """At most so many, unless a study says otherwise: its budget ends it, not the count of blocks, of
 which the later ones hold only what is still open."""
 
-GATE_BLOCKS = 1000
-"""At most so many: its budget ends a gate that is not certain, not the count of blocks."""
+GATE_BLOCKS = 100_000
+"""More than the usual budget has room for: it ends a gate that is not certain, not this count."""
 GATE_MIN_EFFECT = 2.0
 """In percent."""
 

@@ -16,11 +16,11 @@ from equipoise.model.record import Notice
 from equipoise.model.result import (
     Comparison,
     ConditionResult,
-    ControlResult,
     MetricSummary,
     ResultDocument,
 )
 from equipoise.report.against import lines_below, row_words, title_words
+from equipoise.report.control_view import ControlView, control_view
 from equipoise.report.environment_view import UNKNOWN, EnvironmentView, environment_view
 from equipoise.report.flame_graph import FlameGraphView
 from equipoise.report.headline import headline, is_many
@@ -74,14 +74,6 @@ class FigureView:
 
 
 @dataclass(frozen=True, slots=True)
-class ControlView:
-    """The second run of the baseline."""
-
-    words: str
-    facts: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class AgainstView:
     """The result held against another one."""
 
@@ -96,6 +88,8 @@ class RunView:
     """One campaign on the page."""
 
     anchor: str
+    name: str
+    """Its id, which tells campaigns of the same commands apart."""
     title: str
     titled: bool
     """Whether the title stands above the verdicts, which do not answer the question themselves."""
@@ -156,6 +150,7 @@ def run_view(
     verdicts = tuple(_verdict(one, document) for one in primary) or imported_views(document)
     return RunView(
         anchor=f"run-{number}",
+        name=document.run.id,
         title=answer.words,
         titled=answer.above_verdicts,
         said=answer.said,
@@ -180,7 +175,7 @@ def run_view(
             *(one.words for one in document.why if extra_time is None or not is_of_gap(one)),
             *(_why_of_rows(document) if by_themselves else ()),
         ),
-        control=None if document.control is None else _control(document.control),
+        control=None if document.control is None else control_view(document.control),
         warnings=document.warnings,
         how_it_ran=_how_it_ran(document),
         environment=environment_view(document.environment),
@@ -273,27 +268,6 @@ def _facts(one: Comparison) -> Iterator[tuple[str, str]]:
         yield "Minimum", "the fastest single runs name another winner: do not rank by the minimum"
     yield "Smallest effect that matters", f"{one.min_effect:g} %"
     yield "Holds for", one.scope
-
-
-def _control(control: ControlResult) -> ControlView:
-    one = control.comparison
-    change = "not known yet" if one.ratio is None else percent_change(one.ratio)
-    return ControlView(
-        words=control.words[:1].upper() + control.words[1:],
-        facts=(
-            (f"{one.candidate} against {one.baseline}", change),
-            (f"{100 * (1 - one.level):g} % interval", ratio_interval(one.ratio_ci)),
-            ("Noise floor", _noise_floor(control)),
-            ("Trials", str(control.condition.trials)),
-        ),
-    )
-
-
-def _noise_floor(control: ControlResult) -> str:
-    floor = control.noise_floor
-    if floor is None:
-        return "unknown: the interval is still unlimited"
-    return f"{percent_change(floor).removeprefix('+')}: less than that may be noise here"
 
 
 def _columns(metric: str) -> tuple[str, ...]:
