@@ -21,7 +21,7 @@ export PYO3_BUILD_EXTENSION_MODULE := 1
 
 .PHONY: help
 help: ## list what can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { sub(/:.*/, "", $$1); printf "make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { sub(/:.*/, "", $$1); printf "make %-11s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: demo
 demo: $(VENV)/package ## set everything up in .venv and run two real comparisons
@@ -89,6 +89,10 @@ schema: $(VENV)/package ## write the JSON Schemas of the documents into docs/
 docs: $(VENV)/dev $(VENV)/package ## build the documentation into site/
 	@$(PYTHON_IN_VENV) scripts/commands_page.py > docs/commands.md
 	$(PYTHON_IN_VENV) -m mkdocs build --strict --quiet
+
+.PHONY: screenshots
+screenshots: $(VENV)/dev $(VENV)/package ## make the pictures of pages in docs/images (minutes the first time)
+	@PATH="$$PWD/$(VENV)/bin:$$PATH" $(PYTHON_IN_VENV) scripts/screenshots.py
 
 .PHONY: lock
 lock: | tools ## resolve the locks of both languages anew

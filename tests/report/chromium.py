@@ -152,12 +152,13 @@ class Browser:
         return found
 
     def requests(self) -> list[str]:
-        """The address of every request that the page made."""
-        return [
+        """The address of every request that the page made; what stands in the page is none."""
+        made = [
             str(event["params"]["request"]["url"])
             for event in self.events
             if event.get("method") == "Network.requestWillBeSent"
         ]
+        return [address for address in made if not address.startswith("data:")]
 
     def dialogs(self) -> list[str]:
         """The text of every dialog that the page opened."""

@@ -95,12 +95,14 @@ def test_a_hostile_label_does_nothing_in_a_tooltip(browser: Browser, tmp_path: P
 
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
-@pytest.mark.parametrize("names", [("a", "b"), ("a", "b", "c", "d", "e")])
+@pytest.mark.parametrize(
+    ("names", "below"), [(("a", "b"), ".interval"), (("a", "b", "c", "d", "e"), ".said")]
+)
 def test_the_answer_is_on_the_first_screen_and_nothing_is_wider_than_it(
-    browser: Browser, tmp_path: Path, width: int, height: int, names: tuple[str, ...]
+    browser: Browser, tmp_path: Path, width: int, height: int, names: tuple[str, ...], below: str
 ) -> None:
     shown(browser, tmp_path / "report.html", document_of(*names), width=width, height=height)
-    for part in ("h1", ".interval"):
+    for part in ("h1", below):
         box = browser.evaluate(
             f"(b => [b.left, b.top, b.right, b.bottom])"
             f"(document.querySelector('{part}').getBoundingClientRect())"

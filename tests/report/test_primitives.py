@@ -92,10 +92,23 @@ def test_the_page_shows_rows_by_what_they_report() -> None:
     held = against(result(seed=4), here, min_effect=5.0, alpha=0.05)
     text = page([Reported(replace(here, against=held))])
     assert "Against run run-4" in text and "it ranks no machine" in text
-    assert "os: 5 rows" in text
+    assert "0 of 4 rows changed by more than 5 %" in text
     assert REASON in text
     assert "GB/s" in text
     assert "equipoise os --seed 3" in text
+
+
+def test_the_page_begins_with_a_number_of_each_class() -> None:
+    text = page([Reported(result())])
+    assert "Operating system primitives: " in text
+    assert "5 rows; 1 without a number here" in text
+    tiles = text[text.index('<dl class="tiles">') : text.index("Figures")]
+    assert [part.partition("<")[0] for part in tiles.split("<dt>")[1:]] == [
+        "system calls: null_call",
+        "process: fork",
+        "ipc: pipe_same_cpu",
+        "memory: memory_read",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,7 @@ def paragraph(document: ResultDocument, part: str) -> str:
 
 def test_the_four_machines_stand_above_this_host_in_the_articles_layout() -> None:
     processes, calls, ipc, threads = findings(measured()).tables
+    assert findings(measured()).answer.startswith("This host is below the least of the article's")
     assert processes.headings == ("host", "OS", "MHz", "fork", "exec", "sh")
     assert processes.rows[0] == ("G5 2.7 GHz", "Darwin", "2700", "659", "2308", "4960")
     assert [row[0] for row in processes.rows[1:]] == [

@@ -73,6 +73,7 @@ def test_one_layout_alone_is_sure_of_what_layouts_do_not_bear_out() -> None:
 @pytest.mark.parametrize(("effect", "answer"), [(0.3, "slower"), (-0.3, "faster")])
 def test_a_true_effect_is_told_apart(effect: float, answer: str) -> None:
     found = findings(planted(effect))
+    assert found.answer.startswith("Across layouts 1 of 1 questions can be told apart")
     assert [row[6] for row in found.tables[0].rows] == [answer]
     assert "1 of 1 kernels (nbody)" in found.paragraphs[0]
 

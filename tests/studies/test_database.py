@@ -104,7 +104,9 @@ def test_tables_show_curve_mechanism_and_open_loop(document: ResultDocument) -> 
 
 
 def test_the_paragraph_says_where_the_knees_lie(document: ResultDocument) -> None:
-    (paragraph,) = findings(document).paragraphs
+    answer, (paragraph,) = findings(document).answer, findings(document).paragraphs
+    assert answer.startswith("mariadb, read_only: ")
+    assert "transactions per s at most, with glibc at " in answer
     assert paragraph.startswith("mariadb, read_only: the knee of the curve lies at glibc ")
 
 

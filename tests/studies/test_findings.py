@@ -81,6 +81,10 @@ def test_the_three_ways_stand_beside_the_published_ones() -> None:
     )
     assert ratio is not None and ratio.ratio == pytest.approx(2.4, rel=0.02)
     assert table.rows[0][2] == ratio.words()
+    assert fish_findings(fish()).answer == (
+        f"The article's program takes {ratio.words()} with the 15 KB policy over "
+        "Doug Lea's malloc (the reply: ×2.4)."
+    )
 
 
 def test_each_cost_by_block_that_was_measured_is_drawn() -> None:
@@ -125,6 +129,8 @@ def test_a_threshold_that_is_good_for_one_workload_only_is_no_optimum() -> None:
     last = said.paragraphs[-1]
     assert last.startswith("Is there an optimal threshold?")
     assert "64 KB" not in last and "default" in last
+    assert said.answer.startswith("On the front of time and memory of every workload: ")
+    assert "64 KB" not in said.answer and "of 5 thresholds" in said.answer
     assert [len(table.rows) for table in said.tables] == [5, 5]
     assert [one.name for one in threshold_figures(swept())] == ["front_fragment", "front_malloc"]
 
@@ -160,6 +166,10 @@ def test_an_order_that_reverses_is_found_for_certain() -> None:
     words = " ".join(tasks_findings(result).paragraphs)
     assert "The order of the allocators reverses for certain in one pair" in words
     assert "The order of the BLAS libraries is the same on every task." in words
+    assert tasks_findings(result).answer == (
+        "The order of the BLAS libraries is the same on every task. The order of the allocators "
+        "depends on the task: one pair reverses for certain."
+    )
     assert [one.name for one in tasks_figures(result)] == ["BLAS_libraries", "allocators"]
 
 
@@ -194,6 +204,7 @@ def test_speeds_are_operations_over_the_median_and_huge_pages_are_judged() -> No
     speeds = {row[:2]: float(row[2]) for row in said.tables[0].rows}
     assert speeds[("128", "off")] == pytest.approx(10.0, rel=0.02)
     assert speeds[("512", "on")] == pytest.approx(12.5, rel=0.02)
+    assert said.answer.startswith("dgemm of 512 rows: reference is the fastest by the median")
     assert "in 1 of 2 pairs" in said.paragraphs[0]
     assert "-20 %" in said.paragraphs[0] and "512 rows" in said.paragraphs[0]
 

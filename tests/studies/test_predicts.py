@@ -52,6 +52,8 @@ def test_how_little_it_proves_is_said_beside_it(document: ResultDocument) -> Non
     most, little = found.paragraphs[:2]
     assert most.startswith("round_trip moves with the throughput most: -")
     assert "beyond what chance does" in most
+    assert found.answer.startswith("round_trip moves with the throughput most (rank correlation -")
+    assert found.answer.endswith("over 12 conditions), beyond what chance does.")
     assert little.startswith("How little 12 conditions can prove: by chance alone")
 
 

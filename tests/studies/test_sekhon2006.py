@@ -67,6 +67,13 @@ def test_a_gap_that_grows_is_found_with_its_numbers() -> None:
     assert "certain here" in words
 
 
+def test_the_answer_is_what_the_policy_costs_by_algorithm() -> None:
+    answer = findings(document({"445": 2.5, "890": 2.5})).answer
+    assert answer.startswith("The 15 KB policy makes the old algorithm take ×2.")
+    assert "(certain) and the BLAS algorithm take ×2." in answer
+    assert answer.endswith("(certain) over Doug Lea's malloc, at 445 rows.")
+
+
 def test_a_gap_that_does_not_grow_and_one_that_is_none_are_said_to_be_so() -> None:
     shrinking = claim(document({"445": 1.5, "890": 1.2}), "grows with the size")
     assert "Does not hold (the gap does not grow)" in shrinking

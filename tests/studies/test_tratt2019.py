@@ -87,6 +87,9 @@ def test_a_minimum_that_misled_is_said_to_have(generator: np.random.Generator) -
     words = words_of(planted(linear, binary, misleads=True))
     assert "would have misled" in words
     assert f"1 of {RUNS} linear runs" in words
+    answer = findings(planted(linear, binary, misleads=True)).answer
+    assert answer.startswith("The verdict is for binary search: ")
+    assert answer.endswith("The minimum would have misled.")
 
 
 def test_a_flat_distribution_has_a_tenth_in_each_tenth(generator: np.random.Generator) -> None:
@@ -105,7 +108,7 @@ def test_what_is_constant_goes_with_nothing() -> None:
 
 def test_a_study_that_was_just_begun_says_nothing_yet(generator: np.random.Generator) -> None:
     found = findings(planted(generator.uniform(1e-3, 1e-1, 3), np.full(3, 1e-3)))
-    assert not found.tables and not found.paragraphs
+    assert not found.tables and not found.paragraphs and not found.answer
 
 
 def test_each_program_has_its_histogram_and_those_with_steps_their_scatter(
@@ -120,3 +123,8 @@ def test_each_program_has_its_histogram_and_those_with_steps_their_scatter(
         "steps_wordsearch_linear",
         "histogram_wordsearch_binary",
     ]
+    bars = next(figures(document)).chart.to_dict()
+    drawn = bars["layer"][0]
+    rows = bars["datasets"][drawn["data"]["name"]]
+    assert {row[drawn["encoding"]["y"]["field"]] for row in rows} == {0}
+    assert sum(row[drawn["encoding"]["y2"]["field"]] for row in rows) >= 0.99 * RUNS

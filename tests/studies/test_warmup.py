@@ -105,7 +105,8 @@ def planted(*conditions: Series) -> ResultDocument:
 
 
 def test_each_runtime_is_classed_by_its_trials() -> None:
-    table = findings(planted()).tables[0]
+    (table,) = findings(planted()).tables
+    assert findings(planted()).answer == "2 pairs of runtime and kernel: 1 warm-up, 1 flat."
     classes = {row[0]: row[2] for row in table.rows}
     assert classes == {"jvm": "warm-up", "compiled": "flat"}
     jvm = next(row for row in table.rows if row[0] == "jvm")
@@ -124,4 +125,4 @@ def test_each_condition_has_its_series_drawn() -> None:
 
 def test_trials_too_short_to_class_have_no_row() -> None:
     found = findings(planted(short, short))
-    assert found.tables == () and found.paragraphs == ()
+    assert found.tables == () and found.paragraphs == () and not found.answer

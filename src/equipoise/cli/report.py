@@ -13,6 +13,7 @@ from equipoise.campaign.result import document_of
 from equipoise.cli import options
 from equipoise.cli.figure_files import folder_name, save_figures, save_flame_graph
 from equipoise.cli.report_forms import FORMS, Found, check_report, drawn, write_report
+from equipoise.cli.study_findings import with_findings
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
 from equipoise.report.json_document import decode
@@ -63,14 +64,14 @@ def _asked(named: str, ledger_path: Path) -> Found:
         with open_for_reading(ledger_path) as ledger:
             record = ledger.read_run(named)
             experiment = newest_experiment(record, ledger)
-        return Found(document_of(record, experiment), record)
+        return Found(with_findings(document_of(record, experiment)), record)
     try:
         content = path.read_bytes()
     except OSError as error:
         raise UnusableInput(
             f"cannot read {path}: {error.strerror}", mend="name a file that --json wrote"
         ) from None
-    return Found(decode(content, named), None)
+    return Found(with_findings(decode(content, named)), None)
 
 
 def _write_figures(folder: Path, found: Sequence[Found]) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from equipoise.figures.limits import EVERY_TRIAL
+from equipoise.model.primitives import PRIMITIVE_METRICS
 from equipoise.model.result import ResultDocument
 from equipoise.stats.sequence_point import SequencePoint
 from equipoise.stats.shift import LEAST_BLOCKS, shift_function
@@ -47,6 +48,7 @@ def gallery(
     """
     from equipoise.figures import (
         distributions,
+        primitives,
         ratios,
         sequence,
         shift,
@@ -59,6 +61,12 @@ def gallery(
     from equipoise.figures.trial_values import pairs_of, primary_metric
 
     if not document.conditions:
+        return
+    if primitives.are_primitives(document):
+        for reported in PRIMITIVE_METRICS:
+            rows = primitives.primitives(document, reported)
+            if rows is not None:
+                yield Figure(f"primitives_{reported}", primitives.HOW_TO_READ, rows)
         return
     yield Figure(
         "distributions",

@@ -23,3 +23,5 @@ class Findings:
 
     tables: tuple[FindingTable, ...] = ()
     paragraphs: tuple[str, ...] = ()
+    answer: str = ""
+    """What the study asked and found, in one sentence; empty where nothing can be said yet."""

@@ -15,6 +15,9 @@ from equipoise.report.terminal import console_for
 def print_findings(findings: Findings, *, color: bool) -> None:
     """Print a study's own tables and paragraphs to stdout."""
     console = console_for(color)
+    if findings.answer:
+        console.print()
+        console.print(Text(visible(findings.answer), style="bold"))
     for table in findings.tables:
         console.print()
         console.print(Text(visible(table.title), style="bold"))

@@ -19,6 +19,7 @@ from equipoise.figures.limits import EVERY_TRIAL
 from equipoise.figures.theme import configuration
 from equipoise.model.result import ResultDocument
 from equipoise.report.flame_graph import flame_graph_view
+from equipoise.report.headline import has_many
 from equipoise.report.packing import Packed, pack
 from equipoise.report.page import FigureView, RunView, run_view
 
@@ -26,6 +27,10 @@ _TEMPLATES = Path(__file__).parent / "templates"
 _SCRIPTS = ("tables.js", "page.js", "take.js")
 _ROWS_FOR_VECTORS = 1500
 """Beyond so many marks a page of vectors becomes slow to scroll; pixels do not."""
+
+
+_AT_A_GLANCE = frozenset({"ratios"})
+"""Of many comparisons: all in one figure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +63,21 @@ def page(reported: Sequence[Reported]) -> str:
     packed: list[Packed] = []
     views: list[RunView] = []
     for number, one in enumerate(reported, start=1):
-        figures: list[FigureView] = []
-        for figure in figures_of(one, every_trial=_share(reported)):
-            view, chart = placed(figure, f"run-{number}-{figure.name}-{len(figures) + 1}")
-            figures.append(view)
+        first: list[FigureView] = []
+        others: list[FigureView] = []
+        own = len(one.own_figures)
+        figures = figures_of(one, every_trial=_share(reported))
+        for place, figure in enumerate(figures, start=1):
+            view, chart = placed(figure, f"run-{number}-{figure.name}-{place}")
+            leads = place <= own or (figure.name in _AT_A_GLANCE and has_many(one.document))
+            (first if leads else others).append(view)
             packed.append(chart)
         flames = flame_graph_view(one.flame_graph)
-        views.append(run_view(one.document, number, tuple(figures), one.again, flames))
+        views.append(
+            run_view(
+                one.document, number, tuple(others), one.again, flames, first_figures=tuple(first)
+            )
+        )
     return rendered("page.html.jinja", packed, runs=views)
 
 

@@ -67,6 +67,7 @@ def environment(
     label: str,
     table: tuple[Sequence[str], Iterable[Sequence[str]]],
     notes: Iterable[str],
+    alignment: str = "r",
 ) -> Iterator[str]:
     """A ``table`` environment, a line at a time; of the label only letters, digits and ``-`` stay.
 
@@ -76,24 +77,28 @@ def environment(
         In LaTeX.
     table
         Headings and rows of plain text, the first column of names.
+    alignment
+        Of every other column: ``r`` for figures, ``l`` for words.
     """
     headings, rows = table
     yield r"\begin{table}"
     yield r"  \centering\footnotesize"
     yield rf"  \caption{{{caption}}}"
     yield rf"  \label{{tab:equipoise-{re.sub(r'[^A-Za-z0-9-]', '', label)}}}"
-    yield rf"  \begin{{tabular}}{{l{'r' * (len(headings) - 1)}}}"
+    yield rf"  \begin{{tabular}}{{l{alignment * (len(headings) - 1)}}}"
     yield r"    \toprule"
     yield _row(headings)
     yield r"    \midrule"
     yield from map(_row, rows)
     yield r"    \bottomrule"
     yield r"  \end{tabular}"
-    yield ""
-    yield r"  \smallskip"
-    yield r"  \parbox{\linewidth}{\raggedright"
-    yield from (rf"    {note}\par" for note in notes)
-    yield r"  }"
+    below = tuple(notes)
+    if below:
+        yield ""
+        yield r"  \smallskip"
+        yield r"  \parbox{\linewidth}{\raggedright"
+        yield from (rf"    {note}\par" for note in below)
+        yield r"  }"
     yield r"\end{table}"
 
 
@@ -101,6 +106,14 @@ def _lines(told: Summary, label: str) -> Iterator[str]:
     caption = " ".join(map(_sentence, told.sentences))
     yield PREAMBLE
     yield from environment(caption, label, (told.table.headings, told.table.rows), _notes(told))
+    for number, table in enumerate(told.findings.tables, start=1):
+        yield from environment(
+            text(table.title),
+            f"{label}-{number}",
+            (table.headings, table.rows),
+            map(text, table.notes),
+            alignment="l",
+        )
 
 
 def _sentence(one: Sentence) -> str:
@@ -113,6 +126,7 @@ def _row(cells: Sequence[str]) -> str:
 
 def _notes(told: Summary) -> Iterator[str]:
     yield from map(text, told.notes)
+    yield from map(text, told.findings.paragraphs)
     for one in told.warnings:
         yield f"Warning: {text(one.words)} {text(one.mend)}"
     if told.unsaid_warnings:

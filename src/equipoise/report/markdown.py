@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from equipoise.model.findings import Findings
 from equipoise.model.record import Notice
 from equipoise.model.result import ResultDocument
 from equipoise.report.safe_text import visible
@@ -76,12 +77,24 @@ def _parts(told: Summary) -> Iterator[str]:
     yield table(told.table.headings, told.table.rows)
     if told.notes:
         yield "\n".join(f"- {line(note)}" for note in told.notes)
+    yield from _findings(told.findings)
     if told.warnings:
         yield "**Warnings**"
         yield "\n".join(_warnings(told))
     how = "; ".join(f"{name}: {value}" for name, value in told.how)
     yield f"**How it was measured**: {text(how)}. Again:"
     yield code_block(told.again)
+
+
+def _findings(findings: Findings) -> Iterator[str]:
+    """A study's own paragraphs, and its tables with their notes."""
+    if findings.paragraphs:
+        yield "\n".join(f"- {line(words)}" for words in findings.paragraphs)
+    for one in findings.tables:
+        yield f"**{text(one.title)}**"
+        yield table(one.headings, one.rows)
+        if one.notes:
+            yield "\n".join(f"- {line(note)}" for note in one.notes)
 
 
 def _row(cells: Sequence[str]) -> str:

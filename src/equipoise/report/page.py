@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from equipoise.figures.quantity import metric_name
 from equipoise.figures.theme import color_of
 from equipoise.model.against import Against
-from equipoise.model.plan import PRIMARY_METRIC
+from equipoise.model.findings import Findings
 from equipoise.model.record import Notice
 from equipoise.model.result import (
     Comparison,
@@ -20,24 +20,25 @@ from equipoise.model.result import (
 from equipoise.report.again import again_of
 from equipoise.report.against import lines_below, row_words, title_words
 from equipoise.report.control_view import ControlView, control_view
+from equipoise.report.environment_view import UNKNOWN, EnvironmentView, environment_view
 from equipoise.report.flame_graph import FlameGraphView
+from equipoise.report.headline import headline, is_many
 from equipoise.report.levels import scope_rows
 from equipoise.report.primitives import (
     is_of_primitives,
     metric_of,
     processes_of,
-    summary_words,
     why_words,
 )
+from equipoise.report.primitives_view import PrimitivesView, primitives_view
 from equipoise.report.shape_view import ShapeView, shape_view
 from equipoise.report.shell_line import shell_line
 from equipoise.report.strip import strip_of
 from equipoise.report.tested import InterventionsView, interventions_view
 from equipoise.report.units import byte_count, metric_value, percent_change, significant
 from equipoise.report.verdict_view import VerdictView, imported_views, ratio_interval
-from equipoise.report.why import WhyView, is_of_gap, why_view
+from equipoise.report.why import WhyView, because_words, is_of_gap, why_view
 
-UNKNOWN = "unknown"
 PRIMITIVE_COLUMNS = (
     "Median",
     "95 % interval",
@@ -48,7 +49,6 @@ PRIMITIVE_COLUMNS = (
     "Trials",
 )
 LONG_WORDS = 140
-FEW = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,15 +93,23 @@ class RunView:
     title: str
     titled: bool
     """Whether the title stands above the verdicts, which do not answer the question themselves."""
+    said: tuple[str, ...]
+    """Below the title, a line each."""
     verdicts: tuple[VerdictView, ...]
     density: str
     """How small the verdicts must be to fit the first screen: empty, compact or many."""
+    findings: Findings | None
+    """A study's own."""
     columns: tuple[str, ...]
     conditions: tuple[ConditionView, ...]
+    primitives: PrimitivesView | None
+    """In the place of the conditions, where they are operating system primitives."""
     others: tuple[tuple[str, ...], ...]
     """Comparisons on other metrics: metric, candidate, verdict, change, interval."""
     against: AgainstView | None
     shape: ShapeView
+    first_figures: tuple[FigureView, ...]
+    """A study's own, and every comparison beside the others."""
     figures: tuple[FigureView, ...]
     extra_time: WhyView | None
     interventions: InterventionsView | None
@@ -110,7 +118,7 @@ class RunView:
     control: ControlView | None
     warnings: tuple[Notice, ...]
     how_it_ran: tuple[tuple[str, str], ...]
-    environment: tuple[tuple[str, str], ...]
+    environment: EnvironmentView
     again: str
     show: str
 
@@ -121,6 +129,7 @@ def run_view(
     figures: tuple[FigureView, ...],
     again: str | None,
     flame_graph: FlameGraphView | None = None,
+    first_figures: tuple[FigureView, ...] = (),
 ) -> RunView:
     """Put a document into words.
 
@@ -130,26 +139,34 @@ def run_view(
         Of the campaign on its page, from 1.
     again
         The command that runs it again; put together from the document if ``None``.
+    first_figures
+        Those that stand right below the answer.
     """
     metric = document.primary_metric
     primary = [one for one in document.comparisons if one.metric == metric]
     by_themselves = is_of_primitives(document)
     extra_time = why_view(document)
+    answer = headline(document, primary)
+    verdicts = tuple(_verdict(one, document) for one in primary) or imported_views(document)
     return RunView(
         anchor=f"run-{number}",
         name=document.run.id,
-        title=_title(document, primary),
-        titled=document.gate is not None,
-        verdicts=tuple(_verdict(one) for one in primary) or imported_views(document),
-        density=_density(primary),
+        title=answer.words,
+        titled=answer.above_verdicts,
+        said=answer.said,
+        verdicts=verdicts,
+        density=_density(verdicts),
+        findings=document.findings,
         columns=PRIMITIVE_COLUMNS if by_themselves else _columns(metric),
         conditions=tuple(
             _condition(one, index, metric_of(one) or metric if by_themselves else metric)
             for index, one in enumerate(document.conditions)
         ),
+        primitives=primitives_view(document),
         others=tuple(_other(one) for one in document.comparisons if one.metric != metric),
         against=None if document.against is None else _against(document.against),
         shape=shape_view(document, primary, metric),
+        first_figures=first_figures,
         figures=figures,
         extra_time=extra_time,
         interventions=interventions_view(document),
@@ -161,34 +178,17 @@ def run_view(
         control=None if document.control is None else control_view(document.control),
         warnings=document.warnings,
         how_it_ran=_how_it_ran(document),
-        environment=tuple(flattened(document.environment)),
+        environment=environment_view(document.environment),
         again=again or again_of(document),
         show=shell_line(["equipoise", "show", document.run.id]),
     )
 
 
-def _title(document: ResultDocument, primary: Sequence[Comparison]) -> str:
-    if document.gate is not None:
-        return f"The gate {'passes' if document.gate.passed else 'fails'}: {document.gate.words}"
-    if primary:
-        return primary[0].words
-    if document.imported is not None and document.imported.comparisons:
-        return document.imported.comparisons[0].words
-    return _title_without_verdict(document)
-
-
-def _density(comparisons: Sequence[Comparison]) -> str:
-    if len(comparisons) > FEW:
+def _density(verdicts: Sequence[VerdictView]) -> str:
+    if is_many(len(verdicts)):
         return "many"
-    long = any(len(one.words) > LONG_WORDS for one in comparisons)
-    return "compact" if len(comparisons) > 1 or long else ""
-
-
-def _title_without_verdict(document: ResultDocument) -> str:
-    if is_of_primitives(document):
-        return f"{document.run.study}: {summary_words(document)}"
-    names = " and ".join(one.name for one in document.conditions)
-    return f"{names}: nothing was compared"
+    long = any(len(one.words) + len(one.because) > LONG_WORDS for one in verdicts)
+    return "compact" if len(verdicts) > 1 or long else ""
 
 
 def _against(held: Against) -> AgainstView:
@@ -208,23 +208,7 @@ def _why_of_rows(document: ResultDocument) -> Iterator[str]:
             yield f"{condition.name}: {words}"
 
 
-def flattened(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Nested values as lines of a table; what is null is unknown."""
-    for key, value in values.items():
-        name = f"{prefix}{key}".replace("_", " ")
-        if isinstance(value, Mapping) and value:
-            yield from flattened(value, f"{prefix}{key}, ")
-        elif isinstance(value, list | tuple):
-            yield name, ", ".join(str(one) for one in value) or "none"
-        elif isinstance(value, bool):
-            yield name, "yes" if value else "no"
-        elif str(key).endswith("_bytes") and isinstance(value, int | float):
-            yield name.removesuffix(" bytes"), byte_count(value)
-        else:
-            yield name, UNKNOWN if value is None else str(value)
-
-
-def _verdict(one: Comparison) -> VerdictView:
+def _verdict(one: Comparison, document: ResultDocument) -> VerdictView:
     return VerdictView(
         verdict=one.verdict,
         words=one.words,
@@ -235,6 +219,7 @@ def _verdict(one: Comparison) -> VerdictView:
         coverage=f"{100 * (1 - one.level):g} %",
         strip=strip_of(one),
         facts=tuple(_facts(one)),
+        because=because_words(document, one),
     )
 
 
@@ -261,9 +246,8 @@ def _facts(one: Comparison) -> Iterator[tuple[str, str]]:
 
 
 def _columns(metric: str) -> tuple[str, ...]:
-    name = "time" if metric == PRIMARY_METRIC else metric.replace("_", " ")
     return (
-        f"Median {name}",
+        f"Median {metric_name(metric)}",
         "95 % interval",
         "Middle 90 %",
         "Fastest",

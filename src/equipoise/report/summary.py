@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from equipoise.model.findings import Findings
 from equipoise.model.record import Notice
 from equipoise.model.result import ResultDocument
-from equipoise.report.page import RunView, flattened, run_view
+from equipoise.report.environment_view import flattened
+from equipoise.report.page import RunView, run_view
 from equipoise.report.study_table import verdict_counts
 from equipoise.report.verdict_view import VerdictView
 
@@ -59,6 +61,8 @@ class Summary:
     """How it was measured: what, and its value."""
     again: str
     """The command that runs it again."""
+    findings: Findings
+    """A study's own tables and paragraphs."""
 
 
 def summary(document: ResultDocument, again: str | None = None) -> Summary:
@@ -82,19 +86,26 @@ def summary(document: ResultDocument, again: str | None = None) -> Summary:
             *((key, value) for key, value in flattened(document.environment) if key in NAMED),
         ),
         again=view.again,
+        findings=document.findings or Findings(),
     )
 
 
 def _sentences(document: ResultDocument, view: RunView) -> Iterator[Sentence]:
+    if view.findings is not None and view.findings.answer:
+        yield Sentence("", view.findings.answer)
     if len(view.verdicts) > FEW:
         primary = [one for one in document.comparisons if one.metric == document.primary_metric]
         yield Sentence(
             "", verdict_counts(primary) if primary else f"{len(view.verdicts)} comparisons"
         )
     elif view.verdicts:
-        yield from (Sentence(one.verdict, one.words) for one in view.verdicts)
-    else:
+        for one in view.verdicts:
+            yield Sentence(one.verdict, one.words)
+            if one.because:
+                yield Sentence("", one.because)
+    elif not (view.findings and view.findings.answer):
         yield Sentence("", view.title)
+        yield from (Sentence("", words) for words in view.said)
 
 
 def _table(view: RunView) -> SummaryTable:

@@ -24,6 +24,8 @@ class VerdictView:
     coverage: str
     strip: Strip | None
     facts: tuple[tuple[str, str], ...]
+    because: str = ""
+    """What causes it, as far as that was looked for."""
 
 
 def imported_views(document: ResultDocument) -> tuple[VerdictView, ...]:

@@ -10,10 +10,11 @@ from rich.table import Table
 from rich.text import Text
 
 from equipoise.model.interval import Interval
-from equipoise.model.result import ResultDocument
+from equipoise.model.result import Comparison, ResultDocument
 from equipoise.model.why import Explanation, ExtraTime, TimePart
 from equipoise.report.safe_text import visible
 from equipoise.report.units import duration
+from equipoise.stats.share import share_words
 from equipoise.stats.spread import KIND
 
 SHOWN = 12
@@ -22,6 +23,7 @@ UNSEEN_SHOWN = 2
 """Remarks for each source."""
 NAME_WIDTH = 32
 UNKNOWN = "–"
+_BECAUSE = {"open": "not tested by changing it, or not decided"}
 _PART_WORDS = {"queueing": "waiting for a processor"}
 
 
@@ -30,6 +32,8 @@ class WhyView:
     """The section of a page."""
 
     title: str
+    words: str
+    """What the extra time consists of."""
     columns: tuple[str, ...]
     parts: tuple[tuple[str, ...], ...]
     """User, system and waiting time, in the order of the columns."""
@@ -44,7 +48,8 @@ def why_view(document: ResultDocument) -> WhyView | None:
     if extra is None:
         return None
     return WhyView(
-        title=title_of(extra),
+        title=f"Where the extra {_seconds(extra.gap_s)} of {extra.slower} are",
+        words=extra.words,
         columns=("", extra.baseline, extra.candidate, "extra", "95 % interval", "share"),
         parts=tuple(_part_cells(one) for one in extra.parts),
         causes=tuple(_cause_cells(one) for one in document.why if is_of_gap(one)),
@@ -58,7 +63,7 @@ def print_why(console: Console, document: ResultDocument) -> None:
     if view is None:
         return
     console.print()
-    console.print(Text(visible(view.title), style="bold"))
+    console.print(Text(visible(f"{view.title}: {view.words}."), style="bold"))
     console.print(_parts_table(view))
     console.print()
     if view.causes:
@@ -77,9 +82,25 @@ def is_of_gap(one: Explanation) -> bool:
     return one.kind != KIND
 
 
-def title_of(extra: ExtraTime) -> str:
-    """``Where the extra 0.3 s of NAME are: 96 % of the extra time is system time.``"""
-    return f"Where the extra {_seconds(extra.gap_s)} of {extra.slower} are: {extra.words}."
+def because_words(document: ResultDocument, comparison: Comparison) -> str:
+    """The first cause of a gap and what closes it; empty where none was looked for."""
+    extra = document.extra_time
+    pair = (comparison.baseline, comparison.candidate)
+    if extra is None or (extra.baseline, extra.candidate) != pair:
+        return ""
+    causes = [one for one in document.why if is_of_gap(one)]
+    confirmed = [one for one in causes if one.status == "confirmed"]
+    if not causes:
+        return f"Why: {extra.words}; no rule finds a cause in it."
+    first = (confirmed or causes)[0]
+    found, *_ = first.words.partition(". ")
+    said = f"Why ({_BECAUSE.get(first.status, first.status)}): {found.rstrip('.')}."
+    closing = [one for one in first.tested if one.outcome == "confirmed"]
+    if closing:
+        words = closing[0].words
+        share = share_words(closing[0].share, closing[0].share_ci)
+        said += f" {words[:1].upper()}{words[1:]} closes {share} of the gap."
+    return said
 
 
 def _parts_table(view: WhyView) -> Table:

@@ -64,12 +64,31 @@ def reversal_paragraph(
         )
     listed = "; ".join(_words(one) for one in certain[:MOST_REVERSALS])
     more = len(certain) - MOST_REVERSALS
-    pairs = "one pair" if len(certain) == 1 else f"{len(certain)} pairs"
     return (
-        f"The order of the {what} reverses for certain in {pairs}: {listed}"
+        f"The order of the {what} reverses for certain in {_pairs(len(certain))}: {listed}"
         + (f"; and {more} more" if more > 0 else "")
         + ". Benchmark the code that is actually going to be used."
     )
+
+
+def order_answer(
+    measured: Measured, metric: str, tasks: str, factor: str, levels: Sequence[str], what: str
+) -> str:
+    """Whether one order holds on every task, in one sentence."""
+    found = reversals(measured, metric, tasks, factor, levels)
+    certain = [one for one in found if one.is_certain]
+    if certain:
+        return (
+            f"The order of the {what} depends on the task: {_pairs(len(certain))} "
+            f"{'reverses' if len(certain) == 1 else 'reverse'} for certain."
+        )
+    if found:
+        return f"The order of the {what} reverses nowhere for certain from task to task."
+    return f"The order of the {what} is the same on every task."
+
+
+def _pairs(count: int) -> str:
+    return "one pair" if count == 1 else f"{count} pairs"
 
 
 def rank_chart(

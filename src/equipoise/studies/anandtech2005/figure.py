@@ -39,6 +39,7 @@ def findings(document: ResultDocument) -> Findings:
     return Findings(
         (*tables, thread) if thread.rows else tuple(tables),
         tuple(words for words in _paragraphs(measured) if words),
+        _answer(measured),
     )
 
 
@@ -151,13 +152,27 @@ def _paragraphs(measured: Measured) -> Iterator[str]:
     )
 
 
-def _beside(measured: Measured, table: Table) -> str:
-    """How this host compares with the quickest of the four, column by column."""
-    ratios = {
+def _answer(measured: Measured) -> str:
+    ratios = [ratio for table in TABLES for ratio in _over_quickest(measured, table).values()]
+    if not ratios:
+        return ""
+    return (
+        f"This host is below the least of the article's four machines in "
+        f"{sum(ratio < 1.0 for ratio in ratios)} of {len(ratios)} columns."
+    )
+
+
+def _over_quickest(measured: Measured, table: Table) -> dict[str, float]:
+    return {
         column.heading: value / min(column.microseconds)
         for column in table.columns
         if (value := here(measured, column, "same_cpu")) is not None
     }
+
+
+def _beside(measured: Measured, table: Table) -> str:
+    """How this host compares with the quickest of the four, column by column."""
+    ratios = _over_quickest(measured, table)
     if not ratios:
         return ""
     quicker = [heading for heading, ratio in ratios.items() if ratio < 1.0]

@@ -40,12 +40,34 @@ def findings(document: ResultDocument) -> Findings:
     return Findings(
         tuple(table for table in tables if table.rows),
         tuple(paragraph for paragraph in paragraphs if paragraph),
+        _answer(measured),
     )
 
 
 def figures(document: ResultDocument) -> Iterator[Figure]:
     """Time by size for each library is the usual figure of a size; none beside it."""
     return iter(())
+
+
+def _answer(measured: Measured) -> str:
+    """Which library is the fastest at the largest size of the first task, and by how much."""
+    sizes = measured.levels("size")
+    if not sizes:
+        return ""
+    task, size = measured.levels("task")[0], max(sizes, key=float)
+    medians = {
+        library: median
+        for library in _by_themselves(measured)
+        if (median := measured.median(TIME, task=task, size=size, library=library)) is not None
+    }
+    if not medians:
+        return ""
+    best, slowest = min(medians, key=medians.__getitem__), max(medians, key=medians.__getitem__)
+    return (
+        f"{task} of {size} rows: {best} is the fastest by the median with "
+        f"{_speed(task, size, medians[best])} Gflop/s, {slowest} takes "
+        f"{times(medians[slowest] / medians[best])} over it."
+    )
 
 
 def _at_size(document: ResultDocument, size: str) -> ResultDocument:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 METRIC = "iteration_s"
 LEAST_LAYOUTS = 3
+APART = "cannot be told apart"
 QUESTIONS = (
     ("gcc: -O3 over -O2", "gcc_O2", "gcc_O3"),
     ("clang: -O3 over -O2", "clang_O2", "clang_O3"),
@@ -35,7 +36,9 @@ def findings(document: ResultDocument) -> Findings:
     measured = Measured(document)
     tables = (_answers(measured), _layouts(measured))
     return Findings(
-        tuple(table for table in tables if table.rows), tuple(_paragraphs(measured, tables[0]))
+        tuple(table for table in tables if table.rows),
+        tuple(_paragraphs(measured, tables[0])),
+        _answer(tables[0]),
     )
 
 
@@ -139,7 +142,7 @@ def _layouts(measured: Measured) -> FindingTable:
 def _paragraphs(measured: Measured, answers: FindingTable) -> Iterator[str]:
     for question, *_ in QUESTIONS:
         rows = [row for row in answers.rows if row[0] == question]
-        apart = [row[1] for row in rows if row[6] != "cannot be told apart"]
+        apart = [row[1] for row in rows if row[6] != APART]
         if not rows:
             continue
         kernels = f"{len(apart)} of {len(rows)} kernels"
@@ -147,10 +150,20 @@ def _paragraphs(measured: Measured, answers: FindingTable) -> Iterator[str]:
         yield f"{question}: told apart across layouts on {kernels}{names}."
 
 
+def _answer(answers: FindingTable) -> str:
+    apart = sum(row[6] != APART for row in answers.rows)
+    if not answers.rows:
+        return ""
+    return (
+        f"Across layouts {apart} of {len(answers.rows)} questions can be told apart; the others "
+        "are within what the placing of code does."
+    )
+
+
 def _told_apart(found: Levels) -> str:
     low, high = found.across_ci
     if low <= 0.0 <= high:
-        return "cannot be told apart"
+        return APART
     return "slower" if low > 0.0 else "faster"
 
 

@@ -47,7 +47,25 @@ def findings(document: ResultDocument) -> Findings:
             tables.append(_mechanism_table(measured, title, curves))
             paragraphs.extend(_paragraphs(title, curves))
         tables.extend(_open_tables(measured, title, where))
-    return Findings(tuple(tables), tuple(paragraphs))
+    return Findings(tuple(tables), tuple(paragraphs), _answer(measured))
+
+
+def _answer(measured: Measured) -> str:
+    """Which setting brought the most, on each server and work."""
+    parts: list[str] = []
+    for where in places(measured):
+        reached = [
+            (point.median, point.clients, curve.levels["setting"])
+            for curve in curves_of(measured, THROUGHPUT, where)
+            for point in curve.points
+        ]
+        if reached:
+            most, clients, setting = max(reached)
+            parts.append(
+                f"{where['server']}, {where['work']}: {short(most)} transactions per s at most, "
+                f"with {setting} at {clients} {'client' if clients == 1 else 'clients'}"
+            )
+    return f"{'; '.join(parts)}." if parts else ""
 
 
 def figures(document: ResultDocument) -> Iterator[Figure]:

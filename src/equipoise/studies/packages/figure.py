@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 from equipoise.model.findings import Findings
 from equipoise.model.result import ResultDocument
 from equipoise.studies.measured import Measured
-from equipoise.studies.rank_words import HOW_TO_READ, rank_chart, rank_table, reversal_paragraph
+from equipoise.studies.rank_words import (
+    HOW_TO_READ,
+    order_answer,
+    rank_chart,
+    rank_table,
+    reversal_paragraph,
+)
 
 if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
@@ -25,7 +31,8 @@ def findings(document: ResultDocument) -> Findings:
     if not table.rows:
         return Findings()
     order = reversal_paragraph(measured, TIME, TASKS, FACTOR, levels, "packages")
-    return Findings((table,), (order,))
+    answer = order_answer(measured, TIME, TASKS, FACTOR, levels, "packages")
+    return Findings((table,), (order,), answer)
 
 
 def figures(document: ResultDocument) -> Iterator[Figure]:

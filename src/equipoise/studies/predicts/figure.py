@@ -54,7 +54,7 @@ def findings(document: ResultDocument) -> Findings:
     if not found:
         return Findings()
     known = [one for one in found if one.correlation is not None]
-    return Findings((_table(found),), tuple(_paragraphs(found, known)))
+    return Findings((_table(found),), tuple(_paragraphs(found, known)), _answer(known))
 
 
 def figures(document: ResultDocument) -> Iterator[Figure]:
@@ -130,6 +130,21 @@ def _table(found: list[Primitive]) -> FindingTable:
     )
 
 
+def _answer(known: list[Primitive]) -> str:
+    if not known or known[0].correlation is None:
+        return ""
+    best, found = known[0], known[0].correlation
+    number, _ = correlation_words(found)
+    return (
+        f"{best.name} moves with the throughput most (rank correlation {number} over "
+        f"{found.points} conditions), {_beyond_chance(found, len(known))} what chance does."
+    )
+
+
+def _beyond_chance(found: RankCorrelation, tried: int) -> str:
+    return "beyond" if abs(found.value) > chance_level(found.points, tried) else "within"
+
+
 def _paragraphs(found: list[Primitive], known: list[Primitive]) -> Iterator[str]:
     if not known:
         yield "No primitive changed over enough conditions to be ranked."
@@ -140,7 +155,7 @@ def _paragraphs(found: list[Primitive], known: list[Primitive]) -> Iterator[str]
     throughputs = [point.throughput_per_s for point in best.points]
     alone, several = chance_level(points, 1), chance_level(points, len(known))
     number, interval = correlation_words(best.correlation)
-    beyond = "beyond" if abs(best.correlation.value) > several else "within"
+    beyond = _beyond_chance(best.correlation, len(known))
     yield (
         f"{best.name} moves with the throughput most: {number} ({interval}) over {points} "
         f"conditions, in which throughput went from {short(min(throughputs))} to "

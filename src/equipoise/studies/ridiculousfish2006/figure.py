@@ -45,7 +45,11 @@ def findings(document: ResultDocument) -> Findings:
     """The three-way table, the costs by block, the steps, and what the buffers of 35 KB show."""
     measured = Measured(document)
     tables = [_three_way(measured), *_by_block(measured), _steps(measured)]
-    return Findings(tuple(table for table in tables if table.rows), tuple(_paragraphs(measured)))
+    return Findings(
+        tuple(table for table in tables if table.rows),
+        tuple(_paragraphs(measured)),
+        _answer(measured),
+    )
 
 
 def figures(document: ResultDocument) -> Iterator[Figure]:
@@ -149,6 +153,22 @@ def _steps(measured: Measured) -> FindingTable:
             "block. glibc's own default then rises with what was freed; the others stay.",
         ),
     )
+
+
+def _answer(measured: Measured) -> str:
+    """What the reply says of the article's program, or of its blocks where only they ran."""
+    for block, what in ((PROGRAM, "The article's program"), (BUFFER, "A block of 35 KB")):
+        for below, whose in (("dlmalloc", "Doug Lea's malloc"), (BASELINE, "the default")):
+            ratio = measured.ratio(
+                TIME,
+                {"allocator": "glibc_15k", "block": block},
+                {"allocator": below, "block": block},
+            )
+            if ratio is not None:
+                return f"{what} takes {ratio.words()} with the 15 KB policy over {whose}" + (
+                    " (the reply: ×2.4)." if block == PROGRAM else "."
+                )
+    return ""
 
 
 def _paragraphs(measured: Measured) -> Iterator[str]:

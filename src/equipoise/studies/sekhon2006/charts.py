@@ -19,6 +19,7 @@ HOW_TO_READ_RATIOS = (
     "sequence, or the range over blocks where there is none yet); hollow ones the article's."
 )
 HEIGHT = 380
+DEFAULT = "glibc"
 HERE, THERE = "here", "published in 2006"
 _DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
 
@@ -101,7 +102,8 @@ def _x(rows: Sequence[dict[str, Any]]) -> alt.X:
 
 
 def _names(rows: Sequence[dict[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(str(row["condition"]) for row in rows))
+    """The default first, drawn or not: an allocator has one colour in both figures."""
+    return list(dict.fromkeys((DEFAULT, *(str(row["condition"]) for row in rows))))
 
 
 def _log_scale(values: Sequence[float]) -> tuple[alt.Scale, alt.Axis]:

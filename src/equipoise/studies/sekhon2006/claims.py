@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from equipoise.studies.measured import Measured, Ratio, joined
+from equipoise.studies.measured import Measured, Ratio, joined, times
 
 SEARCH = "search_s"
 DEFAULT = "glibc"
@@ -16,6 +16,24 @@ SMALL = 1.05
 CERTAIN = "certain here"
 LIKELY = "so in every block, but too few blocks to be certain"
 OPEN = "not certain here"
+
+
+def answer(measured: Measured) -> str:
+    """The article's question in one sentence: what the 15 KB policy costs, by algorithm."""
+    rows = next(iter(measured.levels("rows")), "")
+    found = {
+        name: ratio
+        for algorithm, name in ((OLD, "old"), (NEW, "BLAS"))
+        if (ratio := _ratio(measured, algorithm, rows, FROM_15K, LEA)) is not None
+    }
+    if not found:
+        return ""
+    parts = (
+        f"the {name} algorithm take {times(ratio.ratio)} "
+        f"({'certain' if ratio.surely_above or ratio.surely_below else 'not certain'})"
+        for name, ratio in found.items()
+    )
+    return f"The 15 KB policy makes {joined(parts)} over Doug Lea's malloc, at {rows} rows."
 
 
 def claims(measured: Measured) -> Iterator[str]:

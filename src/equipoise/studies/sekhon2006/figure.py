@@ -12,7 +12,7 @@ from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.result import ResultDocument
 from equipoise.stats.arrays import FloatArray
 from equipoise.studies.measured import UNKNOWN, Measured, quantity, short, times
-from equipoise.studies.sekhon2006.claims import claims
+from equipoise.studies.sekhon2006.claims import answer, claims
 from equipoise.studies.sekhon2006.published import P_VALUES, RATIOS, SECONDS, STANDS_FOR
 
 if TYPE_CHECKING:
@@ -54,7 +54,9 @@ def findings(document: ResultDocument) -> Findings:
             "Each allocator over the default", RATIO, tuple(_ratio_rows(measured)), RATIO_NOTES
         ),
     )
-    return Findings(tuple(table for table in tables if table.rows), tuple(claims(measured)))
+    return Findings(
+        tuple(table for table in tables if table.rows), tuple(claims(measured)), answer(measured)
+    )
 
 
 def figures(document: ResultDocument) -> Iterator[Figure]:

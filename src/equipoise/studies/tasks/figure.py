@@ -11,6 +11,7 @@ from equipoise.studies.measured import Measured
 from equipoise.studies.rank_words import (
     HOW_TO_READ,
     of_each,
+    order_answer,
     rank_chart,
     rank_table,
     reversal_paragraph,
@@ -36,6 +37,9 @@ def findings(document: ResultDocument) -> Findings:
         tuple(
             reversal_paragraph(measured, TIME, TASKS, FACTOR, levels, what)
             for what, levels in groups
+        ),
+        " ".join(
+            order_answer(measured, TIME, TASKS, FACTOR, levels, what) for what, levels in groups
         ),
     )
 

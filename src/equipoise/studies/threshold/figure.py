@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,7 @@ def findings(document: ResultDocument) -> Findings:
     return Findings(
         tuple(_table(measured, work, found) for work, found in works.items() if found),
         tuple(_paragraphs({work: found for work, found in works.items() if found})),
+        _answer([found for found in works.values() if found]),
     )
 
 
@@ -107,6 +108,29 @@ def _table(measured: Measured, work: str, found: Sequence[Point]) -> FindingTabl
     )
 
 
+def _common_front(works: Iterable[Sequence[Point]]) -> list[str]:
+    """The thresholds that are on the front of every workload."""
+    fronts = [{one.threshold for one in found if one.on_front} for found in works]
+    return sorted(set.intersection(*fronts)) if fronts else []
+
+
+def _answer(works: Sequence[Sequence[Point]]) -> str:
+    if not works:
+        return ""
+    common = _common_front(works)
+    which = "every workload" if len(works) > 1 else "the one workload"
+    if not common:
+        return (
+            "No threshold is the best everywhere: none is on the front of time and memory of "
+            f"{which}."
+        )
+    listed = joined(map(threshold_words, common))
+    return (
+        f"On the front of time and memory of {which}: {listed}, of "
+        f"{max(len(found) for found in works)} thresholds."
+    )
+
+
 def _paragraphs(works: dict[str, tuple[Point, ...]]) -> Iterator[str]:
     for work, found in works.items():
         fastest = min(found, key=lambda one: one.time_s)
@@ -119,8 +143,7 @@ def _paragraphs(works: dict[str, tuple[Point, ...]]) -> Iterator[str]:
             f"({quantity(TIME, leanest.time_s)}, peak {quantity(PEAK, leanest.peak_bytes)}); "
             f"on the front: {front}."
         )
-    fronts = [{one.threshold for one in found if one.on_front} for found in works.values()]
-    common = sorted(set.intersection(*fronts), key=str) if fronts else []
+    common = _common_front(works.values())
     if len(works) > 1:
         yield (
             "Is there an optimal threshold? "

@@ -29,7 +29,12 @@ def histogram(name: str, values: FloatArray) -> alt.LayerChart:
     inside = shown[shown <= high]
     counts, edges = np.histogram(inside, bins=BINS, range=(float(shown.min()), high))
     rows = [
-        {"from": rounded(float(edges[i])), "to": rounded(float(edges[i + 1])), "runs": int(count)}
+        {
+            "from": rounded(float(edges[i])),
+            "to": rounded(float(edges[i + 1])),
+            "none": 0,
+            "runs": int(count),
+        }
         for i, count in enumerate(counts)
     ]
     beyond = len(shown) - len(inside)
@@ -44,7 +49,14 @@ def histogram(name: str, values: FloatArray) -> alt.LayerChart:
         [
             drawn_from(rows)
             .mark_bar(color=color_of(0))
-            .encode(x=x, x2="to:Q", y=alt.Y("runs:Q", title="runs"), tooltip=["runs:Q"]),
+            # With both ends of x given a bar has no base unless it is said, too.
+            .encode(
+                x=x,
+                x2="to:Q",
+                y=alt.Y("none:Q", title="runs", axis=alt.Axis(tickMinStep=1, format="d")),
+                y2="runs:Q",
+                tooltip=["runs:Q"],
+            ),
             rules.mark_rule(strokeWidth=1.5).encode(
                 x="at:Q",
                 strokeDash=alt.StrokeDash(
@@ -55,7 +67,9 @@ def histogram(name: str, values: FloatArray) -> alt.LayerChart:
             ),
         ],
         title=f"{name}: {len(values):,} runs",
-        notes=[f"{beyond} runs beyond the right edge"] if beyond else [],
+        notes=[f"{beyond} {'run' if beyond == 1 else 'runs'} beyond the right edge"]
+        if beyond
+        else [],
         description=f"Histogram of the search times of {name}.",
         height=HEIGHT,
     )

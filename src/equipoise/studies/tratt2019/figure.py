@@ -29,7 +29,9 @@ def findings(document: ResultDocument) -> Findings:
     measured = Measured(document)
     tables = (_ranges(measured), _tenths(measured), _together(measured), _sayings(measured))
     return Findings(
-        tuple(table for table in tables if table.rows), tuple(_paragraphs(measured, document))
+        tuple(table for table in tables if table.rows),
+        tuple(_paragraphs(measured, document)),
+        _answer(measured),
     )
 
 
@@ -186,6 +188,21 @@ def _paragraphs(measured: Measured, document: ResultDocument) -> Iterator[str]:
     linear, binary = measured.values(TIME, **LINEAR), measured.values(TIME, **BINARY)
     if comparison is not None and min(len(linear), len(binary)) >= LEAST_RUNS:
         yield _verdict(comparison) + " " + _minimum(comparison, linear, binary)
+
+
+def _answer(measured: Measured) -> str:
+    comparison = measured.comparison(TIME, **BINARY)
+    fewest = min(len(measured.values(TIME, **one)) for one in (LINEAR, BINARY))
+    if comparison is not None and comparison.ratio is not None and fewest >= LEAST_RUNS:
+        misleads = "would have misled" if comparison.minimum_misleads else "does not mislead"
+        return f"{_verdict(comparison)} The minimum {misleads}."
+    walk = measured.values(TIME, **WALK)
+    if len(walk) < LEAST_RUNS:
+        return ""
+    return (
+        f"{len(walk):,} runs of one program took {quantity(TIME, float(walk.min()))} to "
+        f"{quantity(TIME, float(walk.max()))}: no single number is its time."
+    )
 
 
 def _verdict(comparison: Comparison) -> str:

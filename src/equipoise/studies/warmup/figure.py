@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -38,7 +39,7 @@ def findings(document: ResultDocument) -> Findings:
             "steady state; times: the first over it.",
         ),
     )
-    return Findings((table,) if table.rows else (), tuple(_paragraphs(table)))
+    return Findings((table,) if table.rows else (), tuple(_paragraphs(table)), _answer(table))
 
 
 def figures(document: ResultDocument) -> Iterator[Figure]:
@@ -69,6 +70,14 @@ def _row(document: ResultDocument, condition: ConditionResult) -> tuple[str, ...
         UNKNOWN if steady is None else short(first / steady),
         shape.words,
     )
+
+
+def _answer(table: FindingTable) -> str:
+    if not table.rows:
+        return ""
+    counts = Counter(kind for _, _, kind, *_ in table.rows)
+    listed = ", ".join(f"{count} {kind}" for kind, count in counts.most_common())
+    return f"{len(table.rows)} pairs of runtime and kernel: {listed}."
 
 
 def _paragraphs(table: FindingTable) -> Iterator[str]:

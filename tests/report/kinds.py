@@ -1,0 +1,206 @@
+"""A campaign of each kind that has a page, as the real code makes its documents."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from equipoise.campaign.against import against
+from equipoise.campaign.result import document_of as result_of
+from equipoise.cli.study_findings import with_findings
+from equipoise.model.gate import GateResult, GateRow, Revision
+from equipoise.model.imported import Source
+from equipoise.model.result import ImportedResult, ResultDocument, SampleComparison
+from equipoise.model.why import Explanation, ExtraTime, Tested, TimePart
+from equipoise.report.html import Reported
+from equipoise.studies.own_findings import own_findings
+from tests.documents import comparison_of, document_of, points_of
+from tests.primitives import ProbeRunner, plan_of_rows, record_of
+from tests.studies.synthetic import study_document
+
+FLAMES = b"""<svg xmlns='http://www.w3.org/2000/svg' width='600' height='40' viewBox='0 0 600 40'>
+<rect width='600' height='18' y='20' fill='#ff8080'/><text x='4' y='34'>main</text></svg>"""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A page, and what must be read on it at first sight."""
+
+    name: str
+    reported: Callable[[str], Reported]
+    """With this in every name and every text that somebody can choose."""
+    answer: tuple[str, ...]
+    """Each stands in the answer where that is empty."""
+    charts: int
+    """At least so many."""
+
+
+def kinds() -> tuple[Kind, ...]:
+    """A comparison, several, a study, primitives, a cause, a gate and an import."""
+    return (
+        Kind("comparison", compared, ("b is slower than a",), 3),
+        Kind("many", many, ("8 comparisons: ", "The largest difference: "), 3),
+        Kind("sekhon2006", sekhon2006, ("The 15 KB policy makes", "8 comparisons: "), 5),
+        Kind("os", primitives, ("Operating system primitives", "null_call"), 2),
+        Kind("os against", against_another, ("1 of 5 rows changed", "Costs more: fork"), 2),
+        Kind("why", explained, ("b is slower", "Why (confirmed)", "closes 97 % [94, 99]"), 3),
+        Kind("gate", gated, ("The gate fails: b is slower.",), 2),
+        Kind("import", imported, ("imported trials say nothing for certain",), 2),
+    )
+
+
+def compared(text: str = "") -> Reported:
+    """Two commands."""
+    return reported(document_of(f"a{text}", f"b{text}"))
+
+
+def reported(document: ResultDocument) -> Reported:
+    """With a course of every ratio."""
+    courses = {one.candidate: points_of(one.ratio or 1.0) for one in document.comparisons}
+    return Reported(document, courses)
+
+
+def many(text: str = "") -> Reported:
+    """Eight candidates."""
+    return Reported(document_of(*(f"{name}{text}" for name in "abcdefghi"), blocks=9))
+
+
+def sekhon2006(text: str = "") -> Reported:
+    """A built-in study with its findings and figures."""
+    factors = {
+        "algorithm": ("scythe", "blas"),
+        "allocator": ("glibc", "glibc_15k", "dlmalloc"),
+        "rows": ("445", "890"),
+    }
+
+    def values(levels: dict[str, str]) -> dict[str, float]:
+        seconds = 1e-6 * float(levels["rows"]) ** 2 * (2 if levels["algorithm"] == "scythe" else 1)
+        seconds *= 2.4 if levels["allocator"] == "glibc_15k" else 1.0
+        return {"search_s": seconds, "best_search_s": 0.9 * seconds}
+
+    found = study_document("sekhon2006", factors, values, blocks=8, iterated=["search_s"])
+    medians = {one.name: one.metrics["search_s"].median for one in found.conditions}
+    comparisons = tuple(
+        comparison_of(
+            baseline,
+            one.name,
+            medians[one.name] / medians[baseline],
+            metric="search_s",
+            words=f"{one.name}{text} against {baseline}.",
+        )
+        for one in found.conditions
+        if one.levels["allocator"] != "glibc"
+        for baseline in (f"{one.levels['algorithm']} glibc {one.levels['rows']}",)
+    )
+    document = with_findings(replace(found, comparisons=comparisons))
+    assert document.findings is not None
+    table, *others = document.findings.tables
+    hostile = replace(table, title=table.title + text, notes=(*table.notes, text))
+    findings = replace(document.findings, tables=(hostile, *others))
+    own = own_findings("sekhon2006")
+    assert own is not None
+    return Reported(replace(document, findings=findings), own_figures=tuple(own.figures(document)))
+
+
+def primitives(text: str = "", *, fork: float = 1.0) -> Reported:
+    """What probes report."""
+    runner = ProbeRunner(
+        plan_of_rows(),
+        value=lambda name, block, usual: (
+            usual * (fork if name == "fork" else 1.0) * math.exp(0.001 * (block % 5))
+        ),
+    )
+    document = result_of(record_of(runner))
+    environment = {**document.environment, "cpu_model": f"A processor {text}"}
+    return Reported(replace(document, environment=environment))
+
+
+def against_another(text: str = "") -> Reported:
+    """Primitives beside those of an earlier run, of which one became dearer."""
+    here, there = primitives(text, fork=3.0).document, primitives(text).document
+    held = against(there, here, min_effect=5.0, alpha=0.05)
+    return Reported(replace(here, against=held))
+
+
+def explained(text: str = "") -> Reported:
+    """A gap with a cause that an intervention confirmed."""
+    document = document_of(f"a{text}", f"b{text}")
+    extra = ExtraTime(
+        baseline=f"a{text}",
+        candidate=f"b{text}",
+        slower=f"b{text}",
+        gap_s=0.5,
+        gap_s_ci=(0.4, 0.6),
+        parts=(TimePart("system", 0.01, 0.5, 0.49, (0.4, 0.6), 0.98),),
+        observed={"profile": (3, 3)},
+        unseen={"waits": (f"not permitted {text}",)},
+        words="98 % of the extra time is system time",
+    )
+    tested = Tested(
+        intervention="never_mmap",
+        words="keeping freed memory",
+        outcome="confirmed",
+        share=0.97,
+        share_ci=(0.94, 0.99),
+        share_of_seconds=0.98,
+        share_of_seconds_ci=(0.95, 1.0),
+        from_candidate=0.97,
+        from_baseline=0.0,
+        blocks=20,
+        level=0.0125,
+    )
+    cause = Explanation(
+        cause="blocks_returned_at_free",
+        kind="allocation",
+        evidence={"syscall": "munmap"},
+        status="confirmed",
+        share_of_gap=0.97,
+        share_ci=(0.94, 0.99),
+        words=f"blocks {text} go back to the kernel at every free. Nothing else does.",
+        seconds=0.48,
+        seconds_ci=(0.4, 0.5),
+        tested=(tested,),
+    )
+    document = replace(document, extra_time=extra, why=(cause,))
+    return replace(reported(document), flame_graph=FLAMES)
+
+
+def gated(text: str = "") -> Reported:
+    """A gate that fails."""
+    row = GateRow(
+        f"bench{text}", "wall_s", 0.01, 0.011, 1.1, (1.05, 1.2), 0.05, 9, "slower", "words."
+    )
+    gate = GateResult(
+        Revision(f"main{text}", "1" * 40),
+        Revision("HEAD", "2" * 40),
+        2.0,
+        False,
+        (row,),
+        f"b is slower{text}.",
+        "equipoise gate",
+    )
+    return reported(replace(document_of(f"a{text}", f"b{text}"), gate=gate))
+
+
+def imported(text: str = "") -> Reported:
+    """Trials of another tool."""
+    document = document_of(f"a{text}", f"b{text}")
+    comparison = SampleComparison(
+        baseline=f"a{text}",
+        candidate=f"b{text}",
+        metric="wall_s",
+        method="Welch",
+        estimand="ratio of means",
+        ratio=1.05,
+        ratio_ci=(0.99, 1.1),
+        unknown=None,
+        level=0.05,
+        baseline_trials=60,
+        candidate_trials=60,
+        scope="these trials",
+        words=f"imported trials say nothing for certain{text}.",
+    )
+    source = Source("csv", f"a tool {text}", (f"rows{text}.csv",), "one after the other")
+    found = ImportedResult(source, "wall_s", (comparison,), f"drift is a threat {text}")
+    return Reported(replace(document, comparisons=(), imported=found))
