@@ -13,11 +13,10 @@ import pytest
 from markdown_it import MarkdownIt
 from mkdocs.config import load_config
 
-from tests.docs.pages import DOCS, PAGES, ROOT
+from tests.docs.pages import DOCS, PAGES, ROOT, STUDY_PAGES
 
 AWAITED: frozenset[str] = frozenset()
 """Pages that have their place before they are written."""
-STUDY_PAGES = tuple(sorted((ROOT / "src/equipoise/studies").glob("*/page.md")))
 
 
 class Loaded(HTMLParser):
