@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from equipoise.campaign.against import against, better_when_higher
+from equipoise.campaign.against import against
 from equipoise.campaign.comparable import environment_differences
 from equipoise.campaign.result import document_of
 from equipoise.model.against import Against, RowAgainst
 from equipoise.model.errors import UnusableInput
 from equipoise.model.imported import Source
-from equipoise.model.primitives import BANDWIDTH, LATENCY
+from equipoise.model.primitives import BANDWIDTH
 from equipoise.model.result import ImportedResult, ResultDocument
 from equipoise.report.json_document import decode, encode
 from tests.primitives import ROWS, ProbeRunner, Value, plan_of_rows, record_of, unavailable
@@ -147,13 +147,10 @@ def test_trials_of_files_that_know_no_blocks_do_not_move_together() -> None:
 
 
 def test_what_a_workload_says_is_better_when_higher_costs_its_inverse() -> None:
-    record = record_of(ProbeRunner(plan_of_rows()))
-    higher = tuple(
-        replace(
-            trial,
-            samples=tuple(replace(one, better="higher") for one in trial.samples),
-        )
-        for trial in record.trials
-    )
-    assert LATENCY not in better_when_higher(record)
-    assert better_when_higher(replace(record, trials=higher)) == {LATENCY, BANDWIDTH}
+    def half(name: str, block: int, usual: float) -> float:
+        return usual / 2.0 if name == "memory_read" else usual
+
+    there, here = result(1), result(2, half)
+    assert there.more_is_better == here.more_is_better == (BANDWIDTH,)
+    ratio = row(held(there, here), "memory_read").ratio
+    assert ratio is not None and 1.8 < ratio < 2.2

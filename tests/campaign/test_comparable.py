@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from equipoise.campaign.comparable import document_differences
+from equipoise.campaign.comparable import differences_to_host, document_differences
 from equipoise.campaign.result import document_of
 from equipoise.model.imported import Source
 from equipoise.model.result import ImportedResult, ResultDocument
@@ -45,3 +45,12 @@ def test_what_two_files_say_differently_is_told_beside() -> None:
         result({"as_the_file_says": {"cpu": one, "memory": 1}}, file=one) for one in "ab"
     )
     assert names(there, here) == ["environment", "as_the_file_says.cpu"]
+
+
+def test_what_will_differ_is_known_of_the_host_before_anything_runs_on_it() -> None:
+    """As of two results: the same names, in the same order."""
+    there = result({"kernel": "6.1", "boot_id": "a"})
+    here: dict[str, object] = {"kernel": "6.2", "boot_id": "b"}
+    assert differences_to_host(there, here) == document_differences(there, result(here))
+    imported = result({"kernel": "6.1"}, file="a")
+    assert differences_to_host(imported, here) == document_differences(imported, result(here))

@@ -1,4 +1,8 @@
-"""The command line as a user has it: a process of its own, in a folder of its own."""
+"""The command line as a user has it, in a folder of its own.
+
+Most tests call it in this process, where it is imported once; a process of its own is for those
+about processes: signals, limits, what is imported.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +35,27 @@ Gate = Callable[..., Said]
 
 
 @pytest.fixture
-def equipoise(tmp_path: Path) -> Equipoise:
+def equipoise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Equipoise:
     """Run one ``equipoise`` command line in ``tmp_path``."""
+
+    def call(*arguments: str, environment: dict[str, str] | None = None) -> Said:
+        capfd.readouterr()
+        with monkeypatch.context() as patch:
+            patch.chdir(tmp_path)
+            for name, value in (environment or {}).items():
+                patch.setenv(name, value)
+            status = run(arguments)
+        said = capfd.readouterr()
+        return Said(status, said.out, said.err)
+
+    return call
+
+
+@pytest.fixture
+def equipoise_process(tmp_path: Path) -> Equipoise:
+    """The same in a process of its own."""
 
     def call(*arguments: str, environment: dict[str, str] | None = None) -> Said:
         done = subprocess.run(

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.cli import compare, os
-from equipoise.cli.again import again_of, os_again_of
+from equipoise.cli import compare, os, why
+from equipoise.cli.again import again_of, os_again_of, why_again_of
 from equipoise.cli.layouts_asked import over_layouts
-from equipoise.model.plan import Plan
+from equipoise.model.explains import WHY_STUDY, Attempt, Explains
+from equipoise.model.plan import Plan, Stopping
 
 
 def plan_from(line: list[str]) -> Plan:
@@ -78,3 +79,29 @@ def test_a_plan_of_rows_comes_back_from_its_command(options: list[str]) -> None:
     again = shlex.split(os_again_of(first))
     assert again[:2] == ["equipoise", "os"]
     assert plan(again[2:]) == first
+
+
+def test_what_the_user_had_tried_to_explain_a_gap_is_tried_again() -> None:
+    """Whatever else is tried follows from the evidence, and is not named."""
+    attempts = tuple(
+        Attempt(name, name, (), 2, 3, 0, 1, 1.0, asked_by=asked_by)
+        for name, asked_by in (
+            ("jemalloc", ("--only", "jemalloc")),
+            ("never_mmap", None),
+            ("mine", ("--try", "mine:KEY=a value")),
+            ("near", ("--try-command", "near=numactl --localalloc")),
+        )
+    )
+    plan = replace(
+        plan_from(["-n", "a b", "-n", "c", "--seed", "5", "true", "false"]),
+        study=WHY_STUDY,
+        stopping=Stopping(blocks=40, budget_s=60.0),
+        explains=Explains("20260301-101500-ab12", (), attempts),
+    )
+    program, *words = shlex.split(why_again_of(plan))
+    given = why.command.make_context("why", words[1:]).params
+    assert (program, words[0], given["run"]) == ("equipoise", "why", "20260301-101500-ab12")
+    assert (given["baseline"], given["candidate"], given["again"]) == ("a b", "c", True)
+    assert (given["only"], given["tries"]) == (("jemalloc",), ("mine:KEY=a value",))
+    assert given["try_commands"] == ("near=numactl --localalloc",)
+    assert (given["blocks"], given["budget"], given["alpha"], given["seed"]) == (40, 60.0, 0.05, 5)

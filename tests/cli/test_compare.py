@@ -248,8 +248,8 @@ def test_completion_is_a_script_of_the_shell(equipoise: Equipoise, shell: str) -
     assert "_EQUIPOISE_COMPLETE" in said.out
 
 
-def test_completion_completes_commands(equipoise: Equipoise) -> None:
-    said = equipoise(
+def test_completion_completes_commands(equipoise_process: Equipoise) -> None:
+    said = equipoise_process(
         environment={
             "_EQUIPOISE_COMPLETE": "bash_complete",
             "COMP_WORDS": "equipoise com",

@@ -17,29 +17,43 @@ CAMPAIGN = ("compare", "true", "true", "--blocks", "1", "--quiet")
 
 @contextmanager
 def campaign_that_runs(folder: Path) -> Iterator[int]:
-    """Another process that has the turn; gives its number."""
+    """Another process that has the turn until this ends; gives its number."""
+    waits = "sh -c 'until [ -e go ]; do sleep 0.05; done'"
     first = subprocess.Popen(
-        [*ENTRY, "compare", "sleep 0.3", "sleep 0.3", "--blocks", "4", "--quiet"]
+        [*ENTRY, "compare", waits, waits, "--blocks", "1", "--warmup", "0", "--quiet"]
         + ["--ledger", "first.db"],
         cwd=folder,
         env={**os.environ, **TAKES_TURNS},
         stdin=subprocess.DEVNULL,
     )
-    while not (folder / "first.db").exists():
-        assert first.poll() is None
-        time.sleep(0.01)
-    yield first.pid
-    assert first.wait(60) == 0
+    try:
+        while not (folder / "first.db").exists():
+            assert first.poll() is None
+            time.sleep(0.01)
+        yield first.pid
+    finally:
+        (folder / "go").touch()
+        assert first.wait(60) == 0
 
 
-def test_a_second_campaign_says_whom_it_waits_for_and_then_runs(
-    equipoise: Equipoise, tmp_path: Path
-) -> None:
-    with campaign_that_runs(tmp_path) as first:
-        said = equipoise(*CAMPAIGN, environment=TAKES_TURNS)
-    assert said.status == 0
-    assert f"process {first} of user {os.getuid()}" in said.err
-    assert "--allow-concurrent" in said.err
+def test_a_second_campaign_says_whom_it_waits_for_and_then_runs(tmp_path: Path) -> None:
+    said = tmp_path / "said"
+    with campaign_that_runs(tmp_path) as first, said.open("w") as stderr:
+        second = subprocess.Popen(
+            [*ENTRY, *CAMPAIGN],
+            cwd=tmp_path,
+            env={**os.environ, **TAKES_TURNS},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=stderr,
+        )
+        patience = time.monotonic() + 60
+        while "--allow-concurrent" not in said.read_text():
+            assert second.poll() is None
+            assert time.monotonic() < patience
+            time.sleep(0.01)
+    assert second.wait(60) == 0
+    assert f"process {first} of user {os.getuid()}" in said.read_text()
 
 
 def test_it_need_not_wait_where_that_is_asked_for(equipoise: Equipoise, tmp_path: Path) -> None:

@@ -35,8 +35,8 @@ def home() -> Iterator[Path]:
         yield Path(made)
 
 
-def run_in(home: Path, equipoise: Equipoise, *words: str) -> dict[str, Any]:
-    said = equipoise("run", *words, *ONE_BLOCK, environment={"TMPDIR": str(home)})
+def run_in(home: Path, equipoise_process: Equipoise, *words: str) -> dict[str, Any]:
+    said = equipoise_process("run", *words, *ONE_BLOCK, environment={"TMPDIR": str(home)})
     assert said.status == 0, said.err
     document: dict[str, Any] = json.loads(said.out)
     return document
@@ -56,10 +56,10 @@ def what_lives_in(home: Path) -> list[str]:
 
 @MARIADB
 @SYSBENCH
-def test_mariadb_lives_for_a_trial_and_is_gone(equipoise: Equipoise, home: Path) -> None:
+def test_mariadb_lives_for_a_trial_and_is_gone(equipoise_process: Equipoise, home: Path) -> None:
     chosen = ("server=mariadb", "threads=4", "setting=glibc,tcp")
     factors = [word for one in chosen for word in ("--factor", one)]
-    document = run_in(home, equipoise, "database", "--quick", *factors)
+    document = run_in(home, equipoise_process, "database", "--quick", *factors)
     assert [one["levels"]["setting"] for one in document["conditions"]] == ["glibc", "tcp"]
     for trial in document["trials"]:
         assert trial["metrics"]["throughput_per_s"] > 0
@@ -69,10 +69,10 @@ def test_mariadb_lives_for_a_trial_and_is_gone(equipoise: Equipoise, home: Path)
 
 
 @pytest.mark.live("pg_lsclusters", package="postgresql")
-def test_postgresql_lives_for_a_trial_and_is_gone(equipoise: Equipoise, home: Path) -> None:
+def test_postgresql_lives_for_a_trial_and_is_gone(equipoise_process: Equipoise, home: Path) -> None:
     chosen = ("server=postgresql", "threads=4", "setting=glibc,glibc_15k")
     factors = [word for one in chosen for word in ("--factor", one)]
-    document = run_in(home, equipoise, "database", "--quick", *factors)
+    document = run_in(home, equipoise_process, "database", "--quick", *factors)
     usual, often = (trial["metrics"] for trial in sorted_by_condition(document))
     assert usual["errors"] == often["errors"] == 0
 
@@ -89,8 +89,8 @@ def sorted_by_condition(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 @pytest.mark.live("redis-server")
 @pytest.mark.live("redis-benchmark", package="redis-tools")
-def test_the_documented_server_of_ones_own_runs(equipoise: Equipoise, home: Path) -> None:
-    document = run_in(home, equipoise, str(REDIS), "--factor", "requests=2000")
+def test_the_documented_server_of_ones_own_runs(equipoise_process: Equipoise, home: Path) -> None:
+    document = run_in(home, equipoise_process, str(REDIS), "--factor", "requests=2000")
     assert [one["levels"]["appends"] for one in document["conditions"]] == ["no", "every_second"]
     assert all(trial["metrics"]["throughput_per_s"] > 0 for trial in document["trials"])
     assert what_lives_in(home) == []
@@ -100,7 +100,7 @@ def test_the_documented_server_of_ones_own_runs(equipoise: Equipoise, home: Path
 @SYSBENCH
 @pytest.mark.parametrize("moment", range(2))
 def test_kill_9_of_the_tool_leaves_no_server(
-    moment: int, equipoise: Equipoise, home: Path, tmp_path: Path
+    moment: int, equipoise_process: Equipoise, home: Path, tmp_path: Path
 ) -> None:
     words = ("--factor", "server=mariadb", "--factor", "threads=1", "--allow-concurrent")
     campaign = subprocess.Popen(
@@ -118,7 +118,7 @@ def test_kill_9_of_the_tool_leaves_no_server(
     time.sleep(random.Random(moment).uniform(0.0, 4.0))
     campaign.send_signal(signal.SIGKILL)
     assert campaign.wait() == -signal.SIGKILL
-    assert equipoise("doctor", "--quiet", environment={"TMPDIR": str(home)}).status == 0
+    assert equipoise_process("doctor", "--quiet", environment={"TMPDIR": str(home)}).status == 0
     while what_lives_in(home) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert what_lives_in(home) == []

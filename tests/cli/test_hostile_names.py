@@ -14,7 +14,7 @@ from tests.payloads import PAYLOADS
 
 NAMES = tuple(name for name in PAYLOADS if name.strip() and name.isprintable())
 """That can stand in a line of a CSV; controls and bytes that are no text are another test's."""
-TEMPLATE = Path(html.__file__).parent / "templates" / "page.html.jinja"
+TEMPLATE = Path(html.__file__).parent / "templates" / "frame.html.jinja"
 COMMANDS = ("$(touch made)", "`touch made`", "; touch made;", "| touch made", "&& touch made", "\n")
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import jsonschema
 
+from equipoise.ledger import open_for_reading
 from equipoise.model.primitives import LATENCY
 from equipoise.report.json_document import schema
 from tests.cli.conftest import Equipoise
@@ -40,6 +41,15 @@ def test_rows_are_measured_in_several_processes_and_held_against_themselves(
     assert held["run"] == document["run"]["id"]
     assert [row["ratio"] for row in held["rows"]] == [1.0, 1.0]
     assert held["differences"] == []
+
+    document["environment"]["kernel"] = "2.4.20"
+    (tmp_path / "there.json").write_text(json.dumps(document))
+    refused = equipoise(*SHORT, "--against", "there.json", "--allow", "boot_parameters")
+    assert (refused.status, refused.out) == (2, "")
+    assert "kernel: 2.4.20, " in refused.err
+    # It is known before anything is measured.
+    with open_for_reading(tmp_path / ".equipoise" / "ledger.db") as ledger:
+        assert [run.id for run in ledger.runs()] == [document["run"]["id"]]
 
 
 def test_a_campaign_that_has_its_blocks_goes_on_when_more_are_asked_for(

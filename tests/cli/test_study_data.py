@@ -70,9 +70,9 @@ def test_the_study_of_2006_runs_on_the_rows_of_the_article(
 
 
 def test_without_the_package_it_says_so_and_runs_on_made_up_rows(
-    equipoise: Equipoise, without_causaldata: dict[str, str]
+    equipoise_process: Equipoise, without_causaldata: dict[str, str]
 ) -> None:
-    found = document(equipoise(*SMALLEST_OF_2006, *SMALL, environment=without_causaldata))
+    found = document(equipoise_process(*SMALLEST_OF_2006, *SMALL, environment=without_causaldata))
     assert word_behind_data(found) == {"made-up"}
     assert [one["failures"] for one in found["conditions"]] == [0, 0]
     (warning,) = [one for one in found["warnings"] if one["code"] == "data_missing"]
@@ -81,20 +81,26 @@ def test_without_the_package_it_says_so_and_runs_on_made_up_rows(
 
 
 def test_a_study_without_a_use_for_the_rows_neither_writes_nor_warns(
-    equipoise: Equipoise, study: str, tmp_path: Path, without_causaldata: dict[str, str]
+    equipoise_process: Equipoise, study: str, tmp_path: Path, without_causaldata: dict[str, str]
 ) -> None:
-    said = equipoise("run", study, "--command", "true", *SMALL, environment=without_causaldata)
+    said = equipoise_process(
+        "run", study, "--command", "true", *SMALL, environment=without_causaldata
+    )
     assert "data_missing" not in [one["code"] for one in document(said)["warnings"]]
     assert not (tmp_path / ".equipoise" / "data").exists()
 
 
 def test_what_is_resumed_needs_the_rows_that_it_began_with_and_not_their_package(
-    equipoise: Equipoise, study: str, tmp_path: Path, without_causaldata: dict[str, str]
+    equipoise: Equipoise,
+    equipoise_process: Equipoise,
+    study: str,
+    tmp_path: Path,
+    without_causaldata: dict[str, str],
 ) -> None:
     pytest.importorskip("causaldata", reason="causaldata is not installed")
     document(equipoise("run", study, *SMALL))
     more = ("resume", "last", "--blocks", "2", "--json", "-")
-    found = document(equipoise(*more, environment=without_causaldata))
+    found = document(equipoise_process(*more, environment=without_causaldata))
     assert [one["trials"] for one in found["conditions"]] == [2, 2]
     (file,) = (tmp_path / ".equipoise" / "data").iterdir()
     file.unlink()

@@ -14,12 +14,15 @@ from typing import Any
 import psutil
 import pytest
 
+from equipoise.measure.scratch import clear_leftovers
+
 from .conftest import Run
 from .running import running, until
 
 SEED = 8
 KILLS = 5
 LONGEST_S = 0.04
+KEEPER = "equipoise-keep"
 PROBES = [
     ("fork",),
     ("fork", "--size", str(10 << 20)),
@@ -76,6 +79,24 @@ def test_a_probe_of_which_all_processes_of_its_name_are_killed_leaves_no_file(
             if process.name() == program.name:
                 process.kill()
         assert until(killed.has_ended)
+    assert is_empty(tmp_path)
+
+
+def test_what_is_left_where_the_keeper_is_killed_too_is_cleared_away_and_no_sooner(
+    program: Path, tmp_path: Path
+) -> None:
+    with running(program, "file_create", "--folder", str(tmp_path)) as killed:
+        assert until(lambda: list(tmp_path.glob("equipoise-probe-*")))
+        assert clear_leftovers(tmp_path) == ()
+        # The keeper first, before it can do its work.
+        family = sorted(map(psutil.Process, killed.alive()), key=lambda one: one.name() != KEEPER)
+        assert family[0].name() == KEEPER
+        for process in family:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        assert until(killed.has_ended)
+    (left,) = clear_leftovers(tmp_path)
+    assert "a killed probe had left" in left.words()
     assert is_empty(tmp_path)
 
 

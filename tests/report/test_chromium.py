@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,27 +14,9 @@ from equipoise.model.result import ResultDocument
 from equipoise.report.html import Reported, page
 from tests.documents import HOSTILE, document_of, points_of, sized_document
 from tests.iterated import shaped_document
-from tests.report.chromium import Browser, chromium
-
-DRAWN = "document.documentElement?.dataset.drawn"
-MARKS = """[...document.querySelectorAll('.chart')].map(chart => {
-  const picture = chart.querySelector('svg, canvas');
-  if (!picture) return 0;
-  if (picture.tagName === 'CANVAS') {
-    const pixels = picture.getContext('2d').getImageData(0, 0, picture.width, picture.height);
-    return new Set(new Uint32Array(pixels.data.buffer)).size;
-  }
-  return picture.querySelectorAll('[class*=mark-] path, [class*=mark-] line').length;
-})"""
+from tests.report.chromium import DRAWN, MARKS, Browser, assert_quiet, chromium
 
 pytestmark = pytest.mark.live("chromium")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """One browser for all of them."""
-    with chromium() as one:
-        yield one
 
 
 def shown(
@@ -49,13 +30,6 @@ def shown(
     path.write_text(page(reported), encoding="utf-8")
     browser.events.clear()
     browser.open(path, width, height, ready=DRAWN)
-
-
-def assert_quiet(browser: Browser, path: Path) -> None:
-    """No console message, no dialog and no request but for the file itself."""
-    assert browser.complaints() == []
-    assert browser.dialogs() == []
-    assert browser.requests() == [path.as_uri()]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@
 //! A keeper, in a session of its own so that ending the probe's process group does not end it,
 //! makes the folder and removes it when the probe has ended: it sleeps on a pipe that hangs up
 //! then. A campaign that ends the keeper as well removes the folder around it, which is the one
-//! of `EQUIPOISE_METRICS`.
+//! of `EQUIPOISE_METRICS`. Where there is no campaign, the keeper's lock on the folder (`flock(2)`)
+//! tells whoever clears away after the killed whether it is still held.
 
 use std::env;
 use std::ffi::{CString, OsStr};
@@ -116,11 +117,11 @@ fn keep(
     let made = make_private(around);
     // Whoever ended before it could hear the answer leaves the folder to be removed all the same.
     let _ = teller.write_all(&match &made {
-        Ok(folder) => tagged(MADE, folder.as_os_str().as_bytes()),
+        Ok((folder, _)) => tagged(MADE, folder.as_os_str().as_bytes()),
         Err(problem) => tagged(NOT_MADE, problem.to_string().as_bytes()),
     });
     drop(teller);
-    let folder = made?;
+    let (folder, _held) = made?;
     let removed = |error: io::Error| problem_of("the folder of the files", &error);
     let heard = end_of_probe.read_to_end(&mut Vec::new());
     fs::remove_dir_all(&folder).map_err(removed)?;
@@ -148,8 +149,26 @@ fn let_go_of_the_streams() -> Result<(), Problem> {
     Ok(())
 }
 
-fn make_private(around: &Path) -> Result<PathBuf, Problem> {
-    let template = around.join("equipoise-probe-XXXXXX");
+/// The folder, and what it is locked by. It gets its name when it is locked: nobody may take it
+/// for one that is left.
+fn make_private(around: &Path) -> Result<(PathBuf, File), Problem> {
+    let unnamed = make_unnamed(around)?;
+    let lost = |error: io::Error| problem_of("the folder of the files", &error);
+    let held = File::open(&unnamed).map_err(lost)?;
+    held.lock().map_err(lost)?;
+    let letters = unnamed.as_os_str().as_bytes();
+    let mut name = OsStr::from_bytes(b"equipoise-probe-").to_owned();
+    name.push(OsStr::from_bytes(&letters[letters.len() - RANDOM..]));
+    let folder = around.join(name);
+    fs::rename(&unnamed, &folder).map_err(lost)?;
+    Ok((folder, held))
+}
+
+/// How many letters `mkdtemp` draws.
+const RANDOM: usize = 6;
+
+fn make_unnamed(around: &Path) -> Result<PathBuf, Problem> {
+    let template = around.join("equipoise.new-XXXXXX");
     let mut template = CString::new(template.into_os_string().into_vec())
         .map_err(|_| Problem::usage("a folder with a null byte"))?
         .into_bytes_with_nul();

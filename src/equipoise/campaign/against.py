@@ -12,8 +12,7 @@ from equipoise.campaign.comparable import document_differences
 from equipoise.model.against import Against, RowAgainst
 from equipoise.model.errors import UnusableInput
 from equipoise.model.interval import Interval
-from equipoise.model.primitives import BANDWIDTH, OS_STUDY, PRIMITIVE_METRICS
-from equipoise.model.record import RunRecord
+from equipoise.model.primitives import OS_STUDY, PRIMITIVE_METRICS
 from equipoise.model.result import ConditionResult, ResultDocument, TrialRow
 from equipoise.model.trial import UNAVAILABLE
 from equipoise.stats.sessions import (
@@ -35,23 +34,12 @@ class _Row:
     median: float
 
 
-MORE_IS_BETTER = frozenset({BANDWIDTH})
-"""Among the metrics of primitives."""
-
-
-def better_when_higher(record: RunRecord) -> frozenset[str]:
-    """Metrics of which a campaign's workloads said that more is better: no document says so."""
-    samples = (sample for trial in record.trials for sample in trial.samples)
-    return MORE_IS_BETTER | {one.metric for one in samples if one.better == "higher"}
-
-
 def against(
     there: ResultDocument,
     here: ResultDocument,
     *,
     min_effect: float,
     alpha: float,
-    more_is_better: Collection[str] = MORE_IS_BETTER,
 ) -> Against:
     """Hold every row that is in either result against the other.
 
@@ -64,8 +52,6 @@ def against(
         In percent: a change up to it is none.
     alpha
         The false-discovery rate among the rows that are called changed.
-    more_is_better
-        Metrics of which the cost is the inverse.
 
     Raises
     ------
@@ -74,6 +60,7 @@ def against(
     """
     metrics = PRIMITIVE_METRICS if here.run.study == OS_STUDY else (here.primary_metric,)
     there = _named_as(there, here)
+    more_is_better = {*there.more_is_better, *here.more_is_better}
     rows_there, rows_here = (dict(_rows(one, metrics, more_is_better)) for one in (there, here))
     both = [
         name

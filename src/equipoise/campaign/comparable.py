@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from equipoise.model.against import EnvironmentDifference
@@ -37,11 +37,29 @@ def document_differences(
     the same.
     """
     differences = environment_differences(there.environment, here.environment)
-    if there.imported is None and here.imported is None:
-        return differences
-    sides = [None if one.imported is not None else "recorded" for one in (there, here)]
+    recorded = (there.imported is None, here.imported is None)
+    return differences if all(recorded) else _partly_known(differences, recorded)
+
+
+def differences_to_host(
+    there: ResultDocument, host: Mapping[str, Any]
+) -> tuple[EnvironmentDifference, ...]:
+    """What will differ between a result and a campaign that is yet to run.
+
+    Parameters
+    ----------
+    host
+        The environment that it will run in.
+    """
+    differences = environment_differences(there.environment, host)
+    return differences if there.imported is None else _partly_known(differences, (False, True))
+
+
+def _partly_known(
+    differences: Sequence[EnvironmentDifference], recorded: tuple[bool, bool]
+) -> tuple[EnvironmentDifference, ...]:
     return (
-        EnvironmentDifference(ENVIRONMENT, *sides),
+        EnvironmentDifference(ENVIRONMENT, *("recorded" if one else None for one in recorded)),
         *(
             one
             for one in differences

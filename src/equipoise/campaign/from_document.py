@@ -22,18 +22,13 @@ TOLERANCE = 1e-9
 def sequences_in(document: ResultDocument) -> Sequences:
     """For each candidate, where its interval stood after the blocks as they came.
 
-    A document does not say whether a metric of the workload's own is better when higher: the one of
-    both readings is taken that ends where the document stands. None if neither does.
+    None if the trials of the document do not lead to where it stands.
     """
     metric = document.comparisons[0].metric if document.comparisons else None
     primary = [one for one in document.comparisons if one.metric == metric]
-    readings: tuple[Better, ...] = ("lower", "higher")
-    for better in readings:
-        record = _record(document, primary, better) if primary else None
-        found = {} if record is None else sequences_of(record)
-        if found and all(_ends_at(found.get(one.candidate, ()), one) for one in primary):
-            return found
-    return {}
+    record = _record(document, primary) if primary else None
+    found = {} if record is None else sequences_of(record)
+    return found if all(_ends_at(found.get(one.candidate, ()), one) for one in primary) else {}
 
 
 def _ends_at(points: Sequence[SequencePoint], comparison: Comparison) -> bool:
@@ -48,9 +43,7 @@ def _ends_at(points: Sequence[SequencePoint], comparison: Comparison) -> bool:
     )
 
 
-def _record(
-    document: ResultDocument, primary: Sequence[Comparison], better: Better
-) -> RunRecord | None:
+def _record(document: ResultDocument, primary: Sequence[Comparison]) -> RunRecord | None:
     """The analysed trials on the primary metric; ``None`` where one does not know it.
 
     Nor is there a record where a trial or a comparison names a condition that is not there.
@@ -60,11 +53,13 @@ def _record(
     compared = {name for one in primary for name in (one.baseline, one.candidate)}
     if not compared | {row.condition for row in document.trials} <= places.keys():
         return None
+    metric = primary[0].metric
+    better: Better = "higher" if metric in document.more_is_better else "lower"
     blocks: dict[int, list[Trial]] = defaultdict(list)
     for row in document.trials:
         if row.phase != "measured" or not row.analysed:
             continue
-        trial = _trial(row, places[row.condition], primary[0].metric, better)
+        trial = _trial(row, places[row.condition], metric, better)
         if trial is None:
             return None
         blocks[row.block].append(trial)

@@ -105,7 +105,13 @@ def _document_of(record: RunRecord, experiment: RunRecord | None) -> ResultDocum
         imported=imported,
         extra_time=None if evidence is None else extra_time(evidence),
         gate=gate_result(plan, blocks),
+        more_is_better=_more_is_better(record),
     )
+
+
+def _more_is_better(record: RunRecord) -> tuple[str, ...]:
+    samples = (sample for trial in record.trials for sample in trial.samples)
+    return tuple(dict.fromkeys(one.metric for one in samples if one.better == "higher"))
 
 
 def _run_info(record: RunRecord, blocks: int) -> RunInfo:

@@ -35,6 +35,23 @@ def os_again_of(plan: Plan) -> str:
     return shlex.join(words)
 
 
+def why_again_of(plan: Plan) -> str:
+    """The shell line that tests the same gap again, with what the user asked to be tried.
+
+    Beside that, what is tried follows from what will be observed then.
+    """
+    assert plan.explains is not None
+    baseline, candidate = plan.conditions[:2]
+    words = ["equipoise", "why", plan.explains.run, "--again", "--seed", str(plan.seed)]
+    words += ["--baseline", baseline.name, "--candidate", candidate.name]
+    for one in plan.explains.attempts:
+        words += one.asked_by or ()
+    words += _stopping(plan.stopping)
+    words += ["--budget", _plain(plan.stopping.budget_s)]
+    words += ["--alpha", _plain(plan.judgement.alpha)]
+    return shlex.join(words)
+
+
 def _options(plan: Plan) -> Iterator[str]:
     yield from ("--seed", str(plan.seed))
     asked = _asked(plan)
@@ -48,6 +65,8 @@ def _options(plan: Plan) -> Iterator[str]:
     yield from _measuring(plan.measure)
     yield from _layouts(plan.layouts)
     yield from _stopping(plan.stopping)
+    if plan.stopping.budget_s != Stopping().budget_s:
+        yield from ("--budget", _plain(plan.stopping.budget_s))
     usual = Judgement()
     if plan.judgement.alpha != usual.alpha:
         yield from ("--alpha", _plain(plan.judgement.alpha))
@@ -100,13 +119,12 @@ def _layouts(layouts: tuple[Layout, ...]) -> Iterator[str]:
 
 
 def _stopping(stopping: Stopping) -> Iterator[str]:
+    """All but the budget, of which the usual one depends on the command."""
     usual = Stopping()
     if stopping.blocks != usual.blocks:
         yield from ("--blocks", str(stopping.blocks))
     if stopping.min_blocks_explicit:
         yield from ("--min-blocks", str(stopping.min_blocks))
-    if stopping.budget_s != usual.budget_s:
-        yield from ("--budget", _plain(stopping.budget_s))
     if stopping.precision is not None:
         yield from ("--precision", _plain(stopping.precision))
 

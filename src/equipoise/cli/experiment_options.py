@@ -17,9 +17,6 @@ from equipoise.model.plan import Plan, Stopping
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
-LEAST_BUDGET_S = 120.0
-"""The campaign of interventions has the budget of the one that it explains, and at least this."""
-
 
 def experiment_options(function: Decorated) -> Decorated:
     """``--no-test``, ``--try``, ``--try-command``, ``--only``, and those of a campaign."""
@@ -31,7 +28,7 @@ def experiment_options(function: Decorated) -> Decorated:
             show_default="the campaign's",
             help="The largest chance of a wrong outcome, over all interventions.",
         ),
-        options.stopping_options,
+        options.why_stopping_options,
         click.option(
             "--only",
             "only",
@@ -83,7 +80,7 @@ def trying_of(given: dict[str, Any], explained: Plan) -> Trying:
 
 def usual_trying(explained: Plan) -> Trying:
     """What is tried if nobody says: all that fits what was found."""
-    budget_s = max(LEAST_BUDGET_S, explained.stopping.budget_s)
+    budget_s = max(options.LEAST_WHY_BUDGET_S, explained.stopping.budget_s)
     return Trying(Stopping(budget_s=budget_s), explained.judgement.alpha, fresh_seed())
 
 

@@ -116,7 +116,8 @@ def run(arguments: Sequence[str]) -> int:
         return EXIT_UNUSABLE_INPUT
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx else "equipoise"
-        _complain(error.format_message(), f"see {where} --help")
+        # What may be chosen from would stand on lines of its own.
+        _complain(" ".join(error.format_message().split()), f"see {where} --help")
         return EXIT_UNUSABLE_INPUT
     except click.ClickException as error:
         _complain(error.format_message(), None)

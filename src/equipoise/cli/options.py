@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,6 +23,9 @@ GATE_BLOCKS = 1000
 """At most so many: its budget ends a gate that is not certain, not the count of blocks."""
 GATE_MIN_EFFECT = 2.0
 """In percent."""
+
+LEAST_WHY_BUDGET_S = 120.0
+"""The campaign of interventions has the budget of the one that it explains, and at least this."""
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -173,22 +176,43 @@ def layout_options(function: Decorated) -> Decorated:
     return function
 
 
+@dataclass(frozen=True, slots=True)
+class _Unset:
+    """What holds where an option is not given, as its help says it."""
+
+    blocks: str
+    min_blocks: str
+    budget: str
+
+
 def stopping_options(function: Decorated) -> Decorated:
     """``--blocks``, ``--min-blocks``, ``--budget`` and ``--precision``; unset is ``None``."""
-    return _stopping_options(function, "{}", 200)
+    return _stopping_options(function, _Unset("200", "5", "60"))
+
+
+def why_stopping_options(function: Decorated) -> Decorated:
+    """The same for a campaign that explains another one."""
+    budget = f"the campaign's, at least {LEAST_WHY_BUDGET_S:g}"
+    return _stopping_options(function, _Unset("200", "5", budget))
+
+
+def resume_stopping_options(function: Decorated) -> Decorated:
+    """The same for a campaign that has its limits."""
+    return _stopping_options(function, _Unset(*["the campaign's"] * 3))
 
 
 def study_stopping_options(function: Decorated) -> Decorated:
     """The same for a study, which has limits of its own."""
-    return _stopping_options(function, "the study's, or {}", STUDY_BLOCKS)
+    blocks, budget = f"the study's, or {STUDY_BLOCKS}", "the study's, or 60"
+    return _stopping_options(function, _Unset(blocks, "the study's, or 5", budget))
 
 
 def gate_stopping_options(function: Decorated) -> Decorated:
     """The same for a gate."""
-    return _stopping_options(function, "{}", GATE_BLOCKS)
+    return _stopping_options(function, _Unset(str(GATE_BLOCKS), "5", "60"))
 
 
-def _stopping_options(function: Decorated, default: str, blocks: int) -> Decorated:
+def _stopping_options(function: Decorated, unset: _Unset) -> Decorated:
     for option in (
         click.option(
             "--precision",
@@ -200,21 +224,21 @@ def _stopping_options(function: Decorated, default: str, blocks: int) -> Decorat
             "--budget",
             type=FiniteRange(min=0, min_open=True),
             metavar="SECONDS",
-            show_default=default.format(60),
+            show_default=unset.budget,
             help="Stop after about so many seconds.",
         ),
         click.option(
             "--min-blocks",
             type=click.IntRange(min=1),
             metavar="N",
-            show_default=default.format(5),
+            show_default=unset.min_blocks,
             help="Look for a verdict from this block on; given, it beats the budget.",
         ),
         click.option(
             "--blocks",
             type=click.IntRange(min=1),
             metavar="N",
-            show_default=default.format(blocks),
+            show_default=unset.blocks,
             help="At most so many blocks.",
         ),
     ):

@@ -7,8 +7,10 @@ from typing import Any
 
 import click
 
+from equipoise.campaign.comparable import differences_to_host
 from equipoise.cli import options
 from equipoise.cli.finish import conduct_and_show
+from equipoise.cli.unlike import allowed_only
 from equipoise.cli.wanted import Wanted
 from equipoise.design.coin import fresh_seed
 from equipoise.design.probe_rows import (
@@ -23,6 +25,8 @@ from equipoise.design.probe_rows import (
     conditions_of_rows,
 )
 from equipoise.measure.probes import probe_program, probe_rows
+from equipoise.measure.surroundings.snapshot import snapshot
+from equipoise.measure.trials import own_environment
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Judgement, Measure, Plan, Stopping
 from equipoise.model.primitives import OS_STUDY
@@ -102,6 +106,10 @@ def command(**given: Any) -> int:
     of operations is kept. What this machine forbids has no number, and the reason.
     """
     wanted = Wanted.from_options(given)
+    if wanted.against is not None and wanted.allowed is not None:
+        # Rather now than when all is measured.
+        host = snapshot(environment=own_environment())
+        allowed_only(differences_to_host(wanted.against, host), wanted.allowed)
     return conduct_and_show(plan_of(given), wanted)
 
 

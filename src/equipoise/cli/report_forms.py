@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from equipoise.campaign.from_document import sequences_in
 from equipoise.campaign.sequences import sequences_of
-from equipoise.cli.again import again_of, os_again_of
+from equipoise.cli.again import again_of, os_again_of, why_again_of
 from equipoise.cli.output_file import check_folder, write_file
 from equipoise.model.errors import UnusableInput
+from equipoise.model.explains import WHY_STUDY
 from equipoise.model.primitives import OS_STUDY
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
@@ -36,6 +37,8 @@ class Found:
         plan = self.record.plan
         if plan.study == OS_STUDY:
             return os_again_of(plan)
+        if plan.study == WHY_STUDY:
+            return why_again_of(plan)
         return again_of(plan) if plan.study == "compare" else None
 
 

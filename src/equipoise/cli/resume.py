@@ -16,7 +16,7 @@ from equipoise.model.errors import UnusableInput
 
 @click.command("resume")
 @click.argument("run")
-@options.stopping_options
+@options.resume_stopping_options
 @options.ledger_option
 @click.option("--durable", is_flag=True, help="Let each trial survive a loss of power, too.")
 @options.hyperfine_exports

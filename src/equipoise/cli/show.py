@@ -20,7 +20,7 @@ from equipoise.model.bulk import collector_at_rest
 from equipoise.model.errors import UnusableInput
 
 
-@click.command("show", epilog="Example: equipoise show 01JA 01JB --allow kernel")
+@click.command("show", epilog="Example: equipoise show 20260301-10 last --allow kernel")
 @click.argument("run", default="last")
 @click.argument("other", required=False)
 @click.option(

@@ -29,7 +29,7 @@ def shown_document(
     document = with_findings(document_of(record, experiment))
     if wanted.against is None:
         return document
-    from equipoise.campaign.against import against, better_when_higher
+    from equipoise.campaign.against import against
     from equipoise.cli.unlike import allowed_only
 
     judgement = record.plan.judgement
@@ -38,7 +38,6 @@ def shown_document(
         document,
         min_effect=judgement.min_effect,
         alpha=judgement.alpha,
-        more_is_better=better_when_higher(record),
     )
     if wanted.allowed is None:
         return replace(document, against=held)

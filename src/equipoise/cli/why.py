@@ -12,7 +12,8 @@ import click
 
 from equipoise.campaign.conduct import turn_to_measure
 from equipoise.campaign.explaining.newest import newest_experiment
-from equipoise.campaign.explaining.proposing import Trying
+from equipoise.campaign.explaining.plan import OpenGap
+from equipoise.campaign.explaining.proposing import Trying, check_names
 from equipoise.campaign.gap import Gap, choose, nothing_to_explain
 from equipoise.campaign.observing import Asked, runs_to_make
 from equipoise.campaign.why import evidence_of_gap, explaining
@@ -34,6 +35,7 @@ from equipoise.cli.shown import shown_document
 from equipoise.cli.study_data import require_data
 from equipoise.cli.wanted import Wanted
 from equipoise.ledger import Ledger, open_for_reading, open_for_writing
+from equipoise.measure.here import site_here
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
 from equipoise.report.json_document import encode
@@ -68,6 +70,7 @@ def command(**given: Any) -> int:
         gap = choose(record, given["baseline"], given["candidate"])
         experiment = newest_experiment(record, ledger, gap.contrast)
     trying = trying_of(given, record.plan)
+    check_names(OpenGap(record, gap.contrast), trying, site_here())
     if gap.is_called:
         record = _with_evidence(record, gap, asked, wanted)
         if pictures.files():

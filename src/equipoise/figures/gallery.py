@@ -47,8 +47,10 @@ def gallery(
     """
     from equipoise.figures import (
         distributions,
+        ratios,
         sequence,
         shift,
+        size_normalised,
         size_scaling,
         time_course,
         variance_by_level,
@@ -63,6 +65,9 @@ def gallery(
         distributions.HOW_TO_READ,
         distributions.distributions(document, every_trial=every_trial),
     )
+    compared = ratios.ratios(document)
+    if compared is not None:
+        yield Figure("ratios", ratios.HOW_TO_READ, compared)
     metric = primary_metric(document)
     primary = [one for one in document.comparisons if one.metric == metric]
     for comparison in primary:
@@ -75,6 +80,9 @@ def gallery(
         if len(pairs.baseline) >= LEAST_BLOCKS:
             numbers = shift_function(pairs.baseline, pairs.candidate, seed=document.run.seed)
             yield Figure("shift", shift.HOW_TO_READ, shift.shift(document, comparison, numbers))
+    others = ratios.other_ratios(document)
+    if others is not None:
+        yield Figure("other_ratios", ratios.HOW_TO_READ_METRICS, others)
     by_level = variance_by_level.variance_by_level(document)
     if by_level is not None:
         yield Figure("variance_by_level", variance_by_level.HOW_TO_READ, by_level)
@@ -87,6 +95,9 @@ def gallery(
     for factor in numeric_factors(document, metric):
         chart = size_scaling.size_scaling(document, factor)
         yield Figure("size_scaling", size_scaling.HOW_TO_READ, chart)
+        flat = size_normalised.size_normalised(document, factor)
+        if flat is not None:
+            yield Figure("size_normalised", size_normalised.HOW_TO_READ, flat)
 
 
 def iteration_figures(document: ResultDocument) -> Iterator[Figure]:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 import altair as alt
 
 from equipoise.figures.building import drawn_from, plain_scale
 from equipoise.figures.quantity import rounded
 from equipoise.figures.ticks import log_ticks
-from equipoise.model.result import Comparison
 
 LOWER = "low"
-"""The field of the vertical channel: where a band or a bar begins."""
+"""The field of the channel: where a band or a bar begins."""
 
 _PERCENT_BELOW = 2.0
 _MARGIN = 0.08
@@ -45,37 +45,46 @@ class RatioAxis:
 
     def channel(self, subject: str) -> alt.Y:
         """The vertical channel, of the field ``LOWER``; ``subject`` says the ratio of what."""
-        unit = "change, in %" if self.in_percent else "times it (logarithmic)"
         return alt.Y(
-            f"{LOWER}:Q",
-            title=f"{subject}: {unit}",
-            scale=plain_scale(
-                self.place(self.low),
-                self.place(self.high),
-                kind="linear" if self.in_percent else "log",
-            ),
-            axis=alt.Axis(
-                format="+~r" if self.in_percent else "~r",
-                tickCount=6,
-                values=alt.Undefined if self.in_percent else log_ticks(self.low, self.high),
-                labelExpr="datum.value == 0 ? '0' : datum.label",
-            ),
+            f"{LOWER}:Q", title=self._title(subject), scale=self._scale(), axis=self._axis()
         )
 
-    def landmarks(self, comparison: Comparison, y: alt.Y) -> list[alt.Chart]:
-        """The line of no difference, and around it what is too small to matter."""
-        margin = 1.0 + comparison.min_effect / 100.0
+    def across(self, subject: str) -> alt.X:
+        """The horizontal channel, of the same field."""
+        return alt.X(
+            f"{LOWER}:Q", title=self._title(subject), scale=self._scale(), axis=self._axis()
+        )
+
+    def landmarks(self, min_effect: float, along: alt.X | alt.Y) -> list[alt.Chart]:
+        """The line of no difference, and around it what is too small to matter (in percent)."""
+        margin = 1.0 + min_effect / 100.0
         line = drawn_from([{LOWER: self.place(1.0)}])
         band = drawn_from([{LOWER: self.place(1.0 / margin), "until": self.place(margin)}])
+        end = alt.X2("until:Q") if isinstance(along, alt.X) else alt.Y2("until:Q")
         return [
-            band.mark_rect(style="negligible", aria=False).encode(y=y, y2="until:Q"),
-            line.mark_rule(style="reference", aria=False).encode(y=y),
+            band.mark_rect(style="negligible", aria=False).encode(along, end),
+            line.mark_rule(style="reference", aria=False).encode(along),
         ]
 
+    def _title(self, subject: str) -> str:
+        return f"{subject}: {'change, in %' if self.in_percent else 'times it (logarithmic)'}"
 
-def ratio_axis(ratios: Iterable[float | None], comparison: Comparison) -> RatioAxis:
-    """The range of the finite ratios, of 1, and of what is too small to matter."""
-    margin = 1.0 + comparison.min_effect / 100.0
+    def _scale(self) -> alt.Scale:
+        kind: Literal["linear", "log"] = "linear" if self.in_percent else "log"
+        return plain_scale(self.place(self.low), self.place(self.high), kind=kind)
+
+    def _axis(self) -> alt.Axis:
+        return alt.Axis(
+            format="+~r" if self.in_percent else "~r",
+            tickCount=6,
+            values=alt.Undefined if self.in_percent else log_ticks(self.low, self.high),
+            labelExpr="datum.value == 0 ? '0' : datum.label",
+        )
+
+
+def ratio_axis(ratios: Iterable[float | None], min_effect: float) -> RatioAxis:
+    """The range of the finite ratios, of 1, and of what is too small to matter (in percent)."""
+    margin = 1.0 + min_effect / 100.0
     finite = [one for one in ratios if one is not None and math.isfinite(one) and one > 0]
     low, high = min([*finite, 1.0 / margin, 1.0]), max([*finite, margin, 1.0])
     in_percent = high < _PERCENT_BELOW and low > 1.0 / _PERCENT_BELOW

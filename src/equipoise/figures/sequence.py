@@ -33,7 +33,8 @@ def sequence(
     """
     late = points[len(points) // 3 :]
     axis = ratio_axis(
-        [bound for one in late for bound in (one.low, one.high, one.ratio)], comparison
+        [bound for one in late for bound in (one.low, one.high, one.ratio)],
+        comparison.min_effect,
     )
     name = metric_name(comparison.metric)
     y = axis.channel(f"{name} against the baseline")
@@ -61,7 +62,7 @@ def sequence(
         *(alt.Tooltip(f"{field}:Q", format="+.4~r") for field in ("ratio", "low", "high")),
     ]
     layers = [
-        *axis.landmarks(comparison, y),
+        *axis.landmarks(comparison.min_effect, y),
         drawn_from(_steps(rows))
         .mark_area(color=color, opacity=0.25, aria=False)
         .encode(x=x, y=y, y2="high:Q"),

@@ -32,7 +32,7 @@ def shift(
             *map(float, numbers.low[known]),
             *map(float, numbers.high[known]),
         ],
-        comparison,
+        comparison.min_effect,
     )
     name = metric_name(comparison.metric)
     y = axis.channel(f"{name} against the baseline")
@@ -61,7 +61,7 @@ def shift(
         *(alt.Tooltip(f"{field}:Q", format="+.4~r") for field in ("ratio", "low", "high")),
     ]
     layers = [
-        *axis.landmarks(comparison, y),
+        *axis.landmarks(comparison.min_effect, y),
         data.mark_area(color=color, opacity=0.15, aria=False).encode(x=x, y=y, y2="high:Q"),
         data.mark_rule(color=color, strokeWidth=2).encode(x=x, y=y, y2="high:Q"),
         data.mark_line(color=color, strokeWidth=1.5).encode(x=x, y=at),

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import altair as alt
 
-from equipoise.figures.building import Rows, condition_color, condition_shape, drawn_from, framed
+from equipoise.figures.building import Rows, framed
+from equipoise.figures.by_size import lines_by_size
 from equipoise.figures.quantity import metric_name, unit_of
 from equipoise.figures.size_values import (
     law_sentence,
@@ -22,11 +23,10 @@ from equipoise.model.result import ResultDocument
 
 HOW_TO_READ = (
     "Both axes are logarithmic: a straight line is a power law and its slope the exponent, "
-    "parallel lines differ by a constant factor. The fitted exponents stand above, with their "
-    "intervals."
+    "parallel lines differ by a constant factor. The fitted exponents are given "
+    "with their intervals."
 )
 HEIGHT = 300
-MOST_LABELS = 8
 MOST_LAWS = 4
 """More would hide the picture; the page's table has all."""
 
@@ -64,42 +64,16 @@ def size_scaling(
                 "condition": other_levels(condition, factor),
             }
         )
-    names = list(dict.fromkeys(str(row["condition"]) for row in rows))
-    sizes = sorted({float(row["size"]) for row in rows})
-    x = alt.X(
-        "size:Q",
-        title=factor,
-        scale=alt.Scale(type="log", nice=False, padding=20),
-        axis=alt.Axis(
-            values=sizes if len(sizes) <= MOST_LABELS else log_ticks(sizes[0], sizes[-1]),
-            format=",",
-        ),
-    )
     name = metric_name(metric)
-    y_title = f"{name}, in {unit}" if unit else name
-    scale = alt.Scale(type="log", nice=False, padding=12)
     bounds = [float(row[end]) for row in rows for end in ("low", "high") if row[end] > 0]
-    axis = alt.Axis(values=log_ticks(min(bounds) / 2, 2 * max(bounds)), format="~r")
-    color, shape = condition_color(names), condition_shape(names)
-    data = drawn_from(rows)
-    y = alt.Y("value:Q", title=y_title, scale=scale, axis=axis)
     return framed(
-        [
-            data.mark_line(strokeWidth=2).encode(x=x, y=y, color=color),
-            data.mark_rule(strokeWidth=2).encode(
-                x=x,
-                y=alt.Y("low:Q", title=y_title, scale=scale, axis=axis),
-                y2="high:Q",
-                color=color,
-            ),
-            data.mark_point(filled=True, size=60, opacity=1).encode(
-                x=x,
-                y=y,
-                color=color,
-                shape=shape,
-                tooltip=["condition:N", "size:Q", alt.Tooltip("value:Q", format=".5~r")],
-            ),
-        ],
+        lines_by_size(
+            rows,
+            factor,
+            f"{name}, in {unit}" if unit else name,
+            alt.Scale(type="log", nice=False, padding=12),
+            alt.Axis(values=log_ticks(min(bounds) / 2, 2 * max(bounds)), format="~r"),
+        ),
         title=f"{name.capitalize()} by {factor}",
         notes=list(_notes(document, factor, metric)),
         description=f"Median {name} by {factor}, both on logarithmic scales, with intervals.",

@@ -33,7 +33,7 @@ class Cluster:
     def __init__(self, parcel: Parcel, client: Client) -> None:
         if client.asynchronous:
             raise UnusableInput(
-                "executor is an asynchronous Client", mend="Give one made without asynchronous=True"
+                "executor is an asynchronous Client", mend="give one made without asynchronous=True"
             )
         self._parcel = parcel
         self._client: Any = client  # Dask types half of its methods.
@@ -103,7 +103,7 @@ class Cluster:
                 return Failed(
                     UnusableInput(
                         f"a worker of the cluster at {self._address} cannot run Equipoise: {error}",
-                        mend="Install there what this process has, in the same versions.",
+                        mend="install there what this process has, in the same versions",
                     )
                 )
 
@@ -114,7 +114,7 @@ class Cluster:
             raise UnusableInput(
                 f"the cluster at {self._address} gave up the same candidates {losses} times: "
                 f"{lost}",
-                mend="Look into the workers' logs; give them more memory if it ran out.",
+                mend="look into the workers' logs; give them more memory if it ran out",
             ) from lost
         self._scattered = self._scatter()
 
@@ -133,7 +133,7 @@ class Cluster:
     def _scheduler_lost(self) -> UnusableInput:
         return UnusableInput(
             f"the connection to the scheduler at {self._address} was lost",
-            mend="Start it again, and then the search: the same seed gives the same answer.",
+            mend="start it again, and then the search: the same seed gives the same answer",
         )
 
     def _wait_for_a_worker(self) -> None:
@@ -142,7 +142,7 @@ class Cluster:
         except TimeoutError as error:
             raise UnusableInput(
                 f"the cluster at {self._address} has no worker",
-                mend=f"Start some: dask worker {self._address}",
+                mend=f"start some: dask worker {self._address}",
             ) from error
 
 
@@ -166,8 +166,8 @@ def connect(address: str, *, timeout_s: float = CONNECT_S) -> Client:
     except (OSError, TimeoutError, ValueError) as error:
         raise UnusableInput(
             f"the scheduler at {address} cannot be reached: {error}",
-            mend="Start one with `dask scheduler` and give the address that it prints, "
-            "tcp://HOST:PORT.",
+            mend="start one with `dask scheduler` and give the address that it prints, "
+            "tcp://HOST:PORT",
         ) from error
     return client
 

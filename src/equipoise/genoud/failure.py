@@ -16,8 +16,8 @@ class EvaluationFailed(UnusableInput):
     def __init__(self, what: str) -> None:
         super().__init__(
             what,
-            mend="Return a number at every point of the domain (infinity where it is worthless), "
-            "or narrow the bounds.",
+            mend="return a number at every point of the domain (infinity where it is worthless), "
+            "or narrow the bounds",
         )
 
     def __reduce__(self) -> tuple[type[EvaluationFailed], tuple[str]]:

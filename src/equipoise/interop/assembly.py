@@ -110,7 +110,7 @@ def assemble(
             format=" and ".join(dict.fromkeys(one.format for one in named)),
             tool=" and ".join(dict.fromkeys(one.reading.tool or "" for one in named)) or None,
             files=tuple(one.file for one in named),
-            order=_order(named, placed),
+            order=_order(placed),
             no_series=tuple(dict.fromkeys(name for one in named for name in one.reading.no_series)),
         ),
     )
@@ -244,7 +244,7 @@ def _placed(named: Sequence[Named], keyed: Keyed) -> list[_Placed]:
     return sorted(found, key=lambda one: one.block)
 
 
-def _order(named: Sequence[Named], placed: Sequence[_Placed]) -> Order:
+def _order(placed: Sequence[_Placed]) -> Order:
     if all(one.process.block is not None for one in placed):
         return "in blocks"
     conditions = [one.condition for one in placed]

@@ -7,7 +7,7 @@ import importlib
 import io
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -135,14 +135,6 @@ def to_parquet(document: ResultDocument) -> bytes:
     parquet.write_table(table, sink)
     content: bytes = sink.getvalue().to_pybytes()
     return content
-
-
-WRITERS: dict[str, Callable[[ResultDocument], bytes]] = {
-    ".json": to_json,
-    ".csv": to_csv,
-    ".parquet": to_parquet,
-}
-"""By the end of the file's name."""
 
 
 def _spread(rows: tuple[TrialRow, ...], field: str) -> Iterator[Column]:

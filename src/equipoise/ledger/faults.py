@@ -10,8 +10,8 @@ from pathlib import Path
 
 from equipoise.model.errors import UnusableInput
 
-OTHER_LEDGER = "Name another ledger with --ledger FILE."
-_TRIALS_ARE_SAFE = "The trials recorded so far are in it."
+OTHER_LEDGER = "name another ledger with --ledger FILE"
+_TRIALS_ARE_SAFE = "the trials recorded so far are in it"
 _NO_ROOM_BYTES = 64 * 1024
 
 
@@ -56,21 +56,21 @@ def explanation(path: Path, error: sqlite3.Error) -> UnusableInput:
 _TROUBLES: dict[int, tuple[str, str]] = {
     sqlite3.SQLITE_FULL: (
         "cannot grow: no space is left on its disk",
-        f"Make room there. Or: {OTHER_LEDGER} {_TRIALS_ARE_SAFE}",
+        f"make room there, or {OTHER_LEDGER}; {_TRIALS_ARE_SAFE}",
     ),
     sqlite3.SQLITE_IOERR: (
         "cannot be used: the disk or a limit on the size of files stopped it ({error})",
-        f"Check the disk and `ulimit -f`. Or: {OTHER_LEDGER} {_TRIALS_ARE_SAFE}",
+        f"check the disk and `ulimit -f`, or {OTHER_LEDGER}; {_TRIALS_ARE_SAFE}",
     ),
     sqlite3.SQLITE_READONLY: (
         "cannot be written: the file, its folder or its disk is read-only",
-        f"Make the file and its folder writable. Or: {OTHER_LEDGER}",
+        f"make the file and its folder writable, or {OTHER_LEDGER}",
     ),
     **dict.fromkeys(
         (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED),
         (
             "is locked by another process",
-            f"Wait until that process ends, or end it. Or: {OTHER_LEDGER}",
+            f"wait until that process ends, end it, or {OTHER_LEDGER}",
         ),
     ),
     **dict.fromkeys(
@@ -79,7 +79,7 @@ _TROUBLES: dict[int, tuple[str, str]] = {
     ),
     sqlite3.SQLITE_CONSTRAINT: (
         "refuses what was to be recorded: {error}",
-        "This is a defect of Equipoise; please report it with this line.",
+        "this is a defect of Equipoise: please report it with this line",
     ),
 }
 
@@ -96,8 +96,8 @@ def damaged(path: Path, why: str) -> UnusableInput:
     """The file was a ledger once."""
     return UnusableInput(
         f"the ledger {path} is damaged: {why}",
-        mend=f"Restore it from a copy, or save what is left with `sqlite3 {path} .recover`. "
-        f"Or: {OTHER_LEDGER}",
+        mend=f"restore it from a copy, save what is left with `sqlite3 {path} .recover`, "
+        f"or {OTHER_LEDGER}",
     )
 
 

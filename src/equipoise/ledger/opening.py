@@ -83,7 +83,7 @@ def open_for_reading(path: str | os.PathLike[str]) -> Ledger:
         _refuse_what_is_no_file(file)
         if not file.exists():
             raise UnusableInput(
-                f"no ledger at {file}", mend="Run `equipoise compare` first, or give --ledger FILE."
+                f"no ledger at {file}", mend="run `equipoise compare` first, or give --ledger FILE"
             )
         connection = _connect_to_read(file)
         try:
@@ -130,8 +130,8 @@ def _connect_without_log(file: Path) -> sqlite3.Connection:
         raise UnusableInput(
             f"the ledger {file} cannot be read where it is: its last trials are in {log.name} "
             "and its folder is not writable",
-            mend=f"Copy {file.name} and {log.name} to a writable folder and name the copy "
-            "with --ledger FILE.",
+            mend=f"copy {file.name} and {log.name} to a writable folder and name the copy "
+            "with --ledger FILE",
         )
     return _connect(file, "mode=ro&immutable=1")
 
@@ -170,7 +170,7 @@ def _refuse_foreign(connection: sqlite3.Connection, file: Path) -> None:
         raise UnusableInput(
             f"the ledger {file} is from a newer version of Equipoise (its format is {version}, "
             f"this one knows up to {VERSION})",
-            mend=f"Update Equipoise. Or: {OTHER_LEDGER}",
+            mend=f"update Equipoise, or {OTHER_LEDGER}",
         )
     if version < 1 or things == 0:
         raise damaged(file, "its tables are missing")

@@ -42,7 +42,7 @@ def find_run(connection: sqlite3.Connection, path: Path, reference: str) -> int:
         identifiers = [identifier for _, identifier in fitting]
         raise UnusableInput(
             f"{len(fitting)} runs in {path} begin with {reference!r}: {_some_of(identifiers)}",
-            mend="Give more of the id.",
+            mend="give more of the id",
         )
     raise _unknown(connection, path, reference)
 
@@ -67,14 +67,14 @@ def _unknown(connection: sqlite3.Connection, path: Path, reference: str) -> Unus
         return _no_runs(path)
     return UnusableInput(
         f"no run {reference!r} in {path}; it holds {_some_of([row[0] for row in everything])}",
-        mend="Give the id of a run or the beginning of one, or `last`; "
-        "`equipoise list runs` shows them all.",
+        mend="give the id of a run or the beginning of one, or `last`; "
+        "`equipoise list runs` shows them all",
     )
 
 
 def _no_runs(path: Path) -> UnusableInput:
     return UnusableInput(
-        f"the ledger {path} holds no run yet", mend="Run `equipoise compare` first."
+        f"the ledger {path} holds no run yet", mend="run `equipoise compare` first"
     )
 
 

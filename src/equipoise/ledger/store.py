@@ -340,7 +340,7 @@ class Ledger:
         if present is None or (present.st_dev, present.st_ino) != self._identity:
             raise UnusableInput(
                 f"the ledger {self.path} was removed or replaced while it was in use",
-                mend="Leave the file where it is while a campaign runs, and start it again.",
+                mend="leave the file where it is while a campaign runs, and start it again",
             )
 
     def _record(self, statement: str, row: tuple[Any, ...]) -> None:

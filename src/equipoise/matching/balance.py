@@ -196,7 +196,7 @@ def _pairs(match: Matched, covariates: Covariates) -> Groups:
     if not hasattr(match, "treated_index"):
         raise UnusableInput(
             f"match is {match!r}, which is no result of a match",
-            mend="Give what match or match_by returned, or the matches of gen_match.",
+            mend="give what match or match_by returned, or the matches of gen_match",
         )
     treated, control = np.asarray(match.treated_index), np.asarray(match.control_index)
     weights = np.asarray(match.weights, dtype=np.float64)

@@ -54,7 +54,7 @@ def units(
     outcome = None if y is None else column(y, "y", rows)
     weighted = None if weights is None else column(weights, "weights", rows)
     if weighted is not None:
-        refuse_rows(weighted < 0, "weights", "is negative", "Give weights of 0 or more.")
+        refuse_rows(weighted < 0, "weights", "is negative", "give weights of 0 or more")
     z = None
     if covariates is not None:
         z, _ = table(covariates, "covariates", "z")
@@ -88,12 +88,12 @@ def numbers(values: Any, name: str, letter: str | None = None) -> Floats:
         array = np.asarray(given)
     except ValueError as error:
         raise UnusableInput(
-            f"{name} has rows of unequal lengths", mend="Give a value for each row and column."
+            f"{name} has rows of unequal lengths", mend="give a value for each row and column"
         ) from error
     if array.dtype.kind in "cmMV":
         raise UnusableInput(
             f"{name} holds {array.dtype}, no real numbers",
-            mend="Make numbers of it first, such as days since a date.",
+            mend="make numbers of it first, such as days since a date",
         )
     try:
         return np.array(array, dtype=np.float64)
@@ -122,7 +122,7 @@ def converted(array: NDArray[Any], name: str, labels: Sequence[str]) -> Floats:
             words,
             label,
             "is no number",
-            "Make numbers of categories and texts, one column for each category but one.",
+            "make numbers of categories and texts, one column for each category but one",
         )
     return found.reshape(array.shape)
 
@@ -167,7 +167,7 @@ def same_length(length: int, name: str, rows: int) -> None:
     """As many values as X has rows."""
     if length != rows:
         raise UnusableInput(
-            f"{name} has {length} rows and X has {rows}", mend="Give one row for each unit in all."
+            f"{name} has {length} rows and X has {rows}", mend="give one row for each unit in all"
         )
 
 
@@ -177,7 +177,7 @@ def refuse_non_finite(values: Floats, name: str) -> None:
         ~np.isfinite(values),
         name,
         "is missing or infinite",
-        "Leave out these rows, or fill in their values, before matching.",
+        "leave out these rows, or fill in their values, before matching",
     )
 
 
@@ -199,12 +199,12 @@ def treatment(values: Any, rows: int) -> NDArray[np.uint8]:
         (given != 0) & (given != 1),
         "treat",
         "is neither 0 nor 1",
-        "Code treated units as 1 and controls as 0.",
+        "code treated units as 1 and controls as 0",
     )
     if given.min() == given.max():
         raise UnusableInput(
             f"treat is {given[0]:.0f} in all {rows} rows: there is nobody to match with",
-            mend="Give both treated units (1) and controls (0).",
+            mend="give both treated units (1) and controls (0)",
         )
     return given.astype(np.uint8)
 
@@ -215,7 +215,7 @@ def metric_matrix(metric: str | ArrayLike, names: Sequence[str]) -> Floats | Non
         if metric not in ("inverse_variance", "mahalanobis"):
             raise UnusableInput(
                 f"there is no metric {metric!r}",
-                mend="Give 'inverse_variance', 'mahalanobis', a diagonal or a full matrix.",
+                mend="give 'inverse_variance', 'mahalanobis', a diagonal or a full matrix",
             )
         return None
     given = numbers(metric, "metric")
@@ -225,7 +225,7 @@ def metric_matrix(metric: str | ArrayLike, names: Sequence[str]) -> Floats | Non
     if given.shape != (count, count):
         raise UnusableInput(
             f"metric has shape {given.shape} and X has {count} columns",
-            mend=f"Give {count} weights or a matrix of {count} rows and columns.",
+            mend=f"give {count} weights or a matrix of {count} rows and columns",
         )
     for place, label in enumerate(names):
         refuse_non_finite(given[:, place], f"metric, column {label!r}")
@@ -244,7 +244,7 @@ def metric_matrix(metric: str | ArrayLike, names: Sequence[str]) -> Floats | Non
         raise UnusableInput(
             f"metric is not positive semidefinite: its smallest eigenvalue is {values[0]:g}, "
             f"mostly along column {worst!r}",
-            mend="Distances would be negative. Give weights of 0 or more.",
+            mend="give weights of 0 or more: distances would be negative",
         )
     if largest == 0:
         raise UnusableInput("metric is 0 throughout: every pair would be at distance 0")
@@ -260,7 +260,7 @@ def per_column(values: Any, name: str, names: Sequence[str]) -> NDArray[Any]:
         raise UnusableInput(
             f"{name} has {given.size} values and X has {len(names)} columns "
             f"({', '.join(names[:NAMED_ROWS])}{', …' if len(names) > NAMED_ROWS else ''})",
-            mend=f"Give one value, or {len(names)}.",
+            mend=f"give one value, or {len(names)}",
         )
     return given
 
@@ -271,13 +271,13 @@ def calipers(caliper: Any, names: Sequence[str]) -> Floats:
         given = np.asarray(per_column(caliper, "caliper", names), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise UnusableInput(
-            f"caliper is {caliper!r}", mend="Give standard deviations: one number or one a column."
+            f"caliper is {caliper!r}", mend="give standard deviations: one number or one a column"
         ) from error
     for width, label in zip(given, names, strict=True):
         if not width >= 0:
             raise UnusableInput(
                 f"caliper, column {label!r} is {width:g}",
-                mend="A caliper is 0 or more standard deviations (infinite for no limit).",
+                mend="a caliper is 0 or more standard deviations (infinite for no limit)",
             )
     return given
 
@@ -291,7 +291,7 @@ def exact_columns(exact: Any, names: Sequence[str]) -> NDArray[np.bool_]:
         unknown = [str(name) for name in given if name not in names]
         if unknown:
             raise UnusableInput(
-                f"exact names {unknown[0]!r}, which is no column of X", mend=f"X has {list(names)}."
+                f"exact names {unknown[0]!r}, which is no column of X", mend=f"X has {list(names)}"
             )
         return np.array([name in given for name in names])
     return np.asarray(per_column(exact, "exact", names), dtype=np.bool_)
@@ -307,10 +307,10 @@ def restrictions(restrict: Any, rows: int) -> list[tuple[int, int, float]]:
     if given.ndim != 2 or given.shape[1] != 3:
         raise UnusableInput(
             f"restrict has shape {given.shape}",
-            mend="Give triples: a row, another row, a distance (negative to forbid the pair).",
+            mend="give triples: a row, another row, a distance (negative to forbid the pair)",
         )
     refuse_rows(
-        np.asarray(np.isnan(given).any(axis=1)), "restrict", "is missing", "Fill in these triples."
+        np.asarray(np.isnan(given).any(axis=1)), "restrict", "is missing", "fill in these triples"
     )
     pairs = given[:, :2]
     wrong = (pairs < 0) | (pairs >= rows) | (pairs != np.floor(pairs))
@@ -318,6 +318,6 @@ def restrictions(restrict: Any, rows: int) -> list[tuple[int, int, float]]:
         np.asarray(wrong.any(axis=1)),
         "restrict",
         f"names a row that is not among 0 to {rows - 1}",
-        "Rows count from 0.",
+        "count rows from 0",
     )
     return [(int(first), int(second), float(distance)) for first, second, distance in given]

@@ -256,7 +256,7 @@ class Launcher:
         pipe = _pipe(self._process.stdin)
         if pipe.closed:
             raise EquipoiseError(
-                "the launcher is closed", mend="Start a new one for the next campaign."
+                "the launcher is closed", mend="start a new one for the next campaign"
             )
         rest = memoryview(line)
         try:
@@ -289,7 +289,7 @@ class Launcher:
         words = said.decode("utf-8", "replace").strip()
         return EquipoiseError(
             f"the launcher died during a trial ({how}){': ' + words if words else ''}",
-            mend="Finished trials are in the ledger: go on with `equipoise resume`.",
+            mend="finished trials are in the ledger: go on with `equipoise resume`",
         )
 
 
@@ -332,7 +332,7 @@ def _start(arguments: list[str], descriptors: tuple[int, ...]) -> subprocess.Pop
     except OSError as error:
         raise EquipoiseError(
             f"the launcher {arguments[0]} cannot be started: {error.strerror}",
-            mend="Build it with `cargo build --release`, or install Equipoise again.",
+            mend="build it with `cargo build --release`, or install Equipoise again",
         ) from None
 
 
@@ -388,7 +388,7 @@ def _decode(answer: bytes) -> Report:
         refused = msgspec.json.decode(answer, type=_Refusal).refused
         raise EquipoiseError(
             f"the launcher refuses the trial: {refused}",
-            mend="Check the command, its environment and its timeout.",
+            mend="check the command, its environment and its timeout",
         )
     report = msgspec.json.decode(answer, type=Report)
     reason = report.could_not_start

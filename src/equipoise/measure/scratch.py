@@ -1,7 +1,8 @@
 """The private folder of a sitting, and clearing away those of sittings that were killed.
 
 The launchers end what runs and remove the folder when Equipoise is killed. Where they were killed
-too, the folder is found by its lock, which nobody holds any more (flock(2)).
+too, the folder is found by its lock, which nobody holds any more (flock(2)). The folder of a probe
+that somebody ran by itself is locked by its keeper, and found in the same way.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ import psutil
 from equipoise.measure import builds, own_metrics
 
 PREFIX = "equipoise-"
+OF_PROBES = f"{PREFIX}probe-"
+"""How the folders begin that are locked themselves (crates/probes/src/scratch.rs)."""
 LOCK = "owner"
 _LOCKED_LATER = "owner.new"
 _ENDING_S = 10.0
@@ -30,7 +33,7 @@ _VARIABLES = (own_metrics.VARIABLE, builds.VARIABLE)
 
 @dataclass(frozen=True, slots=True)
 class Leftover:
-    """What was cleared away of one sitting that was killed."""
+    """What was cleared away of one sitting, or one probe, that was killed."""
 
     folder: str
     processes: int
@@ -41,7 +44,8 @@ class Leftover:
         ended = {0: "", 1: " and a process of it"}.get(
             self.processes, f" and {self.processes} processes of it"
         )
-        return f"cleared away what a killed campaign had left: {self.folder}{ended}"
+        who = "probe" if OF_PROBES in self.folder else "campaign"
+        return f"cleared away what a killed {who} had left: {self.folder}{ended}"
 
 
 @contextmanager
@@ -67,19 +71,22 @@ def clear_leftovers(home: Path | None = None) -> tuple[Leftover, ...]:
         Where scratch folders are; by default where they are made.
     """
     cleared: list[Leftover] = []
-    for lock in sorted((home or Path(tempfile.gettempdir())).glob(f"{PREFIX}*/{LOCK}")):
+    home = home or Path(tempfile.gettempdir())
+    locks = [(lock.parent, lock) for lock in sorted(home.glob(f"{PREFIX}*/{LOCK}"))]
+    locks += [(folder, folder) for folder in sorted(home.glob(f"{OF_PROBES}*"))]
+    for folder, lock in locks:
         with contextlib.suppress(FileNotFoundError, PermissionError):
-            found = _cleared(lock)
+            found = _cleared(folder, lock)
             if found is not None:
                 cleared.append(found)
     return tuple(cleared)
 
 
-def _cleared(lock: Path) -> Leftover | None:
-    folder = lock.parent
+def _cleared(folder: Path, lock: Path) -> Leftover | None:
     if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
         return None
-    with open(lock, "rb") as held:
+    held = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
+    try:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -90,6 +97,8 @@ def _cleared(lock: Path) -> Leftover | None:
                 process.kill()
         psutil.wait_procs(processes, timeout=_ENDING_S)
         shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        os.close(held)
     return Leftover(str(folder), len(processes))
 
 

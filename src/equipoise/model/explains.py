@@ -28,6 +28,8 @@ class Attempt:
     advice: str | None = None
     only_confirms: bool = False
     """Whether that it closes nothing refutes no cause."""
+    asked_by: tuple[str, str] | None = None
+    """The option and its value that asked for it; ``None`` if a cause did."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -254,6 +254,16 @@ class ControlResult:
     """Whether its interval leaves out "no difference": in at most alpha of all campaigns."""
     words: str
 
+    @property
+    def noise_floor(self) -> float | None:
+        """The largest change that its interval leaves open, as a ratio above 1.
+
+        A smaller one may be noise in this campaign; ``None`` while an end of the interval is
+        unlimited.
+        """
+        low, high = self.comparison.ratio_ci
+        return max(high, 1 / low) if low and high else None
+
 
 @dataclass(frozen=True, slots=True)
 class SampleComparison:
@@ -359,6 +369,8 @@ class ResultDocument:
     """What ``why`` explains; null until the comparison was observed (docs/why.md)."""
     gate: GateResult | None = None
     """Null for what is no gate."""
+    more_is_better: tuple[str, ...] = ()
+    """Metrics of which workloads said so: the cost that a ratio compares is the inverse of one."""
 
     @property
     def primary_metric(self) -> str:

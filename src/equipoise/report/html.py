@@ -19,6 +19,7 @@ from equipoise.report.packing import Packed, pack
 from equipoise.report.page import FigureView, RunView, run_view
 
 _TEMPLATES = Path(__file__).parent / "templates"
+_SCRIPTS = ("tables.js", "page.js", "take.js")
 _ROWS_FOR_VECTORS = 1500
 """Beyond so many marks a page of vectors becomes slow to scroll; pixels do not."""
 
@@ -109,7 +110,7 @@ def rendered(template: str, packed: Sequence[Packed], **own: Any) -> str:
     from markupsafe import Markup
 
     library = vega_library()
-    script = (_TEMPLATES / "page.js").read_text(encoding="utf-8")
+    script = _script()
     figures = {
         "renderer": "svg" if sum(one.rows for one in packed) <= _ROWS_FOR_VECTORS else "canvas",
         "themes": {theme: configuration(theme) for theme in ("light", "dark")},
@@ -134,6 +135,12 @@ def rendered(template: str, packed: Sequence[Packed], **own: Any) -> str:
     )
     # A command line may hold bytes that are no text.
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _script() -> str:
+    """The page's own script: its parts share one scope, and nothing of it is seen outside."""
+    parts = [(_TEMPLATES / name).read_text(encoding="utf-8") for name in _SCRIPTS]
+    return "\n".join(['(() => {\n"use strict";', *parts, "})();"])
 
 
 def _policy(*scripts: str) -> str:

@@ -298,9 +298,17 @@ def _control(control: ControlResult) -> ControlView:
         facts=(
             (f"{one.candidate} against {one.baseline}", change),
             (f"{100 * (1 - one.level):g} % interval", ratio_interval(one.ratio_ci)),
+            ("Noise floor", _noise_floor(control)),
             ("Trials", str(control.condition.trials)),
         ),
     )
+
+
+def _noise_floor(control: ControlResult) -> str:
+    floor = control.noise_floor
+    if floor is None:
+        return "unknown: the interval is still unlimited"
+    return f"{percent_change(floor).removeprefix('+')}: less than that may be noise here"
 
 
 def _columns(metric: str) -> tuple[str, ...]:

@@ -116,7 +116,7 @@ def print_result(
         _print_alike(console, list(_shapes(document)), SHAPES_SHOWN)
         _print_alike(console, list(_drifts(document)), ALIKE_SHOWN)
     _print_warnings(console, document.warnings)
-    _print_earlier(console, earlier, document.run.id)
+    _print_earlier(console, earlier)
 
 
 def _print_alike(console: Console, lines: Sequence[str], shown: int) -> None:
@@ -351,7 +351,7 @@ def _drifts(document: ResultDocument) -> Iterator[str]:
             yield f"drift: {visible(condition.name)} took {words}; {keeps}"
 
 
-def _print_earlier(console: Console, earlier: Sequence[RunSummary], run_id: str) -> None:
+def _print_earlier(console: Console, earlier: Sequence[RunSummary]) -> None:
     if not earlier:
         return
     console.print(

@@ -188,8 +188,7 @@ def between_alike(there: Sequence[Session], here: Sequence[Session]) -> float:
 def restlessness(rows: Sequence[Session]) -> Restlessness:
     """What a session says of its own drift, over all of its rows."""
     together = _together(rows)
-    centred = [_without(row, together) for row in rows]
-    excesses = [one for one in (_excess(row, values) for row, values in centred) if one is not None]
+    excesses = [excess for row in rows if (excess := _excess(_without(row, together))) is not None]
     halves = 1.0
     if len(excesses) >= _LEAST_ROWS:
         halves = max(1.0, float(np.median(excesses)))
@@ -228,12 +227,13 @@ def _together(rows: Sequence[Session]) -> dict[int, float]:
     }
 
 
-def _without(row: Session, together: dict[int, float]) -> tuple[Session, FloatArray]:
+def _without(row: Session, together: dict[int, float]) -> FloatArray:
+    """The logarithms of a row without what moved all rows."""
     moved = [together.get(block, 0.0) for block in row.blocks.tolist()]
-    return row, np.log(row.costs) - np.array(moved, dtype=np.float64)
+    return np.log(row.costs) - np.array(moved, dtype=np.float64)
 
 
-def _excess(row: Session, logs: FloatArray) -> float | None:
+def _excess(logs: FloatArray) -> float | None:
     """The squared difference of the halves over what is expected of it, at its median.
 
     ``None`` for too few processes, or for ones that are all alike.

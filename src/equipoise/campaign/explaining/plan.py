@@ -31,8 +31,8 @@ class OpenGap:
     record: RunRecord
     contrast: Contrast
     """Whose gap it is, in the plan of the record."""
-    causes: tuple[Explanation, ...]
-    """What evidence suggests, all open."""
+    causes: tuple[Explanation, ...] = ()
+    """What evidence suggests, all open; none before there is evidence."""
 
     @property
     def pair(self) -> tuple[Condition, Condition]:
@@ -147,6 +147,7 @@ def _conditions_and_attempts(
                 weight=seconds if most_seconds > 0.0 else 1.0,
                 advice=one.advice,
                 only_confirms=one.only_confirms,
+                asked_by=one.asked_by,
             )
         )
     return tuple(conditions), tuple(attempts)

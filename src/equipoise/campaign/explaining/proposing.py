@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from equipoise.campaign.explaining.effect import plan_that_takes_effect
 from equipoise.campaign.explaining.plan import MOST_ATTEMPTS, OpenGap, plan_of_interventions
@@ -13,6 +13,9 @@ from equipoise.explain.interventions.catalogue import offered, proposed
 from equipoise.explain.interventions.intervention import Intervention
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan, Stopping
+
+ONLY = "--only"
+"""The option that names those of the catalogue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,30 @@ class Trying:
     """The names of those of the catalogue; all that fit a cause if there are none."""
 
 
+def check_names(gap: OpenGap, trying: Trying, site: Site) -> None:
+    """Refuse what no evidence could make right; the gap's causes need not be known yet.
+
+    Raises
+    ------
+    UnusableInput
+        A name is of no intervention, or of two.
+    """
+    known = _known(gap, site)
+    for name in trying.only:
+        if name not in known:
+            raise UnusableInput(
+                f"{ONLY} {name}: there is no such intervention for these two",
+                mend=f"there are {', '.join(known)}",
+            )
+    taken = set(trying.only or known)
+    for one in trying.own:
+        if one.name in taken:
+            raise UnusableInput(
+                f"two interventions are called {one.name}", mend="give one of them another name"
+            )
+        taken.add(one.name)
+
+
 def planned_experiment(gap: OpenGap, trying: Trying, site: Site) -> Plan:
     """The plan of the campaign that tests what was found.
 
@@ -38,6 +65,7 @@ def planned_experiment(gap: OpenGap, trying: Trying, site: Site) -> Plan:
     UnusableInput
         A name is of no intervention, or of two.
     """
+    check_names(gap, trying, site)
     interventions = _chosen(gap, trying, site)
     most = max(MOST_ATTEMPTS, len(trying.only))
 
@@ -56,23 +84,15 @@ def planned_experiment(gap: OpenGap, trying: Trying, site: Site) -> Plan:
 
 def _chosen(gap: OpenGap, trying: Trying, site: Site) -> tuple[Intervention, ...]:
     """Those that are to be tried, the most urgent first, the user's own last."""
-    output = gap.record.plan.measure.output
-    fitting = proposed(gap.causes, gap.pair, site, output=output)
     if trying.only:
-        every = offered(Case(gap.pair, site, gap.causes, output))
-        known = {one.name: one for one in (*every, *fitting)}
-        for name in trying.only:
-            if name not in known:
-                raise UnusableInput(
-                    f"--only {name}: there is no such intervention for these two",
-                    mend=f"there are {', '.join(known)}",
-                )
-        fitting = tuple(known[name] for name in dict.fromkeys(trying.only))
-    every_one = (*fitting, *trying.own)
-    names = [one.name for one in every_one]
-    for name in names:
-        if names.count(name) > 1:
-            raise UnusableInput(
-                f"two interventions are called {name}", mend="give one of them another name"
-            )
-    return every_one
+        known = _known(gap, site)
+        asked = (replace(known[name], asked_by=(ONLY, name)) for name in dict.fromkeys(trying.only))
+        return (*asked, *trying.own)
+    output = gap.record.plan.measure.output
+    return (*proposed(gap.causes, gap.pair, site, output=output), *trying.own)
+
+
+def _known(gap: OpenGap, site: Site) -> dict[str, Intervention]:
+    """Every intervention for these two by its name; evidence makes no other names."""
+    case = Case(gap.pair, site, gap.causes, gap.record.plan.measure.output)
+    return {one.name: one for one in offered(case)}

@@ -40,7 +40,7 @@ def find(remaining: Remaining) -> tuple[Found, ...]:
     extra = remaining.extra(doors=(*_DOORS[syscall], *touched))
     asked_by = with_most_bytes(difference, difference.allocations)
     return (
-        Found(
+        extra.found(
             cause=CAUSE,
             kind="allocation",
             evidence={
@@ -50,16 +50,12 @@ def find(remaining: Remaining) -> tuple[Found, ...]:
                 "blocks": sides(size.count),
                 "calls": sides(calls),
                 "page_faults": None if faults is None else sides(faults),
-                "seconds": sides(extra.sides),
             },
-            seconds=extra.seconds,
-            seconds_ci=extra.seconds_ci,
             words=(
                 f"blocks of {size.typical_bytes:,} bytes go back to the kernel at every free "
                 f"({counted(of_slower(difference, size.count))} blocks, {syscall} "
                 f"{instead(difference, calls)})"
             ),
-            claims=extra.claims,
         ),
     )
 

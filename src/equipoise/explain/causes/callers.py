@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from equipoise.explain.causes.wording import is_named, of_slower
-from equipoise.explain.difference.result import Change, Difference, Function
+from equipoise.explain.causes.remaining import Extra
+from equipoise.explain.causes.wording import called, is_named, of_slower
+from equipoise.explain.difference.result import Change, Difference, FaultsChange, Function
 
 _SAME = 0.8
 """A caller has at least so much of the extra time of what it calls: stacks are cut sometimes."""
@@ -37,6 +38,12 @@ def caller(difference: Difference, function: Function, seconds: float) -> Functi
     }
     inwards = reversed(around)
     return min(inwards, key=lambda one: of_slower(difference, around[one]), default=None)
+
+
+def toucher(difference: Difference, faults: FaultsChange, extra: Extra) -> str | None:
+    """Who touches the pages that fault more, by name, if that is known."""
+    function = with_most(faults.by_function)
+    return None if function is None else called(named(difference, function, extra.sides.extra))
 
 
 def with_most(changes: Mapping[Function, Change]) -> Function | None:

@@ -6,7 +6,7 @@ from equipoise.explain.causes.callers import caller
 from equipoise.explain.causes.calls import PAGE_FAULT, READS, file_with_most
 from equipoise.explain.causes.found import Found
 from equipoise.explain.causes.remaining import Remaining
-from equipoise.explain.causes.wording import called, counted, is_more, known_file, of_slower, sides
+from equipoise.explain.causes.wording import called, counted, is_more, known_file, of_slower
 
 CAUSE = "cold_file"
 WORDS = "a file that is not in the page cache is read from its disk"
@@ -35,7 +35,7 @@ def find(remaining: Remaining) -> tuple[Found, ...]:
         reader = caller(difference, heaviest.function, 0.0) or heaviest.function
     bytes_read = _BLOCK_BYTES * of_slower(difference, blocks)
     return (
-        Found(
+        extra.found(
             cause=CAUSE,
             kind="file_io",
             evidence={
@@ -46,15 +46,10 @@ def find(remaining: Remaining) -> tuple[Found, ...]:
                     "baseline": _BLOCK_BYTES * blocks.baseline,
                     "candidate": _BLOCK_BYTES * blocks.candidate,
                 },
-                "seconds": sides(extra.sides),
             },
-            seconds=extra.seconds,
-            seconds_ci=extra.seconds_ci,
             words=(
                 f"{file or 'a file'} is not in memory: {counted(bytes_read)} bytes are read from "
                 "the disk"
             ),
-            claims=extra.claims,
-            waited_s=extra.waited_s,
         ),
     )

@@ -41,7 +41,7 @@ def find(remaining: Remaining) -> tuple[Found, ...]:
     )
     resident = difference.accounts.get("max_rss_bytes")
     return (
-        Found(
+        extra.found(
             cause=CAUSE,
             kind="process",
             evidence={
@@ -49,15 +49,10 @@ def find(remaining: Remaining) -> tuple[Found, ...]:
                 "calls": sides(calls.count),
                 "call_seconds": sides(inside),
                 "resident_bytes": None if resident is None else sides(resident),
-                "seconds": sides(extra.sides),
             },
-            seconds=extra.seconds,
-            seconds_ci=extra.seconds_ci,
             words=(
                 f"{counted(slower)} forks ({syscall}) take {1e6 * each_s:,.0f} microseconds of a "
                 "processor each, several times as long"
             ),
-            claims=extra.claims,
-            waited_s=extra.waited_s,
         ),
     )

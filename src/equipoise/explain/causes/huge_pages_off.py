@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from equipoise.explain.causes.callers import named, with_most
+from equipoise.explain.causes.callers import toucher
 from equipoise.explain.causes.calls import MAPPINGS, PAGE_FAULT, not_more
 from equipoise.explain.causes.found import Found
 from equipoise.explain.causes.remaining import Remaining
 from equipoise.explain.causes.wording import (
-    called,
     instead,
     is_more,
     of_faster,
@@ -42,25 +41,20 @@ def find(remaining: Remaining) -> tuple[Found, ...]:
     if faster < _HUGE * of_faster(difference, faults.count):
         return ()
     extra = remaining.extra(doors=(PAGE_FAULT,))
-    toucher = with_most(faults.by_function)
-    function = None if toucher is None else called(named(difference, toucher, extra.sides.extra))
+    function = toucher(difference, faults, extra)
     return (
-        Found(
+        extra.found(
             cause=CAUSE,
             kind="page_fault",
             evidence={
                 "function": function,
                 "page_faults": sides(faults.count),
                 "resident_bytes": sides(resident),
-                "seconds": sides(extra.sides),
             },
-            seconds=extra.seconds,
-            seconds_ci=extra.seconds_ci,
             words=(
                 "the same memory is faulted in page by page instead of in huge pages: page faults "
                 f"{instead(difference, faults.count)}"
                 f"{'' if function is None else f', in {function}()'}"
             ),
-            claims=extra.claims,
         ),
     )

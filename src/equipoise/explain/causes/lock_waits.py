@@ -36,7 +36,7 @@ def find(remaining: Remaining) -> tuple[Found, ...]:
     what = "a lock without a name" if shown is None else f"the lock {shown}"
     at = f" in {function.name}()" if function is not None else ""
     return (
-        Found(
+        extra.found(
             cause=CAUSE,
             kind="waiting",
             evidence={
@@ -45,13 +45,8 @@ def find(remaining: Remaining) -> tuple[Found, ...]:
                 "function": None if function is None else function.name,
                 "syscall": _FUTEX,
                 "waits": sides(lock.waits),
-                "seconds": sides(lock.seconds),
             },
-            seconds=extra.seconds,
-            seconds_ci=extra.seconds_ci,
             words=f"threads wait for {what}{at}: {instead(difference, lock.waits)} times",
-            claims=extra.claims,
-            waited_s=extra.waited_s,
         ),
     )
 

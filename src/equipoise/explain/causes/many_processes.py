@@ -59,22 +59,17 @@ def find(remaining: Remaining) -> tuple[Found, ...]:
     loading = [one for one in remaining.functions if _LOADER.fullmatch(one.module)]
     extra = remaining.extra(doors=_DOORS, functions=loading, waits=(*FOR_CHILDREN, *FORKS))
     return (
-        Found(
+        extra.found(
             cause=CAUSE,
             kind="process",
             evidence={
                 "syscall": syscall,
                 "processes": sides(processes),
                 "programs": None if programs is None else sides(programs),
-                "seconds": sides(extra.sides),
             },
-            seconds=extra.seconds,
-            seconds_ci=extra.seconds_ci,
             words=(
                 f"many small processes are started: {instead(difference, processes)}"
                 f"{'' if syscall is None else f' ({syscall})'}"
             ),
-            claims=extra.claims,
-            waited_s=extra.waited_s,
         ),
     )

@@ -44,7 +44,7 @@ def find(remaining: Remaining) -> tuple[Found, ...]:
         return ()
     extra = remaining.extra(functions=(function,))
     return (
-        Found(
+        extra.found(
             cause=CAUSE,
             kind="function",
             evidence={
@@ -52,12 +52,8 @@ def find(remaining: Remaining) -> tuple[Found, ...]:
                 "module": function.module,
                 "threads": sides(threads),
                 "instructions": None if counted is None else sides(counted),
-                "seconds": sides(extra.sides),
             },
-            seconds=extra.seconds,
-            seconds_ci=extra.seconds_ci,
             words=_words(difference, function, longer[function], counted),
-            claims=extra.claims,
         ),
     )
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from equipoise.explain.causes.callers import named, with_most
+from equipoise.explain.causes.callers import toucher
 from equipoise.explain.causes.calls import PAGE_FAULT
 from equipoise.explain.causes.found import Found
 from equipoise.explain.causes.remaining import Remaining
-from equipoise.explain.causes.wording import called, instead, is_more, sides
+from equipoise.explain.causes.wording import call_evidence, instead, is_more, sides
 
 CAUSE = "memory_given_back"
 WORDS = "madvise gives memory back that is used again, so that each of its pages faults again"
@@ -23,28 +23,21 @@ def find(remaining: Remaining) -> tuple[Found, ...]:
     if faults.count.extra < calls.count.extra:
         return ()
     extra = remaining.extra(doors=(_SYSCALL, PAGE_FAULT))
-    toucher = with_most(faults.by_function)
-    function = None if toucher is None else called(named(difference, toucher, extra.sides.extra))
+    function = toucher(difference, faults, extra)
     return (
-        Found(
+        extra.found(
             cause=CAUSE,
             kind="page_fault",
             evidence={
-                "syscall": _SYSCALL,
+                **call_evidence(_SYSCALL, calls),
                 "function": function,
-                "size_bytes": calls.typical_bytes,
-                "calls": sides(calls.count),
                 "page_faults": sides(faults.count),
-                "seconds": sides(extra.sides),
             },
-            seconds=extra.seconds,
-            seconds_ci=extra.seconds_ci,
             words=(
                 f"memory is given back to the kernel and faulted in again: {_SYSCALL} "
                 f"{instead(difference, calls.count)}, page faults "
                 f"{instead(difference, faults.count)}"
                 f"{'' if function is None else f', in {function}()'}"
             ),
-            claims=extra.claims,
         ),
     )

@@ -52,7 +52,7 @@ def find(remaining: Remaining) -> tuple[Found, ...]:
     extra = remaining.extra(doors=_DOORS, waits=_DOORS)
     change = difference.files[file]
     return (
-        Found(
+        extra.found(
             cause=CAUSE,
             kind="system_call",
             evidence={
@@ -61,12 +61,7 @@ def find(remaining: Remaining) -> tuple[Found, ...]:
                 "calls": sides(calls),
                 "bytes_written": sides(change.bytes_written),
                 "bytes_read": sides(change.bytes_read),
-                "seconds": sides(extra.sides),
             },
-            seconds=extra.seconds,
-            seconds_ci=extra.seconds_ci,
             words=f"many more messages: {syscall} {instead(difference, calls)}, through {file}",
-            claims=extra.claims,
-            waited_s=extra.waited_s,
         ),
     )

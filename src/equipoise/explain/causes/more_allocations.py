@@ -25,21 +25,17 @@ def find(remaining: Remaining) -> tuple[Found, ...]:
     size = max(allocations.classes, key=lambda one: one.count.extra)
     asked_by = with_most_bytes(difference, allocations)
     return (
-        Found(
+        extra.found(
             cause=CAUSE,
             kind="allocation",
             evidence={
                 "size_bytes": size.typical_bytes,
                 "function": asked_by,
                 "blocks": sides(allocations.count),
-                "seconds": sides(extra.sides),
             },
-            seconds=extra.seconds,
-            seconds_ci=extra.seconds_ci,
             words=(
                 f"more blocks are allocated: {instead(difference, allocations.count)}, most of "
                 f"them of {size.typical_bytes:,} bytes"
             ),
-            claims=extra.claims,
         ),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from equipoise.explain.causes.found import Found
 from equipoise.explain.causes.remaining import Remaining
-from equipoise.explain.causes.wording import instead, is_more, sides
+from equipoise.explain.causes.wording import call_evidence, instead, is_more
 
 CAUSE = "more_system_calls"
 WORDS = "a system call is made more often"
@@ -18,21 +18,13 @@ def find(remaining: Remaining) -> tuple[Found, ...]:
         if ("door", syscall) in remaining.claimed or not is_more(calls.count):
             continue
         extra = remaining.extra(doors=(syscall,), waits=(syscall,))
+        words = f"more system calls: {syscall} {instead(difference, calls.count)}"
         found.append(
-            Found(
+            extra.found(
                 cause=CAUSE,
                 kind="system_call",
-                evidence={
-                    "syscall": syscall,
-                    "size_bytes": calls.typical_bytes,
-                    "calls": sides(calls.count),
-                    "seconds": sides(extra.sides),
-                },
-                seconds=extra.seconds,
-                seconds_ci=extra.seconds_ci,
-                words=f"more system calls: {syscall} {instead(difference, calls.count)}",
-                claims=extra.claims,
-                waited_s=extra.waited_s,
+                evidence=call_evidence(syscall, calls),
+                words=words,
             )
         )
     return tuple(found)

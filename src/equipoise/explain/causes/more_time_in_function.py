@@ -28,7 +28,7 @@ def _found(remaining: Remaining, function: Function) -> Found:
     shown = function if is_named(function.name) or outer is None else outer
     by = f", called by {called(outer)}()" if outer is not None and outer != shown else ""
     instructions = difference.instructions.get(function.name)
-    return Found(
+    return extra.found(
         cause=CAUSE,
         kind="function",
         evidence={
@@ -36,10 +36,6 @@ def _found(remaining: Remaining, function: Function) -> Found:
             "module": shown.module,
             "called_by": None if outer is None or outer == shown else called(outer),
             "instructions": None if instructions is None else sides(instructions),
-            "seconds": sides(extra.sides),
         },
-        seconds=extra.seconds,
-        seconds_ci=extra.seconds_ci,
         words=f"more time in {spoken(shown)}{by}",
-        claims=extra.claims,
     )

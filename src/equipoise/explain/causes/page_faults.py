@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from equipoise.explain.causes.callers import named, with_most
+from equipoise.explain.causes.callers import toucher
 from equipoise.explain.causes.calls import PAGE_FAULT
 from equipoise.explain.causes.found import Found
 from equipoise.explain.causes.remaining import Remaining
-from equipoise.explain.causes.wording import called, instead, is_more, sides
+from equipoise.explain.causes.wording import instead, is_more, sides
 
 CAUSE = "page_faults"
 WORDS = "more pages are faulted in, as more memory is used or memory is got anew"
@@ -19,23 +19,18 @@ def find(remaining: Remaining) -> tuple[Found, ...]:
     if ("door", PAGE_FAULT) in remaining.claimed or faults is None or not is_more(faults.count):
         return ()
     extra = remaining.extra(doors=(PAGE_FAULT,))
-    toucher = with_most(faults.by_function)
-    function = None if toucher is None else called(named(difference, toucher, extra.sides.extra))
+    function = toucher(difference, faults, extra)
     return (
-        Found(
+        extra.found(
             cause=CAUSE,
             kind="page_fault",
             evidence={
                 "function": function,
                 "page_faults": sides(faults.count),
-                "seconds": sides(extra.sides),
             },
-            seconds=extra.seconds,
-            seconds_ci=extra.seconds_ci,
             words=(
                 f"more page faults: {instead(difference, faults.count)}"
                 f"{'' if function is None else f', most of them in {function}()'}"
             ),
-            claims=extra.claims,
         ),
     )

@@ -41,23 +41,18 @@ def find(remaining: Remaining) -> tuple[Found, ...]:
     absent = added(_absent(difference, syscall))
     extra = remaining.extra(doors=names, waits=names)
     return (
-        Found(
+        extra.found(
             cause=CAUSE,
             kind="system_call",
             evidence={
                 "syscall": syscall,
                 "calls": sides(calls.count),
                 "not_there": sides(absent),
-                "seconds": sides(extra.sides),
             },
-            seconds=extra.seconds,
-            seconds_ci=extra.seconds_ci,
             words=(
                 f"paths are looked up more often: {syscall} {instead(difference, calls.count)}, of "
                 f"which {instead(difference, absent)} find nothing"
             ),
-            claims=extra.claims,
-            waited_s=extra.waited_s,
         ),
     )
 

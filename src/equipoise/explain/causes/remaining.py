@@ -16,11 +16,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from equipoise.explain.causes.found import Found, Part
+from equipoise.explain.causes.wording import sides
 from equipoise.explain.difference.profile import WHOLE_KERNEL
 from equipoise.explain.difference.result import Change, Difference, Function, Wait
 from equipoise.model.interval import Interval
+from equipoise.model.why import Kind
 
 LONG_CALL_S = 50e-6
 """A call that takes longer waits, as a rule, and what observing it costs is small beside that."""
@@ -40,6 +43,19 @@ class Extra:
     waited_s: float
     """How much of the seconds is waiting."""
     claims: frozenset[Part]
+
+    def found(self, *, cause: str, kind: Kind, evidence: dict[str, Any], words: str) -> Found:
+        """The cause that has this extra time, which its evidence then shows, too."""
+        return Found(
+            cause=cause,
+            kind=kind,
+            evidence={**evidence, "seconds": sides(self.sides)},
+            seconds=self.seconds,
+            seconds_ci=self.seconds_ci,
+            words=words,
+            claims=self.claims,
+            waited_s=self.waited_s,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,21 +35,16 @@ def find(remaining: Remaining) -> tuple[Found, ...]:
     extra = remaining.extra(waits=tuple(longer))
     calls_of = difference.calls.get(syscall)
     return (
-        Found(
+        extra.found(
             cause=CAUSE,
             kind="waiting",
             evidence={
                 "syscall": syscall,
                 "calls": None if calls_of is None else sides(calls_of.count),
-                "seconds": sides(extra.sides),
             },
-            seconds=extra.seconds,
-            seconds_ci=extra.seconds_ci,
             words=(
                 f"it sleeps in {syscall}"
                 f"{'' if calls_of is None else f', {instead(difference, calls_of.count)} times'}"
             ),
-            claims=extra.claims,
-            waited_s=extra.waited_s,
         ),
     )

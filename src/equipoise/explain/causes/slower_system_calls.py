@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from equipoise.explain.causes.found import Found
 from equipoise.explain.causes.remaining import Remaining
-from equipoise.explain.causes.wording import counted, is_more, of_slower, sides
+from equipoise.explain.causes.wording import call_evidence, counted, is_more, of_slower
 
 CAUSE = "slower_system_calls"
 WORDS = "a system call takes longer, without being made more often"
@@ -19,22 +19,13 @@ def find(remaining: Remaining) -> tuple[Found, ...]:
         if calls is None or not is_more(seconds) or is_more(calls.count):
             continue
         extra = remaining.extra(doors=(syscall,))
+        words = f"{syscall} takes longer: {counted(of_slower(difference, calls.count))} calls"
         found.append(
-            Found(
+            extra.found(
                 cause=CAUSE,
                 kind="system_call",
-                evidence={
-                    "syscall": syscall,
-                    "size_bytes": calls.typical_bytes,
-                    "calls": sides(calls.count),
-                    "seconds": sides(extra.sides),
-                },
-                seconds=extra.seconds,
-                seconds_ci=extra.seconds_ci,
-                words=(
-                    f"{syscall} takes longer: {counted(of_slower(difference, calls.count))} calls"
-                ),
-                claims=extra.claims,
+                evidence=call_evidence(syscall, calls),
+                words=words,
             )
         )
     return tuple(found)

@@ -21,22 +21,17 @@ def find(remaining: Remaining) -> tuple[Found, ...]:
     extra = remaining.extra(doors=SYNCS, waits=SYNCS)
     file = file_with_most(difference, lambda change: change.syncs)
     return (
-        Found(
+        extra.found(
             cause=CAUSE,
             kind="file_io",
             evidence={
                 "syscall": syscall,
                 **known_file(file),
                 "calls": sides(calls),
-                "seconds": sides(extra.sides),
             },
-            seconds=extra.seconds,
-            seconds_ci=extra.seconds_ci,
             words=(
                 f"{file or 'a file'} is synced to its disk more often: {syscall} "
                 f"{instead(difference, calls)}"
             ),
-            claims=extra.claims,
-            waited_s=extra.waited_s,
         ),
     )

@@ -49,7 +49,7 @@ def in_tiny_pieces(remaining: Remaining, cause: str, direction: Direction) -> tu
     extra = remaining.extra(doors=direction.syscalls, waits=direction.syscalls)
     file = file_with_most(difference, direction.calls)
     return (
-        Found(
+        extra.found(
             cause=cause,
             kind="system_call",
             evidence={
@@ -57,17 +57,12 @@ def in_tiny_pieces(remaining: Remaining, cause: str, direction: Direction) -> tu
                 **known_file(file),
                 "size_bytes": round(found.bytes_each),
                 "calls": sides(found.count),
-                "seconds": sides(extra.sides),
             },
-            seconds=extra.seconds,
-            seconds_ci=extra.seconds_ci,
             words=(
                 f"{file or 'a file'} is {direction.participle} in pieces of about "
                 f"{found.bytes_each:,.0f} bytes: {found.syscall} "
                 f"{instead(difference, found.count)}"
             ),
-            claims=extra.claims,
-            waited_s=extra.waited_s,
         ),
     )
 

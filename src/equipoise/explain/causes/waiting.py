@@ -32,19 +32,14 @@ def find(remaining: Remaining) -> tuple[Found, ...]:
         if wait.door == door and wait.function is not None and is_named(wait.function.name)
     }
     return (
-        Found(
+        extra.found(
             cause=CAUSE,
             kind="waiting",
             evidence={
                 "syscall": door,
                 "function": max(functions, key=lambda name: functions[name], default=None),
                 "calls": None if calls is None else sides(calls.count),
-                "seconds": sides(extra.sides),
             },
-            seconds=extra.seconds,
-            seconds_ci=extra.seconds_ci,
             words=f"threads wait longer in {door}",
-            claims=extra.claims,
-            waited_s=extra.waited_s,
         ),
     )

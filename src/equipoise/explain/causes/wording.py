@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from equipoise.explain.difference.changes import is_certain
-from equipoise.explain.difference.result import Change, Difference, Function
+from equipoise.explain.difference.result import CallsChange, Change, Difference, Function
 
 HIDDEN = ("(",)
 """How the names begin that sources give to what has none: ``(unknown)``."""
@@ -19,6 +19,15 @@ def is_more(change: Change | None) -> bool:
 def sides(change: Change) -> dict[str, float]:
     """Both conditions, as evidence shows them."""
     return {"baseline": change.baseline, "candidate": change.candidate}
+
+
+def call_evidence(syscall: str, calls: CallsChange) -> dict[str, Any]:
+    """A system call as evidence shows it, without its seconds."""
+    return {
+        "syscall": syscall,
+        "size_bytes": calls.typical_bytes,
+        "calls": sides(calls.count),
+    }
 
 
 def of_slower(difference: Difference, change: Change) -> float:

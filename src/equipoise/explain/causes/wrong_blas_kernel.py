@@ -6,7 +6,7 @@ import re
 
 from equipoise.explain.causes.found import Found
 from equipoise.explain.causes.remaining import Remaining, added
-from equipoise.explain.causes.wording import is_more, is_named, of_faster, of_slower, sides
+from equipoise.explain.causes.wording import is_more, is_named, of_faster, of_slower
 from equipoise.explain.difference.changes import is_certain
 from equipoise.explain.difference.result import Change, Function
 
@@ -48,7 +48,7 @@ def _nameless(
     """Kernels of a library without symbols, such as Debian's BLIS: what it was told names them."""
     extra = remaining.extra(functions=inside)
     names = " and ".join(name.removeprefix("environment ") for name in told)
-    return Found(
+    return extra.found(
         cause=CAUSE,
         kind="configuration",
         evidence={
@@ -56,12 +56,8 @@ def _nameless(
             "instead_of": None,
             "module": module,
             "settings": told,
-            "seconds": sides(extra.sides),
         },
-        seconds=extra.seconds,
-        seconds_ci=extra.seconds_ci,
         words=f"{module}, whose functions have no names, computes longer as {names} tells it to",
-        claims=extra.claims,
     )
 
 
@@ -91,7 +87,7 @@ def _in(remaining: Remaining, module: str) -> Found | None:
     if of_slower(difference, inside[fast]) > of_slower(difference, inside[slow]) / 2:
         return None
     extra = remaining.extra(functions=inside)
-    return Found(
+    return extra.found(
         cause=CAUSE,
         kind="configuration",
         evidence={
@@ -99,10 +95,6 @@ def _in(remaining: Remaining, module: str) -> Found | None:
             "instead_of": fast.name,
             "module": module,
             "settings": told,
-            "seconds": sides(extra.sides),
         },
-        seconds=extra.seconds,
-        seconds_ci=extra.seconds_ci,
         words=f"{module} computes with {slow.name}() instead of {fast.name}()",
-        claims=extra.claims,
     )

@@ -23,10 +23,6 @@ from equipoise.explain.evidence.observed import (
 )
 from equipoise.explain.evidence.stacks import Frame, Stack, Stacks
 
-COST = (
-    "about 20 ns for each allocated and freed block, and a few microseconds for each sampled stack "
-    "(128 for each doubling of the bytes)"
-)
 VERSION = 1
 _VARIABLE = "EQUIPOISE_ALLOCATIONS"
 _MAGIC = int.from_bytes(b"EQALLOC1", "little")

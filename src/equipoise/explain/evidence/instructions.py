@@ -15,7 +15,6 @@ from pathlib import Path
 from equipoise.explain.evidence.observed import Process
 from equipoise.model.errors import UnusableInput
 
-COST = "20 to 100 times the run time: every instruction is simulated, on one processor at a time"
 _PREFIX = "callgrind"
 
 _NAMED = re.compile(r"(fn|fl|fi|fe|ob|cfn|cfi|cfl|cob)=(.*)")

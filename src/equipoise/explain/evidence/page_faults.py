@@ -10,8 +10,6 @@ from pathlib import Path
 from equipoise.explain.evidence.observed import Process
 from equipoise.explain.evidence.sampled import Sampled, read_sampled, wrap_sampled
 
-COST = "a few per cent: at most about 999 of the faults a second are sampled, all are counted"
-
 
 def wrap(process: Process, folder: Path) -> Process:
     """The process under the observer, which writes into the folder.

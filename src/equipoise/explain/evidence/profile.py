@@ -10,8 +10,6 @@ from pathlib import Path
 from equipoise.explain.evidence.observed import Process
 from equipoise.explain.evidence.sampled import Sampled, read_sampled, wrap_sampled
 
-COST = "a few per cent: 999 samples a second, and 16 KiB of stack copied at each"
-
 
 def wrap(process: Process, folder: Path) -> Process:
     """The process under the observer, which writes into the folder.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-COST = "nothing: the kernel keeps these accounts anyway"
-
 
 @dataclass(frozen=True, slots=True)
 class Split:

@@ -60,10 +60,3 @@ class Stacks:
             for place in set(stack.frames):
                 sums[self.frames[place]] += stack.weight
         return dict(sums)
-
-    def folded(self) -> dict[tuple[str, ...], float]:
-        """The weight of each stack of names, the outermost first, as flame graphs are drawn."""
-        sums: dict[tuple[str, ...], float] = defaultdict(float)
-        for stack in self.stacks:
-            sums[tuple(self.frames[place].name for place in stack.frames)] += stack.weight
-        return dict(sums)

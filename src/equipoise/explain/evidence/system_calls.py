@@ -13,10 +13,6 @@ from typing import Literal
 
 from equipoise.explain.evidence.observed import End, Process, evidence_program, read_document
 
-COST = (
-    "about a microsecond for each system call; where the kernel's tracepoints are forbidden, each "
-    "call is stopped twice by ptrace, which takes 10 to 100 microseconds"
-)
 VERSION = 1
 _FILE = "system_calls.json"
 

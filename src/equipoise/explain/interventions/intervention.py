@@ -36,3 +36,5 @@ class Intervention:
     advice: str | None = None
     """The line with which a user keeps it, ``{command}`` for the command; ``None`` if nobody
     should."""
+    asked_by: tuple[str, str] | None = None
+    """The option and its value that asked for it; ``None`` if a cause did."""

@@ -38,6 +38,7 @@ def user_try(text: str) -> Intervention:
         verified="the variable reaches the process; libraries, tunables and core types are checked "
         "as everybody's",
         advice=f"{key}={shlex.quote(value)} {COMMAND}",
+        asked_by=("--try", text),
     )
 
 
@@ -81,6 +82,7 @@ def user_command(text: str, site: Site) -> Intervention:
         alter=_around(around),
         verified="not seen: the command is run as it is given",
         advice=line.strip() if COMMAND in line else f"{line.strip()} {COMMAND}",
+        asked_by=("--try-command", text),
     )
 
 
