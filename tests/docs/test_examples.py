@@ -42,9 +42,17 @@ MAKE = re.compile(r"make (?P<target>\w+)$")
 AT_ONCE = 2
 """Examples: nothing that they print is a measurement."""
 
+MARKS = {"docs/ledger.md": (pytest.mark.live("sqlite3"),)}
+"""Of pages whose examples need a program that neither we nor a compiler's package bring."""
+
 ALL = [(page, list(examples(page))) for page in (*PAGES, *STUDY_PAGES)]
 WITH_EXAMPLES = [
     pytest.param(found, id=str(page.relative_to(ROOT))) for page, found in ALL if found
+]
+TO_RUN = [
+    pytest.param(found, id=found[0].page, marks=MARKS.get(found[0].page, ()))
+    for _, found in ALL
+    if found
 ]
 EVERY_LINE = frozenset(line for _, found in ALL for one in found for line in lines(one))
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
@@ -177,7 +185,7 @@ def script_of(example: Example) -> list[str]:
     return [sys.executable, "-c", "\n".join(kept)]
 
 
-@pytest.mark.parametrize("found", WITH_EXAMPLES)
+@pytest.mark.parametrize("found", TO_RUN)
 def test_every_example_runs(found: list[Example], prepared: Desk) -> None:
     page = found[0].page
     folder, as_prepared = prepared.page(page), page not in LAID_OUT
