@@ -20,7 +20,7 @@ def ledger(tmp_path: Path) -> Path:
 
 
 def test_compare_returns_a_typed_result(ledger: Path) -> None:
-    result = eq.compare(["sleep", "0.002"], "sleep 0.02", ledger=ledger, names=["a", "b"])
+    result = eq.compare(["sleep", "0.002"], "sleep 0.05", ledger=ledger, names=["a", "b"])
     assert result.verdict == "slower"
     assert result.ratio is not None
     interval: Interval = result.interval

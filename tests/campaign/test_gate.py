@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from equipoise.campaign.blocks import QUANTA, block_costs, complete_blocks
 from equipoise.campaign.gap import choose
+from equipoise.campaign.look import GROWTH, LOOK_AT_EVERY_BLOCK
 from equipoise.campaign.result import document_of
 from equipoise.measure.trials import Ran
 from equipoise.model.errors import UnusableInput
@@ -81,6 +84,15 @@ def test_it_goes_on_past_a_verdict_that_does_not_answer_its_question(tmp_path: P
     assert comparison.blocks < gated.rows[0].blocks
 
 
+def test_where_the_question_is_open_nothing_is_said_to_be_overstated(tmp_path: Path) -> None:
+    plan = gate_of(blocks=12)
+    stage = Stage(tmp_path, medians=(0.010, 0.0103), noise=0.02)
+    assert outcomes(result(stage, plan)) == ["undecided"]
+    document = document_of(stage.ledger.read_run("last"))
+    assert document.comparisons[0].verdict == "slower"
+    assert [one.code for one in document.warnings] == []
+
+
 def test_it_stops_as_soon_as_too_slow_is_excluded(tmp_path: Path) -> None:
     stage = Stage(tmp_path, medians=(0.010, 0.0097), noise=0.02)
     found = result(stage, gate_of())
@@ -88,6 +100,67 @@ def test_it_stops_as_soon_as_too_slow_is_excluded(tmp_path: Path) -> None:
     assert outcomes(found) == ["passes"]
     assert found.rows[0].words == "0 is not slower by more than 2 %."
     assert found.rows[0].blocks < 60
+
+
+def test_a_long_gate_looks_less_often_and_ends_soon_after_it_could_know(tmp_path: Path) -> None:
+    plan = gate_of(blocks=100_000)
+    stage = Stage(tmp_path, medians=(0.010, 0.0104), noise=0.15)
+    found = result(stage, plan)
+    record = stage.ledger.read_run("last")
+    costs = block_costs(plan, complete_blocks(record.draws, record.trials), "wall_s")
+    pairs = costs.paired(plan.contrasts[0], QUANTA["wall_s"])
+    known_after = pairs.engine.blocks_to_exclude(math.log1p(0.02), plan.judgement.alpha)
+    assert known_after is not None
+    assert known_after > LOOK_AT_EVERY_BLOCK
+    assert outcomes(found) == ["slower"]
+    assert known_after <= len(pairs) <= known_after * (1 + 1 / GROWTH) + 1
+
+
+class Preempted(ScriptedRunner):
+    """Trials whose processors others take away: the time on them is told, the rest is chance."""
+
+    tells_system_time = True
+
+    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], Ran], ...]:
+        (run,) = super().run_place(draw, place)
+
+        def preempted() -> Ran:
+            ran = run()
+            worked_s = (0.010, 0.0105)[ran.trial.condition]
+            accounting = dataclasses.replace(
+                ran.trial.accounting,
+                user_s=0.7 * worked_s,
+                sys_s=0.3 * worked_s if self.tells_system_time else None,
+            )
+            trial = dataclasses.replace(ran.trial, accounting=accounting)
+            return dataclasses.replace(ran, trial=trial)
+
+        return (preempted,)
+
+
+def test_where_others_take_the_processor_its_time_tells_what_the_wall_clock_cannot(
+    tmp_path: Path,
+) -> None:
+    stage = Stage(tmp_path)
+    stage.runner = Preempted(stage.clock, noise=0.8)
+    found = result(stage, gate_of("cpu_s", blocks=60))
+    assert outcomes(found) == ["slower"]
+    assert found.rows[0].ratio == pytest.approx(1.05)
+    document = document_of(stage.ledger.read_run("last"))
+    assert document.conditions[1].metrics["cpu_s"].median == pytest.approx(0.0105)
+    assert document.trials[-1].cpu_s in (pytest.approx(0.010), pytest.approx(0.0105))
+    stage.begin(gate_of(blocks=60))
+    gated = document_of(stage.ledger.read_run("last")).gate
+    assert gated is not None
+    assert outcomes(gated) == ["undecided"]
+
+
+def test_half_of_the_time_on_a_processor_is_not_taken_for_the_whole(tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
+    stage.runner = preempted = Preempted(stage.clock)
+    preempted.tells_system_time = False
+    with pytest.raises(UnusableInput, match="cpu_s"):
+        stage.begin(gate_of("cpu_s"))
 
 
 def test_what_is_not_known_passes_unless_the_plan_says_otherwise(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def result_of(equipoise: Equipoise, *arguments: str) -> dict[str, Any]:
 
 
 def test_a_slower_program_is_called_slower(equipoise: Equipoise) -> None:
-    document = result_of(equipoise, "sleep 0.002", "sleep 0.02")
+    document = result_of(equipoise, "sleep 0.002", "sleep 0.05")
     comparison = document["comparisons"][0]
     assert comparison["verdict"] == "slower"
     assert comparison["ratio_ci"][0] > 1.0
@@ -42,7 +42,7 @@ def test_conditions_stand_in_the_order_of_the_plan_and_comparisons_in_that_of_ca
     equipoise: Equipoise,
 ) -> None:
     document = result_of(
-        equipoise, "sleep 0.003", "sleep 0.006", "sleep 0.001", "-n", "a", "-n", "b", "-n", "c"
+        equipoise, "sleep 0.03", "sleep 0.09", "sleep 0.003", "-n", "a", "-n", "b", "-n", "c"
     )
     assert [one["name"] for one in document["conditions"]] == ["a", "b", "c"]
     assert [one["candidate"] for one in document["comparisons"]] == ["b", "c"]
@@ -56,9 +56,9 @@ def test_with_json_on_stdout_nothing_else_is_there(equipoise: Equipoise) -> None
 
 
 def test_in_a_pipe_progress_is_silent_and_the_screen_is_plain_text(equipoise: Equipoise) -> None:
-    said = equipoise("compare", "true", "sleep 0.01")
+    said = equipoise("compare", "true", "sleep 0.05")
     assert said.err == ""
-    assert "slower: sleep 0.01 is slower than true" in said.out
+    assert "slower: sleep 0.05 is slower than true" in said.out
     assert "\x1b" not in said.out
 
 

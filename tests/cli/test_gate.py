@@ -14,6 +14,7 @@ import jsonschema
 import psutil
 import pytest
 
+from equipoise.report.gate import MARK
 from equipoise.report.json_document import schema
 from tests.cli.conftest import ENTRY, Equipoise, Gate, Said
 from tests.repositories import MadeRepository, everything_in, repository
@@ -104,6 +105,43 @@ def test_the_candidate_is_the_working_tree_with_what_was_changed(
     assert "\x1b" not in said.out
 
 
+def test_what_others_did_meanwhile_is_no_matter_of_the_branch_if_one_asks_for_its_fork_point(
+    gate: Gate, made: MadeRepository
+) -> None:
+    left = made.git("rev-parse", "slow").strip()
+    made.git("checkout", "--quiet", "-b", "feature")
+    made.write("feature", "")
+    made.commit()
+    made.git("checkout", "--quiet", "main")
+    made.write("source", f"#!/bin/sh\n{FAST}\n")
+    made.commit()
+    made.git("checkout", "--quiet", "feature")
+    words = ("--merge-base", *BUILT, "--blocks", "1", "--json", "-", "--", "./bench")
+    told = document(gate(made, "--baseline", "main", *words))["gate"]
+    assert told["baseline"] == {
+        "asked": "the fork point from main",
+        "commit": left,
+        "uncommitted": False,
+    }
+    assert shlex.split(told["again"])[:4] == ["equipoise", "gate", "--baseline", left]
+
+
+def test_changes_in_submodules_are_said_to_be_in_neither_revision(
+    gate: Gate, made: MadeRepository, tmp_path: Path
+) -> None:
+    library = repository(tmp_path / "library")
+    library.write("part", "")
+    library.commit()
+    allowed = ("-c", "protocol.file.allow=always")
+    made.git(*allowed, "submodule", "--quiet", "add", str(library.path), "lib\x1b[31m")
+    made.commit()
+    made.write("lib\x1b[31m/part", "changed")
+    said = gate(made, "--baseline", "HEAD", "--blocks", "1", "--warmup", "0", "--", "true")
+    assert said.status == 0
+    assert "what changed in submodules is in neither revision: 1, lib" in said.out
+    assert "\x1b" not in said.out
+
+
 def test_the_document_tells_the_gate_and_the_ledger_gives_it_again(
     gate: Gate, made: MadeRepository
 ) -> None:
@@ -182,7 +220,7 @@ def test_the_summary_goes_to_a_file_and_behind_what_the_job_has_said(
     assert (said.status, said.out) == (0, "")
     summary = (tmp_path / "gate.md").read_text()
     assert summary.startswith("## Equipoise gate: ✅ passes")
-    assert step.read_text() == "before\n" + summary
+    assert "before\n" + summary == step.read_text() + f"\n{MARK}\n"
     said = gate(made, *words, GITHUB_STEP_SUMMARY=str(tmp_path))
     assert said.status == 0
     assert "cannot append to GITHUB_STEP_SUMMARY" in said.err

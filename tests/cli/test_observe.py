@@ -114,7 +114,7 @@ def test_a_page_and_its_figures_are_written(
     assert said.status == 0, said.err
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "Among comparable runs" in page
-    assert 'id="observed-balance"' in page
+    assert 'id="balance-2"' in page
     assert {path.name for path in (tmp_path / "drawn").glob("*.svg")} == {
         "balance.svg",
         "effects.svg",
@@ -230,7 +230,7 @@ def test_by_default_what_differs_is_matched_on(equipoise: Equipoise, two_kernels
         (("ci.csv", *LOAD, "--cluster", "day,host_type"), "overlap"),
         (("ci.csv", *LOAD, "--cluster", "rack"), "--cluster: there is no column rack"),
         (("ci.csv", *LOAD, "--placebo-period", "day"), "is not COLUMN=VALUE"),
-        (("ci.csv", *LOAD, "--report", "page.txt"), "page.txt is no page"),
+        (("ci.csv", *LOAD, "--report", "page.txt"), "page.txt: no report is written as"),
         (("ci.csv", *LOAD, "--json", "no/where.json"), "there is no folder"),
     ],
 )

@@ -73,7 +73,7 @@ def test_a_resumed_campaign_has_the_orders_that_it_would_have_had(
 def test_a_campaign_that_has_its_verdict_is_left_as_it_is(
     equipoise: Equipoise, tmp_path: Path
 ) -> None:
-    assert equipoise("compare", "true", "sleep 0.02", "--quiet").status == 0
+    assert equipoise("compare", "true", "sleep 0.05", "--quiet").status == 0
     before = equipoise("show", "--json", "-").out
     assert json.loads(before)["comparisons"][0]["verdict"] == "slower"
     assert equipoise("resume", "last", "--json", "-").out == before

@@ -18,7 +18,7 @@ def test_compare_shows_its_progress_and_its_screen_on_a_terminal(
 ) -> None:
     terminal = pexpect.spawn(
         ENTRY[0],
-        [*ENTRY[1:], "compare", "sleep 0.03", "sleep 0.05", "-n", "quick", "-n", "slow"],
+        [*ENTRY[1:], "compare", "sleep 0.03", "sleep 0.1", "-n", "quick", "-n", "slow"],
         cwd=str(tmp_path),
         env={**os.environ, "COLUMNS": str(columns), "TERM": "xterm"},
         dimensions=(40, columns),

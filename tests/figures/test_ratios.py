@@ -10,7 +10,13 @@ import pytest
 
 from equipoise.figures.gallery import gallery
 from equipoise.figures.ratios import CONTROL, MOST_ROWS, other_ratios, ratios
-from equipoise.model.result import ControlResult, ResultDocument
+from equipoise.model.imported import Source
+from equipoise.model.result import (
+    ControlResult,
+    ImportedResult,
+    ResultDocument,
+    SampleComparison,
+)
 from tests.documents import comparison_of, document_of
 from tests.figures.charts import notes, tables
 
@@ -115,3 +121,19 @@ def test_a_screen_reader_hears_every_number() -> None:
     chart = ratios(compared(1.05, None))
     assert chart is not None
     assert "b0: ratio 1.05, 1.029 to 1.071; b1: ratio unknown" in chart.to_dict()["description"]
+
+
+def test_imported_comparisons_stand_there_too_without_a_verdict() -> None:
+    def foreign(candidate: str, ratio: float) -> SampleComparison:
+        interval = (ratio * 0.98, ratio * 1.02)
+        return SampleComparison(
+            *("a", candidate, "wall_s", "Welch", "ratio of means", ratio, interval, None),
+            *(0.05, 8, 8, "these files", "words"),
+        )
+
+    source = Source("csv", None, ("trials.csv",), "mixed")
+    two = ImportedResult(source, "wall_s", (foreign("b", 1.2), foreign("c", 0.8)), "words")
+    rows = bars(ratios(replace(compared(), imported=two)))
+    assert [row["label"] for row in rows] == ["b", "c"]
+    assert [row["ratio"] for row in rows] == pytest.approx([20.0, -20.0])
+    assert {row["says"] for row in rows} == {"imported"}

@@ -44,6 +44,16 @@ def test_what_is_not_finite_is_not_drawn_and_said() -> None:
     assert "drawn there: constant." in chart.to_dict()["title"]["subtitle"][0]
 
 
+def test_of_very_many_covariates_those_furthest_apart_are_drawn_and_it_is_said() -> None:
+    names = [f"x{place}" for place in range(200)]
+    course = [(generation, [float(place) for place in range(200)]) for generation in range(99)]
+    chart = search_course(names, [0.0] * 200, course)
+    thin, strong = lines(chart)
+    assert {row["variable"] for row in thin["rows"]} == set(names[-50:])
+    assert len(strong["rows"]) == 100
+    assert "Of 200 covariates the 50 that were furthest" in chart.to_dict()["title"]["subtitle"][0]
+
+
 def test_a_search_without_a_finite_difference_can_still_be_drawn() -> None:
     chart = search_course(["constant"], [math.nan], [(0, [math.nan])])
     assert "none is finite" in chart.to_dict()["description"]

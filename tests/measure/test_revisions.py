@@ -9,7 +9,9 @@ import pytest
 
 from equipoise.measure.revisions import (
     WORKING_TREE,
+    changed_submodules,
     check_out,
+    fork_point,
     repository_at,
     revision_named,
     revision_of_working_tree,
@@ -116,6 +118,63 @@ def test_a_folder_of_the_repository_is_known_as_such(made: MadeRepository) -> No
     assert (found.top, found.inside) == (made.path, "inside")
 
 
+def test_the_fork_point_is_where_a_branch_was_left(made: MadeRepository) -> None:
+    left = made.git("rev-parse", "HEAD").strip()
+    made.git("checkout", "--quiet", "-b", "feature")
+    made.write("value", "of the feature\n")
+    made.commit()
+    made.git("checkout", "--quiet", "main")
+    made.write("other", "of somebody else\n")
+    made.commit()
+    found = repository_at(made.path)
+    main, feature = (revision_named(found, name, "--baseline") for name in ("main", "feature"))
+    forked = fork_point(found, main, feature)
+    assert forked.commit == left
+    assert forked.shown == f"the fork point from main ({left[:10]})"
+    # A merge commit, as forges test it, left main at its tip.
+    made.git("merge", "--quiet", "-m", "merged", "feature")
+    assert fork_point(found, main, revision_of_working_tree(found)) == main
+
+
+def test_without_a_commit_in_common_the_mend_is_told(made: MadeRepository) -> None:
+    made.git("checkout", "--quiet", "--orphan", "apart")
+    made.commit()
+    found = repository_at(made.path)
+    main = revision_named(found, "main", "--baseline")
+    with pytest.raises(UnusableInput, match="have no commit in common") as caught:
+        fork_point(found, main, revision_of_working_tree(found))
+    assert "fetch-depth: 0" in str(caught.value.mend)
+
+
+def test_a_detached_head_is_a_candidate_like_any_other(
+    made: MadeRepository, tmp_path: Path
+) -> None:
+    made.git("checkout", "--quiet", "--detach", "HEAD~1")
+    found = repository_at(made.path)
+    (tmp_path / "new").mkdir()
+    tree = check_out(found, revision_of_working_tree(found), tmp_path / "new")
+    assert (tree / "value").read_text() == "old\n"
+
+
+def test_a_working_tree_of_a_bare_repository_has_its_revisions(
+    made: MadeRepository, tmp_path: Path
+) -> None:
+    bare = tmp_path / "bare.git"
+    made.git("clone", "--quiet", "--bare", str(made.path), str(bare))
+    with pytest.raises(UnusableInput, match="is in no git working tree"):
+        repository_at(bare)
+    linked = MadeRepository(tmp_path / "linked")
+    MadeRepository(bare).git("worktree", "add", "--quiet", str(linked.path), "main")
+    linked.write("value", "changed\n")
+    before = everything_in(bare)
+    found = repository_at(linked.path)
+    (tmp_path / "new").mkdir()
+    tree = check_out(found, revision_of_working_tree(found), tmp_path / "new")
+    assert (tree / "value").read_text() == "changed\n"
+    assert (checked_out(linked, "main~1", tmp_path / "old") / "value").read_text() == "old\n"
+    assert everything_in(bare) == before
+
+
 def test_a_shallow_clone_has_its_commits_and_says_why_it_lacks_others(
     made: MadeRepository, tmp_path: Path
 ) -> None:
@@ -147,6 +206,11 @@ def test_submodules_that_are_checked_out_are_taken_from_there(
     new = checked_out(made, "HEAD", tmp_path / "new")
     assert (old / "lib/part of it/part").read_text() == "first\n"
     assert (new / "lib/part of it/part").read_text() == "second\n"
+    found = repository_at(made.path)
+    assert changed_submodules(found) == ()
+    submodule.write("part", "changed\n")
+    assert changed_submodules(found) == ("lib/part of it",)
+    assert not revision_of_working_tree(found).uncommitted
     made.git("submodule", "deinit", "--quiet", "--force", "--all")
     bare = checked_out(made, "HEAD", tmp_path / "not")
     assert list((bare / "lib/part of it").iterdir()) == []
@@ -160,7 +224,9 @@ def test_what_is_no_revision_is_refused_and_never_run(made: MadeRepository, aske
     assert everything_in(made.path) == before
 
 
-@pytest.mark.parametrize("name", ["a b", "$(touch x)", "-rf", "ünï", "'\"", "%s{tree}"])
+@pytest.mark.parametrize(
+    "name", ["a b", "$(touch x)", "-rf", "ünï", "'\"", "%s{tree}", "two\nlines", "\\n", "#"]
+)
 def test_a_repository_may_have_any_name(name: str, tmp_path: Path) -> None:
     made = repository(tmp_path / "user" / name)
     made.write(name, "kept\n")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,9 @@ import pytest
 import yaml
 
 from equipoise.cli.gate import command
+from equipoise.report.gate import MARK
 from equipoise.studies.suite import read_suite
+from tests.repositories import repository
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 EXAMPLES = ROOT / "docs" / "examples" / "ci"
@@ -20,11 +24,13 @@ ACTION = ROOT / "action.yml"
 STAND_IN = '#!/bin/sh\nprintf "%s\\0" "$@" > "$SAID"\n'
 USUAL = {
     "BASELINE": "main",
+    "MERGE_BASE": "false",
     "CANDIDATE": "HEAD",
     "BUILD": "",
     "KIND": "",
     "SUITE": "",
     "COMMAND": "./bench",
+    "METRICS": "",
     "MIN_EFFECT": "2",
     "BUDGET": "120",
 }
@@ -73,9 +79,12 @@ def test_the_action_gives_every_input_to_the_gate(tmp_path: Path) -> None:
     assert (options["kind"], options["words"], options["build"]) == ("go", (), None)
     options = options_of(gated(tmp_path, COMMAND="", SUITE="some suite.toml"))
     assert str(options["suite_file"]) == "some suite.toml"
+    assert not options["merge_base"]
+    options = options_of(gated(tmp_path, MERGE_BASE="true", METRICS="cpu_s"))
+    assert (options["merge_base"], options["metrics"]) == (True, "cpu_s")
 
 
-@pytest.mark.parametrize("name", list(USUAL))
+@pytest.mark.parametrize("name", [name for name in USUAL if name != "MERGE_BASE"])
 def test_no_input_of_the_action_is_run_by_a_shell(name: str, tmp_path: Path) -> None:
     hostile = "$(touch ran) `touch ran`; touch ran"
     words = gated(tmp_path, **{name: hostile})
@@ -95,9 +104,93 @@ def test_every_input_of_the_action_reaches_its_step_by_the_environment() -> None
 def test_the_workflow_gives_the_action_inputs_that_it_has() -> None:
     workflow = loaded(EXAMPLES / "github.yml")
     steps = workflow["jobs"]["gate"]["steps"]
-    checkout, ours, _ = steps
+    checkout, source, ours, *_ = steps
+    assert ours["uses"] == f"./{source['with']['path']}"
     assert checkout["with"]["fetch-depth"] == 0
     assert ours["with"].keys() <= loaded(ACTION)["inputs"].keys()
+
+
+def test_the_action_s_own_step_gates_a_repository_with_the_inputs_that_nobody_gave(
+    tmp_path: Path,
+) -> None:
+    made = repository(tmp_path / "project")
+    made.write("bench", "#!/bin/sh\nsleep 0.002\n", executable=True)
+    made.commit()
+    # As actions/checkout leaves it.
+    made.git("update-ref", "refs/remotes/origin/main", "HEAD")
+    made.write("bench", "#!/bin/sh\nsleep 0.02\n", executable=True)
+    made.commit()
+    inputs = loaded(ACTION)["inputs"]
+    given = {"baseline": "origin/main", "command": "./bench"}
+    names = {name: name.replace("-", "_").upper() for name in inputs}
+    environment = {
+        names[name]: given.get(name, str(one["default"])) for name, one in inputs.items()
+    }
+    summary = tmp_path / "summary.md"
+    done = subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", gate_step()["run"]],
+        env={
+            **os.environ,
+            **environment,
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "TMPDIR": str(tmp_path),
+            "GITHUB_STEP_SUMMARY": str(summary),
+        },
+        cwd=made.path,
+        check=False,
+    )
+    assert done.returncode == 1
+    comment = (made.path / "equipoise-gate.md").read_text()
+    assert "❌ slower" in comment
+    assert comment.startswith(summary.read_text())
+    assert json.loads((made.path / "equipoise-gate.json").read_text())["gate"]["passed"] is False
+
+
+GITHUB = """#!/bin/sh
+printf '%s ' "$@" >> "$SAID"
+echo >> "$SAID"
+case "$*" in *--paginate*) cat "$FOUND";; esac
+"""
+
+
+@pytest.mark.parametrize("found", ["", "7\n9\n"])
+def test_the_comment_of_an_earlier_run_is_replaced(found: str, tmp_path: Path) -> None:
+    (step,) = [
+        one
+        for one in loaded(EXAMPLES / "github.yml")["jobs"]["gate"]["steps"]
+        if one.get("name") == "Comment"
+    ]
+    assert "${{" not in step["run"]
+    assert MARK in step["run"]
+    stand_in, said, ids = tmp_path / "gh", tmp_path / "said", tmp_path / "ids"
+    stand_in.write_text(GITHUB)
+    stand_in.chmod(0o755)
+    ids.write_text(found)
+    line = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
+    environment = {
+        **os.environ,
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "GITHUB_REPOSITORY": "ada/project",
+        "NUMBER": "12",
+        "SAID": str(said),
+        "FOUND": str(ids),
+    }
+    # A gate that could not be run has written nothing.
+    subprocess.run(line, env=environment, cwd=tmp_path, check=True)
+    assert not said.exists()
+    (tmp_path / "equipoise-gate.md").write_text("said")
+    subprocess.run(line, env=environment, cwd=tmp_path, check=True)
+    asked, told = said.read_text().splitlines()
+    assert asked.startswith("api --paginate repos/ada/project/issues/12/comments --jq ")
+    assert (
+        told.split()
+        == (
+            "api --silent --method PATCH repos/ada/project/issues/comments/9 "
+            "--field body=@equipoise-gate.md"
+            if found
+            else "pr comment 12 --body-file equipoise-gate.md"
+        ).split()
+    )
 
 
 def test_the_line_of_gitlab_is_a_command_line_of_ours() -> None:

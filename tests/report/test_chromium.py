@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -43,8 +44,12 @@ def shown(
         document_of(medians=(0.0001, 0.02)),
         sized_document(),
         shaped_document(),
+        replace(document_of(*(f"c{place}" for place in range(40)), blocks=2), comparisons=()),
     ],
-    ids=["two", "timeouts", "one block", "every trial", "binned", "far apart", "sizes", "shapes"],
+    ids=[
+        *("two", "timeouts", "one block", "every trial", "binned", "far apart", "sizes"),
+        *("shapes", "many conditions"),
+    ],
 )
 def test_every_chart_is_drawn_without_a_complaint_or_a_request(
     browser: Browser, tmp_path: Path, document: ResultDocument

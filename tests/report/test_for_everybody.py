@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 from dataclasses import replace
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ import pytest
 from equipoise.model.result import ResultDocument
 from equipoise.report.html import Reported, page
 from tests.documents import comparison_of, document_of, layered_document
+from tests.report.accessibility import RULES, assert_accessible, load_axe
 from tests.report.chromium import DRAWN, Browser
 from tests.report.test_flame_graph import SVG
 from tests.report.test_html import control_of
@@ -23,7 +23,6 @@ pytestmark = pytest.mark.live("chromium")
 KEYS = {"Tab": (9, ""), "Enter": (13, "\r"), " ": (32, " ")}
 STOPS = """[...document.querySelectorAll('a, button, summary, [tabindex]')]
   .filter(one => one.checkVisibility({visibilityProperty: true}))"""
-RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
 
 
 def controlled() -> ResultDocument:
@@ -78,29 +77,14 @@ def test_no_rule_of_accessibility_is_broken(
     shown(browser, tmp_path / "report.html", *documents, theme=theme)
     opened = "document.querySelectorAll('details:not(.numbers), [data-chart*=sequence]')"
     browser.evaluate(f"{opened}.forEach(one => {{ one.open = true; }})")
-    script = files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8")
-    browser.call("Runtime.evaluate", expression=script)
-    found = json.loads(
-        browser.evaluate(
-            # A chart is one picture with a description: what it is made of is said to nobody.
-            f"""axe.run({{exclude: ['.chart > *']}}, {{runOnly: {json.dumps(RULES)}}})
-            .then(found => JSON.stringify({{
-              checked: found.passes.length,
-              broken: found.violations.map(one =>
-                [one.id, one.nodes.slice(0, 3).map(node => node.html.slice(0, 200))]),
-            }}))"""
-        )
-    )
-    assert found["broken"] == []
-    assert found["checked"] >= 15
+    assert_accessible(browser)
 
 
 def test_the_rules_are_really_asked(browser: Browser, tmp_path: Path) -> None:
     path = tmp_path / "broken.html"
     path.write_text("<!doctype html><title>broken</title><img src='data:,'>")
     browser.open(path, ready="document.title === 'broken'")
-    script = files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8")
-    browser.call("Runtime.evaluate", expression=script)
+    load_axe(browser)
     broken = browser.evaluate(
         f"axe.run(document, {{runOnly: {json.dumps(RULES)}}})"
         ".then(found => found.violations.map(one => one.id))"

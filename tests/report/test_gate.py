@@ -14,7 +14,7 @@ from markdown_it.token import Token
 from equipoise.model.gate import GateOutcome, GateResult, GateRow, Revision
 from equipoise.model.record import Notice
 from equipoise.model.result import ResultDocument
-from equipoise.report.gate import to_markdown
+from equipoise.report.gate import MARK, to_comment, to_markdown
 from equipoise.report.html import Reported, page
 from equipoise.report.safe_text import visible
 from equipoise.report.terminal import print_result
@@ -72,19 +72,45 @@ def kinds(markdown: str) -> set[str]:
 def test_every_benchmark_has_a_row_with_its_outcome() -> None:
     lines = to_markdown(
         gated(
-            row("a", "slower", 1.05, 1.2),
             row("b", "passes", 0.9, 1.01),
             row("c", "undecided", None, None),
+            row("a", "slower", 1.05, 1.2),
         )
     ).splitlines()
     assert lines[0] == "## Equipoise gate: ❌ fails"
     assert lines[2] == "said."
     assert lines[6:9] == [
         "| a | 10.0 ms | 11.0 ms | +10.0 % | +5.00 % to +20.0 % | ❌ slower |",
-        "| b | 10.0 ms | 11.0 ms | +10.0 % | -10.0 % to +1.00 % | ✅ passes |",
         "| c | 10.0 ms | 11.0 ms | +10.0 % | open | ❔ undecided |",
+        "| b | 10.0 ms | 11.0 ms | +10.0 % | -10.0 % to +1.00 % | ✅ passes |",
     ]
     assert to_markdown(gated(passed=True)).startswith("## Equipoise gate: ✅ passes\n")
+
+
+def test_what_passes_is_folded_away_where_it_is_much() -> None:
+    passing = [row(f"p{number}", "passes", 0.9, 1.01) for number in range(30)]
+    markdown = to_markdown(gated(*passing[:20], row("slow", "slower", 1.05, 1.2), *passing[20:]))
+    fold = "<details>\n<summary>30 benchmarks pass</summary>\n\n| benchmark |"
+    before, _, rest = markdown.partition(fold)
+    assert "| slow |" in before
+    assert "| p" not in before
+    inside, _, after = rest.partition("</details>\n\n")
+    assert inside.count("\n| p") == 30
+    assert "blocks in random order" in after.splitlines()[0]
+    assert {"html_block", "table"} <= kinds(markdown)
+    assert "<details>" not in to_markdown(gated(*passing[:10]))
+
+
+@pytest.mark.parametrize("outcome", ["slower", "passes"])
+def test_however_many_benchmarks_there_are_it_fits_into_a_comment(outcome: GateOutcome) -> None:
+    rows = [row(f"b{number}", outcome, 1.05, 1.2) for number in range(5000)]
+    comment = to_comment(gated(row("first", "slower", 1.05, 1.2), *rows))
+    assert len(comment) < 65_536
+    assert comment.endswith(f"\n{MARK}\n")
+    assert "| first |" in comment
+    told = re.search(r"^(\d+) more are in the document", comment, re.MULTILINE)
+    assert told is not None
+    assert int(told[1]) + len(re.findall(r"^\| b\d", comment, re.MULTILINE)) == len(rows)
 
 
 def test_what_timed_out_has_no_number() -> None:

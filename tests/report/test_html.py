@@ -326,6 +326,21 @@ def test_ids_are_unique_though_several_runs_share_the_page() -> None:
     assert len(outline.tags("nav")) == 1
 
 
+def test_several_campaigns_stand_under_one_heading_and_a_list_tells_them_apart() -> None:
+    document = document_of(blocks=5)
+    again = replace(document, run=replace(document.run, id="20260302-090000-cd34"))
+    outline = Outline(page([reported(document), reported(again)]))
+    levels = [int(tag[1]) for tag, _ in outline.elements if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert levels.count(2) == 2
+    assert all(after - before <= 1 for before, after in zip(levels, levels[1:], strict=False))
+    links = [one["href"] for one in outline.tags("a")]
+    assert {"#run-1", "#run-2"} <= set(links)
+    listed = outline.texts[: outline.texts.index("Conditions")]
+    assert {document.run.id, again.run.id} <= set(listed)
+
+
 def test_the_same_campaign_gives_the_same_bytes() -> None:
     assert page_of(document_of()) == page_of(document_of())
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas
 import pytest
 from numpy.typing import NDArray
 
@@ -132,11 +133,11 @@ def test_balance_has_a_row_before_and_one_after_for_each_variable() -> None:
 
 
 def test_a_search_for_weights_shows_them_and_how_it_came_to_them() -> None:
-    columns, treated = matched_on()
-    matrix = np.column_stack(list(columns.values()))
-    result = gen_match(treated, matrix, population=20, generations=1, seed=1)
+    names = ("age", "</table><img src=x onerror=alert(1)>")
+    columns, treated = matched_on(names)
+    result = gen_match(treated, pandas.DataFrame(columns), population=20, generations=1, seed=1)
     cells = Piece(result._repr_html_()).cells
-    assert [row[0] for row in cells[1:3]] == list(result.names)
+    assert [row[0] for row in cells[1:3]] == list(result.names) == list(names)
     assert [name for name, value in cells if name in ("Seed", "Generations")] == [
         "Generations",
         "Seed",

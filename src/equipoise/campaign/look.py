@@ -24,6 +24,12 @@ class _Seen:
     known: bool
 
 
+LOOK_AT_EVERY_BLOCK = 256
+"""Up to so many blocks; from then on a gate looks whenever they have grown by 1/64. A look takes
+as long as there are blocks, and would use up the budget of a gate of thousands of short trials.
+When it looks depends on the number of blocks alone, and what was known in between still is."""
+GROWTH = 64
+
 _Rule = Callable[[Sequence[PairedBlocks], Judgement, Known], tuple[_Seen, ...]]
 
 
@@ -42,6 +48,9 @@ class Look:
         self._pairs = tuple(
             PairedBlocks(quantum=QUANTA.get(metric, 0.0)) for _, metric in self._asked
         )
+        self._looks_at_every_block = gated is None
+        self._blocks = 0
+        self._looked_at = 0
         self._seen: tuple[_Seen, ...] = ()
         self._known: Known = {}
 
@@ -50,10 +59,13 @@ class Look:
         read = {metric: read_block(block, self._plan, metric) for metric in self._metrics}
         for (contrast, metric), pairs in zip(self._asked, self._pairs, strict=True):
             add_block(pairs, read[metric], contrast, self._plan)
+        self._blocks += 1
 
     def standings(self) -> tuple[Standing, ...]:
-        """Look: where each comparison stands after the blocks so far."""
-        self._seen = self._rule(self._pairs, self._plan.judgement, self._known)
+        """Look, if it is time to: where each comparison stands after the blocks so far."""
+        if self._is_time_to_look():
+            self._seen = self._rule(self._pairs, self._plan.judgement, self._known)
+            self._looked_at = self._blocks
         names = [condition.name for condition in self._plan.conditions]
         return tuple(
             Standing(
@@ -68,6 +80,11 @@ class Look:
             )
             for (contrast, metric), one in zip(self._asked, self._seen, strict=True)
         )
+
+    def _is_time_to_look(self) -> bool:
+        if self._looks_at_every_block or self._blocks <= LOOK_AT_EVERY_BLOCK:
+            return True
+        return self._blocks >= self._looked_at + self._looked_at // GROWTH
 
     def settled(self) -> Literal["verdict", "precision"] | None:
         """Why no further block is needed, as of the last look; ``None`` while one is."""

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from equipoise.campaign.blocks import (
+    ACCOUNTABLE,
     complete_blocks,
     cut_blocks,
     is_unavailable,
@@ -176,7 +177,9 @@ def _condition_result(plan: Plan, index: int, gathered: _Gathered) -> ConditionR
     ended = [trial for trial in analysed if not trial.timed_out and not is_unavailable(trial)]
     metrics: dict[str, MetricSummary] = {}
     spread_because: dict[str, str] = {}
-    described = dict.fromkeys((*ACCOUNTED, *plan.measure.counters, *own))
+    compared = (plan.judgement.primary_metric, *plan.judgement.other_metrics)
+    accounted = (*ACCOUNTED, *filter(ACCOUNTABLE.__contains__, compared))
+    described = dict.fromkeys((*accounted, *plan.measure.counters, *own))
     for metric, values in known_values(ended, described).items():
         known = ~np.isnan(values)
         if not known.any():

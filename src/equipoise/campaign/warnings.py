@@ -70,9 +70,17 @@ def _of(comparison: Comparison, record: RunRecord) -> list[Notice]:
                 "do not rank by the minimum",
             )
         )
-    if comparison.verdict in ("faster", "slower") and record.plan.stopping.precision is None:
+    if comparison.verdict in ("faster", "slower") and _stopped_at_it(record):
         noticed.extend(_touching(comparison))
     return noticed
+
+
+def _stopped_at_it(record: RunRecord) -> bool:
+    """Whether the campaign went on just until it was certain; a gate may go past a verdict."""
+    plan = record.plan
+    if plan.gated is not None and record.sittings[-1].stopped_because != "verdict":
+        return False
+    return plan.stopping.precision is None
 
 
 def _touching(comparison: Comparison) -> list[Notice]:

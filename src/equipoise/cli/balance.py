@@ -7,17 +7,20 @@ from typing import Any
 
 import click
 
+from equipoise.cli import options
 from equipoise.cli.matching_options import (
     matching_options,
     read_asked,
     run_match,
     table_options,
 )
+from equipoise.cli.said_again import Remembering
 from equipoise.cli.work_bar import work_bar
 
 
 @click.command(
     "balance",
+    cls=Remembering,
     epilog="Example: equipoise balance people.csv --treatment treat --covariates age,educ",
 )
 @table_options
@@ -32,6 +35,8 @@ from equipoise.cli.work_bar import work_bar
     help="Bootstrap samples of the KS tests; 0 for none.",
 )
 @click.option("--no-ks", is_flag=True, help="Test no distribution, only means.")
+@options.report_option
+@options.figures_option
 @click.option(
     "--plot",
     "plot_file",
@@ -45,10 +50,11 @@ def command(**given: Any) -> int:
 
     They are matched as `equipoise match` would with the same options.
     """
-    from equipoise.cli.matching_output import check_outputs, put_out
+    from equipoise.cli.matching_conclusions import conclude_balance
+    from equipoise.cli.matching_output import Found, check_outputs, put_out
     from equipoise.matching.balance import match_balance
 
-    check_outputs(given["plot_file"], given["json_file"])
+    check_outputs(given)
     asked = read_asked(given)
     matched = None if given["unmatched"] else run_match(asked, given)
     covariates = asked.covariates
@@ -60,18 +66,21 @@ def command(**given: Any) -> int:
             boot=given["boot"],
             ks=not given["no_ks"],
             weights=asked.weights,
-            seed=given["seed"],
+            # As matching draws its lots: the same table gives the same numbers again.
+            seed=0 if given["seed"] is None else given["seed"],
             estimand=given["estimand"],
             r_compatible=given["r_compatible"],
             progress=progress,
         )
     put_out(
-        "equipoise.balance/1",
-        {},
-        [],
-        balance,
-        given["plot_file"],
-        given["json_file"],
-        quiet=given["quiet"],
+        Found(
+            "equipoise.balance/1",
+            {},
+            [],
+            balance,
+            balance.love_plot,
+            lambda: conclude_balance(given, asked, matched, balance),
+        ),
+        given,
     )
     return 0

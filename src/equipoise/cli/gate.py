@@ -21,6 +21,8 @@ from equipoise.design.benchmark_tools import TOOLS
 from equipoise.design.gate import Benchmark
 from equipoise.measure.revisions import (
     Repository,
+    changed_submodules,
+    fork_point,
     repository_at,
     revision_named,
     revision_of_working_tree,
@@ -30,7 +32,7 @@ from equipoise.measure.scratch import clear_leftovers, scratch_folder
 from equipoise.model.errors import EXIT_DONE, EXIT_GATE_FAILED, EXIT_INTERRUPTED, UnusableInput
 from equipoise.model.record import Notice
 from equipoise.model.result import ResultDocument
-from equipoise.report.gate import to_markdown
+from equipoise.report.gate import to_comment, to_markdown
 from equipoise.studies.suite import Suite, benchmarks_named, read_suite
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
@@ -45,6 +47,11 @@ STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
     metavar="REV",
     show_default="HEAD with what tracked files have changed since",
     help="The revision that is to pass.",
+)
+@click.option(
+    "--merge-base",
+    is_flag=True,
+    help="Compare with where the candidate left --baseline, without what came there since.",
 )
 @click.option("--build", metavar="LINE", help="Run this in each revision first, untimed.")
 @click.option(
@@ -155,7 +162,7 @@ def _summarise(document: ResultDocument, files: _SummaryFiles, wanted: Wanted) -
     if wanted.has_screen:
         sys.stdout.write(summary)
     if files.own is not None:
-        write_file(files.own, summary.encode())
+        write_file(files.own, to_comment(document).encode())
     if files.of_step is not None:
         try:
             with files.of_step.open("a", encoding="utf-8") as file:
@@ -172,14 +179,17 @@ def _summarise(document: ResultDocument, files: _SummaryFiles, wanted: Wanted) -
 def _asked(repository: Repository, given: dict[str, Any]) -> Asked:
     tool = None if given["kind"] is None else TOOLS[given["kind"]]
     suite = _suite(given)
+    baseline = revision_named(repository, given["baseline"], "--baseline")
     named = given["candidate"]
+    if named is None:
+        candidate = revision_of_working_tree(repository)
+    else:
+        candidate = revision_named(repository, named, "--candidate")
     build = given["build"] or suite.build or (None if tool is None else tool.build)
     return Asked(
         repository=repository,
-        baseline=revision_named(repository, given["baseline"], "--baseline"),
-        candidate=revision_of_working_tree(repository)
-        if named is None
-        else revision_named(repository, named, "--candidate"),
+        baseline=fork_point(repository, baseline, candidate) if given["merge_base"] else baseline,
+        candidate=candidate,
         benchmarks=suite.benchmarks,
         build=build,
         tool=tool,
@@ -216,7 +226,19 @@ def _notices(asked: Asked, is_working_tree: bool) -> tuple[Notice, ...]:
                 "name the revision that is to be compared with by --baseline",
             )
         )
-    untracked = untracked_files(asked.repository) if is_working_tree else ()
+    if not is_working_tree:
+        return tuple(notices)
+    submodules = changed_submodules(asked.repository)
+    if submodules:
+        notices.append(
+            Notice(
+                "changed_submodules",
+                f"what changed in submodules is in neither revision: {len(submodules)}, "
+                f"{submodules[0]} among them",
+                "commit it there, and here which commit is meant",
+            )
+        )
+    untracked = untracked_files(asked.repository)
     if untracked:
         notices.append(
             Notice(

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from equipoise.cli import options
 from equipoise.cli.matching_options import pairing, pairing_options, read_asked, table_options
+from equipoise.cli.said_again import Remembering
 from equipoise.model.errors import UnusableInput
 from equipoise.report.safe_text import visible
 
@@ -32,6 +34,7 @@ _EFFECT = ("estimate", "se", "se_standard", "t", "p_value", "n_weighted", "n_dro
 
 @click.command(
     "genmatch",
+    cls=Remembering,
     epilog="Example: equipoise genmatch people.csv --treatment treat --outcome re78 "
     "--covariates age,educ,re74 --balance 'age + educ + re74 + age:educ'",
 )
@@ -96,6 +99,8 @@ _EFFECT = ("estimate", "se", "se_standard", "t", "p_value", "n_weighted", "n_dro
     metavar="tcp://HOST:PORT",
     help="Evaluate on the workers of this Dask scheduler.",
 )
+@options.report_option
+@options.figures_option
 @click.option(
     "--plot",
     "plot_file",
@@ -110,11 +115,12 @@ def command(**given: Any) -> int:
     FILE is CSV or Parquet. Who is matched, and how balanced, stands below; with --outcome the
     effect by the best weights too.
     """
-    from equipoise.cli.matching_output import check_outputs, put_out
+    from equipoise.cli.matching_conclusions import conclude_search
+    from equipoise.cli.matching_output import Found, check_outputs, put_out
     from equipoise.matching.gen_match import gen_match
     from equipoise.matching.match import match
 
-    check_outputs(given["plot_file"], given["json_file"])
+    check_outputs(given)
     asked = read_asked(given)
     treated = asked.covariates.treated.astype(float)
     how = {
@@ -150,21 +156,19 @@ def command(**given: Any) -> int:
             **{**how, "seed": found.seed},
         )
     balance = found.balance(boot=given["boot"], ks=not given["no_ks"])
-    if given["plot_file"] is not None:
-        from equipoise.figures.save import save
-
-        save(found.plot(), given["plot_file"])
     lines = [*(visible(line) for line in found.summary().splitlines()), ""]
     if effect is not None:
         lines += [*(visible(line) for line in effect.summary().splitlines()), ""]
     put_out(
-        "equipoise.genmatch/1",
-        _document(found, effect),
-        lines,
-        balance,
-        None,
-        given["json_file"],
-        quiet=given["quiet"],
+        Found(
+            "equipoise.genmatch/1",
+            _document(found, effect),
+            lines,
+            balance,
+            found.plot,
+            lambda: conclude_search(given, asked, found, effect, balance),
+        ),
+        given,
     )
     return 0
 

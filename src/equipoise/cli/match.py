@@ -8,12 +8,14 @@ from typing import Any
 
 import click
 
+from equipoise.cli import options
 from equipoise.cli.matching_options import (
     matching_options,
     read_asked,
     run_match,
     table_options,
 )
+from equipoise.cli.said_again import Remembering
 from equipoise.model.errors import UnusableInput
 from equipoise.report.safe_text import visible
 
@@ -34,6 +36,7 @@ _NUMBERS = (
 
 @click.command(
     "match",
+    cls=Remembering,
     epilog="Example: equipoise match people.csv --treatment treat --outcome re78 "
     "--covariates age,educ",
 )
@@ -55,6 +58,8 @@ _NUMBERS = (
     default="population",
     show_default=True,
 )
+@options.report_option
+@options.figures_option
 @click.option(
     "--plot",
     "plot_file",
@@ -69,10 +74,11 @@ def command(**given: Any) -> int:
     Without --outcome they are matched only. The balance of the covariates stands below;
     `equipoise balance` tests it.
     """
-    from equipoise.cli.matching_output import check_outputs, put_out
+    from equipoise.cli.matching_conclusions import conclude_match
+    from equipoise.cli.matching_output import Found, check_outputs, put_out
     from equipoise.matching.balance import match_balance
 
-    check_outputs(given["plot_file"], given["json_file"])
+    check_outputs(given)
     if given["bias_adjust"] and not given["outcome"]:
         raise UnusableInput("--bias-adjust has no outcome to adjust", mend="give --outcome COLUMN")
     if given["bias_adjust"] and given["by"]:
@@ -115,13 +121,15 @@ def command(**given: Any) -> int:
     if given["by"]:
         document |= strata_document(result)
     put_out(
-        "equipoise.match/1",
-        document,
-        [*(visible(line) for line in result.summary().splitlines()), ""],
-        balance,
-        given["plot_file"],
-        given["json_file"],
-        quiet=given["quiet"],
+        Found(
+            "equipoise.match/1",
+            document,
+            [*(visible(line) for line in result.summary().splitlines()), ""],
+            balance,
+            balance.love_plot,
+            lambda: conclude_match(given, asked, result, balance),
+        ),
+        given,
     )
     return 0
 

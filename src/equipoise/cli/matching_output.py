@@ -1,61 +1,71 @@
-"""Where ``match`` and ``balance`` put what they found."""
+"""Where ``match``, ``genmatch`` and ``balance`` put what they found."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from equipoise.cli.balance_table import balance_document, balance_lines
+from equipoise.cli.conclusion_forms import Told, check_conclusion, write_conclusion
 from equipoise.cli.output_file import check_folder, write_file
 
 if TYPE_CHECKING:
+    from altair import LayerChart
+
     from equipoise.matching.balance_result import Balance
 
 
-def check_outputs(plot: Path | None, json_file: str | None) -> None:
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a command found, in each form that may be asked for."""
+
+    schema: str
+    document: Mapping[str, Any]
+    lines: Sequence[str]
+    """What is printed above the balance."""
+    balance: Balance
+    plot: Callable[[], LayerChart]
+    conclude: Callable[[], Told]
+
+
+def check_outputs(given: Mapping[str, Any]) -> None:
     """Check that the files can be written, before the work for them is done.
 
     Raises
     ------
     UnusableInput
-        A folder is missing, or nothing can be drawn here.
+        A folder is missing, an ending is of no form, or nothing can be drawn here.
     """
-    if plot is not None:
+    if given["plot_file"] is not None:
         from equipoise.figures.library import require_figures
 
-        check_folder(plot)
+        check_folder(given["plot_file"])
         require_figures()
-    if json_file is not None and json_file != "-":
-        check_folder(Path(json_file))
+    if given["json_file"] not in (None, "-"):
+        check_folder(Path(given["json_file"]))
+    check_conclusion(given["file"], given["report_file"], given["figures"])
 
 
-def put_out(
-    schema: str,
-    document: Mapping[str, Any],
-    lines: Sequence[str],
-    balance: Balance,
-    plot: Path | None,
-    json_file: str | None,
-    *,
-    quiet: bool,
-) -> None:
+def put_out(found: Found, given: Mapping[str, Any]) -> None:
     """Write the files that were asked for; print the tables unless stdout is the document's."""
-    if plot is not None:
+    if given["plot_file"] is not None:
         from equipoise.figures.save import save
 
-        save(balance.love_plot(), plot)
-    if json_file is not None:
-        whole = {"schema": schema, **document, **balance_document(balance)}
+        save(found.plot(), given["plot_file"])
+    write_conclusion(found.conclude, given["report_file"], given["figures"])
+    if given["json_file"] is not None:
+        whole = {"schema": found.schema, **found.document, **balance_document(found.balance)}
         text = json.dumps(whole, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
-        if json_file == "-":
+        if given["json_file"] == "-":
             click.echo(text, nl=False)
             return
-        write_file(Path(json_file), text.encode())
-    if quiet:
+        write_file(Path(given["json_file"]), text.encode())
+    if given["quiet"]:
         return
-    for line in [*lines, *balance_lines(balance)]:
+    for line in [*found.lines, *balance_lines(found.balance)]:
         click.echo(line)

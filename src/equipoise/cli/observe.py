@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from equipoise.cli import options
-from equipoise.cli.figure_files import save_figures
+from equipoise.cli.conclusion_forms import Told, check_conclusion, write_conclusion
 from equipoise.cli.output_file import check_folder, write_file
+from equipoise.cli.said_again import Remembering, command_line
 from equipoise.model.errors import UnusableInput
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def _assignment(
 
 @click.command(
     "observe",
+    cls=Remembering,
     epilog="Example: equipoise observe ci.csv --treatment version=2.0:1.0 --outcome wall_s "
     "--covariates load,cache --exact host_type --cluster day",
 )
@@ -100,14 +102,8 @@ def _assignment(
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, metavar="N")
 @click.option("--threads", type=click.IntRange(min=1), metavar="N", show_default="all cores")
-@click.option(
-    "--figures",
-    "figures",
-    metavar="FOLDER",
-    type=click.Path(path_type=Path),
-    help="Write each figure there, as .html, .svg and .png.",
-)
 @options.ledger_option
+@options.figures_option
 @options.report_option
 @options.output_options
 def command(**given: Any) -> int:
@@ -185,14 +181,7 @@ def _question(given: dict[str, Any]) -> Question:
 
 def _check_outputs(given: dict[str, Any]) -> None:
     """Find out what cannot be written before the work for it is done."""
-    if given["report_file"] is not None or given["figures"] is not None:
-        from equipoise.figures.library import require_figures
-
-        require_figures()
-    if given["report_file"] is not None:
-        if given["report_file"].suffix.lower() not in (".html", ".htm"):
-            raise UnusableInput(f"{given['report_file']} is no page", mend="end the name in .html")
-        check_folder(given["report_file"])
+    check_conclusion(Path(given["file"]), given["report_file"], given["figures"])
     if given["json_file"] not in (None, "-"):
         check_folder(Path(given["json_file"]))
 
@@ -200,14 +189,7 @@ def _check_outputs(given: dict[str, Any]) -> None:
 def _put_out(document: Observed, given: dict[str, Any]) -> None:
     from equipoise.report.json_document import encode
 
-    if given["report_file"] is not None:
-        from equipoise.report.observed_page import observed_page
-
-        write_file(given["report_file"], observed_page(document).encode())
-    if given["figures"] is not None:
-        from equipoise.figures.observed import observed_figures
-
-        save_figures(observed_figures(document), given["figures"])
+    write_conclusion(lambda: _told(document), given["report_file"], given["figures"])
     if given["json_file"] == "-":
         sys.stdout.buffer.write(encode(document) + b"\n")
         return
@@ -217,3 +199,11 @@ def _put_out(document: Observed, given: dict[str, Any]) -> None:
         from equipoise.report.observed import print_observed
 
         print_observed(document, color=not given["no_color"])
+
+
+def _told(document: Observed) -> Told:
+    from equipoise.figures.observed import observed_figures
+    from equipoise.report.observed_conclusion import observed_conclusion
+
+    again = command_line(None)
+    return Told(observed_conclusion(document, again), lambda: observed_figures(document))

@@ -19,8 +19,8 @@ STUDY_BLOCKS = 1000
 """At most so many, unless a study says otherwise: its budget ends it, not the count of blocks, of
 which the later ones hold only what is still open."""
 
-GATE_BLOCKS = 1000
-"""At most so many: its budget ends a gate that is not certain, not the count of blocks."""
+GATE_BLOCKS = 100_000
+"""More than the usual budget has room for: it ends a gate that is not certain, not this count."""
 GATE_MIN_EFFECT = 2.0
 """In percent."""
 
@@ -94,6 +94,17 @@ def report_option(function: Decorated) -> Decorated:
         metavar="FILE",
         type=click.Path(path_type=Path),
         help="Write a report: .html is one page that can be sent; .md, .tex or .csv.",
+    )(function)
+
+
+def figures_option(function: Decorated) -> Decorated:
+    """``--figures FOLDER``."""
+    return click.option(
+        "--figures",
+        "figures",
+        metavar="FOLDER",
+        type=click.Path(path_type=Path),
+        help="Write each figure there, as .html, .svg and .png.",
     )(function)
 
 

@@ -30,13 +30,7 @@ DOCUMENT = ".json"
     type=click.Path(path_type=Path),
     help=f"Where the report goes; its ending says how: {', '.join(FORMS)}.",
 )
-@click.option(
-    "--figures",
-    "figures",
-    metavar="FOLDER",
-    type=click.Path(path_type=Path),
-    help="Write each figure there too, as .html, .svg and .png.",
-)
+@options.figures_option
 @options.ledger_option
 def command(**given: Any) -> int:
     """Write a report of RUN (an id, its beginning, or 'last', which is the default).

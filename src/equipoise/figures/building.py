@@ -72,7 +72,14 @@ def _apart(place: int) -> str:
 
 
 def _legend() -> alt.Legend:
-    return alt.Legend(title=None, orient="top", columns=1, labelLimit=300, symbolOpacity=1)
+    return alt.Legend(
+        title=None,
+        orient="top",
+        columns=1,
+        labelLimit=300,
+        symbolOpacity=1,
+        symbolLimit=0,  # Vega leaves out what is beyond 30 entries otherwise.
+    )
 
 
 def place_of(document: ResultDocument, name: str) -> int:

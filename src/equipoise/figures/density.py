@@ -14,24 +14,48 @@ _NARROWEST = 1 / 250
 
 
 def density(
-    places: NDArray[np.float64], low: float, high: float
+    places: NDArray[np.float64],
+    low: float,
+    high: float,
+    weights: NDArray[np.float64] | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     """A Gaussian kernel density on ``POINTS`` places within low and high, its peak scaled to 1.
 
     The bandwidth is Silverman's rule of thumb (1986, eq. 3.31). ``None`` below
     ``LEAST_VALUES`` values: a curve through three trials is an invention.
+
+    Parameters
+    ----------
+    weights
+        What each place counts, by default all the same: then as many places count in the
+        bandwidth as equal ones would be worth (Kish 1965, (Σw)² / Σw²).
     """
     if len(places) < LEAST_VALUES:
         return None
-    quarter = float(np.subtract(*np.percentile(places, [75, 25]))) / 1.34
-    spreads = [spread for spread in (float(places.std(ddof=1)), quarter) if spread > 0]
-    width = max(0.9 * min(spreads, default=0.0) * len(places) ** -0.2, _NARROWEST * (high - low))
+    width = max(_bandwidth(places, weights), _NARROWEST * (high - low))
     begin = max(low, float(places.min()) - _TAIL * width)
     end = min(high, float(places.max()) + _TAIL * width)
     grid = np.linspace(begin, end, POINTS)
     # Binning first keeps the cost at POINTS² however many trials there are.
-    counts, edges = np.histogram(places, bins=4 * POINTS, range=(begin, end))
+    counts, edges = np.histogram(places, bins=4 * POINTS, range=(begin, end), weights=weights)
     centres = (edges[:-1] + edges[1:]) / 2
     heights = np.exp(-0.5 * ((grid[:, None] - centres[None, :]) / width) ** 2) @ counts
     peak = float(heights.max())
     return (grid, heights / peak) if peak > 0 else None
+
+
+def _bandwidth(places: NDArray[np.float64], weights: NDArray[np.float64] | None) -> float:
+    if weights is None:
+        worth = float(len(places))
+        deviation = float(places.std(ddof=1))
+        low, high = np.percentile(places, [25, 75])
+    else:
+        worth = float(weights.sum() ** 2 / np.square(weights).sum())
+        mean = np.average(places, weights=weights)
+        deviation = float(np.sqrt(np.average((places - mean) ** 2, weights=weights)))
+        order = np.argsort(places, kind="stable")
+        below = np.cumsum(weights[order]) / weights.sum()
+        low, high = places[order][np.searchsorted(below, [0.25, 0.75])]
+    quarter = float(high - low) / 1.34
+    spreads = [spread for spread in (deviation, quarter) if spread > 0]
+    return 0.9 * min(spreads, default=0.0) * float(worth**-0.2)

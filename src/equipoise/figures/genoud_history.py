@@ -17,7 +17,7 @@ HOW_TO_READ = (
 _HEIGHT = 260
 
 
-def genoud_history(rows: Rows, *, peak: int) -> alt.LayerChart:
+def genoud_history(rows: Rows, *, peak: int, value: str = "value") -> alt.LayerChart:
     """Draw the best value and the median over the generations.
 
     Parameters
@@ -27,6 +27,8 @@ def genoud_history(rows: Rows, *, peak: int) -> alt.LayerChart:
         not drawn, and said.
     peak
         The generation of the last improvement.
+    value
+        What it is that is searched for, for its axis.
     """
     best = [row for row in rows if math.isfinite(row["best"])]
     median = [row for row in rows if math.isfinite(row["median"])]
@@ -49,7 +51,7 @@ def genoud_history(rows: Rows, *, peak: int) -> alt.LayerChart:
     line = (
         drawn_from(best)
         .mark_line(color=color_of(0), interpolate="step-after", point=True)
-        .encode(x=x, y=alt.Y("best:Q", scale=scale, axis=alt.Axis(title="value")), tooltip=tooltip)
+        .encode(x=x, y=alt.Y("best:Q", scale=scale, axis=alt.Axis(title=value)), tooltip=tooltip)
     )
     points = (
         drawn_from(median)

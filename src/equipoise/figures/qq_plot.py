@@ -18,7 +18,9 @@ Points = Sequence[tuple[float, float]]
 _SIDES = ("before matching", "after matching")
 
 
-def qq_plot(variable: str, before: Points, after: Points | None = None) -> alt.LayerChart:
+def qq_plot(
+    variable: str, before: Points, after: Points | None = None, *, notes: Sequence[str] = ()
+) -> alt.LayerChart:
     """Draw the quantiles.
 
     Parameters
@@ -27,6 +29,8 @@ def qq_plot(variable: str, before: Points, after: Points | None = None) -> alt.L
         Its name, which the axes carry.
     before, after
         ``(quantile of the controls, quantile of the treated)`` at the same levels.
+    notes
+        What must be said of them, a line each.
     """
     sides = [before] if after is None else [before, after]
     rows: Rows = [
@@ -70,7 +74,7 @@ def qq_plot(variable: str, before: Points, after: Points | None = None) -> alt.L
     return framed(
         [diagonal, points],
         title=f"Quantiles of {variable}",
-        notes=[],
+        notes=notes,
         description=f"Quantiles of {variable} among treated and controls. {HOW_TO_READ}",
         height=HEIGHT,
     )

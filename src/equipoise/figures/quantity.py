@@ -18,6 +18,7 @@ _NAMES = {
     "wall_s": "time",
     "user_s": "user CPU time",
     "sys_s": "system CPU time",
+    "cpu_s": "CPU time",
     "max_rss_bytes": "peak memory",
 }
 _LOGARITHMIC_FROM = 5.0

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import altair as alt
 
 from equipoise.figures.building import Rows, drawn_from, framed, plain_scale
+from equipoise.figures.limits import EVERY_TRIAL
 from equipoise.figures.love_plot import MUCH
 from equipoise.figures.theme import color_of
 
@@ -51,6 +52,14 @@ def search_course(
         there = [row for row in rows if row["generation"] == generation]
         if there:
             worst.append(max(there, key=lambda row: float(row["sdiff"])))
+    thin = _furthest_apart(rows, EVERY_TRIAL // len(stages))
+    if len(thin) < len(rows):
+        kept = len({row["variable"] for row in thin})
+        notes = [
+            *notes,
+            f"Of {len(variables):,} covariates the {kept:,} that were furthest apart at some time "
+            "have a thin line; the strong one looks at all.",
+        ]
     last = max([1, *(generation for generation, _ in along)])
     x = alt.X(
         "generation:Q",
@@ -75,7 +84,7 @@ def search_course(
     ]
     layers = [
         drawn_from([{"sdiff": MUCH}]).mark_rule(style="reference").encode(y=y),
-        drawn_from(rows)
+        drawn_from(thin)
         .mark_line(
             strokeWidth=1.2,
             opacity=0.55,
@@ -104,6 +113,15 @@ def search_course(
         description=_description(worst),
         height=HEIGHT,
     )
+
+
+def _furthest_apart(rows: Rows, count: int) -> Rows:
+    """Those of so many covariates, the furthest apart at any time."""
+    furthest: dict[str, float] = {}
+    for row in rows:
+        furthest[row["variable"]] = max(furthest.get(row["variable"], 0.0), float(row["sdiff"]))
+    kept = set(sorted(furthest, key=lambda name: -furthest[name])[: max(1, count)])
+    return [row for row in rows if row["variable"] in kept]
 
 
 def _labelled(last: int) -> list[int]:

@@ -13,7 +13,7 @@ from equipoise.model.primitives import LATENCY
 from equipoise.model.result import Comparison, ResultDocument, TrialRow
 
 TIMED_OUT = math.inf
-_ACCOUNTED = frozenset(field.name for field in fields(TrialRow))
+_ACCOUNTED = frozenset(field.name for field in fields(TrialRow)) | {"cpu_s"}
 
 
 @dataclass(frozen=True, slots=True)

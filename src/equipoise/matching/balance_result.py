@@ -149,7 +149,81 @@ class Balance:
             variable,
             _quantile_pairs(column, self._groups_before),
             None if self._groups_after is None else _quantile_pairs(column, self._groups_after),
+            notes=self._thinned(),
         )
+
+    def density_plot(self, variable: str) -> altair.LayerChart | None:
+        """How a variable is distributed in both groups; ``None`` if one has too few rows.
+
+        Raises
+        ------
+        UnusableInput
+            There is no such variable, or altair is not installed.
+        """
+        column = self._matrix[:, self._place(variable)]
+        from equipoise.figures.library import require_figures
+
+        require_figures()
+        from equipoise.figures.group_density import Arms, Weighted, group_density
+
+        def arms(groups: Groups) -> Arms:
+            treated, control = groups.split(column)
+            return Arms(
+                Weighted(treated, groups.weights_treated), Weighted(control, groups.weights_control)
+            )
+
+        after = self._groups_after
+        return group_density(
+            variable, arms(self._groups_before), None if after is None else arms(after)
+        )
+
+    def shares_plot(self) -> altair.LayerChart | None:
+        """The variables with two values, as shares of both groups; ``None`` without any.
+
+        Raises
+        ------
+        UnusableInput
+            altair is not installed.
+        """
+        from equipoise.figures.library import require_figures
+
+        require_figures()
+        from equipoise.figures.shares import Share, shares
+
+        rows = []
+        for place, name in enumerate(self.variables):
+            values = np.unique(self._matrix[:, place])
+            if len(values) != 2:
+                continue
+            larger = (self._matrix[:, place] == values[1]).astype(np.float64)
+            is_indicator = values.tolist() == [0.0, 1.0]
+            after = self._groups_after
+            rows.append(
+                Share(
+                    name if is_indicator else f"{name} = {values[1]:.6g}",
+                    _shares(larger, self._groups_before),
+                    None if after is None else _shares(larger, after),
+                )
+            )
+        return shares(rows) if rows else None
+
+    def unlike(self, count: int) -> list[str]:
+        """So many variables with more than two values, the least alike in distribution first.
+
+        Those whose distribution functions lie furthest apart after matching, else before.
+        """
+        numbers = [
+            (-one.qq.max, place)
+            for place, one in enumerate(self.before if self.after is None else self.after)
+            if len(np.unique(self._matrix[:, place])) > 2
+        ]
+        return [self.variables[place] for _, place in sorted(numbers)[:count]]
+
+    def _thinned(self) -> list[str]:
+        rows = min(map(len, (self._groups_before.treated, self._groups_before.control)))
+        if rows <= MOST_QUANTILES:
+            return []
+        return [f"{MOST_QUANTILES} quantiles stand for {rows:,} rows and more of each group."]
 
     def _place(self, variable: str) -> int:
         if variable not in self.variables:
@@ -198,6 +272,15 @@ def _row(one: UnivariateBalance) -> dict[str, Any]:
     return {
         name: None if value is None or math.isnan(value) else value for name, value in row.items()
     }
+
+
+def _shares(column: Values, groups: Groups) -> tuple[float, float]:
+    """Of (controls, treated), in percent."""
+    treated, control = groups.split(column)
+    return (
+        100.0 * float(np.average(control, weights=groups.weights_control)),
+        100.0 * float(np.average(treated, weights=groups.weights_treated)),
+    )
 
 
 def _quantile_pairs(column: Values, groups: Groups) -> list[tuple[float, float]]:

@@ -41,7 +41,9 @@ def smallest_words(balance: Balance) -> list[str]:
 
 
 def _shown(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4g}"
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.4g}"
 
 
 def _where(smallest: SmallestP) -> str:

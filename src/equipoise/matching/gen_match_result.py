@@ -102,7 +102,7 @@ class GenMatchResult:
             f"  {name:<{width}}  {weight:.6g}"
             for name, weight in zip(self.names, self.weights, strict=True)
         ]
-        facts = self._facts()
+        facts = self.facts()
         width = max(len(name) for name, _ in facts)
         return "\n".join([*lines, "", *(f"{name:<{width}}  {value}" for name, value in facts)])
 
@@ -114,9 +114,10 @@ class GenMatchResult:
             (name, f"{weight:.6g}") for name, weight in zip(self.names, self.weights, strict=True)
         ]
         headings = ("Weights of the standardised covariates", "")
-        return f"<div>{table(headings, weights)}{facts(self._facts())}</div>"
+        return f"<div>{table(headings, weights)}{facts(self.facts())}</div>"
 
-    def _facts(self) -> list[tuple[str, str]]:
+    def facts(self) -> list[tuple[str, str]]:
+        """How well the covariates are balanced, and how the search came to it."""
         return [
             (self._criterion(), f"{self.fitness[0]:.5g}"),
             ("Generations", f"{self.generations}, the peak at {self.peak_generation}"),
@@ -155,6 +156,33 @@ class GenMatchResult:
             [one.sdiff for one in last.before],
             along,
             notes=[f"{self._criterion()}: {first:.3g} in generation 0, {end:.3g} at the end"],
+        )
+
+    def search_plot(self) -> LayerChart:
+        """The first criterion's best and median over the generations.
+
+        Raises
+        ------
+        UnusableInput
+            altair is not installed (``equipoise[report]``).
+        """
+        from equipoise.figures.library import require_figures
+
+        require_figures()
+        from equipoise.figures.genoud_history import genoud_history
+
+        return genoud_history(
+            [
+                {
+                    "generation": one.number,
+                    "best": float(one.value[0]),
+                    "median": one.median,
+                    "evaluations": one.evaluations,
+                }
+                for one in self.history
+            ],
+            peak=self.peak_generation,
+            value=self._criterion().lower(),
         )
 
     def _criterion(self) -> str:

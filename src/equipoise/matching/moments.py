@@ -59,6 +59,23 @@ def paired_t(differences: Values, weights: Values | None) -> float:
 
 def welch_t(first: Moments, second: Moments) -> float:
     """The two-sided p-value of Welch's test, degrees of freedom after Satterthwaite."""
+    return two_sided(first.mean - second.mean, *_welch(first, second))
+
+
+def welch_interval(first: Moments, second: Moments) -> tuple[float, float] | None:
+    """Welch's 95 % interval of the difference of the means; ``None`` without a spread."""
+    from scipy.stats import t
+
+    squared_error, freedom = _welch(first, second)
+    if not squared_error > 0.0 or not freedom > 0.0:
+        return None
+    reach = float(t.ppf(0.975, freedom)) * math.sqrt(squared_error)
+    difference = first.mean - second.mean
+    return difference - reach, difference + reach
+
+
+def _welch(first: Moments, second: Moments) -> tuple[float, float]:
+    """The squared error of the difference, and its degrees of freedom."""
     part_first = first.sample_variance / first.size
     part_second = second.sample_variance / second.size
     squared_error = part_first + part_second
@@ -67,7 +84,7 @@ def welch_t(first: Moments, second: Moments) -> float:
         # In shares: the squares of tiny variances would vanish.
         share = part_first / squared_error
         freedom = 1.0 / (share**2 / (first.size - 1.0) + (1.0 - share) ** 2 / (second.size - 1.0))
-    return two_sided(first.mean - second.mean, squared_error, freedom)
+    return squared_error, freedom
 
 
 def two_sided(difference: float, squared_error: float, freedom: float) -> float:

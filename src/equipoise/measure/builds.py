@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping
@@ -13,6 +14,8 @@ from equipoise.measure.hooks import SHELL, end_group, last_words, status_words, 
 from equipoise.model.errors import ConditionFailed
 
 VARIABLE = "EQUIPOISE_BUILD"
+
+_FULL_BYTES = 1 << 20
 
 
 def build_levels(
@@ -99,6 +102,14 @@ def build_revision(
             raise ConditionFailed(
                 f"{revision} cannot be built: {status_words(status)}: {line}"
                 + last_words(tail(said.fileno())).replace("; stderr: ", "; it said: "),
-                mend="try the line by hand in a fresh clone: files that are not committed are "
-                "not in a revision",
+                mend=_mend_of(home),
             )
+
+
+def _mend_of(home: Path) -> str:
+    # What a build says of a full disk often went to that disk.
+    if shutil.disk_usage(home).free < _FULL_BYTES:
+        return f"the disk of {home} is full: set TMPDIR to a folder of one with room"
+    return (
+        "try the line by hand in a fresh clone: files that are not committed are not in a revision"
+    )

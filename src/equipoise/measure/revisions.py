@@ -73,14 +73,15 @@ def repository_at(folder: Path) -> Repository:
     UnusableInput
         git is not installed, or the folder is in no working tree.
     """
-    done = _git(folder, "rev-parse", "--show-toplevel", "--show-prefix")
-    if done.returncode != 0:
+    # One at a time: a path may hold a newline.
+    top = _git(folder, "rev-parse", "--show-toplevel")
+    if top.returncode != 0:
         raise UnusableInput(
-            f"{folder} is in no git working tree that can be read{_said(done)}",
+            f"{folder} is in no git working tree that can be read{_said(top)}",
             mend="run it in the repository whose revisions are to be compared",
         )
-    top, _, inside = done.stdout.decode("utf-8", "surrogateescape").partition("\n")
-    return Repository(Path(top), inside.removesuffix("\n").removesuffix("/"))
+    inside = _path_of(_git(folder, "rev-parse", "--show-prefix"))
+    return Repository(Path(_path_of(top)), inside.removesuffix("/"))
 
 
 def revision_named(repository: Repository, asked: str, option: str) -> Revision:
@@ -106,6 +107,28 @@ def revision_named(repository: Repository, asked: str, option: str) -> Revision:
     return Revision(asked, commit)
 
 
+def fork_point(repository: Repository, baseline: Revision, candidate: Revision) -> Revision:
+    """The newest commit that both revisions come from: where the one left the other's branch.
+
+    Raises
+    ------
+    UnusableInput
+        There is none here.
+    """
+    done = _git(repository.top, "merge-base", baseline.commit, candidate.commit)
+    if done.returncode != 0:
+        raise UnusableInput(
+            f"{baseline.shown} and {candidate.shown} have no commit in common in "
+            f"{repository.top}{_depth(repository)}",
+            mend="leave --merge-base out; a shallow clone has it only after "
+            "`git fetch --unshallow` (GitHub: fetch-depth: 0, GitLab: GIT_DEPTH: 0)",
+        )
+    commit = done.stdout.decode().strip()
+    if commit == baseline.commit:
+        return baseline
+    return Revision(f"the fork point from {baseline.asked}", commit)
+
+
 def revision_of_working_tree(repository: Repository) -> Revision:
     """HEAD, with what was changed in tracked files since.
 
@@ -125,6 +148,17 @@ def untracked_files(repository: Repository) -> tuple[str, ...]:
     """The files that are in no revision and are not ignored, as git lists them."""
     listed = _git(repository.top, "ls-files", "--others", "--exclude-standard", "-z").stdout
     return tuple(os.fsdecode(name) for name in listed.split(b"\0") if name)
+
+
+def changed_submodules(repository: Repository) -> tuple[str, ...]:
+    """The submodules whose checked-out state is not the one that HEAD names, or has changes."""
+    told = _git(repository.top, "diff", "--raw", "-z", "--no-renames", "--no-ext-diff", "HEAD")
+    fields = told.stdout.split(b"\0")
+    return tuple(
+        os.fsdecode(path)
+        for described, path in zip(fields[0::2], fields[1::2], strict=False)
+        if _GITLINK.encode() in described.split()[:2]
+    )
 
 
 def check_out(repository: Repository, revision: Revision, side: Path) -> Path:
@@ -169,7 +203,7 @@ def _check_out_commit(source: Path, commit: str, tree: Path) -> None:
     own = tree / ".git"
     objects = _path_in(source, "objects")
     (own / "objects" / "info").mkdir(exist_ok=True)
-    (own / "objects" / "info" / "alternates").write_bytes(os.fsencode(objects) + b"\n")
+    (own / "objects" / "info" / "alternates").write_bytes(_quoted(objects) + b"\n")
     shallow = _path_in(source, "shallow")
     if shallow.is_file():
         (own / "shallow").write_bytes(shallow.read_bytes())
@@ -197,9 +231,18 @@ def _submodules(tree: Path, commit: str) -> list[tuple[str, str]]:
     return found
 
 
+def _quoted(path: Path) -> bytes:
+    """A path as a line of ``objects/info/alternates``: in C's quotes, for it may hold a newline."""
+    plain = os.fsencode(path).replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
+    return b'"' + plain + b'"'
+
+
 def _path_in(source: Path, name: str) -> Path:
-    told = _git(source, "rev-parse", "--git-path", name).stdout
-    return source / os.fsdecode(told.removesuffix(b"\n"))
+    return source / _path_of(_git(source, "rev-parse", "--git-path", name))
+
+
+def _path_of(said: subprocess.CompletedProcess[bytes]) -> str:
+    return os.fsdecode(said.stdout.removesuffix(b"\n"))
 
 
 def _commit(top: Path, asked: str) -> str | None:

@@ -45,6 +45,11 @@ def count(number: float) -> str:
     return f"{round(number):,}"
 
 
+def amount(value: float) -> str:
+    """A number in the unit of somebody's column: ``1,794``, ``0.0124``."""
+    return f"{value:,.0f}" if 99.95 <= abs(value) < 1e12 else f"{value:.3g}"
+
+
 def exact_bytes(number: float) -> str:
     """The size of a block: ``35,600 bytes``, ``2.1 MB``."""
     if abs(number) >= _EXACT_BYTES:

@@ -343,6 +343,11 @@ class TrialRow:
     layout: int | None = None
     """Its place among the campaign's layouts, from 1."""
 
+    @property
+    def cpu_s(self) -> float | None:
+        """User and system time together, in seconds."""
+        return None if self.user_s is None or self.sys_s is None else self.user_s + self.sys_s
+
 
 @dataclass(frozen=True, slots=True)
 class ResultDocument:

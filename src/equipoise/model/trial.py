@@ -67,6 +67,11 @@ class Accounting:
     """For each field, counter and covariate of the launcher that is ``None``: the named reason
     (rule 7). For a counter that is not the whole: what it leaves out."""
 
+    @property
+    def cpu_s(self) -> float | None:
+        """User and system time together, which the kernel knows more exactly than its parts."""
+        return None if self.user_s is None or self.sys_s is None else self.user_s + self.sys_s
+
 
 @dataclass(frozen=True, slots=True)
 class Trial:

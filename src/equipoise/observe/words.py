@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from equipoise.model.observed import Bounds, Contribution, Effect, HiddenBias
+from equipoise.model.quantities import amount
 from equipoise.observe.rosenbaum import MOST_GAMMA
 
 _TIMES = ("_s", "_ms", "_us", "_ns", "seconds", "time", "latency", "duration", "elapsed")
@@ -43,7 +44,7 @@ def among_words(effect: Effect, outcome: str) -> str:
         return f"no difference is shown [from {ends[0]} to {ends[1]}]"
     if effect.ratio is None:
         near, far = sorted(abs(end) for end in interval)
-        return f"{size_words(effect, outcome)} [{_number(near)}, {_number(far)}]"
+        return f"{size_words(effect, outcome)} [{amount(near)}, {amount(far)}]"
     if effect.ratio >= _TWICE or interval[1] >= _TWICE:
         return f"{size_words(effect, outcome)} [{interval[0]:.3g}, {interval[1]:.3g} times]"
     near, far = sorted(100.0 * abs(end - 1.0) for end in interval)
@@ -108,7 +109,7 @@ def is_shown(effect: Effect) -> bool:
 def _part(value: float, effect: Effect, outcome: str) -> str:
     more, less = ("slower", "faster") if outcome.lower().endswith(_TIMES) else ("more", "less")
     if effect.ratio is None:
-        return f"{_number(abs(value))} {more if value >= 0 else less}"
+        return f"{amount(abs(value))} {more if value >= 0 else less}"
     if value >= _TWICE:
         return f"{value:.3g} times as {'slow' if more == 'slower' else 'much'}"
     return f"{_percent(100.0 * abs(value - 1.0))} % {more if value >= 1.0 else less}"
@@ -122,7 +123,3 @@ def _percent(value: float) -> str:
     if value >= 9.95:
         return f"{value:.0f}"
     return f"{value:.1f}".removesuffix(".0") if value >= 0.95 else f"{value:.2g}"
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100.0 else f"{value:.3g}"

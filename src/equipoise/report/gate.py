@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import bisect
+import itertools
+from collections.abc import Iterator, Sequence
+
 from equipoise.model.gate import GateOutcome, GateRow
 from equipoise.model.result import ResultDocument
 from equipoise.report.markdown import code_block, line, text
@@ -12,12 +16,27 @@ OUTCOMES: dict[GateOutcome, str] = {
     "passes": "✅ passes",
     "undecided": "❔ undecided",
 }
+_ORDER: tuple[GateOutcome, ...] = ("slower", "undecided", "passes")
+
+MARK = "<!-- equipoise gate -->"
+"""Ends what becomes a comment, unseen: by it the next run finds the comment and replaces it."""
+
+_SHOWN_PASSES = 10
+"""More of them are folded away: what passes need not be read."""
+_ROOM = 40_000
+"""Characters of all rows; GitHub takes 65,536 of a comment."""
+
+
+def to_comment(document: ResultDocument) -> str:
+    """The same for a comment that a later run replaces."""
+    return f"{to_markdown(document)}\n{MARK}\n"
 
 
 def to_markdown(document: ResultDocument) -> str:
     """The verdict in one sentence, a row for each benchmark, and what to know about them.
 
-    Every name is text: no mark-up, no mention and no link comes out of one.
+    What does not pass comes first. Every name is text: no mark-up, no mention and no link comes
+    out of one.
     """
     gate = document.gate
     if gate is None:
@@ -29,10 +48,7 @@ def to_markdown(document: ResultDocument) -> str:
         "",
         line(gate.words),
         "",
-        "| benchmark | baseline | candidate | change | interval | outcome |",
-        "|:---|---:|---:|---:|:---|:---|",
-        *(_row(row) for row in gate.rows),
-        "",
+        *_tables(gate.rows),
         f"{blocks} in random order on one host; a benchmark fails where its whole interval lies "
         f"beyond {gate.min_effect:g} %. Run {text(document.run.id)}; again:",
         "",
@@ -41,6 +57,29 @@ def to_markdown(document: ResultDocument) -> str:
     if document.warnings:
         lines += ["", *(f"- {line(one.words)}; {text(one.mend)}" for one in document.warnings)]
     return "\n".join(lines) + "\n"
+
+
+def _tables(rows: Sequence[GateRow]) -> Iterator[str]:
+    ordered = sorted(rows, key=lambda row: _ORDER.index(row.outcome))
+    written = [_row(row) for row in ordered]
+    room = bisect.bisect_right(list(itertools.accumulate(map(len, written))), _ROOM)
+    passing = sum(row.outcome == "passes" for row in rows)
+    unfolded = len(rows) if passing <= _SHOWN_PASSES else len(rows) - passing
+    yield from _table(written[: min(room, unfolded)])
+    if written[unfolded:room]:
+        yield from ("<details>", f"<summary>{passing} benchmarks pass</summary>", "")
+        yield from _table(written[unfolded:room])
+        yield from ("</details>", "")
+    if len(rows) > room:
+        yield from (f"{len(rows) - room} more are in the document that --json writes.", "")
+
+
+def _table(rows: Sequence[str]) -> Iterator[str]:
+    if rows:
+        yield "| benchmark | baseline | candidate | change | interval | outcome |"
+        yield "|:---|---:|---:|---:|:---|:---|"
+        yield from rows
+        yield ""
 
 
 def _row(row: GateRow) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from equipoise.model.result import ResultDocument
 from equipoise.report.safe_text import visible
@@ -37,6 +37,7 @@ _COMMANDS = str.maketrans(
         "–": r"\textendash{}",
     }
 )
+PREAMBLE = r"% needs \usepackage{booktabs}"
 _LIGATURE = re.compile(r"([-',])(?=\1)")
 """Two of these make another sign: a dash, a quotation mark."""
 
@@ -52,8 +53,7 @@ def to_latex(document: ResultDocument, again: str | None = None) -> str:
         The command that runs it again; put together from the document if ``None``.
     """
     told = summary(document, again)
-    label = re.sub(r"[^A-Za-z0-9-]", "", document.run.id)
-    return "\n".join(_lines(told, label)) + "\n"
+    return "\n".join(_lines(told, document.run.id)) + "\n"
 
 
 def text(plain: str) -> str:
@@ -62,32 +62,52 @@ def text(plain: str) -> str:
     return _LIGATURE.sub(r"\1{}", shown.translate(_COMMANDS))
 
 
-def _lines(told: Summary, label: str) -> Iterator[str]:
-    yield r"% needs \usepackage{booktabs}"
+def environment(
+    caption: str,
+    label: str,
+    table: tuple[Sequence[str], Iterable[Sequence[str]]],
+    notes: Iterable[str],
+) -> Iterator[str]:
+    """A ``table`` environment, a line at a time; of the label only letters, digits and ``-`` stay.
+
+    Parameters
+    ----------
+    caption, notes
+        In LaTeX.
+    table
+        Headings and rows of plain text, the first column of names.
+    """
+    headings, rows = table
     yield r"\begin{table}"
     yield r"  \centering\footnotesize"
-    yield rf"  \caption{{{' '.join(map(_sentence, told.sentences))}}}"
-    yield rf"  \label{{tab:equipoise-{label}}}"
-    yield rf"  \begin{{tabular}}{{l{'r' * (len(told.table.headings) - 1)}}}"
+    yield rf"  \caption{{{caption}}}"
+    yield rf"  \label{{tab:equipoise-{re.sub(r'[^A-Za-z0-9-]', '', label)}}}"
+    yield rf"  \begin{{tabular}}{{l{'r' * (len(headings) - 1)}}}"
     yield r"    \toprule"
-    yield _row(told.table.headings)
+    yield _row(headings)
     yield r"    \midrule"
-    yield from map(_row, told.table.rows)
+    yield from map(_row, rows)
     yield r"    \bottomrule"
     yield r"  \end{tabular}"
     yield ""
     yield r"  \smallskip"
     yield r"  \parbox{\linewidth}{\raggedright"
-    yield from (rf"    {note}\par" for note in _notes(told))
+    yield from (rf"    {note}\par" for note in notes)
     yield r"  }"
     yield r"\end{table}"
+
+
+def _lines(told: Summary, label: str) -> Iterator[str]:
+    caption = " ".join(map(_sentence, told.sentences))
+    yield PREAMBLE
+    yield from environment(caption, label, (told.table.headings, told.table.rows), _notes(told))
 
 
 def _sentence(one: Sentence) -> str:
     return rf"\textbf{{{text(one.verdict)}}}: {text(one.words)}" if one.verdict else text(one.words)
 
 
-def _row(cells: tuple[str, ...]) -> str:
+def _row(cells: Sequence[str]) -> str:
     return rf"    {' & '.join(map(text, cells))} \\"
 
 

@@ -6,12 +6,12 @@ The dialect is GitHub's (https://github.github.com/gfm/), which GitLab and other
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from equipoise.model.record import Notice
 from equipoise.model.result import ResultDocument
 from equipoise.report.safe_text import visible
-from equipoise.report.summary import Summary, SummaryTable, summary
+from equipoise.report.summary import Summary, summary
 
 _SPECIAL = re.compile(r"[\\`*_{}\[\]|~$]")
 """What CommonMark, tables, strikethrough or formulae give a meaning within a line."""
@@ -58,10 +58,21 @@ def code_block(plain: str) -> str:
     return f"{fence}\n{shown}\n{fence}"
 
 
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table whose first column is of names and whose others are of figures."""
+    aligned = (":---", *("---:" for _ in headings[1:]))
+    return "\n".join((_row(headings), f"|{'|'.join(aligned)}|", *map(_row, rows)))
+
+
+def warning(one: Notice) -> str:
+    """A warning and its mend as an item of a list."""
+    return f"- {line(one.words)} Mend: {text(one.mend)}"
+
+
 def _parts(told: Summary) -> Iterator[str]:
     for one in told.sentences:
         yield f"**{one.verdict}**: {text(one.words)}" if one.verdict else line(one.words)
-    yield _table(told.table)
+    yield table(told.table.headings, told.table.rows)
     if told.notes:
         yield "\n".join(f"- {line(note)}" for note in told.notes)
     if told.warnings:
@@ -72,21 +83,11 @@ def _parts(told: Summary) -> Iterator[str]:
     yield code_block(told.again)
 
 
-def _table(table: SummaryTable) -> str:
-    aligned = (":---", *("---:" for _ in table.headings[1:]))
-    lines = (_row(table.headings), f"|{'|'.join(aligned)}|", *map(_row, table.rows))
-    return "\n".join(lines)
-
-
-def _row(cells: tuple[str, ...]) -> str:
+def _row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(text(cell) for cell in cells)} |"
 
 
 def _warnings(told: Summary) -> Iterator[str]:
-    yield from map(_warning, told.warnings)
+    yield from map(warning, told.warnings)
     if told.unsaid_warnings:
         yield f"- and {told.unsaid_warnings} more like these; `--json` has all"
-
-
-def _warning(one: Notice) -> str:
-    return f"- {line(one.words)} Mend: {text(one.mend)}"

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from equipoise.model.observed import Bounds, Effect, Observed, Stratum
+from equipoise.model.quantities import amount
 from equipoise.report.safe_text import visible
 from equipoise.report.terminal import console_for
 from equipoise.report.units import interval_words, percent_change, significant
@@ -187,7 +188,7 @@ def _ends(low: float | None, high: float | None, *, as_ratio: bool) -> str:
 
 
 def _signed(value: float) -> str:
-    return f"{'+' if value >= 0 else '-'}{significant(abs(value))}"
+    return f"{'+' if value >= 0 else '-'}{amount(abs(value))}"
 
 
 def _value(value: float | None) -> str:

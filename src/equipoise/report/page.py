@@ -96,6 +96,8 @@ class RunView:
     """One campaign on the page."""
 
     anchor: str
+    name: str
+    """Its id, which tells campaigns of the same commands apart."""
     title: str
     titled: bool
     """Whether the title stands above the verdicts, which do not answer the question themselves."""
@@ -143,6 +145,7 @@ def run_view(
     extra_time = why_view(document)
     return RunView(
         anchor=f"run-{number}",
+        name=document.run.id,
         title=_title(document, primary),
         titled=document.gate is not None,
         verdicts=tuple(_verdict(one) for one in primary) or imported_views(document),

@@ -10,6 +10,7 @@ most alpha. Where nothing is too slow, the chance that anything fails is at most
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -63,6 +64,7 @@ def gauge(
     known = {} if known is None else known
     tested = len(comparisons)
 
+    @functools.cache
     def at(level: float) -> list[Judged]:
         if tested == 1:
             return [judge_one(comparisons[0], margin, level)]

@@ -20,13 +20,15 @@ from equipoise.model.trial import Draw, Trial
 from tests.explain.planted.pairs import Planted
 
 FEWEST_BLOCKS = 4
+MOST_BLOCKS = 100
+"""Beside other work it takes long until a gap is certain; alone a few blocks do."""
 
 
 def observed(
     planted: Planted,
     folder: Path,
     *,
-    most_blocks: int = 16,
+    most_blocks: int = MOST_BLOCKS,
     repetitions: int = REPETITIONS,
     seed: int = 1,
 ) -> Difference:

@@ -23,6 +23,11 @@ async function drawAll() {
   }
   views.clear();
   for (const chart of data.charts) {
+    // The page answers between two charts; with another theme the next drawing has its turn.
+    await new Promise((resolve) => setTimeout(resolve));
+    if (theme() !== wanted) {
+      return;
+    }
     const options = {
       // Expressions are interpreted: the page's policy forbids making code out of text.
       ast: true,

@@ -15,7 +15,9 @@ function handBlob(blob, name) {
   setTimeout(() => URL.revokeObjectURL(address), 60000);
 }
 
-async function pictureOf(view, ending) {
+async function pictureOf(anchor, ending) {
+  await drawings;
+  const view = views.get(anchor);
   if (ending === "svg") {
     return new Blob([await view.toSVG()], { type: "image/svg+xml" });
   }
@@ -32,7 +34,7 @@ async function taken(anchor, ending) {
     const rows = JSON.stringify(rowsOfFigure(chart), null, 1);
     return new Blob([rows, "\n"], { type: "application/json" });
   }
-  return pictureOf(views.get(anchor), ending);
+  return pictureOf(anchor, ending);
 }
 
 function tableOf(rows, title) {

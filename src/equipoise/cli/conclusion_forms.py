@@ -1,0 +1,81 @@
+"""A conclusion as a file, in the form of its ending, and its figures in a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from equipoise.cli.output_file import write_file
+from equipoise.model.errors import UnusableInput
+
+if TYPE_CHECKING:
+    from equipoise.figures.gallery import Figure
+    from equipoise.model.conclusion import Conclusion
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A conclusion, and what draws its figures: that takes its time."""
+
+    found: Conclusion
+    draw: Callable[[], Iterable[Figure]]
+
+
+def check_conclusion(source: Path, report: Path | None, figures: Path | None) -> None:
+    """Check that both can be written, before the work for them is done.
+
+    Raises
+    ------
+    UnusableInput
+        The ending is of no form, the folder is missing, nothing can be drawn here, or the report
+        would take the place of what is read.
+    """
+    if report is not None:
+        if report.resolve() == source.resolve():
+            raise UnusableInput(
+                f"--report {report} is the table itself", mend="name another file for the report"
+            )
+        from equipoise.cli.report_forms import check_report
+
+        check_report(report)
+    if figures is not None:
+        from equipoise.figures.library import require_figures
+
+        require_figures()
+
+
+def write_conclusion(
+    conclude: Callable[[], Told], report: Path | None, figures: Path | None
+) -> None:
+    """Write what was asked for; nothing is concluded where nothing was.
+
+    Raises
+    ------
+    UnusableInput
+        It cannot be written.
+    """
+    if report is None and figures is None:
+        return
+    told = conclude()
+    if report is not None:
+        text = _text(told, report.suffix.lower())
+        write_file(report, text.encode("utf-8", "backslashreplace"))
+    if figures is not None:
+        from equipoise.cli.figure_files import save_figures
+
+        save_figures(told.draw(), figures)
+
+
+def _text(told: Told, ending: str) -> str:
+    from equipoise.report.conclusion_page import conclusion_page
+    from equipoise.report.conclusion_text import to_csv, to_latex, to_markdown
+
+    writers: dict[str, Callable[[Conclusion], str]] = {
+        ".md": to_markdown,
+        ".tex": to_latex,
+        ".csv": to_csv,
+    }
+    write = writers.get(ending)
+    return conclusion_page(told.found, told.draw()) if write is None else write(told.found)

@@ -1,0 +1,91 @@
+"""The figures of a match, its balance and a search, in the order in which they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from equipoise.matching.conclusion import Question
+from equipoise.matching.effect_words import Difference
+
+if TYPE_CHECKING:
+    from equipoise.figures.gallery import Figure
+    from equipoise.matching.balance_result import Balance
+    from equipoise.matching.gen_match_result import GenMatchResult
+
+WORST = 3
+"""So many covariates get figures of their own: those least alike in distribution."""
+_COMPARABLE = "comparable units"
+_ALL_ROWS = "all rows as they are"
+
+
+def effect_figures(
+    effect: Difference | None, naive: Difference | None, question: Question
+) -> Iterator[Figure]:
+    """The difference of all rows and that among comparable units; nothing without an outcome.
+
+    Raises
+    ------
+    UnusableInput
+        altair is not installed.
+    """
+    from equipoise.figures.estimates import Estimate, estimates
+    from equipoise.figures.gallery import Figure
+
+    rows = [
+        Estimate(kind, kind, one.value, one.interval)
+        for kind, one in ((_ALL_ROWS, naive), (_COMPARABLE, effect))
+        if one is not None
+    ]
+    if rows:
+        yield Figure(
+            "effect",
+            "Each row is one estimate with its 95 % interval; the line stands at no difference. "
+            "The answer is the one among comparable units.",
+            estimates(
+                rows,
+                (_COMPARABLE, _ALL_ROWS),
+                unit=f"difference in {question.outcome}",
+                title=f"Effect of {question.treatment} on {question.outcome}",
+                notes=[],
+                description=f"Effect of {question.treatment} on {question.outcome}: "
+                + "; ".join(f"{row.label} {row.at:.4g}" for row in rows),
+            ),
+        )
+
+
+def search_figures(found: GenMatchResult) -> Iterator[Figure]:
+    """The balance along the search, and what it was judged by.
+
+    Raises
+    ------
+    UnusableInput
+        altair is not installed.
+    """
+    from equipoise.figures import genoud_history, search_course
+    from equipoise.figures.gallery import Figure
+
+    yield Figure("course", search_course.HOW_TO_READ, found.plot())
+    yield Figure("search", genoud_history.HOW_TO_READ, found.search_plot())
+
+
+def balance_figures(balance: Balance) -> Iterator[Figure]:
+    """All covariates, then the shares, then those least alike one by one.
+
+    Raises
+    ------
+    UnusableInput
+        altair is not installed.
+    """
+    from equipoise.figures import group_density, love_plot, qq_plot, shares
+    from equipoise.figures.gallery import Figure
+
+    yield Figure("balance", love_plot.HOW_TO_READ, balance.love_plot())
+    of_two_values = balance.shares_plot()
+    if of_two_values is not None:
+        yield Figure("shares", shares.HOW_TO_READ, of_two_values)
+    for name in balance.unlike(WORST):
+        hills = balance.density_plot(name)
+        if hills is not None:
+            yield Figure("distribution", group_density.HOW_TO_READ, hills)
+        yield Figure("quantiles", qq_plot.HOW_TO_READ, balance.qq_plot(name))
