@@ -33,7 +33,6 @@ from tests.documents import (
     explanation_of,
     layered_document,
     points_of,
-    sized_document,
 )
 from tests.iterated import record_of, restless, steady
 
@@ -318,29 +317,6 @@ def test_headings_descend_one_level_at_a_time_and_figures_have_names() -> None:
     assert next(iter(outline.tags("html")))["lang"] == "en"
 
 
-def test_ids_are_unique_though_several_runs_share_the_page() -> None:
-    outline = Outline(page([reported(document_of()), reported(sized_document())]))
-    identities = [one["id"] for _, one in outline.elements if "id" in one]
-    assert len(identities) == len(set(identities))
-    assert len(outline.tags("article")) == 2
-    assert len(outline.tags("nav")) == 1
-
-
-def test_several_campaigns_stand_under_one_heading_and_a_list_tells_them_apart() -> None:
-    document = document_of(blocks=5)
-    again = replace(document, run=replace(document.run, id="20260302-090000-cd34"))
-    outline = Outline(page([reported(document), reported(again)]))
-    levels = [int(tag[1]) for tag, _ in outline.elements if re.fullmatch("h[1-6]", tag)]
-    assert levels[0] == 1
-    assert levels.count(1) == 1
-    assert levels.count(2) == 2
-    assert all(after - before <= 1 for before, after in zip(levels, levels[1:], strict=False))
-    links = [one["href"] for one in outline.tags("a")]
-    assert {"#run-1", "#run-2"} <= set(links)
-    listed = outline.texts[: outline.texts.index("Conditions")]
-    assert {document.run.id, again.run.id} <= set(listed)
-
-
 def test_the_same_campaign_gives_the_same_bytes() -> None:
     assert page_of(document_of()) == page_of(document_of())
 
@@ -351,13 +327,6 @@ def test_a_page_of_five_thousand_trials_is_small_enough_to_send() -> None:
     text = page_of(document)
     assert len(text.encode()) < LARGEST
     assert "too many" not in text
-
-
-def test_more_trials_are_binned_over_the_whole_page_and_the_page_says_so() -> None:
-    documents = [document_of(blocks=1500, seed=seed) for seed in (1, 2)]
-    text = page([reported(one) for one in documents])
-    assert len(text.encode()) < LARGEST
-    assert text.count("trials are too many for a dot each") == 2
 
 
 @pytest.mark.parametrize("blocks", [1, 2, 9])

@@ -16,11 +16,11 @@ from equipoise.model.record import Notice
 from equipoise.model.result import (
     Comparison,
     ConditionResult,
-    ControlResult,
     MetricSummary,
     ResultDocument,
 )
 from equipoise.report.against import lines_below, row_words, title_words
+from equipoise.report.control_view import ControlView, control_view
 from equipoise.report.flame_graph import FlameGraphView
 from equipoise.report.levels import scope_rows
 from equipoise.report.primitives import (
@@ -71,14 +71,6 @@ class FigureView:
     how_to_read: str
     description: str
     height: int
-
-
-@dataclass(frozen=True, slots=True)
-class ControlView:
-    """The second run of the baseline."""
-
-    words: str
-    facts: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +158,7 @@ def run_view(
             *(one.words for one in document.why if extra_time is None or not is_of_gap(one)),
             *(_why_of_rows(document) if by_themselves else ()),
         ),
-        control=None if document.control is None else _control(document.control),
+        control=None if document.control is None else control_view(document.control),
         warnings=document.warnings,
         how_it_ran=_how_it_ran(document),
         environment=tuple(flattened(document.environment)),
@@ -291,27 +283,6 @@ def _facts(one: Comparison) -> Iterator[tuple[str, str]]:
         yield "Minimum", "the fastest single runs name another winner: do not rank by the minimum"
     yield "Smallest effect that matters", f"{one.min_effect:g} %"
     yield "Holds for", one.scope
-
-
-def _control(control: ControlResult) -> ControlView:
-    one = control.comparison
-    change = "not known yet" if one.ratio is None else percent_change(one.ratio)
-    return ControlView(
-        words=control.words[:1].upper() + control.words[1:],
-        facts=(
-            (f"{one.candidate} against {one.baseline}", change),
-            (f"{100 * (1 - one.level):g} % interval", ratio_interval(one.ratio_ci)),
-            ("Noise floor", _noise_floor(control)),
-            ("Trials", str(control.condition.trials)),
-        ),
-    )
-
-
-def _noise_floor(control: ControlResult) -> str:
-    floor = control.noise_floor
-    if floor is None:
-        return "unknown: the interval is still unlimited"
-    return f"{percent_change(floor).removeprefix('+')}: less than that may be noise here"
 
 
 def _columns(metric: str) -> tuple[str, ...]:
