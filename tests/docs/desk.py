@@ -117,7 +117,8 @@ def _script(path: Path, line: str) -> None:
 def _tables(desk: Path) -> None:
     """The people of the experiment, and logs in which the new version ran under load."""
     people = lalonde()
-    people.to_csv(desk / "people.csv", index=False)
+    for name in ("people.csv", "cps.csv"):
+        people.to_csv(desk / name, index=False)
     people.to_parquet(desk / "people.parquet")
     log = loaded_log()
     columns = {**log, "cache": log["unmoved"]}

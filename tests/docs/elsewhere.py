@@ -42,7 +42,7 @@ ELSEWHERE = {
         "tests/cli/test_gate_tools.py::test_a_benchmark_of_cargo_that_only_one_revision_has_is_said",
     ),
     "equipoise gate --baseline main --kind pytest"
-    " --build 'python3 -m venv .venv; .venv/bin/pip install --quiet equipoise pytest .'"
+    " --build 'python3 -m venv .venv; .venv/bin/pip install --quiet \"$EQUIPOISE_WHEEL\" pytest .'"
     " -- .venv/bin/pytest -q": Elsewhere(
         "pip asks PyPI",
         "tests/cli/test_gate_tools.py::test_a_project_s_pytest_benchmarks_go_through_a_gate",
