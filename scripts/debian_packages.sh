@@ -10,12 +10,15 @@ in_container() {
 }
 
 missing=""
-for package in $(sed 's/#.*//' tests/apt.txt); do
+while read -r package unless program; do
     case $(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null) in
-        installed) ;;
-        *) missing="$missing $package" ;;
+        installed) continue ;;
     esac
-done
+    [ "$unless" = unless ] && command -v "$program" >/dev/null && continue
+    missing="$missing $package"
+done <<LIST
+$(sed -e 's/#.*//' -e '/^[[:space:]]*$/d' tests/apt.txt)
+LIST
 [ -n "$missing" ] || exit 0
 
 if [ "$(id -u)" -eq 0 ] && in_container && command -v apt-get >/dev/null 2>&1; then

@@ -276,7 +276,7 @@ def test_ctrl_c_keeps_what_was_measured_and_says_how_to_go_on(tmp_path: Path) ->
         assert campaign.poll() is None
         time.sleep(0.02)
     campaign.send_signal(signal.SIGINT)
-    out, err = campaign.communicate(timeout=30)
+    out, err = campaign.communicate(timeout=120)
     assert campaign.returncode == 130
     assert out == ""
     assert "equipoise resume" in err

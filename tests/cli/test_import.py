@@ -130,6 +130,8 @@ def test_reports_of_an_import_say_that_it_has_no_verdict(folder: Path) -> None:
     markdown = (folder / "report.md").read_text(encoding="utf-8")
     assert markdown.startswith("**imported**: ")
     assert "no verdict and no e-value" in markdown
+    assert "12 processes against 12 processes of these files" in markdown
+    assert "the conditions ran one after the other: whatever drifted" in markdown
     with (folder / "report.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert rows[-1]["ratio"] != ""
@@ -196,6 +198,9 @@ def test_a_report_of_an_import_shows_the_interval_and_how_to_import_again(folder
     page = (folder / "page.html").read_text(encoding="utf-8")
     assert "b against a:" in page
     assert "ordinary 95 %" in page
+    assert "12 processes against 12 processes of these files" in page
+    assert "the conditions ran one after the other: whatever drifted" in page
+    assert "no coin of Equipoise ordered these trials" in page
     assert "equipoise import" in page
     assert "block by block" not in page
     assert call(show.command, "--json", "result.json", "--quiet") == 0

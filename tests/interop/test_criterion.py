@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import json
+import os
+import platform
 import shutil
 from pathlib import Path
 
@@ -11,18 +12,23 @@ import pytest
 from equipoise.interop.formats import criterion
 from equipoise.model.errors import UnusableInput
 from tests.imports import SAMPLES, imported, reading_of
+from tests.tools import decoded, printed_by, ran
 
 WRITTEN = SAMPLES / "criterion_0.5"
+CRATE = Path(__file__).parent / "criterion_crate"
+COMPILED = Path(__file__).parents[2] / "target" / "criterion_crate"
+"""Compiled once; the test costs little from then on."""
+FOLDERS = {"group/sum/10": "group/sum/10", "plain sum/with slash": "plain sum_with slash"}
+"""Where criterion keeps a benchmark, by its name."""
 
 
-@pytest.mark.parametrize("folder", ["plain", "baseline"])
-def test_every_sample_is_there(folder: str) -> None:
-    form, reading = reading_of(WRITTEN / folder)
+def runs_with_every_sample(folder: Path) -> set[tuple[str, str]]:
+    """Hold what was read against the files; return the benchmark and the name of each run."""
+    form, reading = reading_of(folder)
     assert form == "criterion"
     for process in reading.processes:
-        names = {"group/sum/10": "group/sum/10", "plain sum/with slash": "plain sum_with slash"}
-        saved = WRITTEN / folder / names[process.benchmark] / process.levels["saved"]
-        theirs = json.loads((saved / "sample.json").read_text())
+        saved = folder / FOLDERS[process.benchmark] / process.levels["saved"]
+        theirs = decoded(saved / "sample.json")
         assert list(process.iterations["iterations_of_sample"]) == theirs["iters"]
         assert list(process.iterations["time_s"]) == pytest.approx(
             [
@@ -30,6 +36,34 @@ def test_every_sample_is_there(folder: str) -> None:
                 for total, count in zip(*(theirs[key] for key in ("times", "iters")), strict=True)
             ]
         )
+    return {(process.benchmark, process.levels["saved"]) for process in reading.processes}
+
+
+@pytest.mark.parametrize(("folder", "names"), [("plain", {"new"}), ("baseline", {"mine", "new"})])
+def test_every_sample_is_there(folder: str, names: set[str]) -> None:
+    found = runs_with_every_sample(WRITTEN / folder)
+    assert {(benchmark, name) for benchmark in FOLDERS for name in names} <= found
+
+
+def test_every_sample_of_what_cargo_bench_writes_now(tmp_path: Path) -> None:
+    folder = tmp_path / "criterion"
+    environment = {
+        **os.environ,
+        "CARGO_TARGET_DIR": str(COMPILED),
+        "CRITERION_HOME": str(folder),
+    }
+    target = f"{platform.machine()}-unknown-linux-gnu"
+    fetch = ("cargo", "fetch", "--locked", "--target", target)
+    fetched = ran(*fetch, folder=CRATE, environment=environment)
+    if fetched.returncode != 0:
+        pytest.skip(f"misses criterion, which cargo could not fetch: {fetched.stderr[-200:]}")
+    words = ("cargo", "bench", "--offline", "--locked", "--quiet", "--")
+    short = ("--warm-up-time", "0.05", "--measurement-time", "0.1", "--sample-size", "10")
+    for saved in (("--save-baseline", "mine"), ("--baseline", "mine")):
+        printed_by(*words, *short, *saved, folder=CRATE, environment=environment)
+    assert runs_with_every_sample(folder) == {
+        (benchmark, name) for benchmark in FOLDERS for name in ("mine", "new")
+    }
 
 
 def test_a_plain_run_is_not_compared_with_its_own_copy() -> None:

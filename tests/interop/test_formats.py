@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from tests.imports import SAMPLES, reading_of, written
     ("sample", "form", "tool"),
     [
         ("hyperfine_2.json", "hyperfine", "hyperfine 2.0.0"),
+        ("hyperfine_2.0.0.json", "hyperfine", "hyperfine 2.0.0"),
         ("jmh.json", "jmh", "JMH 1.37"),
         ("criterion", "criterion", "criterion.rs"),
         ("go.txt", "go", "go test -bench"),
@@ -36,12 +38,41 @@ def test_each_run_of_hyperfine_2_is_a_process_with_its_own_figures() -> None:
         "user_s": 0.1,
         "sys_s": 0.02,
         "max_rss_bytes": 21000192.0,
+        "instructions": 1e7,
     }
     assert second.values["wall_s"] == 0.135
     assert third.values["wall_s"] == pytest.approx(0.075, rel=1e-15)
     assert (third.exit, third.failure) == (3, "exit status 3")
     assert (fourth.exit, fourth.failure) == (None, "it was ended by a signal")
     assert not any(process.iterations for process in reading.processes)
+
+
+def test_every_value_of_a_file_that_hyperfine_2_wrote() -> None:
+    path = SAMPLES / "hyperfine_2.0.0.json"
+    _, reading = reading_of(path)
+    file = json.loads(path.read_text())
+    ours = iter(reading.processes)
+    for theirs in file["results"]:
+        for run in theirs["measurements"]:
+            process = next(ours)
+            assert process.benchmark == theirs["name"]
+            assert process.levels == {
+                name: one["value"] for name, one in theirs["parameters"].items()
+            }
+            assert process.exit == run.pop("exit_code")
+            assert list(process.values.values()) == [one["value"] for one in run.values()]
+        assert reading.environment["command_lines"][theirs["name"]] == theirs["command"]
+        assert reading.environment["variables"][theirs["name"]] == theirs["environment"]
+    assert next(ours, None) is None
+    assert reading.environment["start_time"] == file["metadata"]["start_time"]
+
+
+def test_the_metric_that_hyperfine_2_was_asked_for_is_compared(tmp_path: Path) -> None:
+    path = SAMPLES / "hyperfine_2.0.0.json"
+    assert reading_of(path)[1].metric == "cpu_s"
+    # A counter that one command has and another has not compares nothing.
+    text = path.read_text().replace('"primary_metric": "time_cpu"', '"primary_metric": "cycles"')
+    assert reading_of(written(tmp_path, "other.json", text))[1].metric == "wall_s"
 
 
 def test_each_fork_of_jmh_is_a_process_and_its_scores_are_iterations() -> None:
@@ -139,9 +170,14 @@ def test_a_run_of_sysbench_is_a_process_and_its_reports_are_iterations() -> None
             "latency_greatest_s": 0.06028,
             "latency_p95_s": 0.0215,
             "latency_sum_s": 1.01752,
+            "thread_events_mean": 426.0,
+            "thread_events_deviation": 0.0,
+            "thread_time_mean_s": 1.0175,
+            "thread_time_deviation_s": 0.0,
         }
     )
     assert list(process.iterations["events_per_s"]) == [424.73]
+    assert list(process.iterations["latency_p95_s"]) == pytest.approx([0.01795])
 
 
 def test_rows_of_a_csv_are_trials(tmp_path: Path) -> None:
@@ -162,7 +198,7 @@ def test_columns_of_a_csv_that_are_not_used_are_named(tmp_path: Path) -> None:
     path = written(tmp_path, "more.csv", "condition,wall_s,colour\na,1,red\n")
     _, reading = reading_of(path)
     assert reading.metric == "wall_s"
-    assert reading.notes == ("columns that are not used: colour",)
+    assert reading.notes == ("columns that are not used: 'colour'",)
 
 
 def test_a_rate_is_no_cost_and_is_not_taken_for_one(tmp_path: Path) -> None:

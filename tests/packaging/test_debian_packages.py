@@ -10,7 +10,14 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).resolve().parent.parent.parent / "scripts" / "debian_packages.sh"
-LIST = "# what each is for\n\nhere  # installed\nabsent\nabsent-too\n"
+LIST = """# what each is for
+
+here  # installed
+absent
+absent-too
+not-needed unless sh
+needed unless no-such-program
+"""
 STAND_INS = {
     "dpkg-query": 'for last; do :; done\n[ "$last" = here ] && printf installed',
     "apt-get": 'echo "$@" >>"$HOME/apt-get"',
@@ -51,16 +58,16 @@ def run(tree: Path, user: int) -> str:
 
 def test_as_root_in_a_container_it_announces_and_installs_what_is_missing(tree: Path) -> None:
     said = run(tree, user=0)
-    assert said == "Installing the Debian packages that live tests need: absent absent-too\n"
+    assert said == "Installing the Debian packages that live tests need: absent absent-too needed\n"
     asked = (tree / "apt-get").read_text().splitlines()
     assert asked[0].startswith("update")
-    assert asked[1].split()[-2:] == ["absent", "absent-too"]
+    assert asked[1].split()[-3:] == ["absent", "absent-too", "needed"]
 
 
 def test_anybody_else_gets_one_line_to_run(tree: Path) -> None:
     said = run(tree, user=1000)
     assert said.count("\n") == 1
-    assert said.endswith("apt-get install --no-install-recommends absent absent-too\n")
+    assert said.endswith("apt-get install --no-install-recommends absent absent-too needed\n")
     assert not (tree / "apt-get").exists()
 
 

@@ -80,14 +80,7 @@ DEFAULT_SHELL = "/bin/sh"
     metavar="N",
     help="Trials of each condition before the first block, never analysed.",
 )
-@click.option(
-    "--timeout",
-    type=options.FiniteRange(min=0, min_open=True),
-    default=600.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="End a trial after so long; it counts as slowest.",
-)
+@options.timeout_option
 @click.option(
     "--washout", is_flag=True, help="Run each condition twice in a row and count the second."
 )

@@ -91,14 +91,7 @@ STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
     show_default="1; 0 with --kind, which runs each once to see what it reports",
     help="Trials of each revision before the first block, never analysed.",
 )
-@click.option(
-    "--timeout",
-    type=options.FiniteRange(min=0, min_open=True),
-    default=600.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="End a trial after so long; it counts as slowest.",
-)
+@options.timeout_option
 @options.gate_stopping_options
 @options.gate_judging_options
 @options.ledger_option

@@ -108,6 +108,18 @@ def figures_option(function: Decorated) -> Decorated:
     )(function)
 
 
+def timeout_option(function: Decorated) -> Decorated:
+    """``--timeout``."""
+    return click.option(
+        "--timeout",
+        type=FiniteRange(min=0, min_open=True),
+        default=600.0,
+        show_default=True,
+        metavar="SECONDS",
+        help="End a trial after so long; it counts as slowest.",
+    )(function)
+
+
 def against_option(function: Decorated) -> Decorated:
     """``--against FILE`` and ``--allow``."""
     function = click.option(

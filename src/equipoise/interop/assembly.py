@@ -7,14 +7,13 @@ every field of a trial that the file does not have is unknown, for that reason.
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from equipoise.interop.contrasts import contrasts_of, with_baseline
-from equipoise.interop.reading import BENCHMARK, Process, Reading
+from equipoise.interop.reading import BENCHMARK, Process, Reading, shown
 from equipoise.model.errors import UnusableInput
 from equipoise.model.imported import Order, Source
 from equipoise.model.plan import Condition, Judgement, Measure, Plan, Stopping
@@ -25,11 +24,17 @@ STUDY = "import"
 FILE = "file"
 """The factor whose levels are the names that the user gave the files."""
 HOST = "host"
+AS_THE_FILE_SAYS = "as_the_file_says"
+"""In the environment of a run: what its file says of the host and of the conditions."""
 MOST_TRIALS = 100_000
 MOST_VALUES = 1_000_000
+LONGEST_NAME = 2**17
+"""What one word of a command may have (execve(2), MAX_ARG_STRLEN)."""
 
 _ACCOUNTED = ("wall_s", "user_s", "sys_s", "max_rss_bytes")
 _WHOLE = frozenset({"max_rss_bytes"})
+_LARGEST = 1e100
+"""No measurement comes near it, and squares of it can still be added up."""
 _LARGEST_WHOLE = 2.0**63
 """What a whole number of the ledger stays below."""
 _NEVER_IMPORTED = ("minor_faults", "major_faults", "voluntary_switches", "involuntary_switches")
@@ -96,7 +101,7 @@ def assemble(
     """
     metric = _common_metric(named)
     conditions, keyed = _conditions(named)
-    _check_size(keyed)
+    _check_size(named, keyed)
     placed = _placed(named, keyed)
     plan = Plan(
         study=STUDY,
@@ -203,7 +208,7 @@ def _unique(names: Iterable[str]) -> list[str]:
     return found
 
 
-def _check_size(keyed: Keyed) -> None:
+def _check_size(named: Sequence[Named], keyed: Keyed) -> None:
     values = sum(
         len(process.values) + sum(map(len, process.iterations.values())) for _, process, _ in keyed
     )
@@ -213,16 +218,28 @@ def _check_size(keyed: Keyed) -> None:
             f"{MOST_TRIALS} and {MOST_VALUES}",
             mend="import the files one by one, or export fewer values",
         )
-    for _, process, _ in keyed:
+    for place, process, _ in keyed:
+        names = (process.benchmark, *process.iterations, *process.values, *_both(process.levels))
+        if any(len(name) > LONGEST_NAME for name in names):
+            raise UnusableInput(
+                f"{named[place].file}: a name has more than {LONGEST_NAME} characters",
+                mend="name the benchmark shorter",
+            )
         every = (process.values.values(), *process.iterations.values())
         whole = (process.values.get(name, 0.0) for name in _WHOLE)
-        if not all(math.isfinite(value) for some in every for value in some) or any(
+        # Not so of NaN either.
+        if not all(abs(value) <= _LARGEST for some in every for value in some) or any(
             not 0.0 <= value < _LARGEST_WHOLE for value in whole
         ):
             raise UnusableInput(
-                f"{process.benchmark!r} has a value that no measurement can have",
+                f"{named[place].file}: {shown(process.benchmark)} has a value that no measurement "
+                "can have",
                 mend="mend the file, or leave the benchmark out",
             )
+
+
+def _both(levels: Mapping[str, str]) -> tuple[str, ...]:
+    return (*levels, *levels.values())
 
 
 def _placed(named: Sequence[Named], keyed: Keyed) -> list[_Placed]:
@@ -306,7 +323,7 @@ def _environment(named: Sequence[Named], hosts: Sequence[str]) -> dict[str, Any]
     }
     environment: dict[str, Any] = {"imported_from": [one.file for one in named]}
     if described:
-        environment["as_the_file_says"] = (
+        environment[AS_THE_FILE_SAYS] = (
             next(iter(described.values())) if len(named) == 1 else described
         )
     if hosts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from equipoise.interop.reading import BENCHMARK
+from equipoise.interop.reading import BENCHMARK, shown
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition, Contrast
 
@@ -49,6 +49,6 @@ def with_baseline(conditions: Sequence[Condition], name: str) -> tuple[Contrast,
     names = [condition.name for condition in conditions]
     if name not in names:
         some = ", ".join(names[:NAMES_SHOWN]) + (", …" if len(names) > NAMES_SHOWN else "")
-        raise UnusableInput(f"no condition is named {name!r}", mend=f"there are: {some}")
+        raise UnusableInput(f"no condition is named {shown(name)}", mend=f"there are: {some}")
     baseline = names.index(name)
     return tuple(Contrast(baseline, index) for index in range(len(names)) if index != baseline)

@@ -5,7 +5,9 @@ ignore where they do not know it. The figures are hyperfine's: means and standar
 deviations over trials, and in Markdown a ratio to the fastest mean whose ± propagates the
 standard deviations. They are description; the verdict is not in them.
 
-Only analysed trials of the phase ``measured`` with a known wall time count.
+Only analysed trials of the phase ``measured`` with a known wall time count. Of a run that was
+imported from hyperfine 1.x, the means of user and system time are those of the file, since no
+trial has its own.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ from dataclasses import dataclass
 
 import msgspec
 
-from equipoise.model.result import ResultDocument, TrialRow
+from equipoise.interop.assembly import AS_THE_FILE_SAYS
+from equipoise.interop.formats.hyperfine import MEANS
+from equipoise.model.result import ConditionResult, ResultDocument, TrialRow
 
 CSV_COLUMNS = ("command", "mean", "stddev", "median", "user", "system", "min", "max")
 _UNKNOWN = "n/a"
@@ -120,33 +124,45 @@ def _results(document: ResultDocument) -> list[_Result]:
         counts = row.analysed and row.phase == "measured" and row.wall_s is not None
         if counts and row.condition in rows:
             rows[row.condition].append(row)
+    means = _imported_means(document)
     return [
-        _result(condition.name, condition.levels, rows[condition.name])
+        _result(condition, rows[condition.name], means.get(" ".join(condition.command), {}))
         for condition in document.conditions
     ]
 
 
-def _result(name: str, levels: dict[str, str], rows: Sequence[TrialRow]) -> _Result:
+def _imported_means(document: ResultDocument) -> dict[str, dict[str, float]]:
+    """Of each command of an imported file, what only the file knows."""
+    said = document.environment.get(AS_THE_FILE_SAYS)
+    means: dict[str, dict[str, float]] = said.get(MEANS, {}) if isinstance(said, dict) else {}
+    return means
+
+
+def _result(
+    condition: ConditionResult, rows: Sequence[TrialRow], means: dict[str, float]
+) -> _Result:
     times = [row.wall_s for row in rows if row.wall_s is not None]
     memory = [row.max_rss_bytes for row in rows]
     return _Result(
-        command=_unicode(name),
+        command=_unicode(condition.name),
         mean=_mean(times),
         stddev=_standard_deviation(times),
         median=statistics.median(times) if times else None,
-        user=_mean([row.user_s for row in rows if row.user_s is not None]),
-        system=_mean([row.sys_s for row in rows if row.sys_s is not None]),
+        user=_mean([row.user_s for row in rows if row.user_s is not None], means.get("user")),
+        system=_mean([row.sys_s for row in rows if row.sys_s is not None], means.get("system")),
         min=min(times, default=None),
         max=max(times, default=None),
         times=times,
         exit_codes=[row.exit for row in rows],
         memory_usage_byte=memory if any(peak is not None for peak in memory) else None,
-        parameters={_unicode(factor): _unicode(level) for factor, level in levels.items()},
+        parameters={
+            _unicode(factor): _unicode(level) for factor, level in condition.levels.items()
+        },
     )
 
 
-def _mean(values: Sequence[float]) -> float | None:
-    return math.fsum(values) / len(values) if values else None
+def _mean(values: Sequence[float], of_none: float | None = None) -> float | None:
+    return math.fsum(values) / len(values) if values else of_none
 
 
 def _standard_deviation(values: Sequence[float]) -> float | None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
+import os
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,36 +15,71 @@ MOST_BYTES = 64 * 2**20
 """Of one file."""
 MOST_SEPARATORS = 1_000_000
 """Commas and tabs, or lines, in one file: it bounds what is decoded at once."""
+_COMPRESSED = {
+    b"\x1f\x8b": "gzip",
+    b"PK\x03\x04": "zip",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ\x00": "xz",
+    b"\x28\xb5\x2f\xfd": "zstd",
+}
+"""By how a file of each begins."""
 
 
 def read_within_bounds(name: str, path: Path) -> SourceFile:
     """Read a file whole if it is not too large; a folder is not read.
 
+    A mark of byte order is left out, and UTF-16 behind one becomes UTF-8: PowerShell writes so.
+
     Raises
     ------
     UnusableInput
-        There is no such file, it is empty, too large, no regular file, or cannot be read.
+        There is no such file, it is empty, too large, compressed, no regular file, or cannot be
+        read.
     """
-    if path.is_dir():
-        return SourceFile(name, path, is_folder=True)
-    if not path.exists():
-        raise UnusableInput(f"{name}: there is no such file", mend="check the name")
-    if not path.is_file():
-        raise UnusableInput(f"{name} is no regular file", mend="write it to a file first")
     try:
+        # An empty name would be the current folder.
+        found = os.stat(name and path)
+        if stat.S_ISDIR(found.st_mode):
+            return SourceFile(name, path, is_folder=True)
+        if not stat.S_ISREG(found.st_mode):
+            raise UnusableInput(f"{name} is no regular file", mend="write it to a file first")
+        if found.st_size > MOST_BYTES:
+            raise _larger(name)
         with path.open("rb") as file:
+            # What the system makes up as it is read, as in /proc, has no size beforehand.
             content = file.read(MOST_BYTES + 1)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise UnusableInput(
+            f"{name or repr(name)}: there is no such file", mend="check the name"
+        ) from error
     except OSError as error:
         raise UnusableInput(
-            f"{name}: {(error.strerror or str(error)).lower()}", mend="make the file readable"
+            f"{name}: {(error.strerror or str(error)).lower()}",
+            mend="name a file that you may read",
         ) from error
     if len(content) > MOST_BYTES:
-        raise _too_large(name, f"it is larger than {MOST_BYTES // 2**20} MiB")
+        raise _larger(name)
     if not content.strip():
         raise UnusableInput(f"{name} is empty", mend="run the tool again; it wrote nothing")
+    content = _plain(name, content)
     if max(content.count(b",") + content.count(b"\t"), content.count(b"\n")) > MOST_SEPARATORS:
         raise _too_large(name, f"it holds more than {MOST_SEPARATORS} values or lines")
     return SourceFile(name, path, content)
+
+
+def _plain(name: str, content: bytes) -> bytes:
+    """The same in UTF-8 without a mark of byte order, as far as it is text at all."""
+    for begins, kind in _COMPRESSED.items():
+        if content.startswith(begins):
+            raise UnusableInput(f"{name} is compressed ({kind})", mend="unpack it first")
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        try:
+            return content.decode("utf-16").encode()
+        except UnicodeError as error:
+            raise UnusableInput(
+                f"{name} is no whole file of UTF-16: {error}", mend="save it as UTF-8"
+            ) from error
+    return content.removeprefix(codecs.BOM_UTF8)
 
 
 def read_source(
@@ -83,6 +121,10 @@ def read_source(
             f"give what this writes: {form.written_by}",
         )
     return form.name, reading
+
+
+def _larger(name: str) -> UnusableInput:
+    return _too_large(name, f"it is larger than {MOST_BYTES // 2**20} MiB")
 
 
 def _too_large(name: str, what: str) -> UnusableInput:

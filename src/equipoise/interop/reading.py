@@ -19,11 +19,13 @@ TIME = "time_s"
 BENCHMARK = "benchmark"
 """The factor whose levels are the benchmarks of a file."""
 
+_MOST_SHOWN = 60
 SAVE_AGAIN = "write the file again with the tool that made it"
 
 Decoded = TypeVar("Decoded")
 
-_NOT_DECODED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+NOT_DECODED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding JSON raises of bytes that are none."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class SourceFile:
         """The keys of a JSON object; empty if it is none."""
         try:
             return frozenset(msgspec.json.decode(self.content, type=dict[str, msgspec.Raw]))
-        except _NOT_DECODED:
+        except NOT_DECODED:
             return frozenset()
 
     def begins(self, length: int = 4096) -> str:
@@ -69,7 +71,7 @@ class SourceFile:
         """
         try:
             return msgspec.json.decode(self.content, type=kind)
-        except _NOT_DECODED as error:
+        except NOT_DECODED as error:
             raise self.unusable(f"no result of {tool}: {error}") from error
 
     def unusable(self, what: str, mend: str = SAVE_AGAIN) -> UnusableInput:
@@ -127,9 +129,21 @@ class Format:
     reads_folders: bool = False
 
 
+def shown(text: object) -> str:
+    """What stands in a file, as an error quotes it: never more than fits a line."""
+    words = str(text)
+    return repr(words if len(words) <= _MOST_SHOWN else f"{words[:_MOST_SHOWN]}…")
+
+
 def mean(values: Sequence[float]) -> float:
-    """What a process costs in an iteration: the arithmetic mean; NaN of nothing."""
-    return math.fsum(values) / len(values) if values else math.nan
+    """What a process costs in an iteration: the arithmetic mean; NaN of nothing.
+
+    Infinite where the sum is beyond every number, which no run of the ledger takes.
+    """
+    try:
+        return math.fsum(values) / len(values) if values else math.nan
+    except OverflowError:
+        return math.inf
 
 
 def seconds_in(unit: str) -> float | None:

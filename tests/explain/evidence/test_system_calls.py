@@ -176,10 +176,11 @@ def test_a_command_that_dies_is_observed_until_then(tmp_path: Path, method: Meth
 
 @by_either_method
 def test_what_outlives_the_command_goes_on_unobserved(tmp_path: Path, method: Method) -> None:
-    done = tmp_path / "done"
-    shell = f"(sleep 0.4; echo > {done}) > /dev/null 2>&1 &"
+    go, done = tmp_path / "go", tmp_path / "done"
+    shell = f"(until [ -e {go} ]; do sleep 0.02; done; echo > {done}) > /dev/null 2>&1 &"
     assert observed(tmp_path, method, "sh", "-c", shell).end.exit == 0
     assert not done.exists()
+    go.touch()
     deadline = time.monotonic() + 20
     while not done.exists() and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -188,7 +189,9 @@ def test_what_outlives_the_command_goes_on_unobserved(tmp_path: Path, method: Me
 
 @by_either_method
 def test_stops_and_signals_of_the_command_work_as_without(tmp_path: Path, method: Method) -> None:
-    shell = 'trap "exit 7" USR1; (sleep 0.2; kill -CONT $$; kill -USR1 $$) & kill -STOP $$; wait'
+    # Again and again: it may be told to go on before it has stopped.
+    wake = "(sleep 0.2; while kill -CONT $$ && kill -USR1 $$; do sleep 0.1; done) 2> /dev/null &"
+    shell = f'trap "exit 7" USR1; {wake} kill -STOP $$; wait'
     assert observed(tmp_path, method, "sh", "-c", shell).end.exit == 7
 
 

@@ -39,6 +39,9 @@ def check_names(gap: OpenGap, trying: Trying, site: Site) -> None:
     UnusableInput
         A name is of no intervention, or of two.
     """
+    if not (trying.only or trying.own):
+        # What is offered is looked up on this host, which a ledger may only visit.
+        return
     known = _known(gap, site)
     for name in trying.only:
         if name not in known:

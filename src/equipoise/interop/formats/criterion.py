@@ -39,18 +39,7 @@ def _recognises(file: SourceFile) -> bool:
 
 
 def _read(file: SourceFile) -> Reading:
-    # Sorted: a folder has no order of its own, and the same folder must give the same run.
-    found = sorted(file.path.rglob(_SAMPLE), key=lambda path: (path.parent.parent, _rank(path)))
-    if not found:
-        raise file.unusable(
-            f"no {_SAMPLE} of criterion is in this folder",
-            "name the folder target/criterion, after cargo bench",
-        )
-    if sum(path.stat().st_size for path in found) > MOST_BYTES:
-        raise file.unusable(
-            f"its samples are larger than {MOST_BYTES // 2**20} MiB",
-            "name the folder of one benchmark in it",
-        )
+    found = _samples(file)
     samples = _without_copies(found)
     copies = len(found) - len(samples)
     return Reading(
@@ -61,6 +50,32 @@ def _read(file: SourceFile) -> Reading:
         notes=(f"{copies} saved runs, each a copy of another one",) if copies else (),
         no_series=(ITERATIONS,),
     )
+
+
+def _samples(file: SourceFile) -> list[Path]:
+    """Every sample in the folder, in an order that the names alone give."""
+    try:
+        found = sorted(
+            (path for path in file.path.rglob(_SAMPLE) if path.exists() and not path.is_dir()),
+            key=lambda path: (path.parent.parent, _rank(path)),
+        )
+        size = sum(path.stat().st_size for path in found)
+    except OSError as error:
+        raise file.unusable(
+            f"{error.filename}: {(error.strerror or str(error)).lower()}",
+            "name a folder that you may read",
+        ) from error
+    if not found:
+        raise file.unusable(
+            f"no {_SAMPLE} of criterion is in this folder",
+            "name the folder target/criterion, after cargo bench",
+        )
+    if size > MOST_BYTES:
+        raise file.unusable(
+            f"its samples are larger than {MOST_BYTES // 2**20} MiB",
+            "name the folder of one benchmark in it",
+        )
+    return found
 
 
 def _without_copies(samples: list[Path]) -> list[Path]:

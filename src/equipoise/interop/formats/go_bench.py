@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Iterator
 
-from equipoise.interop.reading import TIME, Format, Process, Reading, SourceFile, mean
+from equipoise.interop.reading import TIME, Format, Process, Reading, SourceFile, mean, shown
 
 PACKAGE = "package"
 _LINE = re.compile(r"Benchmark\S*\s+\d+\s+\S")
@@ -74,13 +74,15 @@ def _values(file: SourceFile, number: int, line: str) -> tuple[str, dict[str, fl
         except ValueError:
             value = math.nan
         if not math.isfinite(value):
-            raise file.unusable(f"line {number}: {text!r} is no number of {unit}")
+            raise file.unusable(f"line {number}: {shown(text)} is no number of {shown(unit)}")
         if unit == _NANOSECONDS:
             values[TIME] = value * 1e-9
         else:
             values[unit] = value
     if len(pairs) % 2 or TIME not in values:
-        raise file.unusable(f"line {number} is cut off or has no {_NANOSECONDS}: {line.strip()!r}")
+        raise file.unusable(
+            f"line {number} is cut off or has no {_NANOSECONDS}: {shown(line.strip())}"
+        )
     return name, values
 
 

@@ -19,6 +19,7 @@ from equipoise.interop.reading import (
     SourceFile,
     mean,
     seconds_in,
+    shown,
 )
 
 _NO_MEASUREMENT = frozenset(
@@ -90,14 +91,19 @@ def _measured(file: SourceFile, name: str, entry: dict[str, Any]) -> dict[str, f
     factor = seconds_in(str(unit))
     times = {"real_time": TIME, "cpu_time": "cpu_s"}
     if factor is None or not isinstance(entry.get("real_time"), int | float):
-        raise file.unusable(f"{name!r} has no real_time in a known unit (time_unit {unit!r})")
-    return {
-        times.get(key, key): float(value) * (factor if key in times else 1.0)
-        for key, value in entry.items()
-        if isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and key not in _NO_MEASUREMENT
-    }
+        raise file.unusable(
+            f"{shown(name)} has no real_time in a known unit (time_unit {shown(unit)})"
+        )
+    try:
+        return {
+            times.get(key, key): float(value) * (factor if key in times else 1.0)
+            for key, value in entry.items()
+            if isinstance(value, int | float)
+            and not isinstance(value, bool)
+            and key not in _NO_MEASUREMENT
+        }
+    except OverflowError as error:
+        raise file.unusable(f"{shown(name)} has a number that is too large") from error
 
 
 FORMAT = Format(

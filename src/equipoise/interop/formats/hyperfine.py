@@ -2,7 +2,8 @@
 
 Versions 1.x have the times in one list for each command, with exit codes and, from 1.19 on, peak
 memory beside them; of user and system time they keep the mean alone, so that no trial knows its
-own. Versions 2.x (``schema_version`` 2) have an object for each run.
+own. Versions 2.x (``schema_version`` 2) have an object for each run, and say which metric the user
+asked for first: that is compared. A counter of the processor has no unit there.
 """
 
 from __future__ import annotations
@@ -12,10 +13,19 @@ from typing import Annotated, Any
 
 import msgspec
 
-from equipoise.interop.reading import BENCHMARK, Format, Process, Reading, SourceFile, seconds_in
+from equipoise.interop.reading import (
+    BENCHMARK,
+    Format,
+    Process,
+    Reading,
+    SourceFile,
+    seconds_in,
+    shown,
+)
 
 _OWN_NAMES = {
     "time_wall_clock": "wall_s",
+    "time_cpu": "cpu_s",
     "time_user": "user_s",
     "time_system": "sys_s",
     "memory_peak_resident": "max_rss_bytes",
@@ -24,12 +34,19 @@ _OWN_NAMES = {
 _BYTES = {"byte": 1.0, "kibibyte": 2.0**10, "mebibyte": 2.0**20, "gibibyte": 2.0**30}
 
 
+MEANS = "mean_cpu_seconds"
+"""Of each command the mean of its user and system time, which version 1.x knows of no run."""
 _Code = Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)]
+_Bytes = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
 class _Quantity(msgspec.Struct):
     value: float
-    unit: str
+    unit: str = ""
+
+
+class _Parameter(msgspec.Struct):
+    value: str
 
 
 class _Result(msgspec.Struct):
@@ -39,8 +56,9 @@ class _Result(msgspec.Struct):
     system: float | None = None
     times: list[float] | None = None
     exit_codes: list[_Code | None] = []
-    memory_usage_byte: list[int | None] = []
-    parameters: dict[str, str | int | float] = {}
+    memory_usage_byte: list[_Bytes | None] = []
+    parameters: dict[str, str | int | float | _Parameter] = {}
+    environment: dict[str, str] = {}
     measurements: list[dict[str, _Quantity | _Code | None]] | None = None
 
 
@@ -53,6 +71,7 @@ class _Metadata(msgspec.Struct, frozen=True):
 class _Export(msgspec.Struct):
     results: list[_Result]
     metadata: _Metadata = _Metadata()
+    primary_metric: str = "time_wall_clock"
 
 
 def _recognises(file: SourceFile) -> bool:
@@ -62,28 +81,46 @@ def _recognises(file: SourceFile) -> bool:
 def _read(file: SourceFile) -> Reading:
     export = file.decoded(_Export, "hyperfine")
     version = export.metadata.hyperfine_version
-    means = {
-        result.name or result.command: {"user": result.user, "system": result.system}
-        for result in export.results
-        if result.user is not None
-    }
-    environment: dict[str, Any] = dict(export.metadata.platform)
-    if export.metadata.start_time is not None:
-        environment["start_time"] = export.metadata.start_time
-    if means:
-        environment["mean_cpu_seconds"] = means
+    processes = tuple(one for result in export.results for one in _processes(file, result))
+    asked_for = _OWN_NAMES.get(export.primary_metric, export.primary_metric)
+    # A machine may lack a counter for some commands; every run has its wall time.
+    compared = asked_for if all(asked_for in one.values for one in processes) else "wall_s"
     return Reading(
         tool="hyperfine" if version is None else f"hyperfine {version}",
-        metric="wall_s",
-        processes=tuple(one for result in export.results for one in _processes(file, result)),
-        environment=environment,
+        metric=compared,
+        processes=processes,
+        environment=_environment(export),
         compared=BENCHMARK,
     )
 
 
+def _environment(export: _Export) -> dict[str, Any]:
+    """What is of no single run: the host, and for each command what it was."""
+    environment: dict[str, Any] = dict(export.metadata.platform)
+    if export.metadata.start_time is not None:
+        environment["start_time"] = export.metadata.start_time
+    of_each: dict[str, dict[str, Any]] = {
+        MEANS: {
+            _name(one): {"user": one.user, "system": one.system}
+            for one in export.results
+            if one.user is not None
+        },
+        "command_lines": {one.name: one.command for one in export.results if one.name},
+        "variables": {_name(one): one.environment for one in export.results if one.environment},
+    }
+    return environment | {what: known for what, known in of_each.items() if known}
+
+
+def _name(result: _Result) -> str:
+    return result.name or result.command
+
+
 def _processes(file: SourceFile, result: _Result) -> Iterator[Process]:
-    name = result.name or result.command
-    levels = {factor: str(level) for factor, level in result.parameters.items()}
+    name = _name(result)
+    levels = {
+        factor: level.value if isinstance(level, _Parameter) else str(level)
+        for factor, level in result.parameters.items()
+    }
     if result.measurements is not None:
         for place, run in enumerate(result.measurements, start=1):
             values = {
@@ -92,14 +129,14 @@ def _processes(file: SourceFile, result: _Result) -> Iterator[Process]:
                 if isinstance(one, _Quantity)
             }
             if "wall_s" not in values:
-                raise file.unusable(f"run {place} of {name!r} has no time_wall_clock")
+                raise file.unusable(f"run {place} of {shown(name)} has no time_wall_clock")
             codes = [one for key, one in run.items() if key == "exit_code"]
             ended = tuple(one for one in codes if not isinstance(one, _Quantity))
             yield _process(name, values, levels, ended)
         return
     if result.times is None:
         raise file.unusable(
-            f"{name!r} has no times of its runs, only figures about them",
+            f"{shown(name)} has no times of its runs, only figures about them",
             "export JSON with hyperfine itself: its summaries cannot be taken apart",
         )
     _check_length(file, name, "exit_codes", result.exit_codes, result.times)
@@ -135,7 +172,7 @@ def _check_length(
     file: SourceFile, name: str, field: str, found: Sequence[int | None], times: list[float]
 ) -> None:
     if found and len(found) != len(times):
-        raise file.unusable(f"{name!r} has {len(times)} times but {len(found)} {field}")
+        raise file.unusable(f"{shown(name)} has {len(times)} times but {len(found)} {field}")
 
 
 FORMAT = Format("hyperfine", "hyperfine --export-json FILE", _recognises, _read)

@@ -8,6 +8,7 @@ each iteration: pairs of a time and how often it was seen.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Annotated
 
 import msgspec
 
@@ -19,6 +20,7 @@ from equipoise.interop.reading import (
     SourceFile,
     mean,
     seconds_in,
+    shown,
 )
 
 OPERATIONS = "operations_per_s"
@@ -26,10 +28,13 @@ SEEN, TIMES = f"{TIME}_seen", f"{TIME}_times"
 """A histogram: the times, and how often each was seen."""
 
 
+_Times = Annotated[int, msgspec.Meta(lt=2**53)]
+
+
 class _Metric(msgspec.Struct):
     score_unit: str = msgspec.field(name="scoreUnit")
     raw_data: list[list[float]] = msgspec.field(name="rawData", default_factory=list)
-    histogram: list[list[list[tuple[float, int]]]] = msgspec.field(
+    histogram: list[list[list[tuple[float, _Times]]]] = msgspec.field(
         name="rawDataHistogram", default_factory=list
     )
 
@@ -85,7 +90,9 @@ def _forks(file: SourceFile, benchmark: _Benchmark) -> Iterator[Process]:
         own = [score * factor for score in scores]
         rate = mean(own)
         if inverse and rate <= 0:
-            raise file.unusable(f"{benchmark.benchmark!r} has a throughput that is not above 0")
+            raise file.unusable(
+                f"{shown(benchmark.benchmark)} has a throughput that is not above 0"
+            )
         iterations = {OPERATIONS if inverse else TIME: own, **_others(benchmark, place)}
         values = {TIME: 1.0 / rate if inverse else rate}
         yield Process(benchmark.benchmark, values, iterations, levels)
@@ -110,7 +117,7 @@ def _unit(file: SourceFile, benchmark: _Benchmark) -> tuple[float, bool]:
     seconds = seconds_in(below if above == "ops" else above)
     if seconds is None:
         raise file.unusable(
-            f"{benchmark.benchmark!r} has scores in {benchmark.primary.score_unit!r}, "
+            f"{shown(benchmark.benchmark)} has scores in {shown(benchmark.primary.score_unit)}, "
             "which is neither a time nor a throughput"
         )
     return (1.0 / seconds, True) if above == "ops" else (seconds, False)

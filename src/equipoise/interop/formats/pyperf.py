@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from equipoise.interop.reading import TIME, Format, Process, Reading, SourceFile, mean
+from equipoise.interop.reading import TIME, Format, Process, Reading, SourceFile, mean, shown
 
 _METRICS = {"second": TIME, "byte": "memory_bytes", "integer": "count"}
 
@@ -46,7 +46,9 @@ def _read(file: SourceFile) -> Reading:
         name = str(known.get("name") or file.path.stem)
         metric = _METRICS.get(str(known.get("unit", "second")))
         if metric is None:
-            raise file.unusable(f"{name!r} has values in the unknown unit {known['unit']!r}")
+            raise file.unusable(
+                f"{shown(name)} has values in the unknown unit {shown(known['unit'])}"
+            )
         for run in benchmark.runs:
             if not run.values:
                 calibrations += 1

@@ -13,8 +13,12 @@ import dataclasses
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
+
+import msgspec
 
 from equipoise.interop.reading import (
+    NOT_DECODED,
     TIME,
     Format,
     Process,
@@ -22,6 +26,7 @@ from equipoise.interop.reading import (
     SourceFile,
     mean,
     seconds_in,
+    shown,
 )
 
 EXECUTOR = "executor"
@@ -32,6 +37,7 @@ _COLUMNS = (*_MEASURED, *_LEVELS, "machine")
 _LEAST = len(_COLUMNS) - 1
 _NO_LEVELS = frozenset({*_MEASURED, "runId"})
 _START = "# Execution Start: "
+_HOST = "# Environment: "
 _HEADER = "invocation\t"
 
 
@@ -55,7 +61,7 @@ def _recognises(file: SourceFile) -> bool:
 
 def _read(file: SourceFile) -> Reading:
     found: dict[_Key, dict[str, list[float]]] = {}
-    environment: dict[str, str] = {}
+    environment: dict[str, Any] = {}
     columns: tuple[str, ...] = _COLUMNS
     execution = 0
     for number, line in file.lines():
@@ -64,6 +70,8 @@ def _read(file: SourceFile) -> Reading:
             environment.setdefault("command", line.removeprefix("#!"))
         elif line.startswith(_START):
             environment.setdefault("started", line.removeprefix(_START))
+        elif line.startswith(_HOST):
+            environment.setdefault("host", _host(file, number, line.removeprefix(_HOST)))
         elif line.startswith(_HEADER):
             columns = tuple(line.split("\t"))
         elif line and not line.startswith("#"):
@@ -78,6 +86,13 @@ def _read(file: SourceFile) -> Reading:
         environment=environment,
         compared=EXECUTOR,
     )
+
+
+def _host(file: SourceFile, number: int, text: str) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any])
+    except NOT_DECODED as error:
+        raise file.unusable(f"line {number} does not describe the host: {error}") from error
 
 
 def _cells(file: SourceFile, number: int, line: str, columns: tuple[str, ...]) -> dict[str, str]:
@@ -98,7 +113,7 @@ def _measurement(file: SourceFile, number: int, cells: dict[str, str]) -> tuple[
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise file.unusable(f"line {number}: {cells['value']!r} is no value")
+        raise file.unusable(f"line {number}: {shown(cells['value'])} is no value")
     unit, criterion = cells["unit"], cells["criterion"]
     factor = seconds_in(unit)
     metric = TIME if factor is not None else f"{_TOTAL}_{unit}"

@@ -1,9 +1,9 @@
 """The text that sysbench 1.x prints: one run is one process, and so one trial.
 
 What is compared is the mean time of an event as the clock saw it: total time over the number of
-events, the inverse of the throughput. The latency figures stand beside it, and the lines of
-``--report-interval`` are iterations. Several runs in one file, one after the other, are several
-trials; the name of the file is the condition's.
+events, the inverse of the throughput. The other figures stand beside it (latencies, queries, how
+evenly the threads worked), and the lines of ``--report-interval`` are iterations. Several runs in
+one file, one after the other, are several trials; the name of the file is the condition's.
 """
 
 from __future__ import annotations
@@ -16,18 +16,44 @@ from equipoise.interop.reading import BENCHMARK, Format, Process, Reading, Sourc
 
 METRIC = "event_s"
 _HEAD = re.compile(r"sysbench (\S+)")
-_INTERVAL = re.compile(r"\[ \S+ \] thds: \d+ (?:eps|tps): ([\d.]+)")
+_INTERVAL = re.compile(r"\[ \S+ \] thds: \d+ ")
+_DECIMAL = r"(\d+(?:\.\d+)?)"
+_IN_INTERVAL = re.compile(rf"(?:lat \(ms,(\d+)%\)|(eps|tps|qps|err/s|reconn/s)): {_DECIMAL}")
+_RATES = {
+    "eps": "events_per_s",
+    "tps": "events_per_s",
+    "qps": "queries_per_s",
+    "err/s": "errors_per_s",
+    "reconn/s": "reconnects_per_s",
+}
 _TOTAL_TIME = "total time"
 _EVENTS = "total number of events"
-_LATENCIES = {"min": "least", "avg": "mean", "max": "greatest"}
+_LATENCIES = {"min": "least", "avg": "mean", "max": "greatest", "sum": "sum"}
 _PERCENTILE = re.compile(r"(\d+)th percentile")
-_NUMBER = re.compile(r"\s+(.+?):\s+([\d.]+)s?\s*(\(.*)?$")
+_COUNTS = {
+    "read": "queries_read",
+    "write": "queries_write",
+    "other": "queries_other",
+    "total": "queries",
+    "transactions": "transactions",
+    "ignored errors": "ignored_errors",
+    "reconnects": "reconnects",
+}
+_OF_THREADS = re.compile(rf"\s+(events|execution time) \(avg/stddev\):\s+{_DECIMAL}/{_DECIMAL}")
+_THREADS = {
+    "events": ("thread_events_mean", "thread_events_deviation"),
+    "execution time": ("thread_time_mean_s", "thread_time_deviation_s"),
+}
+_NUMBER = re.compile(rf"\s+(.+?):\s+{_DECIMAL}s?\s*(\(.*)?$")
 
 
 @dataclass(slots=True)
 class _Run:
     figures: dict[str, float] = field(default_factory=dict)
-    intervals: list[float] = field(default_factory=list)
+    """As they are printed, by their words."""
+    others: dict[str, float] = field(default_factory=dict)
+    """By metric."""
+    intervals: dict[str, list[float]] = field(default_factory=dict)
     in_latency: bool = False
 
 
@@ -55,18 +81,26 @@ def _read(file: SourceFile) -> Reading:
 def _note(run: _Run, line: str) -> None:
     if line and not line[0].isspace():
         run.in_latency = line.startswith("Latency (ms)")
-    if interval := _INTERVAL.match(line):
-        run.intervals.append(float(interval[1]))
+    if _INTERVAL.match(line):
+        for percent, what, value in _IN_INTERVAL.findall(line):
+            metric, factor = (f"latency_p{percent}_s", 1e-3) if percent else (_RATES[what], 1.0)
+            run.intervals.setdefault(metric, []).append(float(value) * factor)
+    elif of_threads := _OF_THREADS.match(line):
+        run.others.update(
+            zip(_THREADS[of_threads[1]], map(float, of_threads.groups()[1:]), strict=True)
+        )
     elif found := _NUMBER.match(line):
         name, value = found[1], float(found[2])
-        if not run.in_latency:
+        if run.in_latency:
+            run.others.update(_latency(name, value))
+        else:
             run.figures.setdefault(name, value)
-        elif percentile := _PERCENTILE.match(name):
-            run.figures[f"latency_p{percentile[1]}_s"] = value * 1e-3
-        elif name in _LATENCIES:
-            run.figures[f"latency_{_LATENCIES[name]}_s"] = value * 1e-3
-        elif name == "sum":
-            run.figures["latency_sum_s"] = value * 1e-3
+
+
+def _latency(name: str, milliseconds: float) -> dict[str, float]:
+    percentile = _PERCENTILE.match(name)
+    which = f"p{percentile[1]}" if percentile else _LATENCIES.get(name)
+    return {f"latency_{which}_s": milliseconds * 1e-3} if which else {}
 
 
 def _processes(file: SourceFile, runs: list[_Run]) -> Iterator[Process]:
@@ -76,10 +110,11 @@ def _processes(file: SourceFile, runs: list[_Run]) -> Iterator[Process]:
             raise file.unusable(
                 f"run {place} of sysbench has no total time or no events: is it cut off?"
             )
-        values = {METRIC: total / events, "wall_s": total, "events": events}
-        values |= {name: one for name, one in run.figures.items() if name.startswith("latency_")}
-        iterations = {"events_per_s": run.intervals} if run.intervals else {}
-        yield Process(file.path.stem, values, iterations)
+        values = {METRIC: total / events, "wall_s": total, "events": events, **run.others}
+        values |= {
+            metric: run.figures[words] for words, metric in _COUNTS.items() if words in run.figures
+        }
+        yield Process(file.path.stem, values, run.intervals)
 
 
 FORMAT = Format("sysbench", "sysbench … run > FILE", _recognises, _read)
