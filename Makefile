@@ -77,6 +77,7 @@ bench: $(VENV)/dev $(VENV)/package ## run every benchmark (hours; wants an idle 
 	@echo "== benchmarks/matching"; $(PYTHON_IN_VENV) -m benchmarks.matching
 	@echo "== benchmarks/validity"; $(PYTHON_IN_VENV) -m benchmarks.validity
 	@echo "== benchmarks/genoud"; $(PYTHON_IN_VENV) -m benchmarks.genoud.run
+	@echo "== benchmarks/genoud: beside R"; $(PYTHON_IN_VENV) -m benchmarks.genoud.beside_r
 	@set -e; for part in live size simulate; do echo "== benchmarks/observe: $$part"; $(PYTHON_IN_VENV) -m benchmarks.observe.$$part; done
 
 .PHONY: schema

@@ -2,6 +2,7 @@
 
 - A page of the repository outside docs/ that a page of docs/ links to is taken into the site; a
   link to anything else out there becomes plain text.
+- Light and dark work without the theme's highlighter.
 - A page of the navigation that is not written yet is left out of it.
 """
 
@@ -17,6 +18,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 OUTSIDE = re.compile(r"\[(?P<words>[^\]]*)\]\((?P<target>\.\./[^)#\s]+)(?P<place>#[^)\s]*)?\)")
+COLORS_OF_NO_HIGHLIGHTER = '<style id="hljs-light"></style><style id="hljs-dark"></style>'
 TAKEN_IN = "repository"
 """The folder of the site for pages from outside docs/."""
 
@@ -52,6 +54,14 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         return f"[{found['words']}]({target}{found['place'] or ''})"
 
     return OUTSIDE.sub(rewritten, markdown)
+
+
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+    """Give the theme's switch between light and dark the two style sheets that it turns on and off.
+
+    They are those of its highlighter, which is not used; without them the switch does nothing.
+    """
+    return output.replace("</head>", f"{COLORS_OF_NO_HIGHLIGHTER}</head>", 1)
 
 
 def written(nav: list[Any], docs: Path) -> list[Any]:

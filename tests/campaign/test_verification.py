@@ -42,6 +42,14 @@ def test_a_library_that_is_preloaded_took_effect() -> None:
     check(Condition("dlmalloc", (SORT,), environment={"LD_PRELOAD": own_library()}))
 
 
+def test_a_preload_may_be_given_from_the_folder_in_which_the_command_runs(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "lib.so").symlink_to(own_library())
+    process = Process(working_folder=str(tmp_path))
+    check(Condition("own", (SORT,), environment={"LD_PRELOAD": "./lib.so"}, process=process))
+
+
 def test_a_preload_that_does_not_load_is_named_with_its_condition(tmp_path: Path) -> None:
     broken = tmp_path / "libbroken.so"
     broken.write_text("no library")

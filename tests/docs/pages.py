@@ -1,4 +1,4 @@
-"""The pages that users read, and the shell examples in them."""
+"""The pages that users read, and the examples in them."""
 
 from __future__ import annotations
 
@@ -13,47 +13,81 @@ from markdown_it import MarkdownIt
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = tuple(sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.glob("*.md")]))
-SHELL = frozenset({"", "sh", "console"})
-"""What a block of shell is marked with; what a program printed is marked ``text``."""
-RUN = "<!-- run -->"
-"""Stands before a block that is cheap enough to be run by a test."""
+STUDY_PAGES = tuple(sorted((ROOT / "src/equipoise/studies").glob("*/page.md")))
+SHELL = frozenset({"", "sh"})
+"""What a block of shell is marked with. What a program printed is marked ``text``."""
+CONSOLE = "console"
+"""What a user typed, behind prompts, with what was answered."""
+PYTHON = "python"
 PROGRAM = "equipoise"
+PROMPT = "$ "
+ALONE = re.compile(rf'(eval "\$\()?([A-Z_]+=\S+ )*{PROGRAM} ')
+"""A line of one command of ours."""
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One block of shell."""
+    """One block of shell or of Python."""
 
     page: str
     line: int
     """Where it begins, from 1."""
     text: str
-    runs: bool
+    """What is typed."""
+    is_python: bool = False
 
 
 def examples(page: Path) -> Iterator[Example]:
-    """Every block of shell of a page, in order."""
-    before = ""
+    """Every block of shell and of Python of a page, in order."""
+    name = str(page.relative_to(ROOT))
     for token in MarkdownIt("commonmark").parse(page.read_text(encoding="utf-8")):
-        if token.type in ("fence", "code_block") and token.info.strip() in SHELL:
-            assert token.map is not None
-            yield Example(page.name, token.map[0] + 1, token.content, before.strip() == RUN)
-        if token.level == 0:
-            before = token.content if token.type == "html_block" else ""
+        if token.type not in ("fence", "code_block"):
+            continue
+        assert token.map is not None
+        kind = token.info.strip()
+        if kind in SHELL:
+            yield Example(name, token.map[0] + 1, token.content)
+        elif kind == CONSOLE:
+            yield Example(name, token.map[0] + 1, typed(token.content))
+        elif kind == PYTHON:
+            yield Example(name, token.map[0] + 1, token.content, is_python=True)
+
+
+def typed(session: str) -> str:
+    """What stands behind prompts, to the end of a line that is continued."""
+    found, goes_on = [], False
+    for line in session.splitlines():
+        if goes_on or line.startswith(PROMPT):
+            found.append(line.removeprefix(PROMPT))
+            goes_on = line.endswith("\\")
+    return "".join(f"{line}\n" for line in found)
+
+
+def lines(example: Example) -> list[str]:
+    """Its lines; of shell those that are continued joined, without comments."""
+    if example.is_python:
+        return example.text.splitlines()
+    joined = re.sub(r"\\\n\s*", " ", example.text)
+    bare = (re.sub(r"(^|\s+)#( .*)?$", "", line).rstrip() for line in joined.splitlines())
+    return [re.sub(r"(?<=\S) {2,}", " ", line) for line in bare if line]
+
+
+def is_ours_alone(example: Example) -> bool:
+    """Whether it holds commands of ours only: each is an example by itself."""
+    return not example.is_python and all(ALONE.match(line) for line in lines(example))
 
 
 def command_lines(example: Example) -> Iterator[list[str]]:
     """The words behind ``equipoise`` of each of its command lines."""
-    joined = re.sub(r"\\\n\s*", " ", example.text)
-    for line in joined.splitlines():
-        # Behind a prompt, or after another command of the same line.
-        for part in re.split(r"(?:^|&&)\s*(?:\$ )?", line):
+    for line in [] if example.is_python else lines(example):
+        # Behind another command of the same line, or a variable.
+        for part in re.split(r"(?:^|&&)\s*(?:[A-Z_]+=\S+ )*", line):
             if part.startswith(f"{PROGRAM} "):
                 yield _words(part)[1:]
 
 
 def _words(line: str) -> list[str]:
-    """As a shell splits them, up to a redirection, a pipe or a comment."""
+    """As a shell splits them, up to a redirection or a pipe."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars="|>;")
     lexer.whitespace_split = True
     lexer.commenters = "#"

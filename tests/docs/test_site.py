@@ -13,11 +13,11 @@ import pytest
 from markdown_it import MarkdownIt
 from mkdocs.config import load_config
 
-from tests.docs.pages import DOCS, PAGES, ROOT
+from tests.docs.pages import DOCS, PAGES, ROOT, STUDY_PAGES
+from tests.report.chromium import chromium
 
 AWAITED: frozenset[str] = frozenset()
 """Pages that have their place before they are written."""
-STUDY_PAGES = tuple(sorted((ROOT / "src/equipoise/studies").glob("*/page.md")))
 
 
 class Loaded(HTMLParser):
@@ -90,6 +90,22 @@ def test_no_page_loads_anything_from_another_server(site: Path) -> None:
     }
     assert loaded
     assert {one for one in loaded if re.match(r"(https?:)?//", one)} == set()
+
+
+@pytest.mark.live("chromium")
+def test_in_a_browser_a_page_switches_to_dark_fits_a_phone_and_complains_of_nothing(
+    site: Path,
+) -> None:
+    with chromium() as browser:
+        browser.prefer("dark")
+        browser.open(site / "texts.html", width=390, ready="document.readyState == 'complete'")
+        theme = "document.documentElement.getAttribute('data-bs-theme')"
+        assert browser.evaluate(theme) == "dark"
+        browser.evaluate("document.querySelector('[data-bs-theme-value=light]').click()")
+        assert browser.evaluate(theme) == "light"
+        assert browser.evaluate("document.documentElement.scrollWidth") == 390
+        # The search asks for its index, which a browser does only where the site is served.
+        assert [one for one in browser.complaints() if "search/worker.js" not in one] == []
 
 
 @pytest.mark.parametrize(

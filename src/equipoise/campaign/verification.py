@@ -60,7 +60,7 @@ def check_that_each_took_effect(
             continue
         checked.add(what)
         _check_process(condition)
-        for missing in _not_preloaded(own, mapped[condition.name]):
+        for missing in _not_preloaded(own, mapped[condition.name], folder):
             raise TookNoEffect(
                 condition.name,
                 missing,
@@ -108,12 +108,12 @@ def _what_starts(condition: Condition, plan: Plan) -> tuple[tuple[str, ...], dic
     )
 
 
-def _not_preloaded(own: Mapping[str, str], mapped: Mapped) -> Iterator[str]:
+def _not_preloaded(own: Mapping[str, str], mapped: Mapped, folder: str) -> Iterator[str]:
     for library in own.get("LD_PRELOAD", "").replace(":", " ").split():
         if mapped.libraries is None:
             # A program that cannot be looked into is told of by its first trial.
             return
-        if os.path.realpath(library) in mapped.libraries.values():
+        if os.path.realpath(os.path.join(folder, library)) in mapped.libraries.values():
             continue
         if "/" not in library and library in mapped.libraries:
             continue

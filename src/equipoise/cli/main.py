@@ -19,26 +19,35 @@ SHOWN = 40
 """So many letters of a name that is too long."""
 
 # The one-line helps stand here so that --help imports no command (design.md §6).
-COMMANDS = {
-    "compare": "Is one command faster than another? The first is the baseline.",
-    "run": "Run a study: your file or a built-in one.",
-    "os": "What the primitives of this operating system cost, in a table.",
-    "resume": "Go on with a campaign that was stopped, killed or is undecided.",
-    "why": "Where the extra time of the slower condition is, and why.",
-    "layouts": "Link one program in many memory layouts.",
-    "show": "Compute a campaign's result again from the ledger.",
-    "observe": "The effect of a change from logs, among comparable rows.",
-    "match": "Match comparable units in a table: the effect of a treatment.",
-    "genmatch": "Search for the weights whose matches are balanced best.",
-    "balance": "How alike treated and untreated units are, before and after matching.",
-    "list": "List the campaigns in the ledger.",
-    "report": "Write a campaign as a page to send, for a pull request or as a table.",
-    "export": "Write a campaign for other programs: CSV, Parquet, JSON, hyperfine's, BMF.",
-    "import": "Keep and compare results of hyperfine, pyperf, Go, JMH and other tools.",
-    "gate": "Compare two revisions of a repository; exit 1 if the later is slower.",
-    "doctor": "Print what disturbs measurements here, and what mends it.",
-    "completion": "Print the completion script for bash, zsh or fish.",
+GROUPS = {
+    "Measure": {
+        "compare": "Is one command faster than another? The first is the baseline.",
+        "run": "Run a study: your file or a built-in one.",
+        "os": "What the primitives of this operating system cost, in a table.",
+        "resume": "Go on with a campaign that was stopped, killed or is undecided.",
+        "layouts": "Link one program in many memory layouts.",
+        "gate": "Compare two revisions of a repository; exit 1 if the later is slower.",
+        "doctor": "Print what disturbs measurements here, and what mends it.",
+    },
+    "Explain": {
+        "why": "Where the extra time of the slower condition is, and why.",
+    },
+    "Observe": {
+        "observe": "The effect of a change from logs, among comparable rows.",
+        "match": "Match comparable units in a table: the effect of a treatment.",
+        "genmatch": "Search for the weights whose matches are balanced best.",
+        "balance": "How alike treated and untreated units are, before and after matching.",
+    },
+    "Results": {
+        "show": "Compute a campaign's result again from the ledger.",
+        "list": "List the campaigns in the ledger.",
+        "report": "Write a campaign as a page to send, for a pull request or as a table.",
+        "export": "Write a campaign for other programs: CSV, Parquet, JSON, hyperfine's, BMF.",
+        "import": "Keep and compare results of hyperfine, pyperf, Go, JMH and other tools.",
+        "completion": "Print the completion script for bash, zsh or fish.",
+    },
 }
+COMMANDS = {name: words for group in GROUPS.values() for name, words in group.items()}
 
 
 class LazyCommands(click.Group):
@@ -58,8 +67,13 @@ class LazyCommands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        widest = max(map(len, COMMANDS))
+        for heading, commands in GROUPS.items():
+            with formatter.section(heading):
+                # Of one width, so that the groups stand in one table.
+                formatter.write_dl(
+                    [(f"{name:{widest}}", words) for name, words in commands.items()]
+                )
 
 
 def _print_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:

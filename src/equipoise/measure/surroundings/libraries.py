@@ -201,6 +201,6 @@ def _listed(
         name, path = found["name"], found["path"]
         if path == "not found":
             complaints.append(f"{name} is not found")
-        elif path or name.startswith("/"):
-            libraries[os.path.basename(name)] = os.path.realpath(path or name)
+        elif path or "/" in name:
+            libraries[os.path.basename(name)] = os.path.realpath(os.path.join(folder, path or name))
     return Mapped(readable(program), libraries, tuple(filter(None, complaints)))

@@ -1,0 +1,61 @@
+"""The lines of examples that are not run with the documentation: why, and what runs them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Elsewhere(NamedTuple):
+    """Why a line is left out here."""
+
+    because: str
+    runs_in: str
+    """A test, ``file::name``, or ``make TARGET``."""
+
+
+SERVERS = Elsewhere(
+    "each trial is a life of a database server",
+    "tests/cli/test_database_servers.py::test_mariadb_lives_for_a_trial_and_is_gone",
+)
+GO = Elsewhere(
+    "compiles in two revisions",
+    "tests/cli/test_gate_tools.py::test_go_s_own_benchmarks_of_two_revisions_are_compared",
+)
+BENCH = Elsewhere("minutes to an hour", "make bench")
+CLUSTER = "asks a cluster of the network"
+
+ELSEWHERE = {
+    "equipoise run database --quick": SERVERS,
+    "equipoise run database --factor server=mariadb --factor threads=1,4": SERVERS,
+    "equipoise run database --factor server=mariadb --factor setting=glibc,tcp,apart": SERVERS,
+    "equipoise run database --factor server=mariadb --factor setting=glibc,tcp,apart"
+    " --factor threads=1,4": SERVERS,
+    "equipoise doctor --certify": Elsewhere(
+        "two minutes of campaigns, whose number no option changes",
+        "tests/campaign/test_certify.py::test_a_quiet_host_finds_what_was_injected_and_little_else",
+    ),
+    "equipoise gate --baseline main --kind go": GO,
+    "equipoise gate --baseline main --kind go --build 'go test -c -o bench.test'"
+    " -- ./bench.test -test.run '^$' -test.bench . -test.benchtime 0.1s": GO,
+    "equipoise gate --baseline main --kind cargo": Elsewhere(
+        "cargo asks crates.io",
+        "tests/cli/test_gate_tools.py::test_a_benchmark_of_cargo_that_only_one_revision_has_is_said",
+    ),
+    "equipoise gate --baseline main --kind pytest"
+    " --build 'python3 -m venv .venv; .venv/bin/pip install --quiet \"$EQUIPOISE_WHEEL\" pytest .'"
+    " -- .venv/bin/pytest -q": Elsewhere(
+        "pip asks PyPI",
+        "tests/cli/test_gate_tools.py::test_a_project_s_pytest_benchmarks_go_through_a_gate",
+    ),
+    "equipoise genmatch people.csv --treatment treat --covariates age,educ"
+    " --scheduler tcp://10.0.0.5:8786": Elsewhere(
+        CLUSTER, "tests/cli/test_genmatch.py::test_a_scheduler_evaluates_and_changes_nothing"
+    ),
+    'gen_match(treat, X, executor=Client("tcp://10.0.0.5:8786"), seed=1)': Elsewhere(
+        CLUSTER, "tests/cli/test_genmatch.py::test_a_scheduler_evaluates_and_changes_nothing"
+    ),
+    ". .venv/bin/activate": Elsewhere("made by make build, in which these tests run", "make build"),
+    "python -m benchmarks.genoud.run --settings 5000x30": BENCH,
+    "python -m benchmarks.genoud.beside_r": BENCH,
+    "python benchmarks/workloads/genmatch2006.py 445 890": BENCH,
+}

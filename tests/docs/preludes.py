@@ -1,0 +1,36 @@
+"""What examples of Python take as given, and what lies otherwise on the desk of one page."""
+
+from __future__ import annotations
+
+PEOPLE = """
+from equipoise.matching import gen_match, match
+from equipoise.matching.datasets import lalonde
+people = lalonde()
+y, treat = people["re78"], people["treat"]
+X = people[["age", "educ", "black", "re74"]]
+balance = X
+"""
+FUNCTION = """
+import numpy
+nvars = 2
+fn = lambda x: -float(numpy.sum(numpy.square(x)))
+evaluate = lambda points: numpy.sum(numpy.square(points), axis=1)[:, None]
+"""
+DOCUMENT = """
+from pathlib import Path
+from equipoise.report.json_document import decode
+document = decode(Path("ours.json").read_bytes(), "ours.json")
+"""
+PRELUDES = {
+    "docs/figures.md": DOCUMENT,
+    "docs/genmatch.md": PEOPLE,
+    "docs/genoud.md": FUNCTION,
+}
+"""By page."""
+
+LAID_OUT = {
+    "docs/document.md": {"ours.json": "result.json"},
+    "docs/figures.md": {"ours.json": "result.json"},
+    "docs/os.md": {".equipoise/os.db": ".equipoise/ledger.db"},
+}
+"""By page: what stands in the place of what."""
