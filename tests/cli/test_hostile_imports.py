@@ -9,6 +9,7 @@ import os
 import sqlite3
 import unicodedata
 from collections.abc import Callable, Sequence
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from markdown_it import MarkdownIt
 
 from equipoise.cli.main import run
 from equipoise.interop.formats import FORMATS
-from tests.cli.test_hostile_names import TEMPLATE, Elements
+from equipoise.report import html
 
 PAYLOADS = (
     "<script>alert(1)</script><img src=x onerror=alert(1)>",
@@ -44,9 +45,29 @@ PATHS = (
     "```\n\n<img src=x onerror=alert(1)>\n",
 )
 EXPORTS = ("csv", "parquet", "json", "bmf", "markdown", "latex")
+TEMPLATE = Path(html.__file__).parent / "templates" / "frame.html.jinja"
 SCRIPTS = TEMPLATE.read_text(encoding="utf-8").count("<script")
 UNSAFE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 Said = Callable[..., str]
+
+
+class Elements(HTMLParser):
+    """How many elements of each name a page has; fails on what acts by itself."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.counts: dict[str, int] = {}
+        self.texts: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Count it."""
+        self.counts[tag] = self.counts.get(tag, 0) + 1
+        assert not [name for name, _ in attrs if name.startswith("on")]
+
+    def handle_data(self, data: str) -> None:
+        """Note what is read."""
+        self.texts.append(data.strip())
 
 
 @pytest.fixture
