@@ -41,7 +41,7 @@ def kinds() -> tuple[Kind, ...]:
     return (
         Kind("comparison", compared, ("b is slower than a",), 3),
         Kind("many", many, ("8 comparisons: ", "The largest difference: "), 3),
-        Kind("sekhon2006", sekhon2006, ("The 15 KB policy makes", "8 comparisons: "), 5),
+        Kind("sekhon2006", sekhon2006, ("The 15 KB policy costs", "8 comparisons: "), 5),
         Kind("os", primitives, ("Operating system primitives", "null_call"), 2),
         Kind("os against", against_another, ("1 of 5 rows changed", "Costs more: fork"), 2),
         Kind("why", explained, ("b is slower", "Why (confirmed)", "closes 97 % [94, 99]"), 3),

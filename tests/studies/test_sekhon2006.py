@@ -69,8 +69,8 @@ def test_a_gap_that_grows_is_found_with_its_numbers() -> None:
 
 def test_the_answer_is_what_the_policy_costs_by_algorithm() -> None:
     answer = findings(document({"445": 2.5, "890": 2.5})).answer
-    assert answer.startswith("The 15 KB policy makes the old algorithm take ×2.")
-    assert "(certain) and the BLAS algorithm take ×2." in answer
+    assert answer.startswith("The 15 KB policy costs the old algorithm ×2.")
+    assert "(certain) and the BLAS algorithm ×2." in answer
     assert answer.endswith("(certain) over Doug Lea's malloc, at 445 rows.")
 
 

@@ -81,8 +81,9 @@ mod tests {
         let faults = minor_faults();
         let bytes = 64 << 20;
         let block = std::hint::black_box(vec![1_u8; bytes]);
-        assert!(held.since().unwrap() >= bytes as u64);
-        // The mark lags behind by a batch of pages for each processor.
+        // Other tests of this process free theirs meanwhile, and the mark lags behind by a batch of
+        // pages for each processor.
+        assert!(held.since().unwrap() >= (bytes / 4 * 3) as u64);
         assert!(held.most_since().unwrap() >= (bytes / 4 * 3) as u64);
         assert!(minor_faults() > faults);
         drop(block);

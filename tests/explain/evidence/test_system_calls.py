@@ -187,6 +187,17 @@ def test_what_outlives_the_command_goes_on_unobserved(tmp_path: Path, method: Me
     assert done.exists()
 
 
+def test_a_process_that_waits_for_the_child_it_has_vforked_is_let_go(tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    shell = f"(until [ -e {go} ]; do /bin/true; done) > /dev/null 2>&1 & sleep 0.05; exit 7"
+    try:
+        # It is one moment in three at which it waits so.
+        for _ in range(8):
+            assert observed(tmp_path, "ptrace", "sh", "-c", shell).end.exit == 7
+    finally:
+        go.touch()
+
+
 @by_either_method
 def test_stops_and_signals_of_the_command_work_as_without(tmp_path: Path, method: Method) -> None:
     # Again and again: it may be told to go on before it has stopped.

@@ -203,30 +203,53 @@ impl Tracer {
         })
     }
 
-    /// Stops tracing what is left.
+    /// Stops tracing what is left, in whatever order it stops: a thread that waits for the child it
+    /// has vforked stops only when that one was let go.
     fn let_go(&mut self) {
         for thread in std::mem::take(&mut self.processes).into_keys() {
-            if request(libc::PTRACE_INTERRUPT, thread, 0).is_err() {
-                continue;
-            }
+            interrupt(thread);
+        }
+        loop {
             let mut status = 0;
             // SAFETY: the status is valid for writing.
-            let waited = unsafe { libc::waitpid(thread, &raw mut status, libc::__WALL) };
-            if waited == thread && libc::WIFSTOPPED(status) {
-                let signal = libc::WSTOPSIG(status);
-                let deliver = if status >> 16 == 0 && signal != libc::SIGTRAP | 0x80 {
-                    signal
-                } else {
-                    0
-                };
-                drop(request(
-                    libc::PTRACE_DETACH,
-                    thread,
-                    usize::try_from(deliver).unwrap_or(0),
-                ));
+            let thread = unsafe { libc::waitpid(-1, &raw mut status, libc::__WALL) };
+            if thread < 0 {
+                if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted {
+                    continue;
+                }
+                return;
+            }
+            if libc::WIFSTOPPED(status) {
+                detach(thread, status);
             }
         }
     }
+}
+
+/// Has a thread stop, if it is traced still.
+fn interrupt(thread: libc::pid_t) {
+    drop(request(libc::PTRACE_INTERRUPT, thread, 0));
+}
+
+/// Lets a thread that has stopped go on untraced, with the signal that it has stopped for.
+fn detach(thread: libc::pid_t, status: libc::c_int) {
+    let signal = libc::WSTOPSIG(status);
+    let deliver = match status >> 16 {
+        0 if signal != libc::SIGTRAP | 0x80 => signal,
+        libc::PTRACE_EVENT_CLONE | libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK => {
+            // It may be running, unknown so far.
+            if let Some(child) = message(thread) {
+                interrupt(child);
+            }
+            0
+        }
+        _ => 0,
+    };
+    drop(request(
+        libc::PTRACE_DETACH,
+        thread,
+        usize::try_from(deliver).unwrap_or(0),
+    ));
 }
 
 fn thread_group(thread: libc::pid_t) -> Option<u32> {

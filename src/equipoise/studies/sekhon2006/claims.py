@@ -29,11 +29,11 @@ def answer(measured: Measured) -> str:
     if not found:
         return ""
     parts = (
-        f"the {name} algorithm take {times(ratio.ratio)} "
+        f"the {name} algorithm {times(ratio.ratio)} "
         f"({'certain' if ratio.surely_above or ratio.surely_below else 'not certain'})"
         for name, ratio in found.items()
     )
-    return f"The 15 KB policy makes {joined(parts)} over Doug Lea's malloc, at {rows} rows."
+    return f"The 15 KB policy costs {joined(parts)} over Doug Lea's malloc, at {rows} rows."
 
 
 def claims(measured: Measured) -> Iterator[str]:
