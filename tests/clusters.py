@@ -13,9 +13,12 @@ from pathlib import Path
 @contextmanager
 def local_cluster(workers: int, folder: Path) -> Iterator[str]:
     """The address of a scheduler with so many worker processes, which end with the block."""
-    distributed = importlib.import_module("distributed")
+    dask, distributed = (importlib.import_module(name) for name in ("dask", "distributed"))
+    # What is sent to a worker that was killed is otherwise waited for half a minute.
+    impatient = {"distributed.comm.timeouts.connect": "5s"}
     with (
         litter_collected(),
+        dask.config.set(impatient),
         distributed.LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
