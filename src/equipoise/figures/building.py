@@ -66,6 +66,26 @@ def condition_shape(names: Sequence[str]) -> alt.Shape:
     )
 
 
+def told_apart(
+    field: str, kinds: Sequence[str], places: Sequence[int], legend: alt.Legend | None
+) -> tuple[alt.Color, alt.Shape]:
+    """Colour and shape by kind, of these places in the palette, with one legend for both.
+
+    Parameters
+    ----------
+    field
+        What holds the kind in each row.
+    places
+        One for each of the kinds.
+    """
+    colors = alt.Scale(domain=list(kinds), range=[color_of(place) for place in places])
+    shapes = alt.Scale(domain=list(kinds), range=[shape_of(place) for place in places])
+    return (
+        alt.Color(f"{field}:N", scale=colors, legend=legend),
+        alt.Shape(f"{field}:N", scale=shapes, legend=legend),
+    )
+
+
 def _apart(place: int) -> str:
     """A shape; where the colours begin again, another one than the first of that colour had."""
     return shape_of(place + place // len(PALETTE))

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import altair as alt
 
-from equipoise.figures.building import Rows, drawn_from, framed, plain_scale
-from equipoise.figures.theme import color_of, shape_of
+from equipoise.figures.building import Rows, drawn_from, framed, plain_scale, told_apart
 
 _ROW_HEIGHT = 26
 
@@ -66,16 +65,7 @@ def estimates(
     # Where each row is a kind of its own its label says it.
     by_label = labels == [row["kind"] for row in drawn]
     legend = None if by_label else alt.Legend(title=None, orient="top", symbolOpacity=1, columns=2)
-    color = alt.Color(
-        "kind:N",
-        scale=alt.Scale(domain=shown, range=[color_of(place) for place in places]),
-        legend=legend,
-    )
-    shape = alt.Shape(
-        "kind:N",
-        scale=alt.Scale(domain=shown, range=[shape_of(place) for place in places]),
-        legend=legend,
-    )
+    color, shape = told_apart("kind", shown, places, legend)
     data = drawn_from(drawn)
     bars = data.mark_rule(strokeWidth=2).encode(
         x=alt.X("low:Q", scale=x_scale, axis=alt.Axis(title=unit, labelBound=True)),

@@ -7,9 +7,8 @@ from dataclasses import replace
 
 import altair as alt
 
-from equipoise.figures.building import Rows, drawn_from, framed, quantity_scale
+from equipoise.figures.building import Rows, drawn_from, framed, quantity_scale, told_apart
 from equipoise.figures.quantity import Quantity, quantity_of, unit_of
-from equipoise.figures.theme import color_of, shape_of
 from equipoise.figures.trial_values import analysed_values
 from equipoise.model.primitives import CLASS, LATENCY, PLACEMENT, PRIMITIVE_METRICS
 from equipoise.model.result import ResultDocument
@@ -65,16 +64,7 @@ def primitives(document: ResultDocument, metric: str) -> alt.LayerChart | None:
     rows = _rows(document, values, quantity)
     shown = [one for one in placements if any(row["placement"] == one for row in rows)]
     places = [placements.index(one) for one in shown]
-    color = alt.Color(
-        "placement:N",
-        scale=alt.Scale(domain=shown, range=[color_of(place) for place in places]),
-        legend=legend if len(shown) > 1 else None,
-    )
-    shape = alt.Shape(
-        "placement:N",
-        scale=alt.Scale(domain=shown, range=[shape_of(place) for place in places]),
-        legend=legend if len(shown) > 1 else None,
-    )
+    color, shape = told_apart("placement", shown, places, legend if len(shown) > 1 else None)
     tooltip = [
         alt.Tooltip("class:N"),
         alt.Tooltip("row:N"),

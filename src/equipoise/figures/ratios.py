@@ -9,10 +9,9 @@ from dataclasses import dataclass
 
 import altair as alt
 
-from equipoise.figures.building import Rows, drawn_from, framed
+from equipoise.figures.building import Rows, drawn_from, framed, told_apart
 from equipoise.figures.quantity import metric_name
 from equipoise.figures.ratio_axis import RatioAxis, ratio_axis
-from equipoise.figures.theme import color_of, shape_of
 from equipoise.figures.trial_values import primary_metric
 from equipoise.model.result import Comparison, ResultDocument, SampleComparison
 
@@ -128,16 +127,7 @@ def _drawn(
     y = alt.Y("label:N", sort=None, scale=alt.Scale(domain=labels), axis=None)
     places = [0 if kind == COMPARED else 5 for kind in kinds]
     legend = alt.Legend(title=None, orient="top", symbolOpacity=1) if len(kinds) > 1 else None
-    color = alt.Color(
-        "kind:N",
-        scale=alt.Scale(domain=kinds, range=[color_of(place) for place in places]),
-        legend=legend,
-    )
-    shape = alt.Shape(
-        "kind:N",
-        scale=alt.Scale(domain=kinds, range=[shape_of(place) for place in places]),
-        legend=legend,
-    )
+    color, shape = told_apart("kind", kinds, places, legend)
     tooltip = [
         alt.Tooltip("label:N", title="of"),
         alt.Tooltip("says:N", title="verdict"),
