@@ -26,7 +26,7 @@ from equipoise.model.result import (
     TrialRow,
     Verdict,
 )
-from equipoise.model.why import Explanation
+from equipoise.model.why import Explanation, Tested
 from equipoise.stats.advice import advice_words
 from equipoise.stats.sequence_point import SequencePoint
 from tests.schema import validated
@@ -303,6 +303,22 @@ def _timed_out(block: int, position: int, name: str) -> TrialRow:
         failure="timed out after 1 s",
         unknown={"wall_s": "it timed out"},
     )
+
+
+CLOSED = Tested(
+    intervention="never_mmap",
+    words="keeping freed memory",
+    outcome="confirmed",
+    share=0.97,
+    share_ci=(0.94, 0.99),
+    share_of_seconds=0.98,
+    share_of_seconds_ci=(0.95, 1.0),
+    from_candidate=0.97,
+    from_baseline=0.0,
+    blocks=20,
+    level=0.0125,
+)
+"""An intervention that closes a gap."""
 
 
 def explanation_of(text: str) -> Explanation:

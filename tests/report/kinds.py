@@ -12,10 +12,10 @@ from equipoise.cli.study_findings import with_findings
 from equipoise.model.gate import GateResult, GateRow, Revision
 from equipoise.model.imported import Source
 from equipoise.model.result import ImportedResult, ResultDocument, SampleComparison
-from equipoise.model.why import Explanation, ExtraTime, Tested, TimePart
+from equipoise.model.why import Explanation, ExtraTime, TimePart
 from equipoise.report.html import Reported
 from equipoise.studies.own_findings import own_findings
-from tests.documents import comparison_of, document_of, points_of
+from tests.documents import CLOSED, comparison_of, document_of, points_of
 from tests.primitives import ProbeRunner, plan_of_rows, record_of
 from tests.studies.synthetic import study_document
 
@@ -137,19 +137,6 @@ def explained(text: str = "") -> Reported:
         unseen={"waits": (f"not permitted {text}",)},
         words="98 % of the extra time is system time",
     )
-    tested = Tested(
-        intervention="never_mmap",
-        words="keeping freed memory",
-        outcome="confirmed",
-        share=0.97,
-        share_ci=(0.94, 0.99),
-        share_of_seconds=0.98,
-        share_of_seconds_ci=(0.95, 1.0),
-        from_candidate=0.97,
-        from_baseline=0.0,
-        blocks=20,
-        level=0.0125,
-    )
     cause = Explanation(
         cause="blocks_returned_at_free",
         kind="allocation",
@@ -160,7 +147,7 @@ def explained(text: str = "") -> Reported:
         words=f"blocks {text} go back to the kernel at every free. Nothing else does.",
         seconds=0.48,
         seconds_ci=(0.4, 0.5),
-        tested=(tested,),
+        tested=(CLOSED,),
     )
     document = replace(document, extra_time=extra, why=(cause,))
     return replace(reported(document), flame_graph=FLAMES)

@@ -11,22 +11,10 @@ from equipoise.model import why
 from equipoise.model.result import ResultDocument
 from equipoise.report.html import Reported, page
 from equipoise.report.tested import STAYS_OPEN, TOO_FEW_BLOCKS, interventions_view, print_tested
+from tests import documents
 from tests.documents import HOSTILE, document_of, explanation_of
 
-CLOSED = why.Tested(
-    intervention="never_mmap",
-    words="keeping freed memory",
-    outcome="confirmed",
-    share=0.97,
-    share_ci=(0.94, 0.99),
-    share_of_seconds=0.98,
-    share_of_seconds_ci=(0.95, 1.0),
-    from_candidate=0.97,
-    from_baseline=0.0,
-    blocks=20,
-    level=0.0125,
-    advice="GLIBC_TUNABLES=glibc.malloc.mmap_max=0 work",
-)
+CLOSED = dataclasses.replace(documents.CLOSED, advice="GLIBC_TUNABLES=glibc.malloc.mmap_max=0 work")
 UNKNOWN = dataclasses.replace(
     CLOSED,
     intervention="jemalloc",

@@ -5,21 +5,9 @@ from __future__ import annotations
 import dataclasses
 
 from equipoise.campaign.explaining import words
-from equipoise.model import why
+from tests import documents
 
-CLOSED = why.Tested(
-    intervention="never_mmap",
-    words="keeping freed memory (mmap_max=0)",
-    outcome="confirmed",
-    share=0.97,
-    share_ci=(0.94, 0.99),
-    share_of_seconds=0.98,
-    share_of_seconds_ci=(0.95, 1.0),
-    from_candidate=0.97,
-    from_baseline=0.0,
-    blocks=20,
-    level=0.0125,
-)
+CLOSED = dataclasses.replace(documents.CLOSED, words="keeping freed memory (mmap_max=0)")
 LEFT = dataclasses.replace(
     CLOSED,
     words="pinning",
