@@ -239,7 +239,7 @@ def pairs() -> tuple[Planted, ...]:
             "forks of a large process", "40 little", "40 much"
         ),
         _of_program("pages", "huge_pages_off", "function", "fill")(
-            "huge pages off", "96 huge", "96 small"
+            "huge pages off", "12 huge", "12 small"
         ),
         _of_program("messages", "messages", "syscall", "write")(
             "many messages through a pipe", "16", "65536"
