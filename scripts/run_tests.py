@@ -12,10 +12,21 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+TESTS_THAT_COMPUTE = tuple(
+    f"tests/{room}"
+    for room in (
+        "benchmarks", "design", "figures", "genoud", "interop", "ledger", "matching", "observe",
+        "packaging", "report", "stats", "studies",
+    )
+)  # fmt: skip
+"""They run side by side. The others run programs under the launcher or an observer, and one after
+the other: what they conduct would find a host whose processors are all taken."""
+
 CARGO_RESULT = re.compile(r"^test result: .*? (\d+) passed; (\d+) failed; (\d+) ignored", re.M)
 
 
@@ -58,8 +69,20 @@ def rust() -> Count:
     )
 
 
+def computing() -> Count:
+    """Tests that may run side by side, those of a file in one process."""
+    return python(
+        ["--numprocesses=logical", "--maxprocesses=4", "--dist=loadfile", *TESTS_THAT_COMPUTE]
+    )
+
+
+def running() -> Count:
+    """All other tests under tests/."""
+    return python([f"--ignore={folder}" for folder in TESTS_THAT_COMPUTE])
+
+
 def python(arguments: list[str]) -> Count:
-    """The tests under tests/; conftest.py writes how they ended."""
+    """Tests under tests/; conftest.py writes how they ended."""
     with tempfile.TemporaryDirectory() as folder:
         summary = Path(folder, "summary.json")
         environment = os.environ | {"EQUIPOISE_TEST_SUMMARY": str(summary)}
@@ -73,10 +96,18 @@ def python(arguments: list[str]) -> Count:
     return Count(told["passed"], failed, tuple(told["skipped"]))
 
 
-def main(arguments: list[str]) -> int:
-    """Run all three; ``arguments`` go to pytest."""
+PARTS: tuple[tuple[str, Callable[[], Count]], ...] = (
+    ("lint", lint),
+    ("cargo test", rust),
+    ("pytest, side by side", computing),
+    ("pytest, one by one", running),
+)
+
+
+def main() -> int:
+    """Run every part."""
     counts = []
-    for name, part in (("lint", lint), ("cargo test", rust), ("pytest", lambda: python(arguments))):
+    for name, part in PARTS:
         print(f"== {name}", flush=True)
         counts.append(part())
     passed = sum(count.passed for count in counts)
@@ -89,4 +120,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())
