@@ -41,8 +41,11 @@ class Count:
 
 def lint() -> Count:
     """Types, style and formatting of both languages, as `make lint`."""
+    # Types of Python beside those of Rust, each with its own output.
     done = subprocess.run(
-        ["make", "--no-print-directory", "--keep-going", "lint"], cwd=ROOT, check=False
+        ["make", "--no-print-directory", "--keep-going", "--jobs=2", "--output-sync", "lint"],
+        cwd=ROOT,
+        check=False,
     )
     return Count(1, 0) if done.returncode == 0 else Count(0, 1)
 
@@ -72,7 +75,9 @@ def rust() -> Count:
 def computing() -> Count:
     """Tests that may run side by side, those of a file in one process."""
     return python(
-        ["--numprocesses=logical", "--maxprocesses=4", "--dist=loadfile", *TESTS_THAT_COMPUTE]
+        ["--numprocesses=logical", "--maxprocesses=4", "--dist=loadfile", *TESTS_THAT_COMPUTE],
+        # Threads of one would take the processors of the others.
+        OPENBLAS_NUM_THREADS="1",
     )
 
 
@@ -81,11 +86,11 @@ def running() -> Count:
     return python([f"--ignore={folder}" for folder in TESTS_THAT_COMPUTE])
 
 
-def python(arguments: list[str]) -> Count:
-    """Tests under tests/; conftest.py writes how they ended."""
+def python(arguments: list[str], **variables: str) -> Count:
+    """Tests under tests/, with these variables; conftest.py writes how they ended."""
     with tempfile.TemporaryDirectory() as folder:
         summary = Path(folder, "summary.json")
-        environment = os.environ | {"EQUIPOISE_TEST_SUMMARY": str(summary)}
+        environment = os.environ | variables | {"EQUIPOISE_TEST_SUMMARY": str(summary)}
         done = subprocess.run(
             [sys.executable, "-m", "pytest", *arguments], cwd=ROOT, env=environment, check=False
         )
