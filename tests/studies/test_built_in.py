@@ -9,6 +9,7 @@ import pytest
 from equipoise.design.choice import quick_form
 from equipoise.design.grid import Grid, build_lines, grid_of, kept_settings
 from equipoise.design.site import Site, without_missing
+from equipoise.model.plan import Condition
 from equipoise.model.study import Study
 from equipoise.studies.builtin import BuiltIn, built_in_studies, find_study
 from equipoise.studies.own_findings import own_findings
@@ -75,6 +76,22 @@ def test_its_quick_form_is_smaller_and_ends_within_two_minutes(
     # What is left is for the last block, the figures and the start.
     assert quick.measure.budget_s <= 90
     assert compares(quick, grid(quick, native_folder, tmp_path))
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=named)
+def test_what_it_compares_is_told_to_take_equally_many_threads(
+    study: BuiltIn, native_folder: Path, tmp_path: Path
+) -> None:
+    def threads(condition: Condition) -> dict[str, str]:
+        environment = condition.environment.items()
+        return {name: value for name, value in environment if name.endswith("_NUM_THREADS")}
+
+    found = grid(read(study), native_folder, tmp_path)
+    for contrast in found.contrasts:
+        baseline, candidate = (
+            found.conditions[side] for side in (contrast.baseline, contrast.candidate)
+        )
+        assert threads(baseline) == threads(candidate), f"{candidate.name} over {baseline.name}"
 
 
 @pytest.mark.parametrize("name", WITH_PAGES)
