@@ -60,6 +60,23 @@ def test_a_result_can_be_plotted(ledger: Path) -> None:
     assert chart.to_dict()["layer"]
 
 
+@pytest.mark.parametrize("name", ["\x01", "\x1b[31m", "\ufffe"])
+def test_a_plot_of_a_name_that_no_picture_can_hold_is_drawn_all_the_same(
+    ledger: Path, tmp_path: Path, name: str
+) -> None:
+    # In a process of its own: what draws it ends the process where it cannot.
+    script = (
+        "import sys, equipoise as eq\n"
+        "ledger, picture, name = sys.argv[1:]\n"
+        "result = eq.compare('true', 'true', names=['a', name], ledger=ledger, blocks=3)\n"
+        "result.plot().save(picture)\n"
+    )
+    picture = tmp_path / "plot.svg"
+    given = [str(ledger), str(picture), name]
+    subprocess.run([sys.executable, "-c", script, *given], check=True, timeout=120)
+    assert repr(name)[1:-1] in picture.read_text()
+
+
 def test_environments_are_given_by_position(ledger: Path) -> None:
     result = eq.compare(
         ["sh", "-c", "test -z $A"],

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from equipoise.figures.drawable import drawable
 from equipoise.figures.library import (
     content_policy,
     require_figures,
@@ -66,7 +65,7 @@ def save(chart: alt.LayerChart, path: Path, theme: Theme = "light") -> None:
             f"{path}: a figure cannot be written as '{path.suffix}'",
             mend=f"end the name in {', '.join(writers)}",
         )
-    content = write(drawable({**chart.to_dict(), "config": configuration(theme)}))
+    content = write({**chart.to_dict(), "config": configuration(theme)})
     try:
         path.write_bytes(content)
     except OSError as error:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from equipoise.figures.drawable import drawable
 from equipoise.figures.gallery import Figure, Sequences, gallery
 from equipoise.figures.library import (
     content_policy,
@@ -83,7 +82,7 @@ def page(reported: Sequence[Reported]) -> str:
 
 def placed(figure: Figure, anchor: str) -> tuple[FigureView, Packed]:
     """A figure's words, and its chart for the script of the page."""
-    specification: dict[str, Any] = drawable(figure.chart.to_dict())
+    specification: dict[str, Any] = figure.chart.to_dict()
     title = specification.pop("title")
     specification.pop("config")
     view = FigureView(
