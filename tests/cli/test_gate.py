@@ -306,12 +306,25 @@ def test_a_gate_in_a_folder_of_the_repository_runs_in_that_folder(
     assert "has no folder inside" in said.err
 
 
-def waits(made: MadeRepository) -> subprocess.Popen[bytes]:
-    """A gate whose build goes on for ever, once that has begun."""
+FOR_EVER = "sleep 300 & touch {begun}; wait"
+
+
+def builds_for_ever(made: MadeRepository) -> subprocess.Popen[bytes]:
+    """A gate whose build has begun."""
+    return begun_gate(made, FOR_EVER, "./bench")
+
+
+def measures_for_ever(made: MadeRepository) -> subprocess.Popen[bytes]:
+    """A gate whose first trial has begun."""
+    return begun_gate(made, "make -s", f"sh -c {shlex.quote(FOR_EVER)}")
+
+
+def begun_gate(made: MadeRepository, build: str, benchmark: str) -> subprocess.Popen[bytes]:
+    """A gate once one of both lines has made the file that it calls ``begun``."""
     begun = made.path.parent / "begun"
-    line = f"touch {begun}; sleep 300 & wait"
+    build, benchmark = (line.format(begun=begun) for line in (build, benchmark))
     started = subprocess.Popen(
-        [*ENTRY, "gate", "--baseline", "fast", "--build", line, "--", "./bench"],
+        [*ENTRY, "gate", "--baseline", "fast", "--build", build, "--", *shlex.split(benchmark)],
         cwd=made.path,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -336,7 +349,7 @@ def builds_in(scratch: Path) -> list[psutil.Process]:
 
 
 def test_an_interrupted_gate_takes_its_build_with_it(made: MadeRepository, scratch: Path) -> None:
-    started = waits(made)
+    started = builds_for_ever(made)
     assert builds_in(scratch)
     started.send_signal(signal.SIGINT)
     assert started.wait(60) == 130
@@ -346,17 +359,38 @@ def test_an_interrupted_gate_takes_its_build_with_it(made: MadeRepository, scrat
 def test_what_a_killed_gate_left_is_cleared_away_by_the_doctor(
     made: MadeRepository, scratch: Path
 ) -> None:
-    started = waits(made)
+    started = builds_for_ever(made)
     started.kill()
     started.wait(60)
     (left,) = scratch.iterdir()
     assert (left / "old" / "project" / "source").is_file()
     assert builds_in(scratch)
+    cleared_by_the_doctor(made, left)
+    assert builds_in(scratch) == []
+
+
+def test_a_gate_that_is_killed_while_it_measures_leaves_no_trial_and_no_worktree(
+    made: MadeRepository, scratch: Path
+) -> None:
+    started = measures_for_ever(made)
+    trials = psutil.Process(started.pid).children(recursive=True)
+    # The launcher, the trial and what that waits for.
+    assert len(trials) >= 3
+    started.kill()
+    started.wait(60)
+    _, alive = psutil.wait_procs(trials, timeout=60)
+    assert alive == []
+    (left,) = (one for one in scratch.iterdir() if (one / "old" / "project").is_dir())
+    cleared_by_the_doctor(made, left)
+
+
+def cleared_by_the_doctor(made: MadeRepository, left: Path) -> None:
+    """It names what is left, and neither the disk nor the repository knows of it afterwards."""
     done = subprocess.run(
         [*ENTRY, "doctor"], cwd=made.path, capture_output=True, text=True, check=True
     )
     assert str(left) in done.stderr
-    assert builds_in(scratch) == []
+    assert not left.exists()
     # The repository knows nothing of it.
     assert made.git("worktree", "list").count("\n") == 1
     assert made.git("status", "--porcelain") == ""
