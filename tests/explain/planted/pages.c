@@ -1,8 +1,7 @@
 /* Touches new memory again and again, in huge pages or without them.
 
-A little memory many times, not much memory once: what a virtual machine touches for the first time
-since it began may have to be found by its host, which takes either side ten times as long as all
-the rest, and now and then. */
+A little memory many times, not much memory once: in a virtual machine new memory now and then takes
+either side ten times as long as usual, as much as the whole gap. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
