@@ -66,9 +66,11 @@ def test_the_extra_time_of_a_real_pair_is_found_and_kept(
     # Where others use the processors, too, waiting may be more.
     where = next(line for line in first.out.splitlines() if line.startswith("Where the extra "))
     assert "system time" in where
-    # The page has a heading and a sentence, which begin with a capital.
+    # The page makes a heading and a sentence of it; the screen ends in the midst of that.
+    title, words = where.split(": ", maxsplit=1)
     page = (tmp_path / "page.html").read_text()
-    assert all(part[1:] in page for part in where.split(": "))
+    assert f">{title}</h" in page
+    assert f"<p>{words[0].upper()}{words[1:]}" in page
     # It is known now: nothing is observed again, and whoever asks gets the same.
     again = equipoise("why", "last", "--no-test")
     assert (again.status, again.out, again.err) == (0, first.out, "")
