@@ -294,6 +294,24 @@ def test_names_of_code_made_at_run_time_are_read_from_a_regular_file_of_ours_alo
 
 
 @needs_kernel
+def test_a_fifo_that_another_made_before_lets_nobody_wait_who_writes_a_map(
+    tmp_path: Path, names_itself: Path
+) -> None:
+    line = f"mkfifo /tmp/perf-$$.map && exec {names_itself} own"
+    done = run(profile.wrap(Process(("sh", "-c", line), ENVIRONMENT), tmp_path))
+    map_file = Path(done.stdout)
+    try:
+        assert (done.returncode, done.stderr) == (0, "")
+        found = profile.read(tmp_path)
+        assert found.end.exit == 0
+        assert (
+            f"names of code made at run time, in {map_file}: it is no regular file" in found.unseen
+        )
+    finally:
+        map_file.unlink(missing_ok=True)
+
+
+@needs_kernel
 def test_a_full_disk_ends_the_samples_and_not_the_command(
     tmp_path: Path, names_itself: Path
 ) -> None:

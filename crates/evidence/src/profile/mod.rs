@@ -1,6 +1,7 @@
 //! Stacks of a command and its descendants: where they spend time, where they fault, where they
 //! wait.
 
+mod fifos;
 mod replay;
 mod spool;
 
@@ -18,6 +19,7 @@ use crate::problem::Problem;
 use crate::stacks::folded::Stacks;
 use crate::stacks::map_file::{self, MapFiles};
 
+use fifos::Fifos;
 use replay::Replay;
 use spool::{Cut, Spool};
 
@@ -143,13 +145,15 @@ pub fn observe(what: What, frequency: u64, command: Vec<OsString>) -> Result<Rep
     let started_ns = monotonic_ns();
     let running = held.start()?;
     let descriptor = running.descriptor().map_err(refused)?;
+    let mut fifos = Fifos::new();
     while !rings.wait(&descriptor).map_err(refused)? {
-        spool.fill(&mut rings);
+        spool.fill(&mut rings, |record| fifos.note(record));
+        fifos.read();
     }
     let wall_s = (monotonic_ns() - started_ns) as f64 * 1e-9;
     let map_files = MapFiles::new(since, map_file::user_of(running.pid));
     let end = running.wait().map_err(refused)?;
-    spool.fill(&mut rings);
+    spool.fill(&mut rings, |_| ());
     let counted = rings.count().ok();
     drop(rings);
     let mut replay = Replay::new(what, map_files);

@@ -79,10 +79,13 @@ impl Spool {
         })
     }
 
-    /// Takes what has come. A file that cannot be written is no reason to end the command: from then
-    /// on records are dropped.
-    pub fn fill(&mut self, rings: &mut Rings) {
-        rings.drain(|_, record| self.add(record));
+    /// Takes what has come, and shows it to `look`. A file that cannot be written is no reason to end
+    /// the command: from then on records are dropped.
+    pub fn fill(&mut self, rings: &mut Rings, mut look: impl FnMut(&[u8])) {
+        rings.drain(|_, record| {
+            look(record);
+            self.add(record);
+        });
     }
 
     fn add(&mut self, record: &[u8]) {

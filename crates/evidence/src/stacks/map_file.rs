@@ -11,6 +11,8 @@ use std::time::SystemTime;
 
 use crate::regular_file::{self, Links};
 
+/// Where interpreters write them.
+pub const FOLDER: &str = "/tmp";
 /// A longer file is ignored.
 const LONGEST_BYTES: u64 = 64 << 20;
 
@@ -30,7 +32,7 @@ impl MapFiles {
         // SAFETY: has no conditions.
         let own = unsafe { libc::geteuid() };
         Self {
-            folder: PathBuf::from("/tmp"),
+            folder: PathBuf::from(FOLDER),
             since,
             users: [ROOT, own].into_iter().chain(user_of_command).collect(),
         }
@@ -62,8 +64,13 @@ impl MapFiles {
     }
 
     pub fn path(&self, process: u32) -> PathBuf {
-        self.folder.join(format!("perf-{process}.map"))
+        path(&self.folder, process)
     }
+}
+
+/// The map file of a process in a folder.
+pub fn path(folder: &Path, process: u32) -> PathBuf {
+    folder.join(format!("perf-{process}.map"))
 }
 
 fn read(opened: File) -> Result<String, String> {
