@@ -127,6 +127,14 @@ impl Bench {
                 return None;
             }
         };
+        let settings = match settings_of(request) {
+            Ok(settings) => settings,
+            Err(error) => {
+                let thing = name_of(Thing::Setting(Setting::Cpus), request, String::new());
+                could_not_start(report, &thing, &error);
+                return None;
+            }
+        };
         let huge_pages = HugePages::set(request.huge_pages);
         if let Err(error) = &huge_pages {
             could_not_start(report, "its huge pages", error);
@@ -140,7 +148,7 @@ impl Bench {
             &streams,
         )
         .resetting(&self.signals.ignored)
-        .with(settings_of(request))
+        .with(settings)
         .on(self.hold(report));
         clock::stay_awake(self.awake_ns);
         let cgroup = self.leaf.as_ref().map(Leaf::handle);
@@ -338,12 +346,16 @@ fn dies(process: RawFd) -> io::Result<bool> {
     }
 }
 
-fn settings_of(request: &Request) -> Settings {
-    Settings {
-        cpus: request.cpus.as_deref().map(Cpus::of),
+/// The settings of the trial's process.
+///
+/// # Errors
+/// The CPUs cannot be named to the kernel.
+fn settings_of(request: &Request) -> io::Result<Settings> {
+    Ok(Settings {
+        cpus: request.cpus.as_deref().map(Cpus::of).transpose()?,
         random_addresses: request.random_addresses,
         user: request.user,
-    }
+    })
 }
 
 fn could_not_start(report: &mut Report, thing: &str, error: &io::Error) {
