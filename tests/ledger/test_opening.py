@@ -285,8 +285,8 @@ def test_a_read_only_folder_with_a_log_is_not_read_past_its_log(
     copy = public_folder / "ledger.db"
     with open_for_writing(path, durable=False) as ledger:
         record_blocks(ledger, ledger.begin_run(make_plan(), {}, 1.0), range(1, 21))
-        shutil.copy(path, copy)
-        shutil.copy(f"{path}-wal", f"{copy}-wal")
+        shutil.copyfile(path, copy)
+        shutil.copyfile(f"{path}-wal", f"{copy}-wal")
     public_folder.chmod(0o555)
     answer = str(run_script(AS_A_STRANGER, "read", str(copy)))
     assert "its last trials are in ledger.db-wal" in answer
