@@ -105,6 +105,11 @@ def _in_texts(
             whole = f"{name}={written}"
             replaced[whole] = f"{name}={text}"
             patterns[whole] = rf"(?<![A-Za-z0-9_]){re.escape(whole)}(?![A-Za-z0-9_])"
+        quoted = shlex.quote(f"{name}={value}")
+        if quoted not in replaced:
+            # A word of a quoted command.
+            replaced[quoted] = shlex.quote(f"{name}={text}")
+            patterns[quoted] = re.escape(quoted)
         if len(value) >= LEAST_LENGTH and not _ORDINARY.fullmatch(value):
             replaced.setdefault(value, text)
             patterns.setdefault(value, re.escape(value))
