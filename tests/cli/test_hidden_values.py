@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-import pyarrow.parquet
+import polars
 import pytest
 
 from equipoise import api
@@ -137,12 +137,12 @@ def written(path: Path, folder: Path, capture: Any, *options: str) -> Forms:
     (folder / "screen").write_text(capture.readouterr().out)
     result = api.show(ledger=path, show_env="--show-env" in options)
     (folder / "notebook").write_text(result._repr_html_())
-    (folder / "frame").write_text(result.to_frame().to_csv())
+    (folder / "frame").write_text(repr(result.to_frame().to_dict()))
     for ending in ("html", "md"):
         output = str(folder / f"document.{ending}")
         call(report.command, path, str(folder / "show.json"), "-o", output, *options)
-    table = pyarrow.parquet.read_table(folder / "export.parquet")
-    (folder / "export.parquet").write_text(repr(table.to_pydict()))
+    table = polars.read_parquet(folder / "export.parquet")
+    (folder / "export.parquet").write_text(repr(table.to_dict(as_series=False)))
     return {one.name: one.read_bytes() for one in folder.iterdir()}
 
 
@@ -294,8 +294,8 @@ def test_a_campaign_is_resumed_with_the_values_that_it_had(
     assert begun.status == 0, begun.err
     assert CANARY not in begun.out
     page = tmp_path / "page.md"
-    options = ("--blocks", "2", "--quiet", "--report", str(page))
-    resumed = equipoise("resume", "last", *options, environment={"EXPECTED": CANARY})
+    more = ("--blocks", "2", "--quiet", "--report", str(page))
+    resumed = equipoise("resume", "last", *more, environment={"EXPECTED": CANARY})
     assert resumed.status == 0, resumed.err
     assert '--env "1:TOKEN=$TOKEN"' in page.read_text(encoding="utf-8")
     assert CANARY not in page.read_text(encoding="utf-8")
