@@ -17,9 +17,11 @@ import polars
 import pytest
 
 from equipoise import api
+from equipoise.campaign.gap import choose
 from equipoise.cli import compare, export, report, show
 from equipoise.cli.again import again_of
-from equipoise.cli.reported import recorded_name, reported_records
+from equipoise.cli.observed_log import read_log
+from equipoise.cli.reported import gap_as_reported, recorded_name, reported_records
 from equipoise.ledger import open_for_reading, open_for_writing
 from equipoise.model.gate import BENCHMARK, Gated, Revision
 from equipoise.model.plan import Condition, Contrast, Hooks, Plan, Server
@@ -210,6 +212,37 @@ def test_a_document_without_values_can_be_held_against_the_campaign(
     assert held.differences == ()
 
 
+@pytest.fixture(scope="module")
+def two_campaigns(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("two") / "ledger.db"
+    for _ in range(2):
+        record(path, doors())
+    return path
+
+
+@pytest.mark.parametrize("is_pooled", [True, False])
+def test_several_campaigns_together_hold_no_value_either(
+    two_campaigns: Path, tmp_path: Path, is_pooled: bool
+) -> None:
+    with open_for_reading(two_campaigns) as store:
+        runs = [one.id for one in store.runs()]
+    words = [runs[0], "--pool"] if is_pooled else runs
+    document = tmp_path / "together.json"
+    call(show.command, two_campaigns, *words, "--quiet", "--json", str(document))
+    assert CANARY not in document.read_text(encoding="utf-8")
+    call(show.command, two_campaigns, *words, "--quiet", "--show-env", "--json", str(document))
+    assert CANARY in document.read_text(encoding="utf-8")
+
+
+def test_the_trials_that_observe_reads_have_no_values_in_their_names(two_campaigns: Path) -> None:
+    def columns(*, show_env: bool) -> str:
+        named = str(two_campaigns)
+        return repr(read_log(named, two_campaigns, "condition", show_env=show_env).columns)
+
+    assert CANARY not in columns(show_env=False)
+    assert CANARY in columns(show_env=True)
+
+
 @pytest.mark.parametrize("form", GATE_FORMS)
 def test_a_gate_s_forms_name_the_variables_of_its_build(
     gated: Mapping[str, str], form: str
@@ -278,6 +311,18 @@ def test_a_condition_is_found_by_its_name_and_by_the_name_on_the_page(ledger: Pa
     assert recorded_name(found, recorded) == recorded
     assert recorded_name(found, 'env TOKEN="$TOKEN" a') == recorded
     assert recorded_name(found, "neither") == "neither"
+
+
+def test_the_gap_that_why_explains_has_the_names_of_the_report(ledger: Path) -> None:
+    with open_for_reading(ledger) as store:
+        found = store.read_run("last")
+    (shown,) = reported_records((found,), show_env=False)
+    gap = choose(found)
+    named = gap_as_reported(gap, found, shown)
+    assert CANARY in gap.comparison.words
+    assert CANARY not in named.comparison.words
+    assert named.comparison.ratio_ci == gap.comparison.ratio_ci
+    assert gap_as_reported(gap, found, found) is gap
 
 
 def test_a_campaign_is_resumed_with_the_values_that_it_had(

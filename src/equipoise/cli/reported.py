@@ -32,11 +32,13 @@ def reported_document(document: ResultDocument, *, show_env: bool) -> ResultDocu
     return document if show_env else document_without_hidden_values(document)
 
 
-def gap_as_reported(gap: Gap, record: RunRecord) -> Gap:
+def gap_as_reported(gap: Gap, recorded: RunRecord, shown: RunRecord) -> Gap:
     """The same gap in the record that is reported, where conditions may have other names."""
+    if shown is recorded:
+        return gap
     pair = (gap.contrast.baseline, gap.contrast.candidate)
     same = next(
-        one for one in gaps_of(record) if (one.contrast.baseline, one.contrast.candidate) == pair
+        one for one in gaps_of(shown) if (one.contrast.baseline, one.contrast.candidate) == pair
     )
     return replace(same, chosen_because=gap.chosen_because)
 

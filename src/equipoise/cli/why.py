@@ -78,7 +78,7 @@ def command(**given: Any) -> int:
         record = _with_evidence(record, gap, asked, wanted)
         if pictures.files():
             shown, _ = reported(record, None, show_env=wanted.show_env)
-            write_pictures(pictures, evidence_of_gap(shown, gap_as_reported(gap, shown)))
+            write_pictures(pictures, evidence_of_gap(shown, gap_as_reported(gap, record, shown)))
         if wanted.test:
             known = None if asks_for_more(given) else experiment
             experiment = _with_experiment(record, gap, trying, known, wanted)
@@ -127,8 +127,9 @@ def _measuring(wanted: Wanted) -> Iterator[Ledger]:
 
 
 def _show(record: RunRecord, gap: Gap, experiment: RunRecord | None, wanted: Wanted) -> None:
-    record, experiment = reported(record, experiment, show_env=wanted.show_env)
-    gap = gap_as_reported(gap, record)
+    recorded = record
+    record, experiment = reported(recorded, experiment, show_env=wanted.show_env)
+    gap = gap_as_reported(gap, recorded, record)
     document = shown_document(record, wanted, experiment)
     if gap.is_called:
         document = explaining(document, record, gap, experiment)
