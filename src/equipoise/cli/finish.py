@@ -11,6 +11,7 @@ from equipoise.campaign.explaining.newest import newest_experiment
 from equipoise.cli.experiment import with_experiment_on_largest
 from equipoise.cli.observing import with_evidence_of_largest
 from equipoise.cli.progress import watcher_for
+from equipoise.cli.reported import reported
 from equipoise.cli.shown import shown_document
 from equipoise.cli.study_findings import FOLDER, write_figures
 from equipoise.cli.wanted import Wanted, show
@@ -39,6 +40,7 @@ class Conducted:
     """A campaign that went to its stop."""
 
     record: RunRecord
+    """As it is reported."""
     document: ResultDocument
     earlier: list[RunSummary]
     """Campaigns of the same commands."""
@@ -103,6 +105,7 @@ def conducted(
                 with_experiment_on_largest(record, ledger, wanted)
         experiment = newest_experiment(record, ledger)
         earlier = [one for one in ledger.same_commands(record.plan) if one.id != run_id]
+    record, experiment = reported(record, experiment, show_env=wanted.show_env)
     return Conducted(record, shown_document(record, wanted, experiment), earlier)
 
 

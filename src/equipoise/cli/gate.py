@@ -96,6 +96,7 @@ STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
 @options.gate_judging_options
 @options.ledger_option
 @options.report_option
+@options.show_env_option
 @options.turn_option
 @options.output_options
 def command(**given: Any) -> int:

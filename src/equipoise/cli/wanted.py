@@ -9,6 +9,7 @@ from typing import Any
 
 from equipoise.cli.output_file import check_folder, write_file
 from equipoise.cli.report_forms import Found, check_report, write_report
+from equipoise.cli.reported import reported_document
 from equipoise.cli.study_findings import show_findings
 from equipoise.figures.library import require_figures
 from equipoise.model.errors import UnusableInput
@@ -24,6 +25,8 @@ class Wanted:
     ledger: Path
     json_file: str | None = None
     report_file: Path | None = None
+    show_env: bool = False
+    """Whether the values of all environment variables are shown."""
     quiet: bool = False
     color: bool = True
     durable: bool = False
@@ -49,6 +52,7 @@ class Wanted:
             ledger=given["ledger_path"],
             json_file=given["json_file"],
             report_file=given["report_file"],
+            show_env=given.get("show_env", False),
             quiet=given["quiet"],
             color=not given["no_color"],
             durable=given.get("durable", False),
@@ -56,7 +60,7 @@ class Wanted:
             export_json=given.get("export_json"),
             export_csv=given.get("export_csv"),
             export_markdown=given.get("export_markdown"),
-            against=_read(given.get("against_file")),
+            against=_read(given.get("against_file"), show_env=given.get("show_env", False)),
             allowed=given.get("allow"),
             why=given.get("why", False),
             test=not given.get("no_test", False),
@@ -92,7 +96,7 @@ class Wanted:
         return [path for path in named if path is not None]
 
 
-def _read(path: Path | None) -> ResultDocument | None:
+def _read(path: Path | None, *, show_env: bool) -> ResultDocument | None:
     if path is None:
         return None
     try:
@@ -102,7 +106,7 @@ def _read(path: Path | None) -> ResultDocument | None:
             f"cannot read {path}: {error.strerror}",
             mend="name a file that `equipoise os --json FILE` wrote",
         ) from None
-    return json_document.decode(content, str(path))
+    return reported_document(json_document.decode(content, str(path)), show_env=show_env)
 
 
 def show(
