@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.measure.launcher import Containment, Launcher, Report, Request, accounting
+from equipoise.measure.accounting import accounting
+from equipoise.measure.launcher import Containment, Launcher, Report, Request
 from equipoise.model.errors import EquipoiseError
 from equipoise.model.plan import Output
 
