@@ -5,8 +5,8 @@ in a record in the user's state folder, beside the folder's path, device and ino
 for which all of these agree is ever removed for another campaign (`equipoise.measure.leftovers`).
 The record and the marker are locked (flock(2)) while the campaign runs.
 
-The record comes first and its name is taken back last, so that a campaign which is killed at any
-moment leaves nothing without a record.
+The record is written before the folder is made and removed after it: a campaign that is killed at
+any moment leaves no folder without a record.
 """
 
 from __future__ import annotations
