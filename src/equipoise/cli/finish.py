@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from equipoise.campaign import conduct
 from equipoise.campaign.explaining.newest import newest_experiment
 from equipoise.cli.experiment import with_experiment_on_largest
+from equipoise.cli.leftovers import report_briefly
 from equipoise.cli.observing import with_evidence_of_largest
 from equipoise.cli.progress import watcher_for
 from equipoise.cli.reported import reported
@@ -16,6 +17,7 @@ from equipoise.cli.shown import shown_document
 from equipoise.cli.study_findings import FOLDER, write_figures
 from equipoise.cli.wanted import Wanted, show
 from equipoise.ledger import open_for_writing
+from equipoise.measure.leftovers import clear_leftovers
 from equipoise.model.errors import (
     EXIT_CONDITION_FAILED,
     EXIT_DONE,
@@ -89,6 +91,10 @@ def conducted(
         conduct.turn_to_measure(say_whom_it_waits_for, allow_concurrent=wanted.allow_concurrent),
         open_for_writing(wanted.ledger, durable=wanted.durable) as ledger,
     ):
+        # What still runs of a killed campaign would run beside this one and its builds.
+        clearance = clear_leftovers()
+        if not wanted.quiet:
+            report_briefly(clearance)
         try:
             run_id = campaign(ledger, watcher)
         except conduct.Interrupted as interruption:
