@@ -153,7 +153,7 @@ def test_an_interval_is_one_of_a_server_that_goes_on_running(stage: Stage) -> No
             found = metrics(stage.run(python(count, FOLDER), server))
             assert "server_voluntary_switches" not in found
             assert found["server_max_rss_bytes"] > 1_000_000
-        (folder,) = stage.scratch.glob("server-*")
+        (folder,) = stage.scratch.glob("server-*/home")
         assert (folder / "clients").read_text() == "xxx"
     assert stage.nothing_is_left()
 

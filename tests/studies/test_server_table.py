@@ -65,7 +65,7 @@ MALFORMED = {
         + '[workload]\n[factors.m.a.server]\nstart = ["x", "{prot}"]\n'
         + 'client = ["y"]\nready = ["z"]\n',
         "study.toml:5: [factors.m.a.server] start: {prot} stands for nothing",
-        "is it port? there are folder, m, port, python, study; write {{prot}} for the braces "
+        "is it port? there are folder, m, password_file, port, python, study; write {{prot}} for the braces "
         "themselves",
     ),
 }
