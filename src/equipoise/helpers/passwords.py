@@ -17,7 +17,7 @@ from equipoise.helpers.equipoise_metrics import VARIABLE
 
 OPTION = "--password-file="
 _LONGEST_BYTES = 1024
-_PLAIN = re.compile(r"[A-Za-z0-9_-]+")
+_PLAIN = re.compile(r"[A-Za-z0-9_-]{1,512}")
 """Passwords that need no quotes in any configuration file."""
 
 

@@ -25,6 +25,7 @@ UNPRIVILEGED = ("postgres", "nobody")
 TEST = "/usr/bin/test"
 _GROUPS = range(61184, 65520)
 """Numbers that no system gives to accounts; systemd draws its dynamic users from them too."""
+_DRAWS = 50
 _GROUP_MAP = Path("/proc/self/gid_map")
 
 
@@ -153,14 +154,19 @@ def private_group() -> int | None:
     Other processes run as `postgres` or `nobody` too. Without this group they can neither enter a
     server's folder nor trace its processes (the kernel compares users and groups).
     """
-    taken = {account.pw_gid for account in pwd.getpwall()} | {one.gr_gid for one in grp.getgrall()}
     mapped = _mapped_groups()
-    free = [
-        group
-        for group in _GROUPS
-        if group not in taken and any(group in numbers for numbers in mapped)
-    ]
-    return random.SystemRandom().choice(free) if free else None
+    for group in random.SystemRandom().sample(_GROUPS, _DRAWS):
+        if any(group in numbers for numbers in mapped) and not _has_name(group):
+            return group
+    return None
+
+
+def _has_name(group: int) -> bool:
+    try:
+        grp.getgrgid(group)
+    except KeyError:
+        return False
+    return True
 
 
 def _mapped_groups() -> list[range]:
