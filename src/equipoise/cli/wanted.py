@@ -11,6 +11,7 @@ from equipoise.cli.output_file import check_folder, write_file
 from equipoise.cli.report_forms import Found, check_report, write_report
 from equipoise.cli.study_findings import show_findings
 from equipoise.figures.library import require_figures
+from equipoise.files.reading import read_whole
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord, RunSummary
 from equipoise.model.result import ResultDocument
@@ -95,13 +96,7 @@ class Wanted:
 def _read(path: Path | None) -> ResultDocument | None:
     if path is None:
         return None
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise UnusableInput(
-            f"cannot read {path}: {error.strerror}",
-            mend="name a file that `equipoise os --json FILE` wrote",
-        ) from None
+    content = read_whole(path, hint="name a file that `equipoise os --json FILE` wrote")
     return json_document.decode(content, str(path))
 
 
