@@ -208,7 +208,7 @@ def _executor(given: dict[str, Any]) -> Iterator[Any]:
             raise UnusableInput("TLS files without --scheduler", mend="name the scheduler")
         yield None
         return
-    from equipoise.genoud.cluster import TlsFiles, connect
+    from equipoise.genoud.scheduler import TlsFiles, connect
 
     if missing and len(missing) < len(files):
         raise UnusableInput(

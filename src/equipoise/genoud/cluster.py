@@ -7,13 +7,9 @@ The scheduler does a lost worker's batches again by itself; what it gives up, we
 from __future__ import annotations
 
 import importlib
-import re
-import ssl
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equipoise.genoud.process_pool import share
@@ -27,14 +23,6 @@ MOST_LOSSES = 3
 """So often the scheduler may give up the same batch before the search is given up."""
 PATIENCE_S = 30.0
 """So long a cluster may be without any worker."""
-CONNECT_S = 5.0
-"""So long a scheduler may take to answer."""
-
-_FORM = "tcp://HOST:PORT"
-_ADDRESS = re.compile(
-    r"(?P<scheme>tcp|tls)://(?P<host>\[[0-9A-Fa-f:.%\w]+\]|[^\s/:@\[\]]+):(?P<port>[0-9]{1,5})/?"
-)
-_LARGEST_PORT = 65_535
 
 
 class Cluster:
@@ -154,115 +142,6 @@ class Cluster:
                 f"the cluster at {self._address} has no worker",
                 mend=f"start some: dask worker {self._address}",
             ) from error
-
-
-@dataclass(frozen=True, slots=True)
-class TlsFiles:
-    """Files (PEM) by which this process and a scheduler prove to each other who they are."""
-
-    authority: Path
-    """Certificate of the authority that signed the certificates of the cluster."""
-    certificate: Path
-    """Certificate of this process."""
-    key: Path
-    """Private key of that certificate."""
-
-
-def connect(
-    address: str, *, tls: TlsFiles | None = None, timeout_s: float = CONNECT_S
-) -> Client:
-    """Connect to a Dask scheduler; close the client after use.
-
-    The scheduler and this process send each other pickles: whoever answers at the address, or can
-    reach that scheduler without TLS, can run code as this user.
-
-    Parameters
-    ----------
-    address
-        ``tcp://HOST:PORT``, or with ``tls`` ``tls://HOST:PORT``.
-    timeout_s
-        Seconds in which the scheduler has to answer.
-
-    Raises
-    ------
-    UnusableInput
-        Dask is not installed, the address or a TLS file is unusable, or no scheduler answers.
-    """
-    _check_address(address, tls)
-    security = {} if tls is None else {"security": _security(tls)}
-    distributed = _distributed()
-    try:
-        client: Client = distributed.Client(
-            address, timeout=timeout_s, set_as_default=False, **security
-        )
-    except (OSError, TimeoutError, ValueError) as error:
-        raise UnusableInput(
-            f"the scheduler at {address} cannot be reached: {error}",
-            mend=f"start one with `dask scheduler` and give the address that it prints, {_FORM}",
-        ) from error
-    return client
-
-
-def _distributed() -> Any:
-    try:
-        return importlib.import_module("distributed")
-    except ImportError as error:
-        raise UnusableInput(
-            "a cluster needs dask.distributed, which is not installed",
-            mend="pip install 'equipoise[cluster]'",
-        ) from error
-
-
-def _check_address(address: str, tls: TlsFiles | None) -> None:
-    found = _ADDRESS.fullmatch(address)
-    if found is None or not 0 < int(found["port"]) <= _LARGEST_PORT:
-        raise UnusableInput(
-            f"{address!r} is not the address of a scheduler",
-            mend=f"give the address that `dask scheduler` prints, {_FORM}",
-        )
-    if found["scheme"] == "tls" and tls is None:
-        raise UnusableInput(
-            f"the scheduler at {address} needs TLS files",
-            mend="add --tls-ca, --tls-cert and --tls-key",
-        )
-    if found["scheme"] == "tcp" and tls is not None:
-        raise UnusableInput(
-            f"the connection to {address} would not be encrypted, TLS files or not",
-            mend=f"write tls://{found['host']}:{found['port']}, or leave the TLS files out",
-        )
-
-
-def _security(tls: TlsFiles) -> Any:
-    """Return Dask's form of the files, once they are known to be usable."""
-    for what, load in (
-        (tls.authority, lambda: ssl.create_default_context(cafile=tls.authority)),
-        (
-            tls.key,
-            lambda: ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_cert_chain(
-                tls.certificate, tls.key, password=_no_password
-            ),
-        ),
-    ):
-        try:
-            load()
-        except FileNotFoundError as error:
-            raise UnusableInput(f"a TLS file is missing: {what}", mend="check its name") from error
-        except (OSError, ValueError) as error:
-            raise UnusableInput(
-                f"the TLS file {what} cannot be used: {error}",
-                mend="give PEM files: --tls-key is the key, without a password, of --tls-cert",
-            ) from error
-    return _distributed().Security(
-        tls_ca_file=str(tls.authority),
-        tls_client_cert=str(tls.certificate),
-        tls_client_key=str(tls.key),
-        require_encryption=True,
-    )
-
-
-def _no_password() -> str:
-    # Without this OpenSSL would ask on the terminal.
-    raise ValueError("it has a password")
 
 
 def address_of(client: Client) -> str:

@@ -18,7 +18,6 @@ from equipoise.measure.unavailable import unavailable_reason
 from equipoise.model.plan import PADDING_VARIABLE, Condition, Layout, Plan
 from equipoise.model.trial import NO_ROOM, UNAVAILABLE, Draw, Trial
 
-
 OUTPUT_ROOM = "output_room"
 """Key of the report's unknowns: why the output of a trial had no room (crates/launcher)."""
 
