@@ -81,20 +81,19 @@ impl Capture {
         Ok(self.len()? == 0)
     }
 
-    /// Where it is, if no more can be written there.
-    ///
-    /// # Errors
-    /// What `fstat` or `fallocate` says, a full disk apart.
-    pub fn full_place(&self) -> io::Result<Option<&Path>> {
-        let length = self.len()?;
-        let end = libc::off_t::try_from(length).map_err(|_| ErrorKind::FileTooLarge)?;
-        match fallocate(&self.file, libc::FALLOC_FL_KEEP_SIZE, end, PROBED) {
-            // Gives back what was reserved behind the end; ext4 punches no hole there.
-            Ok(()) => self.file.set_len(length).map(|()| None),
-            Err(error) => match error.raw_os_error() {
-                Some(libc::ENOSPC | libc::EDQUOT) => Ok(Some(&self.place)),
-                _ => Err(error),
-            },
+    /// Why no more can be written to it, if so.
+    #[must_use]
+    pub fn why_full(&self) -> Option<String> {
+        let length = self.len().ok()?;
+        let end = libc::off_t::try_from(length).ok()?;
+        let reserved = fallocate(&self.file, libc::FALLOC_FL_KEEP_SIZE, end, PROBED);
+        // Gives back what was reserved behind the end; ext4 punches no hole there.
+        let given_back = reserved.and_then(|()| self.file.set_len(length));
+        match given_back.err()?.raw_os_error() {
+            Some(libc::ENOSPC | libc::EDQUOT) => {
+                Some(format!("no space was left in {}", self.place.display()))
+            }
+            _ => None,
         }
     }
 
@@ -226,7 +225,7 @@ mod tests {
         let mut capture = Capture::new().expect("a place for it");
         let mut writer = File::from(capture.open_for_child().expect("opened"));
         writer.write_all(b"the end").expect("written");
-        assert_eq!(capture.full_place().expect("answered"), None);
+        assert_eq!(capture.why_full(), None);
         let kept = capture.file.metadata().expect("readable").blocks() * 512;
         assert!(kept < PROBED.cast_unsigned(), "{kept} bytes are kept");
         assert_eq!(capture.tail(7).expect("readable"), b"the end");

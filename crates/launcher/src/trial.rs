@@ -251,6 +251,10 @@ impl Bench {
     }
 
     fn enter_output(&self, request: &Request, report: &mut Report) {
+        let is_full = || self.errors.why_full().or_else(|| self.counted.why_full());
+        if let Some(reason) = is_full().filter(|_| report.exit != Some(0)) {
+            report.unknown.insert("output_room", reason);
+        }
         let mut lack = |field, error: &dyn std::fmt::Display| {
             report.unknown.insert(field, error.to_string());
         };
@@ -258,12 +262,6 @@ impl Bench {
             Ok(bytes) => report.error_tail = text_of(&bytes),
             Err(error) => lack("error_tail", &error),
         }
-        if report.exit != Some(0) {
-            self.enter_room(request, report);
-        }
-        let mut lack = |field, error: &dyn std::fmt::Display| {
-            report.unknown.insert(field, error.to_string());
-        };
         match self.errors.len() {
             Ok(bytes) => report.error_bytes = Some(bytes),
             Err(error) => lack("error_bytes", &error),
@@ -275,22 +273,6 @@ impl Bench {
         match self.counted.len() {
             Ok(bytes) => report.output_bytes = Some(bytes),
             Err(error) => lack("output_bytes", &error),
-        }
-    }
-
-    /// Says where what a failed trial wrote found no room, which may be why it failed.
-    fn enter_room(&self, request: &Request, report: &mut Report) {
-        let mut captures = vec![&self.errors];
-        if request.output == Output::Count {
-            captures.push(&self.counted);
-        }
-        for capture in captures {
-            let reason = match capture.full_place() {
-                Ok(None) => continue,
-                Ok(Some(place)) => format!("no space was left in {}", place.display()),
-                Err(error) => format!("whether there was room is not known: {error}"),
-            };
-            report.unknown.insert("output_room", reason);
         }
     }
 

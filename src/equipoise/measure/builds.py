@@ -164,8 +164,9 @@ def _kill(pid: int, build: str) -> None:
 def _is_of(pid: int, build: str) -> bool:
     try:
         process = psutil.Process(pid)
-        is_alive = process.status() != psutil.STATUS_ZOMBIE
-        return is_alive and process.environ().get(VARIABLE) == build
+        if process.status() == psutil.STATUS_ZOMBIE:
+            return False
+        return bool(process.environ().get(VARIABLE) == build)
     except (psutil.Error, OSError):
         # It has ended, or is another user's.
         return False

@@ -16,7 +16,7 @@ from equipoise.measure.servers import Servers, Service
 from equipoise.measure.surroundings import CovariateReader
 from equipoise.measure.unavailable import unavailable_reason
 from equipoise.model.plan import PADDING_VARIABLE, Condition, Layout, Plan
-from equipoise.model.trial import NO_ROOM, UNAVAILABLE, Draw, Trial
+from equipoise.model.trial import UNAVAILABLE, Draw, Trial
 
 OUTPUT_ROOM = "output_room"
 """Key of the report's unknowns: why the output of a trial had no room (crates/launcher)."""
@@ -207,8 +207,8 @@ def failure_of(report: Report, timeout_s: float) -> str | None:
     if unavailable is not None:
         return f"{UNAVAILABLE}{unavailable}"
     if report.exit:
-        room = report.unknown.get(OUTPUT_ROOM, "")
-        return f"exit status {report.exit}" + (f": {room}" if room.startswith(NO_ROOM) else "")
+        room = report.unknown.get(OUTPUT_ROOM)
+        return f"exit status {report.exit}" + ("" if room is None else f": {room}")
     return None
 
 
