@@ -52,7 +52,8 @@ ELSEWHERE = {
         CLUSTER, "tests/cli/test_genmatch.py::test_a_scheduler_evaluates_and_changes_nothing"
     ),
     "equipoise genmatch people.csv --treatment treat --covariates age,educ"
-    " --scheduler tls://10.0.0.5:8786 --tls-ca ca.pem --tls-cert me.pem --tls-key me.key": Elsewhere(
+    " --scheduler tls://10.0.0.5:8786"
+    " --tls-ca ca.pem --tls-cert me.pem --tls-key me.key": Elsewhere(
         CLUSTER,
         "tests/genoud/test_scheduler.py::"
         "test_a_scheduler_with_tls_takes_who_has_its_certificate_and_nobody_else",
