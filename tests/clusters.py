@@ -32,6 +32,39 @@ def local_cluster(workers: int, folder: Path) -> Iterator[str]:
 
 
 @contextmanager
+def encrypted_scheduler(certificate: Path, key: Path) -> Iterator[str]:
+    """The address of a scheduler without workers, in this process, that takes only TLS.
+
+    Parameters
+    ----------
+    certificate
+        That of the scheduler, and of the authority by which it checks others.
+    """
+    distributed = importlib.import_module("distributed")
+    security = distributed.Security(
+        tls_ca_file=str(certificate),
+        tls_scheduler_cert=str(certificate),
+        tls_scheduler_key=str(key),
+        tls_client_cert=str(certificate),
+        tls_client_key=str(key),
+        require_encryption=True,
+    )
+    with (
+        litter_collected(),
+        distributed.LocalCluster(
+            n_workers=0,
+            processes=False,
+            protocol="tls://",
+            host="127.0.0.1",
+            security=security,
+            dashboard_address=None,
+            silence_logs="CRITICAL",
+        ) as cluster,
+    ):
+        yield cluster.scheduler_address
+
+
+@contextmanager
 def litter_collected() -> Iterator[None]:
     """Collects the connections that Dask leaves half open, here and with their warnings silent.
 

@@ -21,21 +21,22 @@ FACE = "equipoise"
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "model": frozenset(),
+    "files": frozenset({"model"}),
     "design": frozenset({"model"}),
-    "measure": frozenset({"model", "design"}),
+    "measure": frozenset({"model", "files", "design"}),
     # Those that run a benchmark tool read what it prints as any file of it is read.
     "helpers": frozenset({"model", "interop"}),
-    "ledger": frozenset({"model"}),
+    "ledger": frozenset({"model", "files"}),
     "stats": frozenset({"model", NATIVE}),
     "explain": frozenset({"model", "design", "measure", "stats"}),
     # Its results draw themselves, as those of the Python interface do.
     "matching": frozenset({"model", "genoud", "figures", "report", NATIVE}),
     "genoud": frozenset({"model", "figures", "report", NATIVE}),
     "observe": frozenset({"model", "stats", "matching"}),
-    "figures": frozenset({"model", "stats"}),
+    "figures": frozenset({"model", "stats", "files"}),
     "report": frozenset({"model", "stats", "figures"}),
     "interop": frozenset({"model"}),
-    "studies": frozenset({"model", "design", "stats", "figures", "helpers", "matching"}),
+    "studies": frozenset({"model", "files", "design", "stats", "figures", "helpers", "matching"}),
     # Composes the rooms below into one campaign; the command line and `api` call it.
     "campaign": frozenset({"model", "design", "measure", "ledger", "stats", "explain"}),
     # The Python interface stands beside the command line: on top of the rooms, below the face.

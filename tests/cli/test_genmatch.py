@@ -149,6 +149,12 @@ def test_a_scheduler_that_nobody_runs_is_named(equipoise: Equipoise, table: str)
     assert len(said.err.splitlines()) == 2
 
 
+def test_the_help_says_what_trust_a_scheduler_needs(equipoise: Equipoise) -> None:
+    said = " ".join(equipoise("genmatch", "--help").out.split())
+    assert "can run code as you" in said
+    assert "--tls-ca FILE.pem" in said
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -157,6 +163,9 @@ def test_a_scheduler_that_nobody_runs_is_named(equipoise: Equipoise, table: str)
         (("--population", "1"), "population"),
         (("--fitness", "best"), "best"),
         (("--by", "a"), "No such option '--by'"),
+        (("--scheduler", "garbage"), "'garbage' is not the address of a scheduler"),
+        (("--scheduler", "tls://h:1", "--tls-ca", "x"), "--tls-cert and --tls-key missing"),
+        (("--tls-key", "x"), "TLS files without --scheduler"),
         (("--plot", "missing/course.svg"), "missing"),
     ],
 )

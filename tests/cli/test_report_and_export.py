@@ -161,7 +161,7 @@ def test_figures_of_several_campaigns_have_a_folder_each(ledger: Path, tmp_path:
         (b'{"schema": "other/1"}', "its schema is 'other/1'"),
         (b'{"schema": "equipoise.result/1"}', "missing required field"),
         (b'{"schema": "equipoise.result/1", "conditions": 3}', "it is no result document"),
-        (None, "No such file"),
+        (None, "no such file"),
     ],
 )
 def test_a_file_that_is_no_result_is_refused_with_a_mend(

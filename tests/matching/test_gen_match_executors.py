@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.genoud.cluster import connect
 from equipoise.genoud.drive import Generation
+from equipoise.genoud.scheduler import connect
 from equipoise.matching.gen_match import gen_match
 from equipoise.matching.gen_match_result import GenMatchResult
 from tests.clusters import local_cluster

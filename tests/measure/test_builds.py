@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 from collections import namedtuple
 from pathlib import Path
 
+import psutil
 import pytest
 
-from equipoise.measure.builds import build_revision
+from equipoise.measure.builds import VARIABLE, build_levels, build_revision
 from equipoise.model.errors import ConditionFailed
 
 Usage = namedtuple("Usage", "total used free")
@@ -40,3 +43,58 @@ def test_on_a_full_disk_that_is_what_is_to_be_mended(
     assert caught.value.mend == (
         f"the disk of {tmp_path} is full: set TMPDIR to a folder of one with room"
     )
+
+
+BACKGROUND = (
+    "sleep 1000 & echo $! >> pids; "
+    "setsid sleep 1001 & echo $! >> pids; "
+    "(setsid sh -c 'sleep 1002 & echo $! >> pids' &); "
+    "while [ $(wc -l < pids) -lt 3 ]; do sleep 0.01; done; "
+)
+"""Starts three processes: in its group, in another session, and without a parent."""
+
+
+def background_of(tree: Path) -> list[int]:
+    pids = [int(line) for line in (tree / "pids").read_text().split()]
+    assert len(pids) == 3
+    return pids
+
+
+def lives(pid: int) -> bool:
+    try:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
+def test_what_a_failed_build_started_in_the_background_ends_with_it(tmp_path: Path) -> None:
+    with pytest.raises(ConditionFailed, match="exit status 4"):
+        built(BACKGROUND + "exit 4", tmp_path)
+    assert not any(map(lives, background_of(tmp_path)))
+
+
+def test_a_failed_build_of_another_folder_is_not_taken_for_this_one(tmp_path: Path) -> None:
+    other = {**os.environ, VARIABLE: str(tmp_path / "other")}
+    with subprocess.Popen(["sleep", "1003"], env=other, cwd=tmp_path) as bystander:
+        with pytest.raises(ConditionFailed):
+            built("exit 4", tmp_path)
+        survived = bystander.poll() is None
+        bystander.kill()
+    assert survived
+
+
+def test_what_a_build_that_succeeds_leaves_in_the_background_goes_on(tmp_path: Path) -> None:
+    built(BACKGROUND + "exit 0", tmp_path)
+    pids = background_of(tmp_path)
+    went_on = [lives(pid) for pid in pids]
+    for pid in filter(lives, pids):
+        os.kill(pid, signal.SIGKILL)
+    assert went_on == [True, True, True]
+
+
+def test_a_level_that_fails_to_build_does_not_wait_for_its_background(tmp_path: Path) -> None:
+    with pytest.raises(ConditionFailed, match="much cannot be built: exit status 5"):
+        build_levels(
+            {"much": BACKGROUND + "exit 5"}, tmp_path / "builds", os.environ, str(tmp_path)
+        )
+    assert not any(map(lives, background_of(tmp_path)))

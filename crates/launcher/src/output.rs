@@ -14,10 +14,13 @@ use std::path::{Path, PathBuf};
 
 /// Holes are punched only for at least so much.
 const WORTH_PUNCHING: u64 = 1 << 20;
+/// Bytes that are reserved for a moment to find out whether there is room.
+const PROBED: libc::off_t = 1 << 16;
 
 /// A file without a name, emptied before each trial.
 pub struct Capture {
     file: File,
+    place: PathBuf,
     punched: u64,
 }
 
@@ -33,12 +36,19 @@ impl Capture {
             .into_iter()
             .filter(|folder| folder.is_absolute())
             .chain(usual)
-            .find_map(|folder| nameless(&folder).ok().filter(can_punch));
-        let file = match file {
-            Some(file) => file,
-            None => in_memory()?,
+            .find_map(|folder| {
+                let file = nameless(&folder).ok().filter(can_punch)?;
+                Some((file, folder))
+            });
+        let (file, place) = match file {
+            Some(found) => found,
+            None => (in_memory()?, PathBuf::from("memory")),
         };
-        Ok(Self { file, punched: 0 })
+        Ok(Self {
+            file,
+            place,
+            punched: 0,
+        })
     }
 
     /// Empties it and gives a descriptor of its own to a child.
@@ -69,6 +79,22 @@ impl Capture {
     /// What `fstat` says.
     pub fn is_empty(&self) -> io::Result<bool> {
         Ok(self.len()? == 0)
+    }
+
+    /// Why no more can be written to it, if so.
+    #[must_use]
+    pub fn why_full(&self) -> Option<String> {
+        let length = self.len().ok()?;
+        let end = libc::off_t::try_from(length).ok()?;
+        let reserved = fallocate(&self.file, libc::FALLOC_FL_KEEP_SIZE, end, PROBED);
+        // Gives back what was reserved behind the end; ext4 punches no hole there.
+        let given_back = reserved.and_then(|()| self.file.set_len(length));
+        match given_back.err()?.raw_os_error() {
+            Some(libc::ENOSPC | libc::EDQUOT) => {
+                Some(format!("no space was left in {}", self.place.display()))
+            }
+            _ => None,
+        }
     }
 
     /// Gives back the room of all but the last `keep` bytes.
@@ -157,8 +183,17 @@ fn can_punch(file: &File) -> bool {
 fn punch(file: &File, end: u64) -> io::Result<()> {
     let length = libc::off_t::try_from(end).map_err(|_| ErrorKind::FileTooLarge)?;
     let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+    fallocate(file, mode, 0, length)
+}
+
+fn fallocate(
+    file: &File,
+    mode: libc::c_int,
+    start: libc::off_t,
+    length: libc::off_t,
+) -> io::Result<()> {
     // SAFETY: passes numbers only.
-    if unsafe { libc::fallocate(file.as_raw_fd(), mode, 0, length) } == 0 {
+    if unsafe { libc::fallocate(file.as_raw_fd(), mode, start, length) } == 0 {
         Ok(())
     } else {
         Err(io::Error::last_os_error())
@@ -183,6 +218,18 @@ mod tests {
         assert!(kept < 1 << 20, "{kept} bytes are still there");
         assert_eq!(capture.len().expect("readable"), (5 << 20) + 7);
         assert_eq!(capture.tail(7).expect("readable"), b"the end");
+    }
+
+    #[test]
+    fn looking_for_room_takes_none_and_changes_nothing() {
+        let mut capture = Capture::new().expect("a place for it");
+        let mut writer = File::from(capture.open_for_child().expect("opened"));
+        writer.write_all(b"the end").expect("written");
+        assert_eq!(capture.why_full(), None);
+        let kept = capture.file.metadata().expect("readable").blocks() * 512;
+        assert!(kept < PROBED.cast_unsigned(), "{kept} bytes are kept");
+        assert_eq!(capture.tail(7).expect("readable"), b"the end");
+        assert_eq!(capture.len().expect("readable"), 7);
     }
 
     #[test]

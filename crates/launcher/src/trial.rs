@@ -278,6 +278,10 @@ impl Bench {
     }
 
     fn enter_output(&self, request: &Request, report: &mut Report) {
+        let is_full = || self.errors.why_full().or_else(|| self.counted.why_full());
+        if let Some(reason) = is_full().filter(|_| report.exit != Some(0)) {
+            report.unknown.insert("output_room", reason);
+        }
         let mut lack = |field, error: &dyn std::fmt::Display| {
             report.unknown.insert(field, error.to_string());
         };

@@ -13,7 +13,7 @@ from equipoise.measure.trials import Ran
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Plan, Stopping
 from equipoise.model.record import Notice
-from equipoise.model.trial import Draw, Phase, Trial
+from equipoise.model.trial import NO_ROOM, Draw, Phase, Trial
 
 StopReason = Literal["verdict", "block limit", "budget", "precision", "failure", "interrupted"]
 
@@ -187,6 +187,11 @@ def fails(plan: Plan, trial: Trial) -> bool:
 def failed(plan: Plan, trial: Trial) -> ConditionFailed:
     """The error for a trial that ends its campaign."""
     name = plan.conditions[trial.condition].name
+    if trial.failure is not None and NO_ROOM in trial.failure:
+        return ConditionFailed(
+            f"{name} failed: {trial.failure}",
+            mend="make room in that folder, or set TMPDIR to one with room",
+        )
     return ConditionFailed(
         f"{name} failed: {trial.failure}" + last_words(trial.error_tail),
         mend="mend the command, or count failed trials like others with --ignore-failure",

@@ -151,8 +151,6 @@ def _summary_files(given: dict[str, Any]) -> _SummaryFiles:
 
 def _summarise(document: ResultDocument, files: _SummaryFiles, wanted: Wanted) -> None:
     summary = to_markdown(document)
-    if wanted.has_screen:
-        sys.stdout.write(summary)
     if files.own is not None:
         write_file(files.own, to_comment(document).encode())
     if files.of_step is not None:
@@ -166,6 +164,9 @@ def _summarise(document: ResultDocument, files: _SummaryFiles, wanted: Wanted) -
                 f"  mend: unset {STEP_SUMMARY}, or make the file writable",
                 file=sys.stderr,
             )
+    if wanted.has_screen:
+        # Last: standard output may fail.
+        sys.stdout.write(summary)
 
 
 def _asked(repository: Repository, given: dict[str, Any]) -> Asked:

@@ -97,7 +97,26 @@ _EFFECT = ("estimate", "se", "se_standard", "t", "p_value", "n_weighted", "n_dro
 @click.option(
     "--scheduler",
     metavar="tcp://HOST:PORT",
-    help="Evaluate on the workers of this Dask scheduler.",
+    help="Evaluate on the workers of this Dask scheduler. Whoever can reach it, or answers in its "
+    "place, can run code as you: use TLS (tls://HOST:PORT) outside a network that you trust.",
+)
+@click.option(
+    "--tls-ca",
+    metavar="FILE.pem",
+    type=click.Path(path_type=Path),
+    help="Certificate of the authority that the scheduler's certificate is checked by.",
+)
+@click.option(
+    "--tls-cert",
+    metavar="FILE.pem",
+    type=click.Path(path_type=Path),
+    help="Your own certificate, by which the scheduler checks you.",
+)
+@click.option(
+    "--tls-key",
+    metavar="FILE.pem",
+    type=click.Path(path_type=Path),
+    help="The private key of --tls-cert.",
 )
 @options.report_option
 @options.figures_option
@@ -129,7 +148,7 @@ def command(**given: Any) -> int:
         "weights": asked.weights,
     }
     matrix = _frame(asked.covariates)
-    with _executor(given["scheduler"]) as executor, _bar(given) as told:
+    with _executor(given) as executor, _bar(given) as told:
         found = gen_match(
             treated,
             matrix,
@@ -181,13 +200,23 @@ def _bar(given: dict[str, Any]) -> AbstractContextManager[Any]:
 
 
 @contextmanager
-def _executor(scheduler: str | None) -> Iterator[Any]:
-    if scheduler is None:
+def _executor(given: dict[str, Any]) -> Iterator[Any]:
+    files = {name: given[name] for name in ("tls_ca", "tls_cert", "tls_key")}
+    missing = [f"--{name.replace('_', '-')}" for name, file in files.items() if file is None]
+    if given["scheduler"] is None:
+        if len(missing) < len(files):
+            raise UnusableInput("TLS files without --scheduler", mend="name the scheduler")
         yield None
         return
-    from equipoise.genoud.cluster import connect
+    from equipoise.genoud.scheduler import TlsFiles, connect
 
-    with connect(scheduler) as client:
+    if missing and len(missing) < len(files):
+        raise UnusableInput(
+            f"{' and '.join(missing)} missing: TLS needs three files",
+            mend="give --tls-ca, --tls-cert and --tls-key together, or none of them",
+        )
+    tls = None if missing else TlsFiles(files["tls_ca"], files["tls_cert"], files["tls_key"])
+    with connect(given["scheduler"], tls=tls) as client:
         yield client
 
 

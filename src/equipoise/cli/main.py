@@ -13,10 +13,18 @@ from typing import NoReturn
 
 import click
 
-from equipoise.model.errors import EXIT_INTERRUPTED, EXIT_UNUSABLE_INPUT, EquipoiseError
-
-SHOWN = 40
-"""So many letters of a name that is too long."""
+from equipoise.cli.streams import OutputFailed, output_failure, prepare_standard_streams
+from equipoise.files.limits import environment_fault, limit_reached
+from equipoise.model.errors import (
+    EXIT_DONE,
+    EXIT_INTERNAL_ERROR,
+    EXIT_INTERRUPTED,
+    EXIT_OUTPUT_FAILED,
+    EXIT_UNUSABLE_INPUT,
+    EquipoiseError,
+    UnusableInput,
+)
+from equipoise.report.safe_text import visible
 
 # The one-line helps stand here so that --help imports no command (design.md §6).
 GROUPS = {
@@ -102,8 +110,15 @@ def cli() -> None:
 
 def main() -> NoReturn:
     """Run the command line and exit with the status of design.md §4."""
+    prepare_standard_streams()
     signal.signal(signal.SIGTERM, _terminate)
-    sys.exit(run(sys.argv[1:]))
+    status = run(sys.argv[1:])
+    try:
+        # Python itself would end with status 120 and a traceback.
+        sys.stdout.flush()
+    except OutputFailed as failure:
+        status = status or _output_failed(failure)
+    sys.exit(status)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -111,39 +126,90 @@ def run(arguments: Sequence[str]) -> int:
     try:
         status = cli.main(list(arguments), prog_name="equipoise", standalone_mode=False)
         sys.stdout.flush()
-        return status if isinstance(status, int) else 0
+        failure = output_failure()
+        if failure is not None:
+            raise failure
+        return status if isinstance(status, int) else EXIT_DONE
     except EquipoiseError as error:
-        _complain(error.what, error.mend)
-        return error.exit_status
+        told = _working_folder_gone() or limit_reached(error) or error
+        return _complain_of(told)
     except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message())
-        return EXIT_UNUSABLE_INPUT
+        return _print_help(error)
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx else "equipoise"
         # What may be chosen from would stand on lines of its own.
         _complain(" ".join(error.format_message().split()), f"see {where} --help")
         return EXIT_UNUSABLE_INPUT
     except click.ClickException as error:
-        _complain(error.format_message(), None)
+        _complain(error.format_message())
         return EXIT_UNUSABLE_INPUT
     except (click.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
+    except OutputFailed as error:
+        return _output_failed(error)
     except BrokenPipeError:
         # Whoever read our output has gone; nothing that is still buffered may complain of it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except OSError as error:
-        # Of all that is asked of a path, any question may be answered so.
-        if error.errno != errno.ENAMETOOLONG:
+        return EXIT_DONE
+    except Exception as error:
+        return _internal_error(error, arguments)
+    except SystemExit as error:
+        # click exits with status 1, which means "gate failed", on any broken pipe.
+        cause = error.__context__
+        if not isinstance(cause, OSError):
             raise
-        name = str(error.filename)
-        _complain(f"the name {name[:SHOWN]}… of {len(name)} letters is too long", "shorten it")
-        return EXIT_UNUSABLE_INPUT
+        return _internal_error(cause, arguments)
 
 
-def _complain(what: str, mend: str | None) -> None:
-    from equipoise.report.safe_text import visible
+def _print_help(error: click.exceptions.NoArgsIsHelpError) -> int:
+    try:
+        click.echo(error.format_message())
+    except OutputFailed as failure:
+        return _output_failed(failure)
+    return EXIT_UNUSABLE_INPUT
 
+
+def _output_failed(failure: OutputFailed) -> int:
+    if failure.reader_has_gone:
+        return EXIT_DONE
+    is_closed = failure.error.errno == errno.EBADF
+    why = "it is closed" if is_closed else (failure.error.strerror or str(failure)).lower()
+    _complain(f"cannot write to standard output: {why}; `equipoise show` shows a result again")
+    return EXIT_OUTPUT_FAILED
+
+
+def _internal_error(error: Exception, arguments: Sequence[str]) -> int:
+    """Say whose fault an unexpected error is; a defect of Equipoise leaves a crash file."""
+    told = limit_reached(error) or _working_folder_gone()
+    if told is None and isinstance(error, OSError):
+        told = environment_fault(error)
+    if told is not None:
+        return _complain_of(told)
+    from equipoise.cli import crash
+
+    file = crash.write_crash_file(error, arguments)
+    request = "please report it" if file is None else f"please report it with {file}"
+    _complain(f"internal error: {crash.summary(error, arguments)}; {request}")
+    return EXIT_INTERNAL_ERROR
+
+
+def _working_folder_gone() -> EquipoiseError | None:
+    """Return the error of a process whose working folder was deleted."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return UnusableInput(
+            "the working folder was deleted", mend="change to a folder that exists, and try again"
+        )
+    return None
+
+
+def _complain_of(error: EquipoiseError) -> int:
+    _complain(error.what, error.mend)
+    return error.exit_status
+
+
+def _complain(what: str, mend: str | None = None) -> None:
     click.echo(f"equipoise: {visible(what)}", err=True)
     if mend:
         click.echo(f"  mend: {visible(mend)}", err=True)

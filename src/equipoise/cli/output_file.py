@@ -1,9 +1,10 @@
-"""Files that a command was asked to write: found out about early, written in one go."""
+"""Files that a command was asked to write: checked before the work, replaced as a whole."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from equipoise.files.writing import write_whole
 from equipoise.model.errors import UnusableInput
 
 
@@ -24,15 +25,15 @@ def check_folder(path: Path) -> None:
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Write a whole file.
+    """Replace a file by new content; where that fails, the old file is kept.
 
     Raises
     ------
     UnusableInput
-        It cannot be written.
+        The file cannot be written.
     """
     try:
-        path.write_bytes(content)
+        write_whole(path, content)
     except OSError as error:
         raise UnusableInput(
             f"cannot write {path}: {error.strerror}",

@@ -12,6 +12,7 @@ from equipoise.cli.report_forms import Found, check_report, write_report
 from equipoise.cli.reported import reported_document
 from equipoise.cli.study_findings import show_findings
 from equipoise.figures.library import require_figures
+from equipoise.files.reading import read_whole
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord, RunSummary
 from equipoise.model.result import ResultDocument
@@ -99,13 +100,7 @@ class Wanted:
 def _read(path: Path | None, *, show_env: bool) -> ResultDocument | None:
     if path is None:
         return None
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise UnusableInput(
-            f"cannot read {path}: {error.strerror}",
-            mend="name a file that `equipoise os --json FILE` wrote",
-        ) from None
+    content = read_whole(path, hint="name a file that `equipoise os --json FILE` wrote")
     return reported_document(json_document.decode(content, str(path)), show_env=show_env)
 
 

@@ -14,6 +14,7 @@ from equipoise.figures.library import (
     vega_lite_version,
 )
 from equipoise.figures.theme import Theme, configuration
+from equipoise.files.writing import write_whole
 from equipoise.model.errors import UnusableInput
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def save(chart: alt.LayerChart, path: Path, theme: Theme = "light") -> None:
         )
     content = write({**chart.to_dict(), "config": configuration(theme)})
     try:
-        path.write_bytes(content)
+        write_whole(path, content)
     except OSError as error:
         raise UnusableInput(
             f"cannot write {path}: {error.strerror}", mend="name a folder that can be written to"

@@ -23,8 +23,6 @@ MOST_LOSSES = 3
 """So often the scheduler may give up the same batch before the search is given up."""
 PATIENCE_S = 30.0
 """So long a cluster may be without any worker."""
-CONNECT_S = 5.0
-"""So long a scheduler may take to answer."""
 
 
 class Cluster:
@@ -144,32 +142,6 @@ class Cluster:
                 f"the cluster at {self._address} has no worker",
                 mend=f"start some: dask worker {self._address}",
             ) from error
-
-
-def connect(address: str, *, timeout_s: float = CONNECT_S) -> Client:
-    """A client of the scheduler at ``address`` (``tcp://host:port``); close it after use.
-
-    Raises
-    ------
-    UnusableInput
-        Dask is not installed, or nobody answers there in time (seconds).
-    """
-    try:
-        distributed = importlib.import_module("distributed")
-    except ImportError as error:
-        raise UnusableInput(
-            "a cluster needs dask.distributed, which is not installed",
-            mend="pip install 'equipoise[cluster]'",
-        ) from error
-    try:
-        client: Client = distributed.Client(address, timeout=timeout_s, set_as_default=False)
-    except (OSError, TimeoutError, ValueError) as error:
-        raise UnusableInput(
-            f"the scheduler at {address} cannot be reached: {error}",
-            mend="start one with `dask scheduler` and give the address that it prints, "
-            "tcp://HOST:PORT",
-        ) from error
-    return client
 
 
 def address_of(client: Client) -> str:

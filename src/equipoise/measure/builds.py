@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Mapping
 from pathlib import Path
+
+import psutil
 
 from equipoise.design.shell_text import refuse_in_shell_line
 from equipoise.measure.hooks import SHELL, end_group, last_words, status_words, tail
@@ -19,6 +23,8 @@ MOST_LETTERS = 40
 """Of a level in the name of its folder: a file system has a limit, and it counts bytes."""
 
 _FULL_BYTES = 1 << 20
+_ENDING_S = 10.0
+_PAUSE_S = 0.01
 
 
 def build_levels(
@@ -56,19 +62,11 @@ def build_levels(
     for level, line in lines.items():
         prefix = re.sub(r"[^\w.-]", "_", level)[:MOST_LETTERS] + "-"
         folder = builds[level] = tempfile.mkdtemp(prefix=prefix, dir=os.path.abspath(home))
-        done = subprocess.run(
-            [SHELL, "-c", line.replace("{build}", folder)],
-            env={**environment, VARIABLE: folder},
-            cwd=working_folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            check=False,
-        )
-        if done.returncode != 0:
+        status, said = _run(line.replace("{build}", folder), working_folder, folder, environment)
+        if status != 0:
             raise ConditionFailed(
-                f"{level} cannot be built: exit status {done.returncode}: {line}"
-                + last_words(done.stdout.decode("utf-8", "replace")).replace("stderr: ", ""),
+                f"{level} cannot be built: {status_words(status)}: {line}"
+                + last_words(said).replace("stderr: ", ""),
                 mend="try the line by hand; it runs through sh in the working folder",
             )
     return builds
@@ -94,27 +92,84 @@ def build_revision(
     ConditionFailed
         It failed; the message has the end of what it printed.
     """
+    status, said = _run(line, str(folder), str(home), environment)
+    if status != 0:
+        raise ConditionFailed(
+            f"{revision} cannot be built: {status_words(status)}: {line}"
+            + last_words(said).replace("; stderr: ", "; it said: "),
+            mend=_mend_of(home),
+        )
+
+
+def _run(
+    line: str, working_folder: str, build: str, environment: Mapping[str, str]
+) -> tuple[int, str]:
+    """Run a line that builds; return its status and the end of its output.
+
+    A process that the line started in the background goes on after a build that succeeded; one
+    that failed or was interrupted is ended with everything that it started.
+    """
+    # A file, not a pipe: what runs on in the background would hold a pipe open.
     with tempfile.TemporaryFile() as said:
         process = subprocess.Popen(
             [SHELL, "-c", line],
-            env={**environment, VARIABLE: str(home)},
-            cwd=folder,
+            env={**environment, VARIABLE: build},
+            cwd=working_folder,
             stdin=subprocess.DEVNULL,
             stdout=said,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+        succeeded = False
         try:
-            status = process.wait()
-        except BaseException:
-            end_group(process)
-            raise
-        if status != 0:
-            raise ConditionFailed(
-                f"{revision} cannot be built: {status_words(status)}: {line}"
-                + last_words(tail(said.fileno())).replace("; stderr: ", "; it said: "),
-                mend=_mend_of(home),
-            )
+            # Not reaped yet: its group keeps its number until it was ended.
+            end = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+            succeeded = end is not None and (end.si_code, end.si_status) == (os.CLD_EXITED, 0)
+        finally:
+            if not succeeded:
+                end_group(process)
+                _end_processes_of(build)
+        return process.wait(), tail(said.fileno())
+
+
+def _end_processes_of(build: str) -> None:
+    """End every process that was started for a build, also in another session or group."""
+    deadline = time.monotonic() + _ENDING_S
+    while time.monotonic() < deadline:
+        living = [one for one in psutil.process_iter() if _is_of(one.pid, build)]
+        for process in living:
+            _kill(process.pid, build)
+        if not living:
+            return
+        time.sleep(_PAUSE_S)
+
+
+def _kill(pid: int, build: str) -> None:
+    try:
+        handle = os.pidfd_open(pid)
+    except OSError:
+        # It has ended.
+        return
+    try:
+        # The handle holds the process; its number could have passed to another one before.
+        if _is_of(pid, build):
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        # It has ended, or has become another user's.
+        return
+    finally:
+        os.close(handle)
+
+
+def _is_of(pid: int, build: str) -> bool:
+    try:
+        process = psutil.Process(pid)
+        if process.status() == psutil.STATUS_ZOMBIE:
+            return False
+        return bool(process.environ().get(VARIABLE) == build)
+    except (psutil.Error, OSError):
+        # It has ended, or is another user's.
+        return False
 
 
 def _mend_of(home: Path) -> str:

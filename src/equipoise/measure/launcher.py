@@ -20,6 +20,7 @@ from typing import IO, Literal, Protocol, Self
 
 import msgspec
 
+from equipoise.files.limits import limit_reached
 from equipoise.measure.abandoned_processes import end_descendants
 from equipoise.measure.counters import check_names
 from equipoise.measure.scratch import IDENTITY_BYTES, identity_in
@@ -321,7 +322,7 @@ def _start(arguments: list[str], descriptors: tuple[int, ...]) -> subprocess.Pop
             pass_fds=descriptors,
         )
     except OSError as error:
-        raise EquipoiseError(
+        raise limit_reached(error) or EquipoiseError(
             f"the launcher {arguments[0]} cannot be started: {error.strerror}",
             mend="build it with `cargo build --release`, or install Equipoise again",
         ) from None

@@ -19,6 +19,9 @@ from equipoise.measure.unavailable import unavailable_reason
 from equipoise.model.plan import PADDING_VARIABLE, Condition, Layout, Plan
 from equipoise.model.trial import UNAVAILABLE, Draw, Trial
 
+OUTPUT_ROOM = "output_room"
+"""Key of the report's unknowns: why the output of a trial had no room (crates/launcher)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ran:
@@ -211,7 +214,8 @@ def failure_of(report: Report, timeout_s: float) -> str | None:
     if unavailable is not None:
         return f"{UNAVAILABLE}{unavailable}"
     if report.exit:
-        return f"exit status {report.exit}"
+        room = report.unknown.get(OUTPUT_ROOM)
+        return f"exit status {report.exit}" + ("" if room is None else f": {room}")
     return None
 
 

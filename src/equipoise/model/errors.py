@@ -6,6 +6,10 @@ EXIT_DONE = 0
 EXIT_GATE_FAILED = 1
 EXIT_UNUSABLE_INPUT = 2
 EXIT_CONDITION_FAILED = 3
+EXIT_INTERNAL_ERROR = 70
+"""A defect of Equipoise: EX_SOFTWARE of sysexits.h."""
+EXIT_OUTPUT_FAILED = 74
+"""Standard output could not be written: EX_IOERR of sysexits.h."""
 EXIT_INTERRUPTED = 130
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from equipoise.design.gate import Benchmark
+from equipoise.files.reading import read_whole
 from equipoise.model.errors import UnusableInput
 
 _MOST_BYTES = 1 << 20
@@ -31,13 +32,7 @@ def read_suite(path: Path) -> Suite:
     UnusableInput
         It cannot be read, is no TOML, or holds something else than a suite.
     """
-    try:
-        with path.open("rb") as file:
-            content = file.read(_MOST_BYTES + 1)
-    except OSError as error:
-        raise UnusableInput(
-            f"cannot read {path}: {(error.strerror or str(error)).lower()}", mend="check the name"
-        ) from error
+    content = read_whole(path, hint="check the name", most_bytes=_MOST_BYTES)
     if len(content) > _MOST_BYTES:
         raise UnusableInput(f"{path} is larger than {_MOST_BYTES >> 20} MiB", mend=_FORM)
     try:

@@ -1,0 +1,130 @@
+"""Crash files: what a defect of Equipoise leaves for its report, without the user's secrets."""
+
+from __future__ import annotations
+
+import os
+import platform
+import secrets
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+FOLDER = Path("equipoise", "crashes")
+"""Below the user's state folder."""
+HIDDEN = "[left out]"
+MOST_LETTERS = 200
+"""Number of letters of the error that its one line shows."""
+
+_ENVIRONMENT = "--env"
+_SHELL_LINES = ("--prepare", "--setup", "--conclude", "--cleanup", "--build")
+"""Options whose lines may set variables."""
+_SHORTEST_SECRET = 4
+"""Letters of a value that is removed from the traceback too; a shorter one is in many words."""
+
+
+def write_crash_file(error: BaseException, arguments: Sequence[str]) -> Path | None:
+    """Write the traceback to a file that only this user can read.
+
+    The file is in ``$XDG_STATE_HOME/equipoise/crashes`` (by default ``~/.local/state/…``), or in
+    the temporary folder. Values of ``--env`` and the lines of hooks and builds are left out.
+
+    Returns
+    -------
+    The file, or ``None`` where it can be written nowhere.
+    """
+    content = _content(error, arguments).encode("utf-8", "backslashreplace")
+    moment = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+    name = f"equipoise-crash-{moment}-{secrets.token_hex(4)}.txt"
+    for folder in _folders():
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            file = folder / name
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            with open(os.open(file, flags, 0o600), "wb") as stream:
+                stream.write(content)
+        except OSError:
+            continue
+        return file
+    return None
+
+
+def summary(error: BaseException, arguments: Sequence[str]) -> str:
+    """Return the error in one line, as `write_crash_file` would show it."""
+    _, hidden = without_secrets(arguments)
+    words = " ".join(traceback.format_exception_only(error)[-1].split())
+    for value in hidden:
+        words = words.replace(value, HIDDEN)
+    return words if len(words) <= MOST_LETTERS else f"{words[:MOST_LETTERS]}…"
+
+
+def _folders() -> list[Path]:
+    home = os.environ.get("HOME", "")
+    state = os.environ.get("XDG_STATE_HOME", "")
+    found = []
+    # The specification says to ignore a relative path.
+    if os.path.isabs(state):
+        found.append(Path(state) / FOLDER)
+    elif os.path.isabs(home):
+        found.append(Path(home, ".local", "state") / FOLDER)
+    try:
+        found.append(Path(tempfile.gettempdir()))
+    except OSError:
+        # There is no temporary folder either.
+        return found
+    return found
+
+
+def _content(error: BaseException, arguments: Sequence[str]) -> str:
+    shown, hidden = without_secrets(arguments)
+    trace = "".join(traceback.format_exception(error))
+    for value in hidden:
+        trace = trace.replace(value, HIDDEN)
+    return "\n".join(
+        (
+            f"equipoise {_version()}",
+            f"Python {sys.version}",
+            f"{platform.platform()}",
+            f"arguments: {list(shown)!r}",
+            "",
+            trace,
+        )
+    )
+
+
+def without_secrets(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the arguments without the values of variables, and the values that were left out."""
+    shown: list[str] = []
+    hidden: list[str] = []
+    option = ""
+    for argument in arguments:
+        name, equals, value = argument.partition("=")
+        if option == "" and equals and name in (_ENVIRONMENT, *_SHELL_LINES):
+            shown.append(f"{name}={_hide(name, value, hidden)}")
+        elif option:
+            shown.append(_hide(option, argument, hidden))
+            option = ""
+        else:
+            shown.append(argument)
+            option = argument if argument in (_ENVIRONMENT, *_SHELL_LINES) else ""
+    return shown, [value for value in hidden if len(value) >= _SHORTEST_SECRET]
+
+
+def _hide(option: str, value: str, hidden: list[str]) -> str:
+    variable, equals, secret = value.partition("=")
+    if option == _ENVIRONMENT and equals:
+        hidden.append(secret)
+        return f"{variable}={HIDDEN}"
+    hidden.append(value)
+    return HIDDEN
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("equipoise")
+    except PackageNotFoundError:
+        return "of an unknown version"

@@ -1,0 +1,91 @@
+"""Errors of the system that mean one of its limits, and what the user can do about each."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+from collections.abc import Iterator
+
+from equipoise.model.errors import EquipoiseError, UnusableInput
+
+FEWEST_OPEN_FILES = 24
+"""Open files below which commands fail; a campaign needs 20."""
+_SQLITE_CANTOPEN = 14
+MOST_LETTERS = 40
+"""Number of letters that a message shows of an overlong name."""
+
+
+def too_many_open_files() -> UnusableInput:
+    """Return the error of a process that can open no further file."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return UnusableInput(
+        "too many open files", mend=f"raise `ulimit -n`, which is {limit} here: 256 is enough"
+    )
+
+
+def limit_reached(error: BaseException) -> EquipoiseError | None:
+    """Return the limit that an error, or an error behind it, means; ``None`` if it means none."""
+    if any(map(_means_open_files, _causes(error))):
+        return too_many_open_files()
+    return None
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """The error and those during whose handling it was raised, each once."""
+    seen: set[int] = set()
+    one: BaseException | None = error
+    while one is not None and id(one) not in seen:
+        seen.add(id(one))
+        yield one
+        one = one.__cause__ or one.__context__
+
+
+def _means_open_files(error: BaseException) -> bool:
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        return True
+    if isinstance(error, EquipoiseError) and f"(os error {errno.EMFILE})" in error.what:
+        # A native program of ours said so.
+        return True
+    # SQLite and tempfile name the file, not the reason.
+    is_vague = getattr(error, "sqlite_errorcode", None) == _SQLITE_CANTOPEN or (
+        isinstance(error, OSError) and _is_without_temporary_folder(error)
+    )
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return is_vague and limit < FEWEST_OPEN_FILES
+
+
+def _is_without_temporary_folder(error: OSError) -> bool:
+    return error.errno == errno.ENOENT and str(error.strerror).startswith(
+        "No usable temporary directory"
+    )
+
+
+def environment_fault(error: OSError) -> UnusableInput | None:
+    """Return what an error says that any access to a file may meet; ``None`` for any other."""
+    name = "" if error.filename is None else str(error.filename)
+    if error.errno == errno.ENAMETOOLONG:
+        return UnusableInput(
+            f"the name {name[:MOST_LETTERS]}… of {len(name)} letters is too long", mend="shorten it"
+        )
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return UnusableInput(
+            f"no space is left on the disk{' of ' + name if name else ''}",
+            mend=f"make room there; temporary files lie in {_temporary_folder()} (TMPDIR)",
+        )
+    if _is_without_temporary_folder(error):
+        return UnusableInput(
+            "there is no temporary folder that can be written to",
+            mend="set TMPDIR to a folder that you may write to",
+        )
+    if error.errno == errno.EAGAIN:
+        return UnusableInput(
+            "the system starts no further process or thread for this user",
+            mend="raise `ulimit -u`, or end some processes",
+        )
+    return None
+
+
+def _temporary_folder() -> str:
+    # Asking for the usual one would try to write to it.
+    return os.environ.get("TMPDIR") or "/tmp"

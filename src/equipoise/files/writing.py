@@ -1,0 +1,158 @@
+"""Replacing a file by new content: all of it, or the old file stays.
+
+The content is written beside the file, brought to the disk and renamed. What is no regular file
+(a device, a FIFO, a descriptor such as ``/dev/stdout``) is written in place.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import select
+import stat
+import time
+from pathlib import Path
+
+READER_PATIENCE_S = 10.0
+"""Seconds that a FIFO may have no reader, or a reader that takes nothing."""
+UNFINISHED = ".equipoise-unfinished-"
+"""How the name of a file begins that is not complete yet."""
+
+_POLL_S = 0.02
+_MOST_LINKS = 40
+_NO_FILE_BESIDE = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY})
+"""Errors of a folder that takes no new file, and of a file that is a mount point."""
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Replace the content of a file; where that fails, the old file is kept.
+
+    The file keeps its mode and, where the system permits it, its owner. A symbolic link stays, and
+    the file that it points to is replaced. Where the folder takes no new file, or the file is a
+    mount point, the file is written in place.
+
+    Raises
+    ------
+    OSError
+        The file cannot be written; a FIFO has no reader for `READER_PATIENCE_S` seconds.
+    """
+    target = _followed(path)
+    descriptor = _own_descriptor(target)
+    if descriptor is not None:
+        _write_all(descriptor, content)
+        return
+    try:
+        old = os.stat(target)
+    except FileNotFoundError:
+        old = None
+    if old is None or stat.S_ISREG(old.st_mode):
+        _replace(target, content, old)
+    elif stat.S_ISFIFO(old.st_mode):
+        _write_to_fifo(target, content)
+    else:
+        _write_in_place(target, content)
+
+
+def _followed(path: Path) -> str:
+    """The path behind symbolic links, but no further than a link of /proc.
+
+    Such a link leads to an open file, whatever its text says.
+    """
+    place = os.path.abspath(path)
+    for _ in range(_MOST_LINKS):
+        folder, name = os.path.split(place)
+        place = os.path.join(os.path.realpath(folder), name)
+        if place.startswith("/proc/") or not os.path.islink(place):
+            return place
+        place = os.path.join(os.path.dirname(place), os.readlink(place))
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+
+
+def _own_descriptor(place: str) -> int | None:
+    """The number of this process's descriptor that the path names, if it names one."""
+    folder, name = os.path.split(place)
+    is_own = folder in (f"/proc/{os.getpid()}/fd", f"/proc/{os.getpid()}/task/{os.getpid()}/fd")
+    return int(name) if is_own and name.isdecimal() else None
+
+
+def _replace(target: str, content: bytes, old: os.stat_result | None) -> None:
+    if old is not None and not os.access(target, os.W_OK):
+        # A rename would replace a file that is write-protected.
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), target)
+    unfinished = os.path.join(os.path.dirname(target), UNFINISHED + secrets.token_hex(8))
+    try:
+        _write_beside(unfinished, content, old)
+        os.rename(unfinished, target)
+    except OSError as error:
+        _remove(unfinished)
+        if old is None or error.errno not in _NO_FILE_BESIDE:
+            raise
+        _write_in_place(target, content)
+    except BaseException:
+        _remove(unfinished)
+        raise
+
+
+def _write_beside(unfinished: str, content: bytes, old: os.stat_result | None) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(unfinished, flags, 0o666)
+    try:
+        if old is not None:
+            if (os.geteuid(), os.getegid()) != (old.st_uid, old.st_gid):
+                # Only root may give a file away; anybody else's replacement is their own.
+                with contextlib.suppress(PermissionError):
+                    os.fchown(descriptor, old.st_uid, old.st_gid)
+            os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
+        _write_all(descriptor, content)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _remove(unfinished: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(unfinished)
+
+
+def _write_in_place(target: str, content: bytes) -> None:
+    descriptor = os.open(target, os.O_WRONLY | os.O_TRUNC | os.O_NOCTTY | os.O_CLOEXEC)
+    try:
+        _write_all(descriptor, content)
+    finally:
+        os.close(descriptor)
+
+
+def _write_to_fifo(target: str, content: bytes) -> None:
+    descriptor = _opened_for_reader(target)
+    try:
+        writable = select.poll()
+        writable.register(descriptor, select.POLLOUT)
+        rest = memoryview(content)
+        while rest:
+            if not writable.poll(READER_PATIENCE_S * 1000):
+                raise TimeoutError(errno.ETIMEDOUT, "its reader reads nothing", target)
+            with contextlib.suppress(BlockingIOError):
+                rest = rest[os.write(descriptor, rest) :]
+    finally:
+        os.close(descriptor)
+
+
+def _opened_for_reader(target: str) -> int:
+    deadline = time.monotonic() + READER_PATIENCE_S
+    while True:
+        try:
+            return os.open(target, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+        if time.monotonic() > deadline:
+            raise OSError(errno.ENXIO, "it is a FIFO that nobody reads", target)
+        time.sleep(_POLL_S)
+
+
+def _write_all(descriptor: int, content: bytes) -> None:
+    rest = memoryview(content)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]

@@ -1,0 +1,92 @@
+"""An error that means a limit of the system is told as that limit, whoever wrapped it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import sqlite3
+from collections.abc import Iterator
+
+import pytest
+
+from equipoise.files.limits import environment_fault, limit_reached
+from equipoise.model.errors import EquipoiseError, UnusableInput
+
+OPEN_FILES = OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+
+def raised(error: Exception, behind: BaseException, *, shown: bool) -> Exception:
+    """The error as it is after it was raised while another one was handled."""
+    try:
+        try:
+            raise behind
+        except BaseException:
+            raise error from (behind if shown else None)
+    except Exception as caught:
+        return caught
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OPEN_FILES,
+        OSError(errno.ENFILE, os.strerror(errno.ENFILE)),
+        raised(EquipoiseError("the launcher cannot be started"), OPEN_FILES, shown=False),
+        raised(ValueError("no program"), OPEN_FILES, shown=True),
+        EquipoiseError("the launcher died: Too many open files (os error 24)"),
+    ],
+)
+def test_too_many_open_files_are_found_behind_other_errors(error: Exception) -> None:
+    told = limit_reached(error)
+    assert told is not None
+    assert told.what == "too many open files"
+    assert "ulimit -n" in str(told.mend)
+
+
+def test_other_errors_mean_no_limit() -> None:
+    assert limit_reached(raised(ValueError("a"), KeyError("b"), shown=True)) is None
+    assert limit_reached(UnusableInput("no such file")) is None
+
+
+@pytest.fixture
+def few_files() -> Iterator[None]:
+    """So few open files that nothing more can be opened."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+def test_what_sqlite_and_tempfile_say_vaguely_is_the_limit_where_it_is_low(few_files: None) -> None:
+    with pytest.raises(sqlite3.OperationalError) as caught:
+        sqlite3.connect("/tmp/never-made.db")
+    vague = FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
+    for error in (caught.value, vague):
+        told = limit_reached(error)
+        assert told is not None
+        assert told.what == "too many open files"
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (errno.ENOSPC, "no space is left on the disk of /there/file"),
+        (errno.ENAMETOOLONG, "of 11 letters is too long"),
+        (errno.EAGAIN, "no further process"),
+    ],
+)
+def test_what_any_access_may_meet_is_the_surroundings_fault(number: int, words: str) -> None:
+    told = environment_fault(OSError(number, os.strerror(number), "/there/file"))
+    assert told is not None
+    assert words in told.what
+    assert told.mend
+
+
+def test_what_is_vague_without_a_low_limit_is_what_it_says() -> None:
+    vague = FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
+    assert limit_reached(vague) is None
+    told = environment_fault(vague)
+    assert told is not None
+    assert "TMPDIR" in str(told.mend)
+    assert environment_fault(OSError(errno.EIO, "i/o error", "/there")) is None

@@ -1,0 +1,219 @@
+"""A file is replaced as a whole, or the old one stays; what is no file is written in place."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import signal
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from equipoise.files import writing
+from equipoise.files.writing import UNFINISHED, write_whole
+
+OLD, NEW = b"the old page", b"the new page" * 1000
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Iterator[Path]:
+    """A page that is there already; nothing but pages may be in its folder at the end."""
+    path = tmp_path / "page.html"
+    path.write_bytes(OLD)
+    yield path
+    assert not list(tmp_path.glob(f"{UNFINISHED}*"))
+
+
+@contextmanager
+def files_of_at_most(count: int) -> Iterator[None]:
+    """No file may grow beyond so many bytes: what a full disk does, without one."""
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (count, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, ignored)
+
+
+def test_a_file_gets_its_new_content(page: Path) -> None:
+    write_whole(page, NEW)
+    assert page.read_bytes() == NEW
+
+
+def test_a_disk_that_fills_up_leaves_the_old_file(page: Path) -> None:
+    with files_of_at_most(100), pytest.raises(OSError) as caught:
+        write_whole(page, NEW)
+    assert caught.value.errno == errno.EFBIG
+    assert page.read_bytes() == OLD
+
+
+def test_a_disk_that_fills_up_leaves_no_new_file(tmp_path: Path) -> None:
+    with files_of_at_most(100), pytest.raises(OSError):
+        write_whole(tmp_path / "new.html", NEW)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("failure", [OSError(errno.EIO, "i/o error"), KeyboardInterrupt()])
+def test_what_fails_or_is_interrupted_at_the_disk_leaves_the_old_file(
+    page: Path, monkeypatch: pytest.MonkeyPatch, failure: BaseException
+) -> None:
+    def fails(descriptor: int) -> None:
+        assert os.fstat(descriptor).st_size == len(NEW)
+        raise failure
+
+    monkeypatch.setattr(os, "fsync", fails)
+    with pytest.raises(type(failure)):
+        write_whole(page, NEW)
+    assert page.read_bytes() == OLD
+
+
+def test_the_content_is_on_the_disk_before_it_takes_the_name(
+    page: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: seen.append(page.read_bytes()))
+    write_whole(page, NEW)
+    assert seen == [OLD]
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o644, 0o751])
+def test_a_file_keeps_its_mode(page: Path, mode: int) -> None:
+    page.chmod(mode)
+    write_whole(page, NEW)
+    assert stat.S_IMODE(page.stat().st_mode) == mode
+
+
+def test_a_new_file_follows_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        write_whole(tmp_path / "new", NEW)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o640
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")
+def test_root_replaces_a_users_file_by_a_file_of_that_user(page: Path) -> None:
+    os.chown(page, 54321, 54322)
+    write_whole(page, NEW)
+    assert (page.stat().st_uid, page.stat().st_gid) == (54321, 54322)
+
+
+def test_a_link_stays_and_what_it_points_to_is_replaced(page: Path) -> None:
+    (page.parent / "folder").mkdir()
+    link, second = page.parent / "folder" / "link", page.parent / "second"
+    link.symlink_to("../page.html")
+    second.symlink_to(link)
+    write_whole(second, NEW)
+    assert (second.is_symlink(), link.is_symlink(), page.is_symlink()) == (True, True, False)
+    assert page.read_bytes() == NEW
+
+
+def test_links_in_a_circle_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "one").symlink_to("two")
+    (tmp_path / "two").symlink_to("one")
+    with pytest.raises(OSError) as caught:
+        write_whole(tmp_path / "one", NEW)
+    assert caught.value.errno == errno.ELOOP
+
+
+def write_as_somebody_else(path: Path) -> int:
+    """Write as a user without an account; return the number of the error, 0 if there is none."""
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setgroups([])
+            os.setresgid(54321, 54321, 54321)
+            os.setresuid(54321, 54321, 54321)
+            write_whole(path, b"changed")
+            os._exit(0)
+        except OSError as error:
+            os._exit(error.errno or 255)
+        finally:
+            os._exit(254)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
+def test_a_file_that_is_write_protected_stays_though_its_folder_is_not(tmp_path: Path) -> None:
+    open_to_all = reachable(tmp_path)
+    page = open_to_all / "page"
+    page.write_bytes(OLD)
+    page.chmod(0o644)
+    assert write_as_somebody_else(page) == errno.EACCES
+    assert page.read_bytes() == OLD
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
+def test_a_file_in_a_folder_that_takes_no_other_is_written_in_place(tmp_path: Path) -> None:
+    folder = reachable(tmp_path)
+    page = folder / "page"
+    page.write_bytes(OLD)
+    page.chmod(0o666)
+    folder.chmod(0o755)
+    assert write_as_somebody_else(page) == 0
+    assert page.read_bytes() == b"changed"
+
+
+def reachable(tmp_path: Path) -> Path:
+    """A folder in which every user may write."""
+    for above in (tmp_path, *tmp_path.parents[:2]):
+        above.chmod(0o755)
+    folder = tmp_path / "open"
+    folder.mkdir()
+    folder.chmod(0o777)
+    return folder
+
+
+def test_a_device_is_written_to_and_stays_one() -> None:
+    before = os.stat("/dev/null")
+    write_whole(Path("/dev/null"), NEW)
+    assert os.stat("/dev/null").st_ino == before.st_ino
+    with pytest.raises(OSError) as caught:
+        write_whole(Path("/dev/full"), NEW)
+    assert caught.value.errno == errno.ENOSPC
+
+
+def test_a_fifo_is_written_to_and_stays_one(tmp_path: Path) -> None:
+    fifo, content = tmp_path / "fifo", bytes(1_000_000)
+    os.mkfifo(fifo)
+    read: list[bytes] = []
+    reader = threading.Thread(target=lambda: read.append(fifo.read_bytes()))
+    reader.start()
+    write_whole(fifo, content)
+    reader.join()
+    assert read == [content]
+    assert stat.S_ISFIFO(fifo.stat().st_mode)
+
+
+def test_a_fifo_that_nobody_reads_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "READER_PATIENCE_S", 0.05)
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    with pytest.raises(OSError, match="nobody reads"):
+        write_whole(fifo, NEW)
+    idle = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        with pytest.raises(TimeoutError, match="reads nothing"):
+            write_whole(fifo, bytes(1_000_000))
+    finally:
+        os.close(idle)
+
+
+def test_a_descriptor_of_this_process_is_written_where_it_stands(tmp_path: Path) -> None:
+    target = tmp_path / "out"
+    with target.open("wb", buffering=0) as out:
+        out.write(b"before ")
+        write_whole(Path(f"/dev/fd/{out.fileno()}"), b"between")
+        write_whole(Path(f"/proc/self/fd/{out.fileno()}"), b" and")
+        out.write(b" behind")
+    assert target.read_bytes() == b"before between and behind"

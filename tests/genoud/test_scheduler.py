@@ -1,0 +1,99 @@
+"""Connecting to a scheduler: garbage and other servers are named at once, TLS files are used."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from equipoise.genoud.scheduler import TlsFiles, connect
+from equipoise.model.errors import UnusableInput
+from tests.clusters import encrypted_scheduler, litter_collected
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["garbage", "", "tcp://", "tcp://host", "tcp://host:port", "tcp://host:99999", "http://host:1"],
+)
+def test_garbage_is_no_address(address: str) -> None:
+    with pytest.raises(UnusableInput, match="is not the address of a scheduler") as caught:
+        connect(address, timeout_s=1)
+    assert "tcp://HOST:PORT" in str(caught.value.mend)
+
+
+@contextmanager
+def server_that_says(words: bytes) -> Iterator[str]:
+    """The address of a server that says these words to whoever connects, and hangs up."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.sendall(words)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        yield f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        thread.join()
+
+
+@pytest.mark.parametrize("words", [b"HTTP/1.0 400 Bad request\r\n\r\n", b"SSH", b"", b"\0" * 8])
+def test_another_server_is_no_scheduler(words: bytes) -> None:
+    with (
+        server_that_says(words) as address,
+        pytest.raises(UnusableInput, match="what answers there is not a Dask scheduler"),
+    ):
+        connect(address, timeout_s=1)
+
+
+@pytest.fixture(scope="module")
+def tls(tmp_path_factory: pytest.TempPathFactory) -> TlsFiles:
+    return certificate_in(tmp_path_factory.mktemp("tls"))
+
+
+def certificate_in(folder: Path) -> TlsFiles:
+    """A new certificate that is its own authority, and its key."""
+    files = TlsFiles(folder / "certificate.pem", folder / "certificate.pem", folder / "key.pem")
+    curve = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+    subprocess.run(
+        ["openssl", "req", "-x509", *curve, "-days", "2", "-subj", "/CN=127.0.0.1"]
+        + ["-keyout", str(files.key), "-out", str(files.certificate)],
+        check=True,
+        capture_output=True,
+    )
+    return files
+
+
+@pytest.mark.live("openssl", package="openssl")
+def test_a_scheduler_with_tls_takes_who_has_its_certificate_and_nobody_else(
+    tls: TlsFiles, tmp_path: Path
+) -> None:
+    with encrypted_scheduler(tls.authority, tls.key) as address, litter_collected():
+        with connect(address, tls=tls) as client:
+            assert client.scheduler_info()["type"] == "Scheduler"
+        with pytest.raises(UnusableInput, match="unknown ca|certificate"):
+            connect(address, tls=certificate_in(tmp_path), timeout_s=5)
+        with pytest.raises(UnusableInput, match="needs TLS files"):
+            connect(address)
+
+
+@pytest.mark.live("openssl", package="openssl")
+def test_tls_files_that_cannot_be_used_are_named(tls: TlsFiles, tmp_path: Path) -> None:
+    address, nowhere = "tls://127.0.0.1:1", tmp_path / "nowhere.pem"
+    for files, words in (
+        (TlsFiles(nowhere, tls.certificate, tls.key), f"there is no TLS file {nowhere}"),
+        (TlsFiles(tls.authority, nowhere, tls.key), f"there is no TLS file {nowhere}"),
+        (TlsFiles(tls.authority, tls.certificate, nowhere), f"there is no TLS file {nowhere}"),
+        (TlsFiles(tls.key, tls.certificate, tls.key), f"{tls.key} cannot be used"),
+        (TlsFiles(tls.authority, tls.certificate, tls.certificate), "cannot be used"),
+    ):
+        with pytest.raises(UnusableInput) as caught:
+            connect(address, tls=files)
+        assert words in caught.value.what
+    with pytest.raises(UnusableInput, match="would not be encrypted"):
+        connect("tcp://127.0.0.1:1", tls=tls)
