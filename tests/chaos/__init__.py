@@ -8,5 +8,7 @@
 - ``kills``: one signal to one process at one moment;
 - ``disks``: a full disk under the ledger, the temporary folder or the report;
 - ``environments``: hostile surroundings of a command;
+- ``another_user``, ``without_clone3``: programs that run a command in such surroundings;
+- ``workers``: processes that run cases side by side;
 - ``__main__``: runs all of them and adds up.
 """

@@ -71,6 +71,7 @@ def _kill(
     seen: dict[str, dict[str, Seen]] = {}
     for outcome in workers.each(untouched):
         tally.add(outcome)
+        print(f"       roles: {', '.join(role for role, _ in outcome.seen)}")
         seen[next(name for name in names if f"`{name}`" in outcome.fault)] = dict(outcome.seen)
     pairs = [(name, role) for name in names for role in seen[name]]
     drawn.shuffle(pairs)
