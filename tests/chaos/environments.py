@@ -233,7 +233,8 @@ def _problems(place: Workplace, case: Surroundings, family: Family) -> list[str]
 
 def _environment(place: Workplace, variables: Mapping[str, str | None]) -> dict[str, str]:
     environment = place.environment()
-    environment["PYTHONPATH"] = str(Path(__file__).parents[2])
+    root = Path(__file__).parents[2]
+    environment["PYTHONPATH"] = f"{root}:{root / 'src'}"
     for name, value in variables.items():
         if value is None:
             environment.pop(name, None)
