@@ -106,7 +106,7 @@ class Tally:
 
     def add(self, outcome: Outcome) -> None:
         """Count one case."""
-        if not outcome.hit and "nothing" not in outcome.kind:
+        if not outcome.hit and outcome.kind != kills.UNTOUCHED:
             self.missed += 1
         self.faults[outcome.kind] += 1
         self.trials += outcome.trials_before

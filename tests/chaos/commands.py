@@ -141,7 +141,7 @@ COMMANDS: dict[str, LongCommand] = {
         ),
         LongCommand(
             "os",
-            ("os", "--quick", "--only", "fifo_same_cpu,fork", "--blocks", "2", "--min-blocks", "2")
+            ("os", "--quick", "--only", "file_create_0k,fork", "--blocks", "2", "--min-blocks", "2")
             + ("--budget", "3", "--quiet"),
             resume=("--blocks", "4"),
         ),

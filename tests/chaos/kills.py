@@ -25,6 +25,7 @@ SIGNALS = {
 }
 """A stopped process is continued after a moment."""
 WEIGHTS = {"KILL": 6, "TERM": 1, "INT": 1, "HUP": 1, "STOP": 1}
+UNTOUCHED = "no fault"
 _STOPPED_S = 0.3
 _PAUSE_S = 0.005
 _NO_RUN_YET = "holds no run yet"
@@ -51,6 +52,8 @@ class Kill:
     """Seconds after the start. The first process of the role from then on is hit."""
 
     def __str__(self) -> str:
+        if self.role == "none":
+            return f"`{self.command}` is left alone"
         return f"{self.signal} to the {self.role} of `{self.command}` after {self.moment_s:.2f} s"
 
 
@@ -129,7 +132,7 @@ class _Case:
         problems += canaries.harmed()
         return Outcome(
             str(self.kill),
-            f"{self.kill.signal} to the {self.kill.role}",
+            _kind(self.kill),
             before is not None,
             tuple(problems),
             kept.trials(),
@@ -203,6 +206,10 @@ class _Case:
             )
             left = invariants.nothing_is_left(place, self.family)
         return problems + left
+
+
+def _kind(kill: Kill) -> str:
+    return UNTOUCHED if kill.role == "none" else f"{kill.signal} to the {kill.role}"
 
 
 def _send(pid: int, name: str) -> None:

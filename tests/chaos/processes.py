@@ -22,7 +22,9 @@ _PR_SET_CHILD_SUBREAPER = 36
 _PROC = Path("/proc")
 _CGROUP = re.compile(r"equipoise-(\d+)-\d+")
 _PAUSE_S = 0.005
-OBSERVERS = frozenset({"strace", "perf", "gdb", "ltrace", "valgrind", "bpftrace"})
+OBSERVERS = frozenset(
+    {"equipoise-evidence", "strace", "perf", "gdb", "ltrace", "valgrind", "bpftrace"}
+)
 COMPILERS = frozenset({"cc", "gcc", "clang", "cc1", "as", "ld", "collect2", "ld.lld", "lld"})
 
 
@@ -155,7 +157,7 @@ def role_of(found: Found, command: int, family: Mapping[int, Found]) -> str:
     if parent.pid == command:
         return "helper"
     above = role_of(parent, command, family)
-    return above if above in ("descendant", "helper") else f"descendant of the {above}"
+    return above if above.startswith(("descendant", "helper")) else f"descendant of the {above}"
 
 
 def by_role(family: Sequence[Found], command: int) -> dict[str, list[Found]]:
