@@ -20,7 +20,7 @@ from pathlib import Path
 
 _PR_SET_CHILD_SUBREAPER = 36
 _PROC = Path("/proc")
-_CGROUP = re.compile(r"equipoise-(\d+)-\d+")
+_CGROUP = re.compile(r"equipoise-(?:[0-9a-f]+-)?(\d+)-\d+")
 _PAUSE_S = 0.005
 OBSERVERS = frozenset(
     {"equipoise-evidence", "strace", "perf", "gdb", "ltrace", "valgrind", "bpftrace"}
