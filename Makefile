@@ -80,6 +80,10 @@ bench: $(VENV)/dev $(VENV)/package ## run every benchmark (hours; wants an idle 
 	@echo "== benchmarks/genoud: beside R"; $(PYTHON_IN_VENV) -m benchmarks.genoud.beside_r
 	@set -e; for part in live size simulate; do echo "== benchmarks/observe: $$part"; $(PYTHON_IN_VENV) -m benchmarks.observe.$$part; done
 
+.PHONY: chaos
+chaos: $(VENV)/dev $(VENV)/package ## kill, fill disks and starve: 300 faults, and what must hold (20 minutes)
+	@$(PYTHON_IN_VENV) -m tests.chaos $(CHAOS)
+
 .PHONY: schema
 schema: $(VENV)/package ## write the JSON Schemas of the documents into docs/
 	@$(PYTHON_IN_VENV) -c 'import json; from equipoise.report.json_document import schema; print(json.dumps(schema(), indent=2))' > docs/result.schema.json

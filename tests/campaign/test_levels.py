@@ -119,6 +119,13 @@ def test_the_rows_and_the_run_tell_the_layouts() -> None:
     assert sorted({row.layout or 0 for row in document.trials}) == list(range(1, LAYOUTS + 1))
 
 
+def test_an_interval_beyond_every_number_has_no_limit_on_that_side() -> None:
+    """Three layouts at an alpha of 1e-9: the quantile of Student's t is in the ten thousands."""
+    plan = dataclasses.replace(planned(12, layouts=3), judgement=Judgement(alpha=1e-9))
+    found = ratio_of(validated(document_of(record_of(plan, by_layout(EFFECTS[:3], 0.003)))))
+    assert found.across_ci == (0.0, None)
+
+
 def test_one_block_in_each_layout_is_too_few_and_says_so() -> None:
     found = ratio_of(
         validated(document_of(record_of(planned(), by_layout(EFFECTS, 0.003), blocks=LAYOUTS)))

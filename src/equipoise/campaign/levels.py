@@ -14,7 +14,7 @@ from equipoise.campaign.blocks import as_cost, complete_blocks, cost_in
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.record import RunRecord
-from equipoise.model.result import Advice, ByLevel, Comparison
+from equipoise.model.result import Advice, ByLevel, Comparison, Interval
 from equipoise.model.trial import Draw, Trial
 from equipoise.stats.advice import advice, advice_words
 from equipoise.stats.arrays import FloatArray, IntArray
@@ -268,5 +268,13 @@ def _not_counted(plan: Plan) -> str:
     return " (linking new layouts not counted)" if plan.layouts and linked else ""
 
 
-def _ratios(bounds: tuple[float, float]) -> tuple[float, float]:
-    return math.exp(bounds[0]), math.exp(bounds[1])
+def _ratios(bounds: tuple[float, float]) -> Interval:
+    return _ratio(bounds[0]), _ratio(bounds[1])
+
+
+def _ratio(logarithm: float) -> float | None:
+    """Return the ratio of a logarithm, or ``None`` where it is beyond every number: no limit."""
+    try:
+        return math.exp(logarithm)
+    except OverflowError:
+        return None
