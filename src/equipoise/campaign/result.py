@@ -201,7 +201,9 @@ def _condition_result(plan: Plan, index: int, gathered: _Gathered) -> ConditionR
         failures=gathered.failures.get(index, 0),
         metrics=metrics,
         unknown={
-            metric: why_unknown(analysed) for metric in condition.reports if metric not in metrics
+            metric: why_unknown(analysed, metric)
+            for metric in condition.reports
+            if metric not in metrics
         },
         spread_because=spread_because,
         iterations={
@@ -230,7 +232,7 @@ def _row_values(plan: Plan, trial: Trial, blocks: Blocks) -> tuple[Any, ...]:
     own = trial.accounting
     condition = plan.conditions[trial.condition]
     own_values = {s.metric: s.value for s in trial.samples if s.iteration is None}
-    missing = {one: why_unknown([trial]) for one in condition.reports if one not in own_values}
+    missing = {one: why_unknown([trial], one) for one in condition.reports if one not in own_values}
     # There may be very many trials, most of which report nothing.
     reported = iterations_in(trial.samples) if trial.samples else {}
     return (
