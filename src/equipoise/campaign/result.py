@@ -120,8 +120,8 @@ def _run_info(record: RunRecord, blocks: int) -> RunInfo:
     return RunInfo(
         id=record.id,
         study=record.plan.study,
-        started=_iso(record.started_at),
-        ended=None if last.ended_at is None else _iso(last.ended_at),
+        started=iso_time(record.started_at),
+        ended=None if last.ended_at is None else iso_time(last.ended_at),
         seed=record.plan.seed,
         blocks=blocks,
         stopped_because=last.stopped_because,
@@ -259,5 +259,6 @@ def _row_values(plan: Plan, trial: Trial, blocks: Blocks) -> tuple[Any, ...]:
     )
 
 
-def _iso(seconds: float) -> str:
+def iso_time(seconds: float) -> str:
+    """Return a time as every document has it: UTC, to the millisecond."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
