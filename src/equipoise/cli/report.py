@@ -16,7 +16,7 @@ from equipoise.cli.report_forms import FORMS, Found, check_report, drawn, write_
 from equipoise.cli.study_findings import with_findings
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
-from equipoise.report.json_document import decode
+from equipoise.report.document_file import read_document
 
 DOCUMENT = ".json"
 
@@ -65,13 +65,7 @@ def _asked(named: str, ledger_path: Path) -> Found:
             record = ledger.read_run(named)
             experiment = newest_experiment(record, ledger)
         return Found(with_findings(document_of(record, experiment)), record)
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise UnusableInput(
-            f"cannot read {path}: {error.strerror}", mend="name a file that --json wrote"
-        ) from None
-    return Found(with_findings(decode(content, named)), None)
+    return Found(with_findings(read_document(path)), None)
 
 
 def _write_figures(folder: Path, found: Sequence[Found]) -> None:

@@ -15,6 +15,7 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord, RunSummary
 from equipoise.model.result import ResultDocument
 from equipoise.report import json_document, terminal
+from equipoise.report.document_file import read_document
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,7 @@ class Wanted:
     @classmethod
     def from_options(cls, given: dict[str, Any]) -> Wanted:
         """Take them from a command's options."""
+        against: Path | None = given.get("against_file")
         wanted = cls(
             ledger=given["ledger_path"],
             json_file=given["json_file"],
@@ -56,7 +58,7 @@ class Wanted:
             export_json=given.get("export_json"),
             export_csv=given.get("export_csv"),
             export_markdown=given.get("export_markdown"),
-            against=_read(given.get("against_file")),
+            against=None if against is None else read_document(against),
             allowed=given.get("allow"),
             why=given.get("why", False),
             test=not given.get("no_test", False),
@@ -90,19 +92,6 @@ class Wanted:
         """The page and the files in the forms of other tools."""
         named = (self.export_json, self.export_csv, self.export_markdown, self.report_file)
         return [path for path in named if path is not None]
-
-
-def _read(path: Path | None) -> ResultDocument | None:
-    if path is None:
-        return None
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise UnusableInput(
-            f"cannot read {path}: {error.strerror}",
-            mend="name a file that `equipoise os --json FILE` wrote",
-        ) from None
-    return json_document.decode(content, str(path))
 
 
 def show(

@@ -31,6 +31,8 @@ def read_suite(path: Path) -> Suite:
     UnusableInput
         It cannot be read, is no TOML, or holds something else than a suite.
     """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise UnusableInput(f"{path} is no regular file", mend=_FORM)
     try:
         with path.open("rb") as file:
             content = file.read(_MOST_BYTES + 1)
@@ -42,7 +44,7 @@ def read_suite(path: Path) -> Suite:
         raise UnusableInput(f"{path} is larger than {_MOST_BYTES >> 20} MiB", mend=_FORM)
     try:
         found = tomllib.loads(content.decode())
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise UnusableInput(f"{path} is no TOML: {error}", mend=_FORM) from error
     unknown = sorted(found.keys() - {"build", "benchmarks"})
     if unknown:
