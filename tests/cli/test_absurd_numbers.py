@@ -9,6 +9,7 @@ import pytest
 from tests.cli.conftest import Equipoise
 
 TABLE = ("--treatment", "treat", "--covariates", "x", "--quiet")
+COUNTLESS = "makes 1000000000000000 or more values"
 HUGE = "99999999999999999999999"
 
 
@@ -28,15 +29,15 @@ HUGE = "99999999999999999999999"
         (("os", "--blocks", HUGE), "the range 1<=x<=1000000000"),
         (
             ("compare", "echo {n}", "-P", "n", "0", "1e999999999"),
-            "makes 1000000000000000 or more values",
+            COUNTLESS,
         ),
         (
             ("compare", "echo {n}", "-P", "n", "0", "1e99999"),
-            "makes 1000000000000000 or more values",
+            COUNTLESS,
         ),
         (
             ("compare", "echo {n}", "-P", "n", "0", "1e9", "-D", "1e-999999999"),
-            "makes 1000000000000000 or more values",
+            COUNTLESS,
         ),
     ],
 )
