@@ -130,6 +130,16 @@ def no_process_is_left_behind() -> Iterator[None]:
     assert not left, f"processes left behind by tests: {described}"
 
 
+@pytest.fixture(scope="session", autouse=True)
+def state_of_the_user_is_left_alone(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[None]:
+    """Give the tests a state folder of their own: records of their campaigns go there."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 def left_behind(session: str) -> list[tuple[psutil.Process, str]]:
     """Living processes of this session besides our own, each with its command."""
     own = psutil.Process()

@@ -71,6 +71,7 @@ FINISHED = Report(
     exit=0,
     signal=None,
     timed_out=False,
+    stopped_by=None,
     could_not_start=None,
     start_errno=None,
     error_tail="chatter\n",

@@ -149,7 +149,7 @@ OPTIONS = (
     "--innodb-log-file-size=16M --innodb-buffer-pool-size=64M --innodb-use-native-aio=0 "
     "--innodb-flush-log-at-trx-commit=2 --skip-log-bin --performance-schema=OFF --skip-networking"
 )
-LOAD = "--db-driver=mysql --mysql-user=root --mysql-db=test --tables=1 --table-size=10000"
+LOAD = '--db-driver=mysql --mysql-user="$(id -un)" --mysql-db=sbtest --tables=1 --table-size=10000'
 
 
 @contextmanager
@@ -160,10 +160,14 @@ def data_by_hand() -> Iterator[Path]:
         root = "--user=root" if os.geteuid() == 0 else ""
         shell(
             f"mariadb-install-db --no-defaults --datadir={folder}/data --tmpdir={folder} {root} "
-            "--basedir=/usr --auth-root-authentication-method=normal --innodb-log-file-size=16M "
-            ">/dev/null"
+            "--basedir=/usr --auth-root-authentication-method=socket --skip-test-db "
+            '--auth-root-socket-user="$(id -un)" --innodb-log-file-size=16M >/dev/null'
         )
         with server_by_hand(folder):
+            shell(
+                'mariadb --no-defaults --user="$(id -un)" --execute="create database sbtest" '
+                f"--socket={folder}/socket"
+            )
             shell(
                 f"sysbench {LOAD} --mysql-socket={folder}/socket oltp_read_only prepare >/dev/null"
             )
@@ -191,8 +195,8 @@ def server_by_hand(folder: Path) -> Iterator[int]:
     process = subprocess.Popen(
         [*words, f"--pid-file={folder}/pid", *OPTIONS.split(), *root], stderr=subprocess.DEVNULL
     )
-    ready = ["mariadb", "--no-defaults", "--user=root", socket, "--execute=select 1"]
-    while subprocess.run(ready, capture_output=True, check=False).returncode:
+    ready = f'mariadb --no-defaults --user="$(id -un)" {socket} --execute="select 1"'
+    while subprocess.run(["sh", "-c", ready], capture_output=True, check=False).returncode:
         time.sleep(0.02)
     yield process.pid
     process.terminate()

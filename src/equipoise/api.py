@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from equipoise.campaign import conduct
 from equipoise.campaign.explaining.newest import newest_experiment
+from equipoise.campaign.hidden.records import without_hidden_values
 from equipoise.campaign.result import document_of
 from equipoise.campaign.watch import Unwatched, Watcher
 from equipoise.design.coin import Addresses, fresh_seed
@@ -23,6 +24,7 @@ from equipoise.measure.native import native_programs
 from equipoise.model.errors import UnusableInput
 from equipoise.model.frame import Library, frame_of
 from equipoise.model.plan import PRIMARY_METRIC, Judgement, Measure, Plan, Stopping
+from equipoise.model.record import RunRecord
 from equipoise.model.result import Comparison, Interval, ResultDocument, Verdict
 
 if TYPE_CHECKING:
@@ -115,6 +117,7 @@ def compare(
     seed: int | None = None,
     ledger: Path | str | None = None,
     allow_concurrent: bool = False,
+    show_env: bool = False,
     progress: Watcher | None = None,
 ) -> Result:
     """Compare commands; the first is the baseline.
@@ -142,6 +145,8 @@ def compare(
         Where the campaign is kept: ``$EQUIPOISE_LEDGER``, or ``.equipoise/ledger.db``.
     allow_concurrent
         Measure though another campaign runs on this host; otherwise wait for its end.
+    show_env
+        Keep the values of all environment variables; by default those of known tuning variables.
     progress
         Told after every block.
 
@@ -204,11 +209,16 @@ def compare(
         except conduct.Interrupted as interruption:
             raise KeyboardInterrupt(f"resume run {interruption.run_id}") from interruption
         record = store.read_run(run_id)
-    return Result(document_of(record))
+    return Result(document_of(*_reported((record,), show_env=show_env)))
 
 
-def show(run: str = "last", *, ledger: Path | str | None = None) -> Result:
+def show(run: str = "last", *, ledger: Path | str | None = None, show_env: bool = False) -> Result:
     """Compute a campaign's result again from the ledger.
+
+    Parameters
+    ----------
+    show_env
+        Keep the values of all environment variables; by default those of known tuning variables.
 
     Raises
     ------
@@ -217,7 +227,13 @@ def show(run: str = "last", *, ledger: Path | str | None = None) -> Result:
     """
     with open_for_reading(Path(ledger or default_path())) as store:
         record = store.read_run(run)
-        return Result(document_of(record, newest_experiment(record, store)))
+        experiment = newest_experiment(record, store)
+    records = (record,) if experiment is None else (record, experiment)
+    return Result(document_of(*_reported(records, show_env=show_env)))
+
+
+def _reported(records: Sequence[RunRecord], *, show_env: bool) -> Sequence[RunRecord]:
+    return records if show_env else without_hidden_values(records)
 
 
 def _check(*, alpha: float, min_effect: float, blocks: int, budget: float, timeout: float) -> None:

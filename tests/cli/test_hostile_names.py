@@ -60,9 +60,9 @@ def test_a_campaign_of_hostile_names_words_and_variables_leaves_everything_whole
     ledger = "$(touch made) '\";\x1b[31m.db"
     monkeypatch.setenv("EQUIPOISE_LEDGER", ledger)
     prepare = f": {shlex.join(EVERY)}"
-    done = run(
-        ["compare", *options, "--prepare", prepare, "--json", "result.json", *SHORT, *commands]
-    )
+    # The names are the values of variables, too.
+    options += ["--show-env", "--prepare", prepare]
+    done = run(["compare", *options, "--json", "result.json", *SHORT, *commands])
     assert done == 0, capsys.readouterr().err
     said = os.fsdecode((tmp_path / "said").read_bytes()).split("\0")[:-1]
     assert Counter(said) == Counter(2 * EVERY)
@@ -71,8 +71,10 @@ def test_a_campaign_of_hostile_names_words_and_variables_leaves_everything_whole
     assert [one["name"] for one in document["conditions"]] == names
     assert {*NAMES, "a\0b"} < {name for one in document["conditions"] for name in one["metrics"]}
 
-    for words in (["show"], ["list"], ["report", "-o", "r.md"], ["report", "-o", "r.csv"]):
+    for words in (["show"], ["list"], ["report", "-o", "hidden.md"]):
         assert run(words) == 0
+    for name in ("r.md", "r.csv"):
+        assert run(["report", "-o", name, "--show-env"]) == 0
     for form in ("csv", "json", "parquet", "bmf", "hyperfine", "latex"):
         assert run(["export", "-o", "exported", "--format", form]) == 0
     shown = capsys.readouterr()

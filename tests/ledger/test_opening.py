@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import sqlite3
+import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -75,6 +76,43 @@ def test_a_missing_ledger_is_not_made_by_reading_it(path: Path) -> None:
 def test_the_folder_is_made_and_hidden_from_git(path: Path) -> None:
     open_for_writing(path, durable=False).close()
     assert (path.parent / ".gitignore").read_text() == "*\n"
+
+
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.fixture
+def usual_umask() -> Iterator[None]:
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("usual_umask")
+def test_a_new_ledger_is_for_its_owner_alone(path: Path, make_plan: Callable[..., Plan]) -> None:
+    """A plan holds the values of environment variables."""
+    with open_for_writing(path, durable=False) as ledger:
+        ledger.begin_run(make_plan(), {}, 1.0)
+        files = sorted(one.name for one in path.parent.iterdir())
+        assert files == [".gitignore", "ledger.db", "ledger.db-shm", "ledger.db-wal"]
+        assert {mode_of(path.with_name(one)) for one in files[1:]} == {0o600}
+    assert mode_of(path) == 0o600
+    assert mode_of(path.parent) == 0o700
+
+
+@pytest.mark.usefixtures("usual_umask")
+def test_an_existing_ledger_keeps_the_mode_that_it_was_given(
+    path: Path, make_plan: Callable[..., Plan]
+) -> None:
+    path.parent.mkdir()
+    open_for_writing(path, durable=False).close()
+    path.chmod(0o640)
+    with open_for_writing(path, durable=False) as ledger:
+        ledger.begin_run(make_plan(), {}, 1.0)
+        assert mode_of(path.with_name("ledger.db-wal")) == 0o640
+    assert mode_of(path) == 0o640
+    assert mode_of(path.parent) == 0o755
 
 
 def test_a_folder_that_is_there_already_gets_no_gitignore(path: Path) -> None:
@@ -285,8 +323,8 @@ def test_a_read_only_folder_with_a_log_is_not_read_past_its_log(
     copy = public_folder / "ledger.db"
     with open_for_writing(path, durable=False) as ledger:
         record_blocks(ledger, ledger.begin_run(make_plan(), {}, 1.0), range(1, 21))
-        shutil.copy(path, copy)
-        shutil.copy(f"{path}-wal", f"{copy}-wal")
+        shutil.copyfile(path, copy)
+        shutil.copyfile(f"{path}-wal", f"{copy}-wal")
     public_folder.chmod(0o555)
     answer = str(run_script(AS_A_STRANGER, "read", str(copy)))
     assert "its last trials are in ledger.db-wal" in answer

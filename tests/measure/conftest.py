@@ -11,6 +11,7 @@ import pytest
 
 import equipoise
 from equipoise.measure.launcher import Containment, Launcher, Report, Request
+from tests.measure.serving import Stage
 
 
 @pytest.fixture(scope="session")
@@ -68,3 +69,11 @@ def shell(program: Callable[[str], str], tmp_path: Path) -> Callable[[str], Requ
 def run(launcher: Launcher, shell: Callable[[str], Request]) -> Callable[[str], Report]:
     """Runs a shell script."""
     return lambda script: launcher.run(shell(script))
+
+
+@pytest.fixture
+def stage(launcher_program: Path, tmp_path: Path) -> Iterator[Stage]:
+    made = Stage(launcher_program, tmp_path)
+    with made.servers, made.client:
+        yield made
+    assert made.nothing_is_left()

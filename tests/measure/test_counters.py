@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from equipoise.measure.accounting import accounting
 from equipoise.measure.counters import COUNTERS
-from equipoise.measure.launcher import Containment, Launcher, Report, Request, accounting
+from equipoise.measure.launcher import Containment, Launcher, Report, Request
 from equipoise.model.errors import UnusableInput
 
 SOFTWARE = tuple(name for name, counter in COUNTERS.items() if counter.source == "software")

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.measure.launcher import Containment, Launcher, Report, Request, accounting
+from equipoise.measure.accounting import accounting
+from equipoise.measure.launcher import Containment, Launcher, Report, Request
 from equipoise.model.errors import EquipoiseError
 from equipoise.model.plan import Output
 
@@ -30,7 +31,7 @@ def test_a_trial_that_succeeds_is_accounted_for(run: Callable[[str], Report]) ->
 
 def test_every_value_that_is_missing_has_its_reason(run: Callable[[str], Report]) -> None:
     report = run("kill -9 $$")
-    may_be_absent = {"exit", "signal", "could_not_start", "start_errno"}
+    may_be_absent = {"exit", "signal", "stopped_by", "could_not_start", "start_errno"}
     for field in report.__slots__:
         if getattr(report, field) is None and field not in may_be_absent:
             assert report.unknown[field]

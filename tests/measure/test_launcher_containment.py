@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import os
 import signal
 import subprocess
@@ -15,6 +16,10 @@ import pytest
 
 import equipoise
 from equipoise.measure.launcher import Containment, Launcher, Report, Request
+from equipoise.measure.launcher_cgroups import leaves_of, own_cgroup
+from equipoise.measure.leftovers import clear_leftovers
+from equipoise.measure.own_metrics import VARIABLE
+from equipoise.measure.scratch import identity_in, scratch_folder
 from equipoise.model.errors import EquipoiseError
 from equipoise.model.plan import Output
 
@@ -179,3 +184,147 @@ def test_no_cgroup_stays_when_the_launcher_ends(
         if " - cgroup2 " in line
     ]
     assert not any(Path(point, own.strip("/")).exists() for point in points)
+
+
+def daemon(containment: Containment) -> str:
+    """A script that starts a daemon: forked twice, in a session of its own.
+
+    In a cgroup it is found without its environment too.
+    """
+    forgets = "env -i " if containment == "cgroup" else ""
+    return (
+        f"setsid sh -c '{forgets}sleep 300 & echo $! > new' & wait; echo $PPID >> new;"
+        "mv new pids; sleep 300"
+    )
+
+
+def skip_without(containment: Containment, launcher: Launcher, request: Request) -> None:
+    reason = launcher.run(request).unknown.get("cgroup")
+    if containment == "cgroup" and reason is not None:
+        pytest.skip(f"no cgroup here: {reason}")
+
+
+def test_what_a_trial_started_ends_with_the_error_if_only_the_launcher_is_killed(
+    containment: Containment,
+    tmp_path: Path,
+    launcher_program: Path,
+    shell: Callable[[str], Request],
+) -> None:
+    with (
+        scratch_folder() as scratch,
+        Launcher(launcher_program, containment=containment, scratch=scratch) as launcher,
+    ):
+        skip_without(containment, launcher, shell("exit 0"))
+        request = shell(daemon(containment))
+        named = {**request.environment, VARIABLE: f"{scratch}/metrics.jsonl"}
+        launcher.begin(dataclasses.replace(request, environment=named))
+        wait_until((tmp_path / "pids").exists, "the daemon starts")
+        os.kill(launcher.pid, signal.SIGKILL)
+        with pytest.raises(EquipoiseError, match="the launcher died during a trial"):
+            launcher.finish()
+        assert not any(map(is_running, numbers(tmp_path / "pids")))
+        identity, cgroup = identity_in(scratch), own_cgroup()
+        assert identity is not None
+        assert cgroup is None or leaves_of(identity, cgroup) == []
+
+
+DIES = """
+import sys
+from pathlib import Path
+from equipoise.measure.launcher import Launcher, Request
+from equipoise.measure.scratch import scratch_folder
+with (
+    scratch_folder() as scratch,
+    Launcher(Path(sys.argv[1]), containment=sys.argv[2], scratch=scratch) as launcher,
+):
+    named = {"PATH": sys.argv[4], "EQUIPOISE_METRICS": f"{scratch}/metrics.jsonl"}
+    launcher.run(Request((sys.argv[3], "-c", sys.argv[6]), named, sys.argv[5]))
+"""
+
+
+def test_what_a_trial_started_ends_at_the_next_start_if_caller_and_launcher_are_killed(
+    containment: Containment,
+    tmp_path: Path,
+    program: Callable[[str], str],
+    launcher_program: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    launcher: Launcher,
+    shell: Callable[[str], Request],
+) -> None:
+    skip_without(containment, launcher, shell("exit 0"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    arguments = [launcher_program, containment, program("sh"), os.environ["PATH"], tmp_path]
+    source = str(Path(equipoise.__file__).resolve().parents[1])
+    caller = subprocess.Popen(
+        [sys.executable, "-c", DIES, *arguments, daemon(containment)],
+        env={**os.environ, "PYTHONPATH": source},
+    )
+    try:
+        wait_until((tmp_path / "pids").exists, "the daemon starts")
+        assert clear_leftovers().cleared == ()
+        sleeping, its_launcher = numbers(tmp_path / "pids")
+        # The caller must not hear of it.
+        caller.send_signal(signal.SIGSTOP)
+        os.kill(its_launcher, signal.SIGKILL)
+    finally:
+        caller.kill()
+        caller.wait()
+    assert is_running(sleeping)
+    (cleared,) = clear_leftovers().cleared
+    assert cleared.processes >= 1
+    assert not is_running(sleeping)
+    assert not Path(cleared.folder).exists()
+
+
+def test_a_cgroup_of_the_user_that_only_looks_like_ours_stays(
+    launcher_program: Path, shell: Callable[[str], Request]
+) -> None:
+    parent = own_cgroup()
+    if parent is None:
+        pytest.skip("no cgroup of version 2 here")
+    own = [parent / "equipoise-4194305-notes", parent / f"equipoise-4194305-{os.getpid()}"]
+    try:
+        for folder in own:
+            try:
+                folder.mkdir()
+            except OSError as error:
+                pytest.skip(f"no cgroup here: {error}")
+        with Launcher(launcher_program, containment="cgroup") as launcher:
+            assert launcher.run(shell("exit 0")).exit == 0
+        clear_leftovers()
+        assert all(folder.is_dir() for folder in own)
+    finally:
+        for folder in own:
+            if folder.is_dir():
+                folder.rmdir()
+
+
+DENIED = """#!{python}
+import os, sys
+sys.path.insert(0, {root!r})
+from tests.probes.forbidding import CLONE3, forbid
+forbid(CLONE3, {error})
+os.execv({launcher!r}, sys.argv)
+"""
+
+
+@pytest.mark.parametrize("error", [errno.EPERM, errno.ENOSYS])
+def test_where_clone3_is_denied_a_trial_runs_in_a_process_group_and_says_why(
+    error: int, tmp_path: Path, launcher_program: Path, shell: Callable[[str], Request]
+) -> None:
+    denied = tmp_path / "denied"
+    root = str(Path(__file__).resolve().parents[2])
+    denied.write_text(
+        DENIED.format(python=sys.executable, root=root, error=error, launcher=str(launcher_program))
+    )
+    denied.chmod(0o755)
+    with Launcher(denied, containment="cgroup") as launcher:
+        for _ in range(2):
+            report = launcher.run(shell("setsid sleep 300 & exit 3"))
+            assert (report.exit, report.containment) == (3, "process_group")
+            assert report.left_behind == 1
+    reason = report.unknown["cgroup"]
+    if "cannot make a cgroup" in reason or "no mounted cgroup" in reason:
+        pytest.skip(f"no cgroup here: {reason}")
+    assert reason.startswith(f"clone3 into the cgroup: {os.strerror(error)}")

@@ -57,6 +57,17 @@ def test_a_cpu_that_is_not_there_stops_the_trial(
     assert launcher.run(shell("exit 0")).exit == 0
 
 
+def test_a_cpu_number_beyond_the_kernels_set_stops_the_trial_and_not_the_launcher(
+    launcher: Launcher, shell: Callable[[str], Request]
+) -> None:
+    request = dataclasses.replace(shell("exit 0"), process=Process(cpus=(0, 1024)))
+    report = launcher.run(request)
+    assert report.could_not_start == (
+        "CPUs [0, 1024]: CPU 1024 is out of range: Equipoise supports CPUs 0 to 1023"
+    )
+    assert launcher.run(shell("exit 0")).exit == 0
+
+
 def test_huge_pages_are_forbidden_to_one_trial_and_not_to_the_next(
     said: Callable[..., str],
 ) -> None:

@@ -1,69 +1,84 @@
-"""The folder of a sitting, and what a sitting that was killed leaves."""
+"""The scratch folder of a campaign: its record and its marker, while it is there."""
 
 from __future__ import annotations
 
+import json
 import os
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from equipoise.measure.own_metrics import VARIABLE
-from equipoise.measure.scratch import clear_leftovers, scratch_folder
-
-HOLDS_ONE = """
-import subprocess, sys, time
-from equipoise.measure.scratch import scratch_folder
-with scratch_folder() as folder:
-    name = {"EQUIPOISE_METRICS": f"{folder}/metrics.jsonl"}
-    by_variable = subprocess.Popen(["/bin/sleep", "60"], env=name, stdout=subprocess.DEVNULL)
-    by_folder = subprocess.Popen(["/bin/sleep", "60"], cwd=folder, stdout=subprocess.DEVNULL)
-    print(folder, by_variable.pid, by_folder.pid, flush=True)
-    time.sleep(60)
-"""
+from equipoise.measure.leftovers import Clearance, clear_leftovers
+from equipoise.measure.scratch import MARKER, identity_in, scratch_folder
 
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Where scratch folders are made."""
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    yield tmp_path
+    made = tmp_path / "temporary"
+    made.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(made))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    yield made
+
+
+def records(home: Path) -> list[Path]:
+    return sorted((home.parent / "state" / "equipoise" / "scratch").iterdir())
 
 
 def test_a_folder_is_removed_at_the_end_and_nobody_clears_it_before(home: Path) -> None:
     with scratch_folder() as folder:
         (folder / "metrics.jsonl").touch()
-        assert clear_leftovers() == ()
-        assert folder.is_dir()
+        (folder / "folder").mkdir()
+        assert clear_leftovers() == Clearance()
+        assert (folder / "metrics.jsonl").exists()
+    assert list(home.iterdir()) == []
+    assert records(home) == []
+
+
+def test_a_folder_has_one_identity_in_its_marker_and_in_a_record_of_the_user(home: Path) -> None:
+    with scratch_folder() as folder:
+        (record,) = records(home)
+        recorded, located = map(json.loads, record.read_text().splitlines())
+        assert (folder / MARKER).read_text() == recorded["identity"] == identity_in(folder)
+        assert len(bytes.fromhex(recorded["identity"])) == 16
+        assert recorded["path"] == str(folder)
+        status = folder.stat()
+        assert located == {"device": status.st_dev, "inode": status.st_ino}
+        modes = [path.stat().st_mode & 0o777 for path in (folder, record, record.parent)]
+        assert modes == [0o700, 0o600, 0o700]
+
+
+def test_removing_a_folder_follows_no_link(home: Path) -> None:
+    kept = home.parent / "kept"
+    kept.mkdir()
+    (kept / "file").touch()
+    with scratch_folder() as folder:
+        (folder / "link").symlink_to(kept)
+    assert (kept / "file").exists()
     assert list(home.iterdir()) == []
 
 
-def test_what_a_killed_sitting_left_is_ended_and_removed(home: Path) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLDS_ONE], stdout=subprocess.PIPE, text=True
-    ) as killed:
-        assert killed.stdout is not None
-        folder, *pids = killed.stdout.readline().split()
-        assert clear_leftovers() == ()
-        killed.send_signal(signal.SIGKILL)
-    (left,) = clear_leftovers()
-    assert (left.folder, left.processes) == (folder, 2)
-    assert left.words().endswith(f"{folder} and 2 processes of it")
-    assert list(home.iterdir()) == []
-    for pid in pids:
-        assert not os.path.exists(f"/proc/{pid}/exe")
+@pytest.mark.parametrize("mode", [0o755, 0o770])
+def test_a_state_folder_that_others_can_open_is_not_used_and_named(home: Path, mode: int) -> None:
+    with scratch_folder():
+        pass
+    state = home.parent / "state" / "equipoise" / "scratch"
+    state.chmod(mode)
+    with scratch_folder() as folder:
+        assert records(home) == []
+        (kept,) = clear_leftovers().kept
+        assert (kept.path, kept.reason) == (str(state), "other users could change or read it")
+    assert not os.path.lexists(folder)
 
 
-@pytest.mark.parametrize("name", ["other-xyz", "equipoise-of-another-program"])
-def test_what_is_no_scratch_folder_stays(home: Path, name: str) -> None:
-    (home / name).mkdir()
-    assert clear_leftovers() == ()
-    assert (home / name).is_dir()
-
-
-def test_the_variable_by_which_a_process_is_found_is_that_of_trials() -> None:
-    assert VARIABLE in HOLDS_ONE
+def test_a_state_folder_behind_a_link_is_not_used_and_named(home: Path) -> None:
+    elsewhere = home.parent / "elsewhere"
+    elsewhere.mkdir(mode=0o700)
+    (home.parent / "state").mkdir()
+    (home.parent / "state" / "equipoise").symlink_to(elsewhere)
+    with scratch_folder():
+        (kept,) = clear_leftovers().kept
+        assert kept.path == f"{home.parent}/state/equipoise"
+    assert list(elsewhere.iterdir()) == []

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import socket
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
-import psutil
 import pytest
 
 from equipoise.measure.launcher import Launcher, Report, Request
 from equipoise.measure.servers import Servers, place
 from equipoise.measure.servers.place import LOOPBACK
-from equipoise.measure.surroundings import CovariateReader
-from equipoise.measure.trials import Ran, TrialRunner, own_environment
+from equipoise.measure.trials import Ran
 from equipoise.model.errors import ConditionFailed
-from equipoise.model.plan import Condition, Plan, Server
-from equipoise.model.trial import Draw
-from tests.plans import plan_of
+from equipoise.model.plan import Server
+from tests.measure.serving import Stage, python
 
 FETCH = "import urllib.request as u; u.urlopen('http://127.0.0.1:{port}/').read()"
 HTTP = (sys.executable, "-m", "http.server", "{port}", "--bind", "127.0.0.1")
@@ -46,47 +41,6 @@ line.connect(sys.argv[1] + "/socket")
 line.sendall(sys.argv[2].encode())
 assert sys.argv[2] == "stop" or line.recv(4) == b"pong"
 """
-
-
-class Stage:
-    """Runs trials of one condition with a server."""
-
-    def __init__(self, launcher_program: Path, scratch: Path) -> None:
-        self.scratch = scratch
-        self.program = launcher_program
-        self.servers = Servers(lambda: Launcher(launcher_program), scratch)
-        self.client = Launcher(launcher_program)
-
-    def run(self, command: tuple[str, ...], server: Server) -> Ran:
-        """One trial."""
-        condition = Condition("served", command, server=server)
-        plan: Plan = dataclasses.replace(plan_of(), conditions=(condition,))
-        with CovariateReader() as beside:
-            runner = TrialRunner(
-                plan, self.client, self.scratch, own_environment(), beside, servers=self.servers
-            )
-            (run,) = runner.run_place(Draw("measured", 1, (0,), 0), 0)
-            return run()
-
-    def nothing_is_left(self) -> bool:
-        """Whether no server and no folder of one is there."""
-        return not list(self.scratch.glob("server-*")) and not [
-            process
-            for process in psutil.Process().children(recursive=True)
-            if str(self.scratch) in " ".join(process.cmdline())
-        ]
-
-
-@pytest.fixture
-def stage(launcher_program: Path, tmp_path: Path) -> Iterator[Stage]:
-    made = Stage(launcher_program, tmp_path)
-    with made.servers, made.client:
-        yield made
-    assert made.nothing_is_left()
-
-
-def python(*words: str) -> tuple[str, ...]:
-    return (sys.executable, "-c", *words)
 
 
 def metrics(ran: Ran) -> dict[str, float]:
@@ -153,7 +107,7 @@ def test_an_interval_is_one_of_a_server_that_goes_on_running(stage: Stage) -> No
             found = metrics(stage.run(python(count, FOLDER), server))
             assert "server_voluntary_switches" not in found
             assert found["server_max_rss_bytes"] > 1_000_000
-        (folder,) = stage.scratch.glob("server-*")
+        (folder,) = stage.scratch.glob("server-*/home")
         assert (folder / "clients").read_text() == "xxx"
     assert stage.nothing_is_left()
 

@@ -20,15 +20,19 @@ IO_URING_SETUP = 425
 """The same number on every architecture."""
 
 
-def forbid(call: int) -> None:
-    """This process and all that it starts get EPERM for the call (seccomp(2)).
+CLONE3 = 435
+"""The same number on every architecture."""
+
+
+def forbid(call: int, error: int = errno.EPERM) -> None:
+    """This process and all that it starts get EPERM, or another error, for the call (seccomp(2)).
 
     Raises OSError where the kernel has no filters.
     """
     steps = [
         (LOAD_WORD, 0, 0, NUMBER_OF_THE_CALL),
         (JUMP_IF_EQUAL, 0, 1, call),
-        (ANSWER, 0, 0, REFUSE | errno.EPERM),
+        (ANSWER, 0, 0, REFUSE | error),
         (ANSWER, 0, 0, ALLOW),
     ]
     program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))

@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
-from equipoise.measure.scratch import clear_leftovers
+from equipoise.measure.leftovers import clear_leftovers, unproven_folders
 
 from .conftest import Run
 from .running import running, until
@@ -82,12 +82,12 @@ def test_a_probe_of_which_all_processes_of_its_name_are_killed_leaves_no_file(
     assert is_empty(tmp_path)
 
 
-def test_what_is_left_where_the_keeper_is_killed_too_is_cleared_away_and_no_sooner(
+def test_what_is_left_where_the_keeper_is_killed_too_is_named_and_no_sooner(
     program: Path, tmp_path: Path
 ) -> None:
     with running(program, "file_create", "--folder", str(tmp_path)) as killed:
         assert until(lambda: list(tmp_path.glob("equipoise-probe-*")))
-        assert clear_leftovers(tmp_path) == ()
+        assert unproven_folders(tmp_path) == ()
         # The keeper first, before it can do its work.
         family = sorted(map(psutil.Process, killed.alive()), key=lambda one: one.name() != KEEPER)
         assert family[0].name() == KEEPER
@@ -95,9 +95,10 @@ def test_what_is_left_where_the_keeper_is_killed_too_is_cleared_away_and_no_soon
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
         assert until(killed.has_ended)
-    (left,) = clear_leftovers(tmp_path)
-    assert "a killed probe had left" in left.words()
-    assert is_empty(tmp_path)
+    (folder,) = tmp_path.iterdir()
+    assert clear_leftovers().cleared == ()
+    # No record proves that it is a probe's: the user decides.
+    assert [kept.path for kept in unproven_folders(tmp_path)] == [str(folder)]
 
 
 @pytest.mark.parametrize("probe", ["fork", "exec", "sh"])

@@ -10,7 +10,11 @@ from pathlib import Path
 import pytest
 
 from equipoise.report.markdown import code_block
-from equipoise.report.shell_line import after_options, shell_line
+from equipoise.report.shell_line import (
+    after_options,
+    shell_line,
+    shell_line_with_placeholders,
+)
 from tests.payloads import LONG, PAYLOADS
 
 WORDS = ("plain", "", *PAYLOADS, LONG, "\\' \x1b \\n", "a\rb", "größer\u202e")
@@ -32,6 +36,33 @@ def test_without_controls_it_is_for_any_shell(word: str) -> None:
 def test_no_form_changes_it() -> None:
     assert code_block(shell_line(WORDS)).count(shell_line(WORDS)) == 1
     assert shell_line(WORDS).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("word", "quoted"),
+    [
+        ("2:TOKEN=$TOKEN", '"2:TOKEN=$TOKEN"'),
+        ("mine:TOKEN=$TOKEN_2", '"mine:TOKEN=$TOKEN_2"'),
+        ("/usr/bin/env 'TOKEN=$TOKEN' a b", "\"/usr/bin/env 'TOKEN=$TOKEN' a b\""),
+        ("2:A=$B", "'2:A=$B'"),
+        ("sh -c 'A=$A x'", shlex.quote("sh -c 'A=$A x'")),
+        ("plain", "plain"),
+    ],
+)
+def test_a_shell_expands_what_stands_for_a_hidden_value_and_nothing_else(
+    word: str, quoted: str
+) -> None:
+    assert shell_line_with_placeholders([word]) == quoted
+
+
+def test_what_a_shell_would_obey_beside_a_placeholder_stays_text(tmp_path: Path) -> None:
+    word = "env 'TOKEN=$TOKEN' 'a\"`touch x`$(touch y)\\'"
+    line = f"printf %s {shell_line_with_placeholders([word])}"
+    done = subprocess.run(
+        ["/bin/sh", "-c", line], cwd=tmp_path, env={"TOKEN": "$(touch z)"}, capture_output=True
+    )
+    assert done.stdout.decode() == word.replace("$TOKEN", "$(touch z)")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_word_behind_options_is_none() -> None:

@@ -121,7 +121,7 @@ def test_there_is_a_curve_of_throughput_and_one_of_latency(document: ResultDocum
 
 def asked(*more: str) -> argparse.Namespace:
     usual = ["--work=read_write", "--threads=4", "--seconds=2", "--folder=/f", "--port=1"]
-    return understand(["mariadb", "--load=closed", *usual, *more])
+    return understand(["mariadb", "--load=closed", "--password-file=/secret", *usual, *more])
 
 
 @pytest.mark.parametrize("words_of", [mariadb_words, postgresql_words])
@@ -132,3 +132,14 @@ def test_the_client_goes_where_and_as_fast_as_it_is_asked(words_of: WordsOf) -> 
     assert any(word.endswith("=127.0.0.1") for word in by_tcp)
     assert not any(word.startswith("--rate") for word in by_socket)
     assert any(word.startswith("--rate=") for word in words_of(asked("--load=open")))
+
+
+@pytest.mark.parametrize("words_of", [mariadb_words, postgresql_words])
+def test_a_password_is_for_tcp_alone_and_no_client_over_tcp_is_a_superuser(
+    words_of: WordsOf,
+) -> None:
+    by_socket, by_tcp = words_of(asked()), words_of(asked("--transport=tcp"))
+    assert not any("password" in word for word in by_socket)
+    assert "--password-file=/secret" in by_tcp
+    (user,) = (word.partition("=")[2] for word in by_tcp if "user" in word)
+    assert user in ("sysbench", "pgbench")

@@ -65,8 +65,8 @@ MALFORMED = {
         + '[workload]\n[factors.m.a.server]\nstart = ["x", "{prot}"]\n'
         + 'client = ["y"]\nready = ["z"]\n',
         "study.toml:5: [factors.m.a.server] start: {prot} stands for nothing",
-        "is it port? there are folder, m, port, python, study; write {{prot}} for the braces "
-        "themselves",
+        "is it port? there are folder, m, password_file, port, python, study; write {{prot}} for "
+        "the braces themselves",
     ),
 }
 

@@ -24,6 +24,9 @@ pub struct Report {
 
 /// "EQALLOC" and the version of the layout (crates/recorder/src/file.rs).
 const MAGIC: u64 = u64::from_le_bytes(*b"EQALLOC1");
+/// Length of the file of a process whose recording found no room on the disk. The reader of the
+/// numbers reports it (src/equipoise/explain/evidence/allocations.py).
+const NO_ROOM_BYTES: u64 = 1;
 /// Places of numbers in the header, in words.
 mod header {
     pub const WORDS: usize = 26;
@@ -62,7 +65,10 @@ pub fn stacks(folder: &Path) -> Result<Report, Problem> {
     files.sort();
     let mut reading = Reading::default();
     for file in files {
-        reading.take(&Recording(File::open(&file).map_err(refused)?));
+        let opened = File::open(&file).map_err(refused)?;
+        if opened.metadata().map_err(refused)?.len() != NO_ROOM_BYTES {
+            reading.take(&Recording(opened));
+        }
     }
     Ok(reading.finish())
 }

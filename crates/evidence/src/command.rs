@@ -68,11 +68,13 @@ pub fn hold(command: Vec<OsString>) -> Result<Held, Problem> {
     let (gate_out, gate_in) = pipe()?;
     let (refusal_out, refusal_in) = pipe()?;
     // What the terminal sends is for the command; we end with it. What others send is handed on.
+    // A file of ours that grows beyond `ulimit -f` is an error of that file alone.
     // SAFETY: passes numbers only.
-    unsafe {
+    let file_too_long = unsafe {
         libc::signal(libc::SIGINT, libc::SIG_IGN);
         libc::signal(libc::SIGQUIT, libc::SIG_IGN);
-    }
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN)
+    };
     // SAFETY: this process has one thread, so the child may do what it likes.
     match unsafe { libc::fork() } {
         -1 => Err(Problem::system(
@@ -81,6 +83,8 @@ pub fn hold(command: Vec<OsString>) -> Result<Held, Problem> {
         )),
         0 => {
             drop(gate_in);
+            // SAFETY: it is what the last call has returned.
+            unsafe { libc::signal(libc::SIGXFSZ, file_too_long) };
             become_command(&pointers, &gate_out, &refusal_in)
         }
         pid => {

@@ -10,6 +10,7 @@ mod perf;
 mod pictures;
 mod problem;
 mod profile;
+mod regular_file;
 mod signals;
 mod stacks;
 

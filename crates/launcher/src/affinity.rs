@@ -32,23 +32,39 @@ impl Cpus {
         // SAFETY: takes nothing and touches no memory of ours.
         let cpu = usize::try_from(unsafe { libc::sched_getcpu() })
             .map_err(|_| io::Error::last_os_error())?;
-        // SAFETY: all-zero is a valid, empty set.
-        let mut set: libc::cpu_set_t = unsafe { MaybeUninit::zeroed().assume_init() };
-        // SAFETY: CPU_SET ignores a number that is beyond the set.
-        unsafe { libc::CPU_SET(cpu, &mut set) };
-        Ok(Self(set))
+        let mut here = Self::none();
+        here.add(cpu)?;
+        Ok(here)
     }
 
-    /// These CPUs; numbers that no set can hold are left out.
-    #[must_use]
-    pub fn of(numbers: &[u32]) -> Self {
-        // SAFETY: all-zero is a valid, empty set.
-        let mut set: libc::cpu_set_t = unsafe { MaybeUninit::zeroed().assume_init() };
-        for number in numbers.iter().filter_map(|&cpu| usize::try_from(cpu).ok()) {
-            // SAFETY: CPU_SET ignores a number that is beyond the set.
-            unsafe { libc::CPU_SET(number, &mut set) };
+    /// The CPUs with these numbers.
+    ///
+    /// # Errors
+    /// A number is 1024 or higher: `cpu_set_t` has no bit for it.
+    pub fn of(numbers: &[u32]) -> io::Result<Self> {
+        let mut cpus = Self::none();
+        for &number in numbers {
+            cpus.add(usize::try_from(number).unwrap_or(usize::MAX))?;
         }
-        Self(set)
+        Ok(cpus)
+    }
+
+    fn none() -> Self {
+        // SAFETY: all-zero is a valid, empty set.
+        Self(unsafe { MaybeUninit::zeroed().assume_init() })
+    }
+
+    fn add(&mut self, number: usize) -> io::Result<()> {
+        if number >= 8 * size_of::<libc::cpu_set_t>() {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!("CPU {number} is out of range: Equipoise supports CPUs 0 to 1023"),
+            ));
+        }
+        // SAFETY: the set is initialised. The number is below the number of its bits: CPU_SET
+        // indexes an array with it, and panics beyond the end.
+        unsafe { libc::CPU_SET(number, &mut self.0) };
+        Ok(())
     }
 
     /// Lets this process run on these CPUs only.
@@ -76,6 +92,16 @@ mod tests {
     fn count(cpus: &Cpus) -> i32 {
         // SAFETY: the set is initialised.
         unsafe { libc::CPU_COUNT(&cpus.0) }
+    }
+
+    #[test]
+    fn a_number_beyond_the_set_is_an_error_in_words() {
+        let last = Cpus::of(&[0, 1023]).expect("both fit");
+        assert_eq!(count(&last), 2);
+        for number in [1024, u32::MAX] {
+            let error = Cpus::of(&[0, number]).err().expect("it does not fit");
+            assert!(error.to_string().contains("CPUs 0 to 1023"), "{error}");
+        }
     }
 
     #[test]

@@ -2,55 +2,80 @@
 
 use std::cell::Cell;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::clone::CAN_ENTER_CGROUP;
 
 const PREFIX: &str = "equipoise-";
 
+/// Number of hexadecimal digits of a campaign's identity.
+pub const IDENTITY_DIGITS: usize = 32;
+
+/// Number of attempts to make a leaf that another launcher removes before it is locked.
+const ATTEMPTS: u32 = 3;
+
 /// A leaf below the launcher's own cgroup, removed when dropped.
+///
+/// Its name, `equipoise-IDENTITY-PID-NUMBER`, says to which campaign it belongs: by the identity in
+/// the user's records Equipoise finds what is in it after this launcher is killed. The leaf is
+/// locked (`flock(2)`) for as long as its launcher lives, in whatever process namespace.
 pub struct Leaf {
     parent: PathBuf,
     folder: PathBuf,
     handle: File,
+    identity: String,
     number: u32,
     killed: Cell<bool>,
 }
 
 impl Leaf {
-    /// Makes one.
+    /// Makes one for the campaign of this identity; without one, for a random identity.
     ///
     /// # Errors
     /// In words: why none can be made here.
-    pub fn new() -> Result<Self, String> {
+    pub fn new(identity: Option<&str>) -> Result<Self, String> {
         if !CAN_ENTER_CGROUP {
             return Err("starting in a cgroup is not written for this processor".to_owned());
         }
+        let identity = match identity {
+            Some(identity) => identity.to_owned(),
+            None => random_identity().map_err(|error| format!("/dev/urandom: {error}"))?,
+        };
         let parent = own_folder()?;
         remove_stale(&parent);
-        Self::below(parent, 0)
+        Self::below(parent, identity, 0)
     }
 
-    fn below(parent: PathBuf, number: u32) -> Result<Self, String> {
-        let folder = parent.join(format!("{PREFIX}{}-{number}", std::process::id()));
-        fs::create_dir(&folder)
-            .map_err(|error| format!("cannot make a cgroup in {}: {error}", parent.display()))?;
-        match usable(&folder) {
-            Ok(handle) => Ok(Self {
-                parent,
-                folder,
-                handle,
-                number,
-                killed: Cell::new(false),
-            }),
-            Err(reason) => {
-                // The reason matters more than a folder that could not be removed again.
-                drop(fs::remove_dir(&folder));
-                Err(reason)
+    fn below(parent: PathBuf, identity: String, number: u32) -> Result<Self, String> {
+        let own = std::process::id();
+        let folder = parent.join(format!("{PREFIX}{identity}-{own}-{number}"));
+        for _ in 0..ATTEMPTS {
+            fs::create_dir(&folder).map_err(|error| {
+                format!("cannot make a cgroup in {}: {error}", parent.display())
+            })?;
+            match usable(&folder) {
+                Ok(Some(handle)) => {
+                    return Ok(Self {
+                        parent,
+                        folder,
+                        handle,
+                        identity,
+                        number,
+                        killed: Cell::new(false),
+                    });
+                }
+                Ok(None) => {}
+                Err(reason) => {
+                    // The reason matters more than a folder that could not be removed again.
+                    drop(fs::remove_dir(&folder));
+                    return Err(reason);
+                }
             }
         }
+        Err(format!("another launcher removes {}", folder.display()))
     }
 
     /// Replaces a leaf that was killed once.
@@ -62,7 +87,8 @@ impl Leaf {
     /// In words: why none can be made.
     pub fn renew_if_killed(&mut self) -> Result<(), String> {
         if self.killed.get() {
-            *self = Self::below(self.parent.clone(), self.number.wrapping_add(1))?;
+            let number = self.number.wrapping_add(1);
+            *self = Self::below(self.parent.clone(), self.identity.clone(), number)?;
         }
         Ok(())
     }
@@ -126,11 +152,36 @@ impl Drop for Leaf {
     }
 }
 
-fn usable(folder: &Path) -> Result<File, String> {
+/// Opens and locks a new leaf; `None` if another launcher removed it before it was locked.
+fn usable(folder: &Path) -> Result<Option<File>, String> {
+    let unusable = |error: io::Error| format!("cannot open {}: {error}", folder.display());
+    let handle = match File::open(folder) {
+        Ok(handle) => handle,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(unusable(error)),
+    };
+    handle.lock().map_err(unusable)?;
+    let opened = handle.metadata().map_err(unusable)?.ino();
+    if !fs::metadata(folder).is_ok_and(|named| named.ino() == opened) {
+        return Ok(None);
+    }
     if !folder.join("cgroup.kill").exists() {
         return Err("this kernel has no cgroup.kill (Linux 5.14)".to_owned());
     }
-    File::open(folder).map_err(|error| format!("cannot open {}: {error}", folder.display()))
+    Ok(Some(handle))
+}
+
+fn random_identity() -> io::Result<String> {
+    let mut bytes = [0; 16];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(format!("{:0IDENTITY_DIGITS$x}", u128::from_ne_bytes(bytes)))
+}
+
+/// Whether this is the identity of a campaign: 128 bits in hexadecimal digits.
+#[must_use]
+pub fn is_identity(text: &str) -> bool {
+    let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    text.len() == IDENTITY_DIGITS && text.bytes().all(is_digit)
 }
 
 fn own_folder() -> Result<PathBuf, String> {
@@ -161,21 +212,38 @@ fn folder_in_mount(line: &str, own: &str) -> Option<PathBuf> {
     Some(Path::new(point).join(below))
 }
 
-/// Removes the leaves of launchers that are gone; one that is in use cannot be removed.
+/// Removes the empty leaves of this user whose launchers are gone.
+///
+/// A launcher that lives holds the lock of its leaf. A leaf with processes cannot be removed: what
+/// is in it is killed by whoever finds its identity in the user's records.
 fn remove_stale(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else {
         return;
     };
     for entry in entries.flatten() {
-        let name = entry.file_name();
-        let owner = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
-        let number = owner
-            .and_then(|owner| owner.split('-').next())
-            .and_then(|number| number.parse::<u32>().ok());
-        if number.is_some_and(|number| !Path::new(&format!("/proc/{number}")).exists()) {
+        let is_leaf = entry.file_name().to_str().is_some_and(is_name_of_leaf);
+        if is_leaf && is_abandoned(&entry.path()) {
             drop(fs::remove_dir(entry.path()));
         }
     }
+}
+
+fn is_name_of_leaf(name: &str) -> bool {
+    let is_number = |text: &str| text.parse::<u32>().is_ok();
+    name.strip_prefix(PREFIX)
+        .map(|rest| rest.split('-').collect::<Vec<_>>())
+        .is_some_and(|parts| {
+            matches!(parts[..], [identity, process, number]
+                if is_identity(identity) && is_number(process) && is_number(number))
+        })
+}
+
+fn is_abandoned(folder: &Path) -> bool {
+    // SAFETY: takes nothing, touches no memory, and cannot fail.
+    let own = unsafe { libc::geteuid() };
+    File::open(folder).is_ok_and(|handle| {
+        handle.metadata().is_ok_and(|about| about.uid() == own) && handle.try_lock().is_ok()
+    })
 }
 
 fn field(events: &str, name: &str) -> Option<u64> {
@@ -200,6 +268,23 @@ mod tests {
             folder_in_mount("32 31 0:29 / /x rw - cgroup c rw", "/"),
             None
         );
+    }
+
+    #[test]
+    fn only_a_leaf_with_an_identity_a_process_and_a_number_is_one_of_ours() {
+        let identity = random_identity().expect("random bytes");
+        assert!(is_identity(&identity));
+        assert!(is_name_of_leaf(&format!("equipoise-{identity}-4711-0")));
+        for other in [
+            "equipoise-4711-0".to_owned(),
+            "equipoise-notes".to_owned(),
+            format!("equipoise-{identity}"),
+            format!("equipoise-{identity}-4711-0-1"),
+            format!("equipoise-{identity}-own-0"),
+            format!("other-{identity}-4711-0"),
+        ] {
+            assert!(!is_name_of_leaf(&other), "{other}");
+        }
     }
 
     #[test]

@@ -68,6 +68,22 @@ pub fn reap_orphans(trial: libc::pid_t) {
     }
 }
 
+/// The signal by which a child is stopped now, if it is.
+#[must_use]
+pub fn stopped_by(child: libc::pid_t) -> Option<libc::c_int> {
+    let mut found = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
+    let options = libc::WSTOPPED | libc::WNOHANG | libc::WNOWAIT;
+    let id = libc::id_t::try_from(child).ok()?;
+    // SAFETY: `found` is valid for writing, and all-zero if the child is not stopped.
+    unsafe {
+        if libc::waitid(libc::P_PID, id, found.as_mut_ptr(), options) != 0 {
+            return None;
+        }
+        let found = found.assume_init();
+        (found.si_pid() == child).then(|| found.si_status())
+    }
+}
+
 /// What a sweep found.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Swept {
@@ -159,6 +175,27 @@ mod tests {
     fn a_process_knows_its_parent() {
         let own = libc::pid_t::try_from(std::process::id()).expect("a pid");
         assert_eq!(parent_of(own), Some(std::os::unix::process::parent_id()));
+    }
+
+    #[test]
+    fn a_stopped_child_is_told_from_one_that_runs() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .expect("started");
+        let pid = libc::pid_t::try_from(child.id()).expect("a pid");
+        let before = stopped_by(pid);
+        // SAFETY: passes numbers only; the child was not reaped.
+        unsafe { libc::kill(pid, libc::SIGSTOP) };
+        let stopped = loop {
+            if let Some(signal) = stopped_by(pid) {
+                break signal;
+            }
+            thread::sleep(Duration::from_millis(1));
+        };
+        child.kill().expect("killed");
+        child.wait().expect("reaped");
+        assert_eq!((before, stopped), (None, libc::SIGSTOP));
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub mod clone;
 pub mod contain;
 pub mod conversation;
 pub mod counters;
+pub mod ending;
 pub mod memory;
 pub mod options;
 pub mod output;

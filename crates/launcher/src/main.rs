@@ -1,7 +1,9 @@
 //! The launcher as a program; see the README beside it.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::ExitCode;
 use std::thread;
@@ -12,6 +14,8 @@ use equipoise_launcher::serve::serve;
 
 const UNUSABLE: u8 = 2;
 const PATIENCE: Duration = Duration::from_secs(12);
+/// File by which Equipoise recognises a scratch folder as its own (src/equipoise/measure/scratch.py).
+const MARKER: &str = ".equipoise-scratch";
 const PAUSE: Duration = Duration::from_millis(20);
 
 fn main() -> ExitCode {
@@ -33,10 +37,13 @@ fn main() -> ExitCode {
 ///
 /// A server that another launcher of the same campaign is ending may still write into it, so
 /// what comes back is removed again, for as long as that launcher may take.
+///
+/// The marker goes last: if this is killed half way, the rest is still known to be Equipoise's own.
 fn removed(folder: &Path) -> Result<(), String> {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        let Err(error) = fs::remove_dir_all(folder) else {
+        let Err(error) = removed_but_marker(folder).and_then(|()| fs::remove_dir_all(folder))
+        else {
             return Ok(());
         };
         let is_gone = error.kind() == io::ErrorKind::NotFound && !folder.exists();
@@ -48,4 +55,25 @@ fn removed(folder: &Path) -> Result<(), String> {
         }
         thread::sleep(PAUSE);
     }
+}
+
+/// Removes what is in a folder, which is opened without following a link.
+fn removed_but_marker(folder: &Path) -> io::Result<()> {
+    let opened = File::options()
+        .read(true)
+        .custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW)
+        .open(folder)?;
+    // Whatever takes the folder's name meanwhile, this stays the folder that was opened.
+    for entry in fs::read_dir(format!("/proc/self/fd/{}", opened.as_raw_fd()))? {
+        let entry = entry?;
+        if entry.file_name() == MARKER {
+            continue;
+        }
+        if entry.file_type()?.is_dir() {
+            fs::remove_dir_all(entry.path())?;
+        } else {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
 }

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use crate::cgroup::{IDENTITY_DIGITS, is_identity};
 use crate::clock::SECOND_NS;
 use crate::counters::{self, Kind};
 
@@ -31,6 +32,8 @@ pub struct Options {
     pub counters: Vec<&'static Kind>,
     /// A folder to remove at the end: the launcher outlives a tool that is killed.
     pub scratch: Option<PathBuf>,
+    /// Identity of the campaign, which is part of the name of its cgroups.
+    pub identity: Option<String>,
 }
 
 /// How long the CPU is kept awake before each start, by default; measured, see the README.
@@ -48,6 +51,7 @@ impl Options {
             awake_ns: AWAKE_NS,
             counters: Vec::new(),
             scratch: None,
+            identity: None,
         };
         let mut arguments = arguments.into_iter();
         while let Some(name) = arguments.next() {
@@ -65,10 +69,11 @@ impl Options {
                 }
                 "--counters" => options.counters = kinds(&value)?,
                 "--scratch" => options.scratch = Some(PathBuf::from(raw)),
+                "--identity" => options.identity = Some(identity(value)?),
                 _ => {
                     return Err(format!(
                         "unknown option {name}; there are --containment, --inherit-stdout, \
-                         --awake-us, --counters and --scratch"
+                         --awake-us, --counters, --scratch and --identity"
                     ));
                 }
             }
@@ -86,6 +91,15 @@ fn containment(value: &str) -> Result<ContainmentChoice, String> {
             "--containment is auto, cgroup or process-group, not {value}"
         )),
     }
+}
+
+fn identity(value: String) -> Result<String, String> {
+    if is_identity(&value) {
+        return Ok(value);
+    }
+    Err(format!(
+        "--identity takes {IDENTITY_DIGITS} hexadecimal digits, not {value}"
+    ))
 }
 
 fn kinds(value: &str) -> Result<Vec<&'static Kind>, String> {
@@ -124,6 +138,7 @@ mod tests {
                 awake_ns: AWAKE_NS,
                 counters: Vec::new(),
                 scratch: None,
+                identity: None,
             })
         );
     }
@@ -140,6 +155,7 @@ mod tests {
     fn what_is_wrong_is_named() {
         assert!(parse(&["--containment", "jail"]).is_err_and(|words| words.contains("jail")));
         assert!(parse(&["--inherit-stdout"]).is_err_and(|words| words.contains("needs a value")));
+        assert!(parse(&["--identity", "mine"]).is_err_and(|words| words.contains("mine")));
         assert!(parse(&["--fast", "1"]).is_err_and(|words| words.contains("--fast")));
     }
 }

@@ -164,6 +164,8 @@ pub struct Report {
     pub signal: Option<i32>,
     /// Whether it was killed because its time was up.
     pub timed_out: bool,
+    /// The signal that had stopped it when it was killed, if one had.
+    pub stopped_by: Option<i32>,
     /// Why it could not be started (text of bytes).
     pub could_not_start: Option<String>,
     /// The error number of that.
@@ -226,6 +228,7 @@ impl Report {
             exit: None,
             signal: None,
             timed_out: false,
+            stopped_by: None,
             could_not_start: None,
             start_errno: None,
             error_tail: String::new(),

@@ -56,10 +56,7 @@ fn understand(line: &[u8]) -> Result<Request, String> {
 }
 
 fn set_up(options: &Options) -> io::Result<Bench> {
-    // A signal from the terminal is for whoever drives the launcher. Fails only for the
-    // leader of a session, which is in a group of its own already.
-    // SAFETY: passes numbers only.
-    unsafe { libc::setpgid(0, 0) };
+    leave_the_terminal();
     keep_descriptors_from_children();
     contain::adopt_orphans()?;
     let mut lacks = Vec::new();
@@ -69,9 +66,10 @@ fn set_up(options: &Options) -> io::Result<Bench> {
     let cpus = Cpus::allowed()
         .map_err(|error| lacks.push(("affinity", format!("CPUs cannot be told: {error}"))))
         .ok();
+    let identity = options.identity.as_deref();
     let leaf = match options.containment {
-        ContainmentChoice::Auto => Some(Leaf::new().and_then(Leaf::if_neutral)),
-        ContainmentChoice::Cgroup => Some(Leaf::new()),
+        ContainmentChoice::Auto => Some(Leaf::new(identity).and_then(Leaf::if_neutral)),
+        ContainmentChoice::Cgroup => Some(Leaf::new(identity)),
         ContainmentChoice::ProcessGroup => None,
     };
     let leaf = leaf.and_then(|made| made.map_err(|reason| lacks.push(("cgroup", reason))).ok());
@@ -87,6 +85,21 @@ fn set_up(options: &Options) -> io::Result<Bench> {
         counters: Counters::open(&options.counters),
         lacks,
     })
+}
+
+/// Begins a session of its own, without a terminal, for the launcher and all of its trials.
+///
+/// A signal from the terminal is for whoever drives the launcher. A trial that opens `/dev/tty` is
+/// refused at once, where in the background of the terminal it would be stopped. One session for
+/// all of them costs a single trial nothing, also where the scheduler groups by session.
+fn leave_the_terminal() {
+    // The leader of a process group cannot begin a session; it has the group to itself already.
+    // SAFETY: takes and passes numbers only.
+    unsafe {
+        if libc::setsid() < 0 {
+            libc::setpgid(0, 0);
+        }
+    }
 }
 
 /// Marks every descriptor above standard error as not for children.

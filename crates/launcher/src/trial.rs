@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-use crate::account::{self, End};
+use crate::account;
 use crate::affinity::Cpus;
 use crate::cgroup::Leaf;
 use crate::clock::{self, SECOND_NS, monotonic_ns};
@@ -11,6 +11,7 @@ use crate::clone::Stack;
 use crate::contain::{self, PATIENCE_NS};
 use crate::conversation::{poll, watch};
 use crate::counters::Counters;
+use crate::ending::{Ending, enter_end, is_of_terminal};
 use crate::output::Capture;
 use crate::protocol::{Containment, Output, Report, Request, text_of};
 use crate::settings::{HugePages, Setting, Settings};
@@ -46,14 +47,6 @@ pub struct Bench {
     pub lacks: Vec<(&'static str, String)>,
 }
 
-/// How a trial came to an end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ending {
-    Exited,
-    TimedOut,
-    Abandoned,
-}
-
 impl Bench {
     /// Runs one trial; `None` if whoever asked for it is gone, or a signal said to stop.
     ///
@@ -78,6 +71,9 @@ impl Bench {
         };
         report.pid = Some(started.pid);
         let (ending, ended_ns) = self.wait(&started, request, asker)?;
+        if ending != Ending::Exited {
+            report.stopped_by = contain::stopped_by(started.pid);
+        }
         let counted_after = self.counters.read();
         report.wall_ns = Some(ended_ns - started.at_ns);
         contain::kill_trial(started.pid);
@@ -99,6 +95,11 @@ impl Bench {
             return Ok(None);
         }
         report.timed_out = ending == Ending::TimedOut;
+        if ending == Ending::Stopped {
+            report.wall_ns = None;
+            let reason = "it was stopped, and killed because nobody would continue it";
+            report.unknown.insert("wall_ns", reason.to_owned());
+        }
         self.enter_output(request, &mut report);
         self.enter_out_of_memory(oom_before, &mut report);
         match account::own_peak_bytes() {
@@ -127,6 +128,14 @@ impl Bench {
                 return None;
             }
         };
+        let settings = match settings_of(request) {
+            Ok(settings) => settings,
+            Err(error) => {
+                let thing = name_of(Thing::Setting(Setting::Cpus), request, String::new());
+                could_not_start(report, &thing, &error);
+                return None;
+            }
+        };
         let huge_pages = HugePages::set(request.huge_pages);
         if let Err(error) = &huge_pages {
             could_not_start(report, "its huge pages", error);
@@ -140,11 +149,26 @@ impl Bench {
             &streams,
         )
         .resetting(&self.signals.ignored)
-        .with(settings_of(request))
+        .with(settings)
         .on(self.hold(report));
         clock::stay_awake(self.awake_ns);
         let cgroup = self.leaf.as_ref().map(Leaf::handle);
-        match program.start(&self.stack, cgroup) {
+        let mut outcome = program.start(&self.stack, cgroup);
+        if let Err(refusal) = &outcome
+            && refusal.thing == Thing::Process
+            && self.leaf.is_some()
+            && !lacks_resources(&refusal.error)
+        {
+            // A seccomp profile may refuse clone3 where cgroups can be made: no other system call
+            // starts a process in one.
+            let reason = format!("clone3 into the cgroup: {}", refusal.error);
+            self.leaf = None;
+            self.lacks.push(("cgroup", reason.clone()));
+            report.unknown.insert("cgroup", reason);
+            report.containment = Containment::ProcessGroup;
+            outcome = program.start(&self.stack, None);
+        }
+        match outcome {
             Ok(started) => {
                 if let Some(error) = &started.held_on_one_cpu {
                     let reason = format!("the trial was held on one CPU: {error}");
@@ -236,6 +260,9 @@ impl Bench {
                 return Ok((Ending::TimedOut, now));
             }
             if now >= look_after {
+                if contain::stopped_by(started.pid).is_some_and(is_of_terminal) {
+                    return Ok((Ending::Stopped, now));
+                }
                 self.look_after(started.pid, request.error_cap_bytes);
                 look_after = monotonic_ns() + LOOK_AFTER_NS;
             }
@@ -291,59 +318,21 @@ impl Bench {
     }
 }
 
-/// Takes leave of the trial and enters how it ended and what it consumed.
-fn enter_end(started: &Started, ending: Ending, report: &mut Report) -> io::Result<()> {
-    if ending != Ending::Exited && !dies(started.process.as_raw_fd())? {
-        report.usage_unknown("it did not die of SIGKILL: it is stuck in the kernel");
-        return Ok(());
-    }
-    match account::last_cpu(started.pid) {
-        Ok(cpu) => report.cpu = Some(cpu),
-        Err(reason) => {
-            report.unknown.insert("cpu", reason);
-        }
-    }
-    match account::run_delay_s(started.pid) {
-        Ok(seconds) => report.run_delay_s = Some(seconds),
-        Err(reason) => {
-            report.unknown.insert("run_delay_s", reason);
-        }
-    }
-    match account::reap(started.pid) {
-        Ok((end, usage)) => {
-            account::enter_usage(report, &usage);
-            match end {
-                End::Exit(status) => report.exit = Some(status),
-                End::Signal(signal) => report.signal = Some(signal),
-            }
-        }
-        Err(error) => report.usage_unknown(&format!("its end could not be read: {error}")),
-    }
-    Ok(())
-}
-
-/// Whether a process that was sent SIGKILL ends in time.
-fn dies(process: RawFd) -> io::Result<bool> {
-    let deadline = monotonic_ns() + PATIENCE_NS;
-    loop {
-        let mut watched = [watch(process, libc::POLLIN)];
-        let now = monotonic_ns();
-        poll(&mut watched, Some(deadline.saturating_sub(now)))?;
-        if watched[0].revents != 0 {
-            return Ok(true);
-        }
-        if now >= deadline {
-            return Ok(false);
-        }
-    }
-}
-
-fn settings_of(request: &Request) -> Settings {
-    Settings {
-        cpus: request.cpus.as_deref().map(Cpus::of),
+/// The settings of the trial's process.
+///
+/// # Errors
+/// The CPUs cannot be named to the kernel.
+fn settings_of(request: &Request) -> io::Result<Settings> {
+    Ok(Settings {
+        cpus: request.cpus.as_deref().map(Cpus::of).transpose()?,
         random_addresses: request.random_addresses,
         user: request.user,
-    }
+    })
+}
+
+/// Whether a process could not be started for want of memory or of process numbers.
+fn lacks_resources(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::ENOMEM))
 }
 
 fn could_not_start(report: &mut Report, thing: &str, error: &io::Error) {

@@ -8,6 +8,9 @@ use equipoise_reporting::problem::Problem;
 use crate::probe::Placement;
 use crate::system::accepted;
 
+/// Number of CPUs that `cpu_set_t` has a bit for.
+const CPUS_OF_A_SET: usize = 8 * size_of::<libc::cpu_set_t>();
+
 /// Where the two sides of a probe are held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sides {
@@ -58,12 +61,19 @@ fn chosen(
 /// Holds the calling thread on one CPU; `None` leaves it where it is.
 ///
 /// # Errors
-/// What `sched_setaffinity` says.
+/// What `sched_setaffinity` says, or that the number is 1024 or higher.
 pub fn hold(cpu: Option<usize>) -> Result<(), Problem> {
     let Some(cpu) = cpu else { return Ok(()) };
+    if cpu >= CPUS_OF_A_SET {
+        return Err(Problem::unavailable(format!(
+            "CPU {cpu} is out of range: Equipoise supports CPUs 0 to {}",
+            CPUS_OF_A_SET - 1
+        )));
+    }
     // SAFETY: all-zero is a valid, empty set.
     let mut set: libc::cpu_set_t = unsafe { MaybeUninit::zeroed().assume_init() };
-    // SAFETY: CPU_SET ignores a number that is beyond the set.
+    // SAFETY: the set is initialised. The number is below the number of its bits: CPU_SET indexes
+    // an array with it, and panics beyond the end.
     unsafe { libc::CPU_SET(cpu, &mut set) };
     // SAFETY: the set is valid for reading the size that is given.
     let result =
@@ -79,9 +89,8 @@ fn allowed() -> Result<Vec<usize>, Problem> {
     accepted("sched_getaffinity", result)?;
     // SAFETY: all-zero is a valid set, and the call filled it.
     let set = unsafe { set.assume_init() };
-    let most = usize::try_from(libc::CPU_SETSIZE).unwrap_or_default();
-    Ok((0..most)
-        // SAFETY: the number is within the set.
+    Ok((0..CPUS_OF_A_SET)
+        // SAFETY: the set is initialised, and the number is below the number of its bits.
         .filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) })
         .collect())
 }
@@ -144,6 +153,14 @@ mod tests {
     fn the_kernels_lists_of_cpus_are_read() {
         assert_eq!(numbers("0-2,8\n"), [0, 1, 2, 8]);
         assert_eq!(numbers("\n"), [0_usize; 0]);
+    }
+
+    #[test]
+    fn a_number_beyond_the_set_is_an_error_in_words() {
+        for cpu in [1024, usize::MAX] {
+            let problem = hold(Some(cpu)).expect_err("it does not fit");
+            assert!(problem.to_string().contains("CPUs 0 to 1023"), "{problem}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! makes the folder and removes it when the probe has ended: it sleeps on a pipe that hangs up
 //! then. A campaign that ends the keeper as well removes the folder around it, which is the one
 //! of `EQUIPOISE_METRICS`. Where there is no campaign, the keeper's lock on the folder (`flock(2)`)
-//! tells whoever clears away after the killed whether it is still held.
+//! tells `equipoise doctor`, which names a folder that is left, whether it is still held.
 
 use std::env;
 use std::ffi::{CString, OsStr};

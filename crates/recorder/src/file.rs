@@ -1,6 +1,7 @@
 //! The file of one process, which is memory of that process: what it holds when the process ends,
 //! however it ends, is what was counted. `src/equipoise/explain/evidence/allocations.py` reads it.
 
+use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// "EQALLOC" and the version of this layout.
@@ -19,6 +20,12 @@ pub const MAPS_BYTES: usize = 1 << 19;
 pub const SAMPLES_OFFSET: usize = MAPS_OFFSET + MAPS_BYTES;
 pub const SAMPLES: usize = 4096;
 pub const FILE_BYTES: usize = SAMPLES_OFFSET + SAMPLES * size_of::<Sample>();
+
+/// Length of the file of a process whose recording found no room on the disk.
+///
+/// A length takes no room itself. The file is either as long as this or at least as long as a
+/// header.
+pub const NO_ROOM_BYTES: usize = 1;
 
 /// A number that one thread, or the kernel after it, writes and the reader reads.
 #[derive(Default)]
@@ -89,9 +96,25 @@ pub struct Header {
     pub births_without_place: Number,
     /// What the registers of samples are: 1 x86-64, 2 `AArch64`, 0 none.
     pub machine: Number,
+    /// Threads whose table found no room on the disk.
+    pub tables_without_room: Number,
+    /// Samples that found no room on the disk.
+    pub samples_without_room: Number,
+    /// 1 once the maps of the process found no room on the disk, in whole or in part.
+    pub maps_without_room: Number,
 }
 
 const _: () = assert!(size_of::<Header>() <= PAGE);
+
+impl Header {
+    /// The place at this distance from the header, in the mapping of which it is the begin.
+    ///
+    /// A pointer that is made of the reference itself is valid for the header only. This one is
+    /// made of the address, as that of the mapping was.
+    pub fn place<T>(&self, offset: usize) -> *mut T {
+        ptr::with_exposed_provenance_mut(ptr::from_ref(self).addr() + offset)
+    }
+}
 
 /// What one thread at a time adds to; the reader adds tables up.
 #[repr(C)]

@@ -42,9 +42,11 @@ pub fn made(block: *mut c_void, size: usize, how: How) {
     {
         header.births_without_place.add_shared(1);
     }
-    thread.until_sample = thread.until_sample.saturating_sub_unsigned(size as u64);
-    if thread.until_sample < 0
-        && thread.busy == 0
+    let until_sample = thread.until_sample.get();
+    let until_sample = until_sample.saturating_sub_unsigned(size as u64);
+    thread.until_sample.set(until_sample);
+    if until_sample < 0
+        && !thread.busy.get()
         && let Some(header) = recording::header()
     {
         samples::take(thread, header, size, ticks);
@@ -88,15 +90,15 @@ pub fn kept(block: *mut c_void, birth: Option<Birth>) {
 
 /// The thread and its table, if this process is recorded.
 #[inline]
-fn table() -> Option<(&'static mut Thread, &'static Table)> {
-    // SAFETY: the thread's own place, which no other reference points to here: what is called
-    // while one is in use does not allocate, or finds `busy`.
-    let thread = unsafe { &mut *thread::current() };
+fn table() -> Option<(&'static Thread, &'static Table)> {
+    // SAFETY: the thread's own place, which is there as long as the thread; the reference does not
+    // leave this call of the thread, and cells allow others to the same place.
+    let thread = unsafe { &*thread::current() };
     if !recording::is_attached(thread) {
         recording::attach(thread);
     }
     // SAFETY: null, or a table inside a mapping that is never given back.
-    let table = unsafe { thread.table.as_ref() }?;
+    let table = unsafe { thread.table.get().as_ref() }?;
     Some((thread, table))
 }
 

@@ -1,14 +1,14 @@
 //! The recording of this process: its file, and what each thread adds to it.
 
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, c_char, c_int};
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use crate::clock;
 use crate::file::{
-    CLASSES, FILE_BYTES, Header, LIFETIMES, MAGIC, MAPS_OFFSET, PAGE, Row, SAMPLES, SAMPLES_OFFSET,
-    Sample, TABLE_BYTES, TABLES, Table,
+    CLASSES, FILE_BYTES, Header, LIFETIMES, MAGIC, MAPS_OFFSET, NO_ROOM_BYTES, PAGE, Row, SAMPLES,
+    SAMPLES_OFFSET, Sample, TABLE_BYTES, TABLES, Table,
 };
 use crate::samples;
 use crate::system;
@@ -30,13 +30,23 @@ struct Process {
     starting: AtomicBool,
     header: AtomicPtr<Header>,
     start_ticks: AtomicU64,
+    /// Whether a thread writes the maps of the process to the file.
+    keeps_maps: AtomicBool,
+    /// A bit for each table that has room on the disk. Others must not even be read: a file system
+    /// in memory makes room for what is read, too.
+    tables_with_room: [AtomicU64; TABLES / BITS],
 }
+
+const BITS: usize = u64::BITS as usize;
+const _: () = assert!(size_of::<Process>() <= PAGE);
 
 static NOWHERE: Process = Process {
     key: AtomicU64::new(0),
     starting: AtomicBool::new(false),
     header: AtomicPtr::new(ptr::null_mut()),
     start_ticks: AtomicU64::new(0),
+    keeps_maps: AtomicBool::new(false),
+    tables_with_room: [const { AtomicU64::new(0) }; TABLES / BITS],
 };
 static PROCESS: AtomicPtr<Process> = AtomicPtr::new((&raw const NOWHERE).cast_mut());
 /// The recording of the process or, after a fork, still that of its parent.
@@ -54,7 +64,7 @@ fn process() -> &'static Process {
 /// Whether the thread's table is that of this process.
 #[inline]
 pub fn is_attached(thread: &Thread) -> bool {
-    thread.key == process().key.load(Ordering::Relaxed)
+    thread.key.get() == process().key.load(Ordering::Relaxed)
 }
 
 /// The file of this process, if it has one.
@@ -70,22 +80,34 @@ pub fn start_ticks() -> u64 {
 
 /// Gives the thread a table of this process; without one, `thread.table` is null.
 #[cold]
-pub fn attach(thread: &mut Thread) {
-    if thread.busy != 0 {
+pub fn attach(thread: &Thread) {
+    if thread.busy.replace(true) {
         return;
     }
-    thread.busy = 1;
     system::quietly(|| {
-        thread.table = ptr::null();
+        thread.table.set(ptr::null());
         if let Some(key) = begin() {
-            thread.key = key;
+            thread.key.set(key);
             if let Some(header) = header() {
-                thread.table = table_for(header, system::thread());
+                thread.table.set(table_for(header, system::thread()));
                 samples::start(thread, header);
             }
         }
     });
-    thread.busy = 0;
+    thread.busy.set(false);
+}
+
+/// Calls `work` unless another thread is in such a call: one thread at a time writes the maps.
+///
+/// A thread that finds another one there does not wait for it: that one reads the same maps. So
+/// neither a signal handler nor a child, whose page is wiped, waits for a thread that is not going
+/// on.
+pub fn alone_with_maps(work: impl FnOnce()) {
+    let keeps = &process().keeps_maps;
+    if !keeps.swap(true, Ordering::Acquire) {
+        work();
+        keeps.store(false, Ordering::Release);
+    }
 }
 
 /// The C library has started, and with it this library.
@@ -195,13 +217,8 @@ fn make_file(folder: &CStr) -> *mut Header {
             }
             return ptr::null_mut();
         };
-        let memory = if system::lengthen(descriptor, FILE_BYTES) {
-            system::map_file(descriptor, FILE_BYTES)
-        } else {
-            ptr::null_mut()
-        };
+        let header = map_with_header(descriptor);
         system::close(descriptor);
-        let header = memory.cast::<Header>();
         // SAFETY: a mapping of that length, or null.
         if let Some(header) = unsafe { header.as_ref() } {
             describe(header);
@@ -209,6 +226,23 @@ fn make_file(folder: &CStr) -> *mut Header {
         return header;
     }
     ptr::null_mut()
+}
+
+/// The whole file, mapped, with room for its header; null if that cannot be had. Where the disk is
+/// full, the length of the file says so.
+fn map_with_header(descriptor: c_int) -> *mut Header {
+    if !system::lengthen(descriptor, FILE_BYTES) {
+        return ptr::null_mut();
+    }
+    let memory = system::map_file(descriptor, FILE_BYTES);
+    // SAFETY: a fresh mapping of a fresh file, which is zero.
+    if !memory.is_null() && !unsafe { system::take_room(memory, PAGE) } {
+        // SAFETY: nobody has seen it.
+        unsafe { system::unmap(memory, FILE_BYTES) };
+        system::shorten(descriptor, NO_ROOM_BYTES);
+        return ptr::null_mut();
+    }
+    memory.cast()
 }
 
 fn describe(header: &Header) {
@@ -240,11 +274,11 @@ fn describe(header: &Header) {
     header.magic.set(MAGIC);
 }
 
-/// A table that no living thread owns; null if all are owned.
+/// A table that no living thread owns; null if all are owned, or a new one finds no room.
 fn table_for(header: &'static Header, thread: u32) -> *const Table {
     let owner = u64::from(thread);
     let used = usize::try_from(header.tables_used.get()).unwrap_or(TABLES);
-    for index in 0..used.min(TABLES) {
+    for index in (0..used.min(TABLES)).filter(|index| has_room(*index)) {
         let table = table(header, index);
         let before = table.owner.get();
         let ended = u32::try_from(before).is_ok_and(system::has_ended);
@@ -256,14 +290,30 @@ fn table_for(header: &'static Header, thread: u32) -> *const Table {
     if index >= TABLES {
         return ptr::null();
     }
+    // SAFETY: the table lies inside the mapping, and no other call gets the same number; nobody
+    // looks at it before its bit is set.
+    if !unsafe { system::take_room(place_of_table(header, index).cast(), TABLE_BYTES) } {
+        header.tables_without_room.add_shared(1);
+        return ptr::null();
+    }
     let table = table(header, index);
     table.owner.set(owner);
+    process().tables_with_room[index / BITS].fetch_or(1 << (index % BITS), Ordering::Release);
     table
 }
 
+fn has_room(index: usize) -> bool {
+    let bits = process().tables_with_room[index / BITS].load(Ordering::Acquire);
+    bits >> (index % BITS) & 1 == 1
+}
+
+fn place_of_table(header: &Header, index: usize) -> *mut Table {
+    header.place(PAGE + index * TABLE_BYTES)
+}
+
+/// A table that has room.
 fn table(header: &'static Header, index: usize) -> &'static Table {
-    let start = (&raw const *header).cast::<c_void>();
-    // SAFETY: `index` is below TABLES, so the table lies inside the mapping, which is zero where
-    // nothing was written.
-    unsafe { &*start.byte_add(PAGE + index * TABLE_BYTES).cast::<Table>() }
+    // SAFETY: `index` is below TABLES, so the table lies inside the mapping, which is never given
+    // back, and is zero where nothing was written. Threads share it by atomic numbers alone.
+    unsafe { &*place_of_table(header, index) }
 }

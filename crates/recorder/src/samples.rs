@@ -4,10 +4,11 @@
 //! on the program's rhythm; its mean doubles after every `PER_MEAN` samples, so that a short run
 //! has enough of them and a long one does not pay for more.
 
-use std::ffi::c_void;
+use std::ffi::CStr;
 use std::ptr;
 
 use crate::file::{Header, MAPS_BYTES, MAPS_OFFSET, SAMPLES, SAMPLES_OFFSET, STACK_WORDS, Sample};
+use crate::recording;
 use crate::system;
 use crate::thread::Thread;
 
@@ -22,21 +23,26 @@ pub const MACHINE: u64 = 2;
 pub const MACHINE: u64 = 0;
 
 /// Draws when the thread's first sample is due.
-pub fn start(thread: &mut Thread, header: &Header) {
+pub fn start(thread: &Thread, header: &Header) {
     let owner = u64::from(system::thread());
-    thread.random = owner.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-    (thread.stack_low, thread.stack_high) = (0, 0);
+    thread
+        .random
+        .set(owner.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+    thread.stack.set((0, 0));
     draw(thread, header);
 }
 
-fn draw(thread: &mut Thread, header: &Header) {
+fn draw(thread: &Thread, header: &Header) {
     let doublings = (header.samples_taken.get() / PER_MEAN).min(40);
-    thread.interval = FIRST_MEAN_BYTES << doublings;
-    let bytes = exponential(uniform(&mut thread.random)) * thread.interval as f64;
+    let interval = FIRST_MEAN_BYTES << doublings;
+    let mut random = thread.random.get();
+    let bytes = exponential(uniform(&mut random)) * interval as f64;
     // Less than 40 means of at most 2^54 bytes.
     #[expect(clippy::cast_possible_truncation)]
     let bytes = bytes as i64;
-    thread.until_sample = bytes;
+    thread.random.set(random);
+    thread.interval.set(interval);
+    thread.until_sample.set(bytes);
 }
 
 /// Marsaglia's xorshift64; in (0, 1].
@@ -54,28 +60,18 @@ fn exponential(uniform: f64) -> f64 {
 /// Keeps a sample of the allocation that the thread is in.
 #[cold]
 #[inline(never)]
-pub fn take(thread: &mut Thread, header: &Header, size: usize, ticks: u64) {
-    thread.busy = 1;
+pub fn take(thread: &Thread, header: &Header, size: usize, ticks: u64) {
+    thread.busy.set(true);
     system::quietly(|| {
         let number = header.samples_taken.add_shared(1);
-        let sampled_at = thread.interval;
+        let sampled_at = thread.interval.get();
         draw(thread, header);
         if number.is_power_of_two() {
             // Libraries that were opened since are found by it.
             keep_maps(header);
         }
-        let Ok(index) = usize::try_from(number) else {
+        let Some(sample) = new_sample(header, number) else {
             return;
-        };
-        if index >= SAMPLES {
-            return;
-        }
-        let start = (&raw const *header).cast::<c_void>();
-        // SAFETY: the sample lies inside the mapping, and no other call gets the same number.
-        let sample = unsafe {
-            &*start
-                .byte_add(SAMPLES_OFFSET + index * size_of::<Sample>())
-                .cast::<Sample>()
         };
         sample.size.set(size as u64);
         sample.ticks.set(ticks);
@@ -88,17 +84,33 @@ pub fn take(thread: &mut Thread, header: &Header, size: usize, ticks: u64) {
         // Last: a sample without it was not finished.
         sample.interval.set(sampled_at);
     });
-    thread.busy = 0;
+    thread.busy.set(false);
 }
 
-fn keep_stack(thread: &mut Thread, sample: &Sample, stack_pointer: u64) {
+/// The sample of this number, with room on the disk; `None` if there is none for it.
+fn new_sample(header: &Header, number: u64) -> Option<&Sample> {
+    let index = usize::try_from(number).ok().filter(|at| *at < SAMPLES)?;
+    let place = header.place::<Sample>(SAMPLES_OFFSET + index * size_of::<Sample>());
+    // SAFETY: the sample lies inside the mapping, which is zero where nothing was written, and no
+    // other call gets the same number.
+    if unsafe { system::take_room(place.cast(), size_of::<Sample>()) } {
+        // SAFETY: as above; the mapping is never given back.
+        Some(unsafe { &*place })
+    } else {
+        header.samples_without_room.add_shared(1);
+        None
+    }
+}
+
+fn keep_stack(thread: &Thread, sample: &Sample, stack_pointer: u64) {
     let Ok(low) = usize::try_from(stack_pointer) else {
         return;
     };
-    if low < thread.stack_low || low >= thread.stack_high {
-        (thread.stack_low, thread.stack_high) = mapping_of(low);
+    if !(thread.stack.get().0..thread.stack.get().1).contains(&low) {
+        thread.stack.set(mapping_of(low));
     }
-    let words = thread.stack_high.saturating_sub(low) / 8;
+    let (_, stack_high) = thread.stack.get();
+    let words = stack_high.saturating_sub(low) / 8;
     let kept = words.min(STACK_WORDS);
     let stack = ptr::with_exposed_provenance::<u64>(low);
     for (index, word) in sample.stack.iter().take(kept).enumerate() {
@@ -152,31 +164,41 @@ fn registers() -> [u64; 10] {
     values
 }
 
-/// Keeps `/proc/self/maps`, as much of it as there is room for.
+/// The maps of this process. Those of `/proc/self` are empty once its first thread has ended.
+const MAPS: &CStr = c"/proc/thread-self/maps";
+
+/// Keeps the maps of the process, as much of it as there is room for.
+///
+/// Where another thread does so already, it does nothing.
 pub fn keep_maps(header: &Header) {
-    let Some(descriptor) = system::open(c"/proc/self/maps", libc::O_RDONLY) else {
-        return;
-    };
-    let start = (&raw const *header).cast::<u8>().cast_mut();
-    let mut length = 0;
-    while length < MAPS_BYTES {
-        // SAFETY: the room for maps lies inside the mapping; two threads at once write the same
-        // file's text, and the reader drops lines that do not parse.
-        let rest = unsafe {
-            std::slice::from_raw_parts_mut(start.add(MAPS_OFFSET + length), MAPS_BYTES - length)
+    recording::alone_with_maps(|| {
+        let Some(descriptor) = system::open(MAPS, libc::O_RDONLY) else {
+            return;
         };
-        match system::read(descriptor, rest) {
-            0 => break,
-            read => length += read,
+        let mut length = 0;
+        let mut without_room = false;
+        while length < MAPS_BYTES {
+            let place = header.place::<u8>(MAPS_OFFSET + length);
+            // SAFETY: the room for maps lies inside the mapping. One thread at a time is here, and
+            // nobody reads it before the process has ended. No reference points there.
+            match unsafe { system::read_to(descriptor, place, MAPS_BYTES - length) } {
+                Ok(0) => break,
+                Ok(read) => length += read,
+                Err(error) => {
+                    without_room = error == libc::EFAULT;
+                    break;
+                }
+            }
         }
-    }
-    system::close(descriptor);
-    header.maps_bytes.set(length as u64);
+        system::close(descriptor);
+        header.maps_without_room.set(u64::from(without_room));
+        header.maps_bytes.set(length as u64);
+    });
 }
 
 /// The first and the last address of the mapping around an address; nothing if it is not found.
 fn mapping_of(address: usize) -> (usize, usize) {
-    let Some(descriptor) = system::open(c"/proc/self/maps", libc::O_RDONLY) else {
+    let Some(descriptor) = system::open(MAPS, libc::O_RDONLY) else {
         return (0, 0);
     };
     let mut ranges = Ranges::default();
@@ -236,6 +258,55 @@ mod tests {
         let mut ranges = Ranges::default();
         let found: Vec<_> = text.iter().filter_map(|byte| ranges.next(*byte)).collect();
         assert_eq!(found, [(0x1000, 0x2000), (0xff00, 0xff80)]);
+    }
+
+    fn header() -> &'static Header {
+        let memory = system::reserve(crate::file::FILE_BYTES);
+        // SAFETY: zeroed memory of that length, which is never given back, or null.
+        unsafe { memory.cast::<Header>().as_ref() }.expect("memory")
+    }
+
+    fn kept_maps(header: &Header) -> Vec<(usize, usize)> {
+        let length = usize::try_from(header.maps_bytes.get()).expect("a length");
+        // SAFETY: it lies inside the mapping, and every writer has ended.
+        let text = unsafe { std::slice::from_raw_parts(header.place(MAPS_OFFSET), length) };
+        let text = std::str::from_utf8(text).expect("text");
+        assert!(text.ends_with('\n'), "{text}");
+        text.lines()
+            .map(|line| {
+                let mut ranges = Ranges::default();
+                let found = line.bytes().find_map(|byte| ranges.next(byte));
+                found.unwrap_or_else(|| panic!("no line of maps: {line}"))
+            })
+            .collect()
+    }
+
+    /// One test: the flag is one of the process.
+    #[test]
+    fn of_many_threads_one_at_a_time_writes_the_maps() {
+        let held = header();
+        recording::alone_with_maps(|| keep_maps(held));
+        assert_eq!(held.maps_bytes.get(), 0, "another one was at it");
+        let header = header();
+        std::thread::scope(|scope| {
+            for thread in 1..=8 {
+                scope.spawn(move || {
+                    for round in 1..=50 {
+                        // The maps become longer and shorter again.
+                        let block = system::reserve(4096 * (thread + round));
+                        keep_maps(header);
+                        // SAFETY: nobody uses it.
+                        unsafe { system::unmap(block, 4096 * (thread + round)) };
+                    }
+                });
+            }
+        });
+        // Those of the last writer, whole: two at once would leave parts of both.
+        let maps = kept_maps(header);
+        assert!(maps.iter().all(|(low, high)| low < high));
+        assert!(maps.is_sorted());
+        let here = header.place::<u8>(0).addr();
+        assert!(maps.iter().any(|(low, high)| (*low..*high).contains(&here)));
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use std::ffi::{CStr, c_int, c_long, c_void};
 use std::ptr;
 
+use crate::file::PAGE;
+
 /// Keeps `errno` as it is while `work` runs: the program must not see what recording does.
 pub fn quietly<T>(work: impl FnOnce() -> T) -> T {
     // SAFETY: the C library gives every thread a valid location.
@@ -37,15 +39,21 @@ pub fn close(descriptor: c_int) {
 /// How many bytes were read; 0 at the end and on failure.
 pub fn read(descriptor: c_int, buffer: &mut [u8]) -> usize {
     // SAFETY: the buffer is valid for writing over its length.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_read,
-            descriptor,
-            buffer.as_mut_ptr(),
-            buffer.len(),
-        )
-    };
-    usize::try_from(result).unwrap_or(0)
+    unsafe { read_to(descriptor, buffer.as_mut_ptr(), buffer.len()) }.unwrap_or(0)
+}
+
+/// How many bytes were read to a place, 0 at the end.
+///
+/// # Errors
+/// The error number. `EFAULT`: the place is in a file that has no room on the disk.
+///
+/// # Safety
+/// The place is mapped for writing over that many bytes, and nothing else uses them meanwhile.
+pub unsafe fn read_to(descriptor: c_int, place: *mut u8, bytes: usize) -> Result<usize, c_int> {
+    // SAFETY: the caller vouches for the place.
+    let result = unsafe { libc::syscall(libc::SYS_read, descriptor, place, bytes) };
+    // SAFETY: the C library gives every thread a valid location.
+    usize::try_from(result).map_err(|_| unsafe { *libc::__errno_location() })
 }
 
 /// Whether the file now has that many bytes; a smaller limit (`ulimit -f`) would end the process.
@@ -66,6 +74,37 @@ pub fn lengthen(descriptor: c_int, bytes: usize) -> bool {
             && limit.rlim_cur >= bytes as u64
             && libc::syscall(libc::SYS_ftruncate, descriptor, bytes) == 0
     }
+}
+
+/// Shortens a file.
+pub fn shorten(descriptor: c_int, bytes: usize) {
+    // SAFETY: passes numbers only.
+    unsafe { libc::syscall(libc::SYS_ftruncate, descriptor, bytes) };
+}
+
+/// Gives every page of a fresh part of a mapped file its room on the disk; `false` if the disk is
+/// full.
+///
+/// A write of our own to a page without room would end the process by SIGBUS. The kernel finds the
+/// same room when a system call writes to the page for us, and answers `EFAULT` where there is
+/// none. `fallocate` would need a descriptor, which the program may have closed, and
+/// `MADV_POPULATE_WRITE` needs Linux 5.14. The call is one that sandboxes allow.
+///
+/// # Safety
+/// The part is mapped for writing, begins at a page, is all zero, and nobody else uses it yet.
+pub unsafe fn take_room(begin: *mut c_void, bytes: usize) -> bool {
+    (0..bytes).step_by(PAGE).all(|offset| {
+        // SAFETY: the caller vouches for the part.
+        let page = unsafe { begin.byte_add(offset) }.cast::<libc::timespec>();
+        // SAFETY: the page is valid for writing, and the call says so if it has no room.
+        let written =
+            unsafe { libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC, page) } == 0;
+        if written {
+            // SAFETY: the page has room now, and all-zero is a value of this plain structure.
+            unsafe { page.write(std::mem::zeroed()) };
+        }
+        written
+    })
 }
 
 /// Zeroed memory of this process alone, touched only where it is used; null if there is none.
@@ -141,4 +180,27 @@ pub fn has_ended(thread: u32) -> bool {
 
 fn number(result: c_long) -> u32 {
     u32::try_from(result).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_that_cannot_be_stored_is_refused_and_ends_nobody() {
+        // SAFETY: the name is NUL-terminated.
+        let file = unsafe { libc::memfd_create(c"recording".as_ptr(), 0) };
+        assert!(file >= 0 && lengthen(file, PAGE));
+        let memory = map_file(file, 3 * PAGE);
+        assert!(!memory.is_null());
+        // SAFETY: mapped for writing, fresh, and ours; what lies behind the end of the file is what
+        // a full disk is: writing to it raises SIGBUS.
+        unsafe {
+            assert!(take_room(memory, PAGE));
+            assert_eq!(memory.cast::<[u64; 2]>().read(), [0, 0]);
+            assert!(!take_room(memory, 2 * PAGE));
+            unmap(memory, 3 * PAGE);
+        }
+        close(file);
+    }
 }

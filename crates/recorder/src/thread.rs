@@ -1,24 +1,28 @@
 //! What each thread has for itself, found without a call and never allocated.
 
+use std::cell::Cell;
+
 use crate::file::Table;
 
 /// A thread's own place; all zero but for the key until it first allocates.
+///
+/// A signal handler that allocates may come between any two steps of the thread that it
+/// interrupts, so nobody has this place for itself, not even its thread: cells allow that.
 #[repr(C, align(64))]
 pub struct Thread {
     /// The key of the process for which the rest holds; 1 is none's.
-    pub key: u64,
+    pub key: Cell<u64>,
     /// Null if nothing is to be recorded here.
-    pub table: *const Table,
+    pub table: Cell<*const Table>,
     /// After so many bytes more a stack is sampled.
-    pub until_sample: i64,
+    pub until_sample: Cell<i64>,
     /// The mean of that.
-    pub interval: u64,
-    pub random: u64,
+    pub interval: Cell<u64>,
+    pub random: Cell<u64>,
     /// Where the stack lies that this thread was last seen on.
-    pub stack_low: usize,
-    pub stack_high: usize,
-    /// Not 0 while this library works for the thread in a way that could call it again.
-    pub busy: u64,
+    pub stack: Cell<(usize, usize)>,
+    /// Whether this library works for the thread in a way that could call it again.
+    pub busy: Cell<bool>,
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -41,8 +45,8 @@ mod place {
     );
 
     #[inline]
-    pub fn current() -> *mut Thread {
-        let thread: *mut Thread;
+    pub fn current() -> *const Thread {
+        let thread: *const Thread;
         // SAFETY: reads the thread's own address and the offset that the loader entered.
         unsafe {
             core::arch::asm!(
@@ -59,26 +63,25 @@ mod place {
 #[cfg(not(target_arch = "x86_64"))]
 mod place {
     use super::Thread;
-    use std::cell::UnsafeCell;
+    use std::cell::Cell;
 
     std::thread_local! {
-        static THREAD: UnsafeCell<Thread> = const {
-            UnsafeCell::new(Thread {
-                key: 1,
-                table: std::ptr::null(),
-                until_sample: 0,
-                interval: 0,
-                random: 0,
-                stack_low: 0,
-                stack_high: 0,
-                busy: 0,
-            })
+        static THREAD: Thread = const {
+            Thread {
+                key: Cell::new(1),
+                table: Cell::new(std::ptr::null()),
+                until_sample: Cell::new(0),
+                interval: Cell::new(0),
+                random: Cell::new(0),
+                stack: Cell::new((0, 0)),
+                busy: Cell::new(false),
+            }
         };
     }
 
     #[inline]
-    pub fn current() -> *mut Thread {
-        THREAD.with(UnsafeCell::get)
+    pub fn current() -> *const Thread {
+        THREAD.with(std::ptr::from_ref)
     }
 }
 

@@ -18,9 +18,10 @@ from equipoise.campaign.verification import check_that_each_took_effect, mapped_
 from equipoise.campaign.watch import Watcher
 from equipoise.ledger import FIRST_SITTING
 from equipoise.measure.launcher import Launcher
+from equipoise.measure.leftovers import clear_leftovers
 from equipoise.measure.native import launcher_program
 from equipoise.measure.one_campaign import Holder, take_run, wait_for_turn
-from equipoise.measure.scratch import clear_leftovers, scratch_folder
+from equipoise.measure.scratch import scratch_folder
 from equipoise.measure.servers import Servers
 from equipoise.measure.surroundings import CovariateReader, snapshot
 from equipoise.measure.trials import TrialRunner, own_environment
@@ -133,7 +134,7 @@ def native_runner(plan: Plan, on_wait: Callable[[], None]) -> Iterator[Runner]:
         scratch_folder() as scratch,
         Launcher(launcher_program(), counters=plan.measure.counters, scratch=scratch) as launcher,
         CovariateReader() as beside,
-        Servers(lambda: Launcher(launcher_program()), scratch) as servers,
+        Servers(lambda: Launcher(launcher_program(), campaign=scratch), scratch) as servers,
     ):
         runner = TrialRunner(
             plan,

@@ -7,15 +7,23 @@ from collections.abc import Iterator
 
 from equipoise.design.probe_rows import ALPHA, MIN_EFFECT, QUICK, TIMEOUT_S
 from equipoise.model.plan import Condition, Hooks, Judgement, Layout, Measure, Plan, Stopping
-from equipoise.report.shell_line import after_options, shell_line
+from equipoise.report.shell_line import (
+    after_options,
+    shell_line,
+    shell_line_with_placeholders,
+)
 
 
 def again_of(plan: Plan) -> str:
-    """The shell line that makes this plan again, coin and working folder included."""
+    """The shell line that makes this plan again, coin and working folder included.
+
+    A plan without hidden values makes a line for whoever has the variables: the shell puts them
+    in place of ``$NAME``.
+    """
     words = ["equipoise", "compare", *_options(plan)]
     commands = [shlex.join(condition.command) for condition in _asked(plan)]
     folder = shell_line([plan.measure.working_folder])
-    return f"cd {folder} && {shell_line([*words, *after_options(commands)])}"
+    return f"cd {folder} && {shell_line_with_placeholders([*words, *after_options(commands)])}"
 
 
 def os_again_of(plan: Plan) -> str:
@@ -51,7 +59,7 @@ def why_again_of(plan: Plan) -> str:
     words += _stopping(plan.stopping)
     words += ["--budget", _plain(plan.stopping.budget_s)]
     words += ["--alpha", _plain(plan.judgement.alpha)]
-    return shell_line(words)
+    return shell_line_with_placeholders(words)
 
 
 def _options(plan: Plan) -> Iterator[str]:

@@ -104,6 +104,7 @@ DEFAULT_SHELL = "/bin/sh"
 @click.option("--durable", is_flag=True, help="Let each trial survive a loss of power, too.")
 @options.hyperfine_exports
 @options.report_option
+@options.show_env_option
 @options.why_option
 @options.turn_option
 @options.output_options

@@ -13,14 +13,13 @@ from equipoise.campaign import conduct
 from equipoise.campaign.certify import Certifying, certify
 from equipoise.cli import options
 from equipoise.cli.finish import say_whom_it_waits_for
+from equipoise.cli.leftovers import clear_and_report_all
 from equipoise.cli.output_file import write_file
 from equipoise.ledger import open_for_writing
 from equipoise.measure import disturbances
-from equipoise.measure.scratch import clear_leftovers
 from equipoise.measure.surroundings import snapshot
 from equipoise.model.errors import EXIT_INTERRUPTED
 from equipoise.report import certificate, doctor
-from equipoise.report.safe_text import visible
 
 
 @click.command("doctor")
@@ -36,17 +35,16 @@ from equipoise.report.safe_text import visible
 def command(**given: Any) -> int:
     """Print what disturbs measurements on this host, worst first, each with its mend.
 
-    Nothing is changed, but what a killed campaign has left is cleared away. 'disturbs' slows
-    trials down now; 'weakens' adds noise; 'lacks' is what
-    this host does not offer.
+    Nothing is changed, but what a killed campaign provably has left is cleared away; what cannot
+    be proven is named. 'disturbs' slows trials down now; 'weakens' adds noise; 'lacks' is what this
+    host does not offer.
     """
     return _certify(given) if given["certifying"] else _examine(given)
 
 
 def _examine(given: dict[str, Any]) -> int:
     color = not given["no_color"]
-    for left in clear_leftovers():
-        print(f"equipoise: {visible(left.words())}", file=sys.stderr)
+    clear_and_report_all()
     examination = disturbances.examine(disturbances.look_around())
     if given["json_file"] is not None:
         _write(given["json_file"], doctor.to_json(examination, snapshot()))

@@ -13,6 +13,7 @@ from equipoise.campaign.result import document_of
 from equipoise.cli import options
 from equipoise.cli.output_file import check_folder, write_file
 from equipoise.cli.report_forms import Found, latex, markdown
+from equipoise.cli.reported import reported
 from equipoise.interop import bmf, hyperfine, trials
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
@@ -65,6 +66,7 @@ BY_ENDING = {
     "bmf: medians in Bencher Metric Format; markdown, latex: the verdict and a row for each "
     "condition, as `equipoise report` writes them.",
 )
+@options.show_env_option
 @options.ledger_option
 def command(**given: Any) -> int:
     """Write RUN (an id, its beginning, or 'last') for other programs.
@@ -83,6 +85,7 @@ def command(**given: Any) -> int:
     with open_for_reading(given["ledger_path"]) as ledger:
         record = ledger.read_run(given["run"])
         experiment = newest_experiment(record, ledger)
+    record, experiment = reported(record, experiment, show_env=given["show_env"])
     document = document_of(record, experiment)
     if form in REPORTS:
         content = REPORTS[form]([Found(document, record)]).encode()

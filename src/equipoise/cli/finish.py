@@ -9,12 +9,15 @@ from dataclasses import dataclass
 from equipoise.campaign import conduct
 from equipoise.campaign.explaining.newest import newest_experiment
 from equipoise.cli.experiment import with_experiment_on_largest
+from equipoise.cli.leftovers import report_briefly
 from equipoise.cli.observing import with_evidence_of_largest
 from equipoise.cli.progress import watcher_for
+from equipoise.cli.reported import reported
 from equipoise.cli.shown import shown_document
 from equipoise.cli.study_findings import FOLDER, write_figures
 from equipoise.cli.wanted import Wanted, show
 from equipoise.ledger import open_for_writing
+from equipoise.measure.leftovers import clear_leftovers
 from equipoise.model.errors import (
     EXIT_CONDITION_FAILED,
     EXIT_DONE,
@@ -39,6 +42,7 @@ class Conducted:
     """A campaign that went to its stop."""
 
     record: RunRecord
+    """As it is reported."""
     document: ResultDocument
     earlier: list[RunSummary]
     """Campaigns of the same commands."""
@@ -87,6 +91,10 @@ def conducted(
         conduct.turn_to_measure(say_whom_it_waits_for, allow_concurrent=wanted.allow_concurrent),
         open_for_writing(wanted.ledger, durable=wanted.durable) as ledger,
     ):
+        # What still runs of a killed campaign would run beside this one and its builds.
+        clearance = clear_leftovers()
+        if not wanted.quiet:
+            report_briefly(clearance)
         try:
             run_id = campaign(ledger, watcher)
         except conduct.Interrupted as interruption:
@@ -103,6 +111,7 @@ def conducted(
                 with_experiment_on_largest(record, ledger, wanted)
         experiment = newest_experiment(record, ledger)
         earlier = [one for one in ledger.same_commands(record.plan) if one.id != run_id]
+    record, experiment = reported(record, experiment, show_env=wanted.show_env)
     return Conducted(record, shown_document(record, wanted, experiment), earlier)
 
 

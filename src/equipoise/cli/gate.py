@@ -28,7 +28,7 @@ from equipoise.measure.revisions import (
     revision_of_working_tree,
     untracked_files,
 )
-from equipoise.measure.scratch import clear_leftovers, scratch_folder
+from equipoise.measure.scratch import scratch_folder
 from equipoise.model.errors import EXIT_DONE, EXIT_GATE_FAILED, EXIT_INTERRUPTED, UnusableInput
 from equipoise.model.record import Notice
 from equipoise.model.result import ResultDocument
@@ -96,6 +96,7 @@ STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
 @options.gate_judging_options
 @options.ledger_option
 @options.report_option
+@options.show_env_option
 @options.turn_option
 @options.output_options
 def command(**given: Any) -> int:
@@ -111,8 +112,6 @@ def command(**given: Any) -> int:
     with scratch_folder() as scratch:
 
         def campaign(ledger: conduct.Keeper, watcher: conduct.Watcher) -> str:
-            # A gate that was killed left two working trees behind.
-            clear_leftovers()
             pair = checked_out_and_built(asked, scratch, say=_sayer(wanted))
             plan, more = planned(asked, pair, scratch)
             notices = (*_notices(asked, given["candidate"] is None), *more)

@@ -12,6 +12,7 @@ import click
 
 from equipoise.campaign.result import document_of
 from equipoise.cli import options
+from equipoise.cli.reported import reported
 from equipoise.cli.wanted import Wanted, show
 from equipoise.interop.assembly import Named, assemble
 from equipoise.interop.formats import FORMATS
@@ -50,6 +51,7 @@ from equipoise.model.plan import Judgement
 @options.ledger_option
 @options.hyperfine_exports
 @options.report_option
+@options.show_env_option
 @options.output_options
 def command(**given: Any) -> int:
     """Keep results of other tools in the ledger, and compare them as far as they allow.
@@ -79,6 +81,7 @@ def command(**given: Any) -> int:
             )
         )
         earlier = ledger.same_commands(record)
+    record, _ = reported(record, None, show_env=wanted.show_env)
     show(document_of(record), record, earlier, wanted)
     return 0
 

@@ -105,6 +105,7 @@ def _assignment(
 @options.ledger_option
 @options.figures_option
 @options.report_option
+@options.show_env_option
 @options.output_options
 def command(**given: Any) -> int:
     """Compare what ran in FILE among comparable rows: the effect of a change from a log.
@@ -121,7 +122,12 @@ def command(**given: Any) -> int:
     _check_outputs(given)
     if given["strata"] is not None:
         return _answered(_by_strata(given), given)
-    log = read_log(given["file"], given["ledger_path"], given["treatment"][0])
+    log = read_log(
+        given["file"],
+        given["ledger_path"],
+        given["treatment"][0],
+        show_env=given["show_env"],
+    )
     question, allowed = _question(given), given["allow"] or ()
     named = None if question.covariates is None else (*question.covariates, *question.exact)
     refuse_unlike(log.differing, named, allowed)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.cli.observed_environments import PREFIX, differing_environments
+from equipoise.cli.reported import reported_records
 from equipoise.cli.table_file import ENDINGS, read_table
 from equipoise.cli.unlike import Differing
 from equipoise.ledger import open_for_reading
@@ -50,13 +51,15 @@ class ObservedLog:
         return {name: column for name, column in self.columns.items() if name not in left}
 
 
-def read_log(named: str, ledger_path: Path, treatment: str) -> ObservedLog:
+def read_log(named: str, ledger_path: Path, treatment: str, *, show_env: bool) -> ObservedLog:
     """Read a table (by its ending), a ledger's file with all its campaigns, or one campaign.
 
     Parameters
     ----------
     treatment
         The column that says what ran: names, even where they look like numbers.
+    show_env
+        Whether names keep the values of environment variables.
 
     Raises
     ------
@@ -71,7 +74,7 @@ def read_log(named: str, ledger_path: Path, treatment: str) -> ObservedLog:
     if path.is_file():
         with open_for_reading(path) as ledger:
             records = [ledger.read_run(one.id) for one in ledger.runs()]
-        return trials_of(records, named)
+        return trials_of(reported_records(records, show_env=show_env), named)
     if path.suffix:
         raise UnusableInput(
             f"{named}: there is no such file",
@@ -79,7 +82,7 @@ def read_log(named: str, ledger_path: Path, treatment: str) -> ObservedLog:
         )
     with open_for_reading(ledger_path) as ledger:
         record = ledger.read_run(named)
-    return trials_of([record], record.id)
+    return trials_of(reported_records((record,), show_env=show_env), record.id)
 
 
 def trials_of(records: Sequence[RunRecord], source: str) -> ObservedLog:

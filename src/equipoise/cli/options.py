@@ -100,6 +100,16 @@ def report_option(function: Decorated) -> Decorated:
     )(function)
 
 
+def show_env_option(function: Decorated) -> Decorated:
+    """``--show-env``."""
+    return click.option(
+        "--show-env",
+        is_flag=True,
+        help="Show the values of all environment variables: they are hidden but for tuning "
+        "variables.",
+    )(function)
+
+
 def figures_option(function: Decorated) -> Decorated:
     """``--figures FOLDER``."""
     return click.option(

@@ -97,6 +97,7 @@ from equipoise.model.primitives import OS_STUDY
 @options.ledger_option
 @click.option("--durable", is_flag=True, help="Let each trial survive a loss of power, too.")
 @options.report_option
+@options.show_env_option
 @options.turn_option
 @options.output_options
 def command(**given: Any) -> int:

@@ -13,6 +13,7 @@ from equipoise.campaign.result import document_of
 from equipoise.cli import options
 from equipoise.cli.figure_files import folder_name, save_figures, save_flame_graph
 from equipoise.cli.report_forms import FORMS, Found, check_report, drawn, write_report
+from equipoise.cli.reported import reported, reported_document
 from equipoise.cli.study_findings import with_findings
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
@@ -32,6 +33,7 @@ DOCUMENT = ".json"
     help=f"Where the report goes; its ending says how: {', '.join(FORMS)}.",
 )
 @options.figures_option
+@options.show_env_option
 @options.ledger_option
 def command(**given: Any) -> int:
     """Write a report of RUN (an id, its beginning, or 'last', which is the default).
@@ -49,7 +51,10 @@ def command(**given: Any) -> int:
         )
     if output is not None:
         check_report(output)
-    found = [_asked(one, given["ledger_path"]) for one in given["runs"] or ("last",)]
+    found = [
+        _asked(one, given["ledger_path"], show_env=given["show_env"])
+        for one in given["runs"] or ("last",)
+    ]
     if output is not None:
         write_report(output, found)
     if figures is not None:
@@ -57,15 +62,17 @@ def command(**given: Any) -> int:
     return 0
 
 
-def _asked(named: str, ledger_path: Path) -> Found:
+def _asked(named: str, ledger_path: Path, *, show_env: bool) -> Found:
     """A campaign of the ledger, or of a document."""
     path = Path(named)
     if path.suffix.lower() != DOCUMENT:
         with open_for_reading(ledger_path) as ledger:
             record = ledger.read_run(named)
             experiment = newest_experiment(record, ledger)
+        record, experiment = reported(record, experiment, show_env=show_env)
         return Found(with_findings(document_of(record, experiment)), record)
-    return Found(with_findings(read_document(path)), None)
+    document = reported_document(read_document(path), show_env=show_env)
+    return Found(with_findings(document), None)
 
 
 def _write_figures(folder: Path, found: Sequence[Found]) -> None:

@@ -21,6 +21,7 @@ from equipoise.model.errors import UnusableInput
 @click.option("--durable", is_flag=True, help="Let each trial survive a loss of power, too.")
 @options.hyperfine_exports
 @options.report_option
+@options.show_env_option
 @options.turn_option
 @options.output_options
 def command(**given: Any) -> int:

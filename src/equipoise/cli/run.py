@@ -80,6 +80,7 @@ BUILDS = "builds"
 @click.option("--durable", is_flag=True, help="Let each trial survive a loss of power, too.")
 @options.hyperfine_exports
 @options.report_option
+@options.show_env_option
 @options.why_option
 @click.option(
     "--figures",

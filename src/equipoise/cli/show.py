@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,13 @@ from equipoise.campaign.explaining.newest import newest_experiment
 from equipoise.campaign.result import document_of
 from equipoise.cli import options
 from equipoise.cli.output_file import write_file
+from equipoise.cli.reported import reported, reported_records
 from equipoise.cli.shown import shown_document
 from equipoise.cli.wanted import Wanted, show
 from equipoise.ledger import open_for_reading
 from equipoise.model.bulk import collector_at_rest
 from equipoise.model.errors import UnusableInput
+from equipoise.model.record import RunRecord, RunSummary
 
 
 @click.command("show", epilog="Example: equipoise show 20260301-10 last --allow kernel")
@@ -33,6 +35,7 @@ from equipoise.model.errors import UnusableInput
 @options.ledger_option
 @options.hyperfine_exports
 @options.report_option
+@options.show_env_option
 @options.output_options
 def command(**given: Any) -> int:
     """Compute the result of RUN (an id, its beginning, or 'last') again from the ledger.
@@ -49,16 +52,28 @@ def command(**given: Any) -> int:
         return _show_pooled(given["run"], wanted)
     # To the end: the collector would walk over a large campaign once for each part of the work.
     with collector_at_rest():
-        _show_one(given["run"], wanted)
+        found = _read(given["run"], wanted)
+        record, experiment = reported(found.record, found.experiment, show_env=wanted.show_env)
+        show(shown_document(record, wanted, experiment), record, found.others, wanted)
     return 0
 
 
-def _show_one(run: str, wanted: Wanted) -> None:
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A campaign as the ledger has it."""
+
+    record: RunRecord
+    experiment: RunRecord | None
+    others: list[RunSummary]
+    """Campaigns of the same commands."""
+
+
+def _read(run: str, wanted: Wanted) -> _Read:
     with open_for_reading(wanted.ledger) as ledger:
         record = ledger.read_run(run)
         experiment = newest_experiment(record, ledger)
         others = [one for one in ledger.same_commands(record.plan) if one.id != record.id]
-    show(shown_document(record, wanted, experiment), record, others, wanted)
+    return _Read(record, experiment, others)
 
 
 def _show_two(given: dict[str, Any], wanted: Wanted) -> int:
@@ -69,8 +84,15 @@ def _show_two(given: dict[str, Any], wanted: Wanted) -> int:
         )
     with collector_at_rest():
         with open_for_reading(wanted.ledger) as ledger:
-            there = document_of(ledger.read_run(given["run"]))
-        _show_one(given["other"], replace(wanted, against=there, allowed=wanted.allowed or ()))
+            earlier = ledger.read_run(given["run"])
+        later = _read(given["other"], wanted)
+        tested = () if later.experiment is None else (later.experiment,)
+        there, record, *experiments = reported_records(
+            (earlier, later.record, *tested), show_env=wanted.show_env
+        )
+        held = replace(wanted, against=document_of(there), allowed=wanted.allowed or ())
+        document = shown_document(record, held, experiments[0] if experiments else None)
+        show(document, record, later.others, held)
     return 0
 
 
@@ -86,7 +108,8 @@ def _show_pooled(run: str, wanted: Wanted) -> int:
         )
     with open_for_reading(wanted.ledger) as ledger:
         runs = ledger.same_commands(ledger.read_run(run).plan)
-        found = pooled_campaigns([ledger.read_run(one.id) for one in runs])
+        records = [ledger.read_run(one.id) for one in runs]
+        found = pooled_campaigns(reported_records(records, show_env=wanted.show_env))
     if wanted.json_file == "-":
         sys.stdout.buffer.write(encode(found))
         return 0

@@ -18,8 +18,10 @@ def shown_document(
 
     Parameters
     ----------
+    record
+        As it is reported.
     experiment
-        The campaign that tested what was found to cause a gap of it.
+        The campaign that tested what was found to cause a gap of it, as it is reported.
 
     Raises
     ------

@@ -9,6 +9,7 @@ from typing import Any
 
 from equipoise.cli.output_file import check_folder, write_file
 from equipoise.cli.report_forms import Found, check_report, write_report
+from equipoise.cli.reported import reported_document
 from equipoise.cli.study_findings import show_findings
 from equipoise.figures.library import require_figures
 from equipoise.model.errors import UnusableInput
@@ -25,6 +26,8 @@ class Wanted:
     ledger: Path
     json_file: str | None = None
     report_file: Path | None = None
+    show_env: bool = False
+    """Whether the values of all environment variables are shown."""
     quiet: bool = False
     color: bool = True
     durable: bool = False
@@ -46,11 +49,11 @@ class Wanted:
     @classmethod
     def from_options(cls, given: dict[str, Any]) -> Wanted:
         """Take them from a command's options."""
-        against: Path | None = given.get("against_file")
         wanted = cls(
             ledger=given["ledger_path"],
             json_file=given["json_file"],
             report_file=given["report_file"],
+            show_env=given.get("show_env", False),
             quiet=given["quiet"],
             color=not given["no_color"],
             durable=given.get("durable", False),
@@ -58,7 +61,7 @@ class Wanted:
             export_json=given.get("export_json"),
             export_csv=given.get("export_csv"),
             export_markdown=given.get("export_markdown"),
-            against=None if against is None else read_document(against),
+            against=_read(given.get("against_file"), show_env=given.get("show_env", False)),
             allowed=given.get("allow"),
             why=given.get("why", False),
             test=not given.get("no_test", False),
@@ -92,6 +95,12 @@ class Wanted:
         """The page and the files in the forms of other tools."""
         named = (self.export_json, self.export_csv, self.export_markdown, self.report_file)
         return [path for path in named if path is not None]
+
+
+def _read(path: Path | None, *, show_env: bool) -> ResultDocument | None:
+    if path is None:
+        return None
+    return reported_document(read_document(path), show_env=show_env)
 
 
 def show(

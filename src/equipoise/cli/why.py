@@ -31,6 +31,7 @@ from equipoise.cli.pictures import (
     write_pictures,
 )
 from equipoise.cli.report_forms import Found, write_report
+from equipoise.cli.reported import gap_as_reported, recorded_name, reported
 from equipoise.cli.shown import shown_document
 from equipoise.cli.study_data import require_data
 from equipoise.cli.wanted import Wanted
@@ -52,6 +53,7 @@ from equipoise.report.safe_text import visible
 @picture_options
 @options.ledger_option
 @options.report_option
+@options.show_env_option
 @options.turn_option
 @options.output_options
 def command(**given: Any) -> int:
@@ -67,14 +69,16 @@ def command(**given: Any) -> int:
     pictures = pictures_of(given)
     with open_for_reading(wanted.ledger) as ledger:
         record = _explained(ledger.read_run(given["run"]), ledger)
-        gap = choose(record, given["baseline"], given["candidate"])
+        names = (recorded_name(record, given[one]) for one in ("baseline", "candidate"))
+        gap = choose(record, *names)
         experiment = newest_experiment(record, ledger, gap.contrast)
     trying = trying_of(given, record.plan)
     check_names(OpenGap(record, gap.contrast), trying, site_here())
     if gap.is_called:
         record = _with_evidence(record, gap, asked, wanted)
         if pictures.files():
-            write_pictures(pictures, evidence_of_gap(record, gap))
+            shown, _ = reported(record, None, show_env=wanted.show_env)
+            write_pictures(pictures, evidence_of_gap(shown, gap_as_reported(gap, record, shown)))
         if wanted.test:
             known = None if asks_for_more(given) else experiment
             experiment = _with_experiment(record, gap, trying, known, wanted)
@@ -123,6 +127,9 @@ def _measuring(wanted: Wanted) -> Iterator[Ledger]:
 
 
 def _show(record: RunRecord, gap: Gap, experiment: RunRecord | None, wanted: Wanted) -> None:
+    recorded = record
+    record, experiment = reported(recorded, experiment, show_env=wanted.show_env)
+    gap = gap_as_reported(gap, recorded, record)
     document = shown_document(record, wanted, experiment)
     if gap.is_called:
         document = explaining(document, record, gap, experiment)

@@ -21,8 +21,9 @@ from equipoise.explain.evidence.observed import End, Process
 from equipoise.explain.sources import SOURCES, Source
 from equipoise.measure.hooks import last_words, signal_words
 from equipoise.measure.launcher import Launcher, OnWait, Report, Request, Starter
+from equipoise.measure.leftovers import clear_leftovers
 from equipoise.measure.native import launcher_program
-from equipoise.measure.scratch import clear_leftovers, scratch_folder
+from equipoise.measure.scratch import scratch_folder
 from equipoise.measure.servers import Servers
 from equipoise.measure.surroundings import CovariateReader
 from equipoise.measure.trials import TrialRunner, own_environment
@@ -127,7 +128,9 @@ def gather(
         CovariateReader() as beside,
     ):
         observer = _Observer(starter)
-        servers = Servers(lambda: Launcher(launcher_program()), scratch, before=observer.dressed)
+        servers = Servers(
+            lambda: Launcher(launcher_program(), campaign=scratch), scratch, before=observer.dressed
+        )
         runner = TrialRunner(
             patient,
             observer,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import resource
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from equipoise.helpers.equipoise_metrics import report
@@ -42,7 +42,11 @@ class Load:
     intervals: tuple[Interval, ...] = ()
 
 
-def reported(words: Sequence[str], read: Callable[[str], Load]) -> None:
+def reported(
+    words: Sequence[str],
+    read: Callable[[str], Load],
+    environment: Mapping[str, str] | None = None,
+) -> None:
     """Run a load generator to its end, and report what it did through ``EQUIPOISE_METRICS``.
 
     Parameters
@@ -51,6 +55,8 @@ def reported(words: Sequence[str], read: Callable[[str], Load]) -> None:
         The program and its arguments.
     read
         Makes sense of what it wrote to standard output.
+    environment
+        Environment of the program; by default that of this process.
 
     Raises
     ------
@@ -61,9 +67,10 @@ def reported(words: Sequence[str], read: Callable[[str], Load]) -> None:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with tempfile.TemporaryFile("w+", errors="replace") as output:
         try:
-            status = subprocess.run(words, stdout=output, check=False).returncode
+            done = subprocess.run(words, stdout=output, check=False, env=environment)
         except OSError as error:
             raise SystemExit(f"cannot start {words[0]}: {error.strerror}") from None
+        status = done.returncode
         output.seek(0)
         said = output.read()
     if status != 0:

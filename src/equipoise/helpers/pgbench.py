@@ -5,6 +5,7 @@
     python -m equipoise.helpers.pgbench --client=4 --jobs=4 --time=10 …
 
 Percentiles come from its log of every transaction, which lies in a folder of its own meanwhile.
+``--password-file=FILE`` hands it a password through ``PGPASSFILE``.
 """
 
 from __future__ import annotations
@@ -12,12 +13,11 @@ from __future__ import annotations
 import os
 import re
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from equipoise.helpers.equipoise_metrics import VARIABLE
 from equipoise.helpers.load_generator import PERCENTILES, Interval, Load, reported
+from equipoise.helpers.passwords import private_folder, split_password_file, write_private
 
 _US = 1e-6
 _LATENCY, _SECOND = 2, 4
@@ -84,12 +84,19 @@ def _percentile(latencies: list[float], percent: int) -> float:
 
 def run(arguments: Sequence[str], program: str = "pgbench") -> None:
     """Run it, and report."""
-    door = os.environ.get(VARIABLE)
-    # Beside the metrics: whoever ends us before we have removed it removes that folder.
-    home = None if door is None else os.path.dirname(door)
-    with tempfile.TemporaryDirectory(prefix="pgbench-", dir=home) as folder:
-        logs = Path(folder)
-        reported(words_for(arguments, logs, program), lambda said: read(said, logs.iterdir()))
+    own, password = split_password_file(arguments)
+    with private_folder() as folder:
+        environment = dict(os.environ)
+        if password is not None:
+            line = f"*:*:*:*:{password}\n"
+            environment["PGPASSFILE"] = str(write_private(folder / "pgpass", line))
+        logs = folder / "logs"
+        logs.mkdir()
+        reported(
+            words_for(own, logs, program),
+            lambda said: read(said, logs.iterdir()),
+            environment,
+        )
 
 
 if __name__ == "__main__":

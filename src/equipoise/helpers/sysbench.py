@@ -4,7 +4,8 @@
 
     python -m equipoise.helpers.sysbench --threads=4 --time=10 … oltp_read_only run
 
-Percentiles come from its histogram, whose steps are 1.8 % wide.
+Percentiles come from its histogram, whose steps are 1.8 % wide. ``--password-file=FILE`` hands
+it a password through ``--config-file``.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sys
 from collections.abc import Sequence
 
 from equipoise.helpers.load_generator import PERCENTILES, Interval, Load, reported
+from equipoise.helpers.passwords import private_folder, split_password_file, write_private
 
 OPTIONS = ("--histogram=on", "--report-interval=1", "--percentile=99")
 _MS = 1e-3
@@ -69,5 +71,17 @@ def _number(said: str, pattern: str) -> float:
     return float(found[1])
 
 
+def run(arguments: Sequence[str], program: str = "sysbench") -> None:
+    """Run sysbench, and report what it did."""
+    own, password = split_password_file(arguments)
+    if password is None:
+        reported(words_for(own, program), read)
+        return
+    with private_folder() as folder:
+        text = f"mysql-password={password}\npgsql-password={password}\n"
+        options = write_private(folder / "sysbench.conf", text)
+        reported(words_for([f"--config-file={options}", *own], program), read)
+
+
 if __name__ == "__main__":
-    reported(words_for(sys.argv[1:]), read)
+    run(sys.argv[1:])

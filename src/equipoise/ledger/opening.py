@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 import time
@@ -25,6 +26,8 @@ from equipoise.ledger.untrusted import (
 from equipoise.model.errors import UnusableInput
 
 OWN_FOLDER = ".equipoise"
+_FOR_ITS_OWNER = 0o700
+_READABLE_BY_ITS_OWNER = 0o600
 _PATIENCE_S = 10.0
 _PAGES_BEFORE_CHECKPOINT = 4096
 _CANNOT_MAKE_WAL_FILES = (
@@ -41,8 +44,10 @@ def open_for_writing(path: str | os.PathLike[str], *, durable: bool) -> Ledger:
     Parameters
     ----------
     path
-        The file. A missing folder is made; one named ``.equipoise`` gets a
-        ``.gitignore``, so that no measurement is committed by accident.
+        The file. A new one is for its owner alone (mode 0600), since a plan holds the values of
+        environment variables; an existing one keeps its mode. A missing folder is made; one named
+        ``.equipoise`` has mode 0700, and gets a ``.gitignore``, so that no measurement is
+        committed by accident.
     durable
         Every trial survives the loss of power, at the price of waiting for the disk;
         without it every trial survives the death of the tool.
@@ -57,6 +62,7 @@ def open_for_writing(path: str | os.PathLike[str], *, durable: bool) -> Ledger:
     with explained(file):
         _refuse_what_is_no_file(file)
         _make_folder(file.parent)
+        _make_private_file(file)
         connection = _connect(file, "mode=rwc")
         try:
             _refuse_foreign(connection, file)
@@ -223,6 +229,15 @@ def _make_folder(folder: Path) -> None:
         return
     if folder.exists():
         raise UnusableInput(f"{folder} is a file, not a folder for a ledger", mend=OTHER_LEDGER)
-    folder.mkdir(parents=True, exist_ok=True)
-    if folder.name == OWN_FOLDER:
+    is_own = folder.name == OWN_FOLDER
+    folder.mkdir(mode=_FOR_ITS_OWNER if is_own else 0o777, parents=True, exist_ok=True)
+    if is_own:
         (folder / ".gitignore").write_text("*\n")
+
+
+def _make_private_file(file: Path) -> None:
+    """Make an empty file for its owner; SQLite gives the files of its log the same mode."""
+    # An existing file stays as it is. Where none can be made, SQLite fails next, and explains it.
+    with contextlib.suppress(OSError):
+        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
+        os.close(os.open(file, flags, _READABLE_BY_ITS_OWNER))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import secrets
 import select
 import signal
 import subprocess
@@ -19,10 +20,11 @@ from typing import IO, Literal, Protocol, Self
 
 import msgspec
 
+from equipoise.measure.abandoned_processes import end_descendants
 from equipoise.measure.counters import check_names
+from equipoise.measure.scratch import IDENTITY_BYTES, identity_in
 from equipoise.model.errors import EquipoiseError
 from equipoise.model.plan import Output, Process
-from equipoise.model.trial import Accounting
 
 Containment = Literal["auto", "cgroup", "process-group"]
 OnWait = Callable[[], None]
@@ -30,8 +32,6 @@ OnWait = Callable[[], None]
 
 _WAIT_MS = 1000
 _CHUNK_BYTES = 1 << 16
-_OBSERVED = ("cpu", "run_delay_s")
-"""Covariates that the launcher reads."""
 _CLOSING_S = 30.0
 """The launcher itself gives up after 10 s on what cannot be killed, twice at most."""
 
@@ -98,6 +98,8 @@ class Report:
     signal: int | None
     """The signal that ended it, 9 after a timeout."""
     timed_out: bool
+    stopped_by: int | None
+    """Signal that had stopped the trial when it was killed: it waited for a terminal."""
     could_not_start: str | None
     """What could not be used and why: "/no/such: No such file or directory"."""
     start_errno: int | None
@@ -149,7 +151,11 @@ class Launcher:
         What is counted in each trial, of `equipoise.measure.counters.COUNTERS`. What this
         machine lacks or forbids is ``None`` in each report, with its reason.
     scratch
-        A folder that the launcher removes when it ends, even if this process is killed.
+        Scratch folder of the campaign, which the launcher removes when it ends, even if this
+        process is killed.
+    campaign
+        Scratch folder of the campaign, if another launcher removes it. By default ``scratch``.
+        If the launcher is killed, the processes with files in it are ended.
 
     Raises
     ------
@@ -167,9 +173,13 @@ class Launcher:
         inherit_stdout: int = 1,
         counters: tuple[str, ...] = (),
         scratch: Path | None = None,
+        campaign: Path | None = None,
     ) -> None:
         check_names(counters)
-        arguments = [str(program), "--containment", containment]
+        self._campaign = campaign or scratch
+        known = None if self._campaign is None else identity_in(self._campaign)
+        self._identity = known or secrets.token_hex(IDENTITY_BYTES)
+        arguments = [str(program), "--containment", containment, "--identity", self._identity]
         if counters:
             arguments += ["--counters", ",".join(counters)]
         if scratch is not None:
@@ -249,6 +259,9 @@ class Launcher:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        if self._process.returncode < 0:
+            # It was killed before it could do so itself.
+            end_descendants(self.pid, self._identity, self._campaign)
         _pipe(self._process.stdout).close()
         _pipe(self._process.stderr).close()
 
@@ -291,28 +304,6 @@ class Launcher:
             f"the launcher died during a trial ({how}){': ' + words if words else ''}",
             mend="finished trials are in the ledger: go on with `equipoise resume`",
         )
-
-
-def accounting(report: Report) -> Accounting:
-    """What the launcher measured, as the ledger keeps it; times in seconds."""
-    unknown = {"wall_s" if name == "wall_ns" else name: why for name, why in report.unknown.items()}
-    kept = {entry.name for entry in dataclasses.fields(Accounting)}
-    kept.update(report.counters, _OBSERVED)
-    return Accounting(
-        wall_s=None if report.wall_ns is None else report.wall_ns / 1e9,
-        user_s=report.user_s,
-        sys_s=report.sys_s,
-        max_rss_bytes=report.max_rss_bytes,
-        minor_faults=report.minor_faults,
-        major_faults=report.major_faults,
-        voluntary_switches=report.voluntary_switches,
-        involuntary_switches=report.involuntary_switches,
-        block_reads=report.block_reads,
-        block_writes=report.block_writes,
-        output_bytes=report.output_bytes,
-        counters=report.counters,
-        unknown={name: why for name, why in unknown.items() if name in kept},
-    )
 
 
 def _start(arguments: list[str], descriptors: tuple[int, ...]) -> subprocess.Popen[bytes]:

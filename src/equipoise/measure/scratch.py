@@ -1,116 +1,261 @@
-"""The private folder of a sitting, and clearing away those of sittings that were killed.
+"""The private folder of a campaign, and the record by which it is recognised when it is left.
 
-The launchers end what runs and remove the folder when Equipoise is killed. Where they were killed
-too, the folder is found by its lock, which nobody holds any more (flock(2)). The folder of a probe
-that somebody ran by itself is locked by its keeper, and found in the same way.
+Each scratch folder has a random identity of 128 bits. It stands in a marker inside the folder and
+in a record in the user's state folder, beside the folder's path, device and inode. Only a folder
+for which all of these agree is ever removed for another campaign (`equipoise.measure.leftovers`).
+The record and the marker are locked (flock(2)) while the campaign runs.
+
+The record is written before the folder is made and removed after it: a campaign that is killed at
+any moment leaves no folder without a record.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
+import re
+import secrets
 import shutil
+import stat
+import string
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
-
-from equipoise.measure import builds, own_metrics
+from equipoise.measure.launcher_cgroups import leaves_of, own_cgroup
+from equipoise.measure.state_folder import StateFolderUnusable, open_state_folder
 
 PREFIX = "equipoise-"
-OF_PROBES = f"{PREFIX}probe-"
-"""How the folders begin that are locked themselves (crates/probes/src/scratch.rs)."""
-LOCK = "owner"
-_LOCKED_LATER = "owner.new"
-_ENDING_S = 10.0
-_VARIABLES = (own_metrics.VARIABLE, builds.VARIABLE)
-"""They name a file or a folder in the scratch folder of whom a process was started for."""
+MARKER = ".equipoise-scratch"
+"""File in a scratch folder that holds its identity (also crates/launcher/src/main.rs)."""
+RECORDS = "scratch"
+"""Folder of the records, in the state folder."""
+IDENTITY_BYTES = 16
+_IDENTITY_DIGITS = 2 * IDENTITY_BYTES
+_RECORD_SUFFIX = ".json"
+_MOST_BYTES = 1 << 16
+_LETTERS = string.ascii_lowercase + string.digits
+_NAME_LETTERS = 10
+_NAME = re.compile(f"{PREFIX}[{_LETTERS}]{{{_NAME_LETTERS}}}")
+OPEN_UNTRUSTED = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+"""Flags to open what somebody else may have put there: no link is followed, no FIFO waited for."""
+OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
-class Leftover:
-    """What was cleared away of one sitting, or one probe, that was killed."""
+class Record:
+    """Scratch folder of one campaign, as it is written to the state folder."""
 
-    folder: str
-    processes: int
-    """So many of its processes still ran, and were killed."""
-
-    def words(self) -> str:
-        """For the user."""
-        ended = {0: "", 1: " and a process of it"}.get(
-            self.processes, f" and {self.processes} processes of it"
-        )
-        who = "probe" if OF_PROBES in self.folder else "campaign"
-        return f"cleared away what a killed {who} had left: {self.folder}{ended}"
+    identity: str
+    path: str
+    host: str
+    cgroup: str | None
+    """Folder of the cgroup in which the campaign's launchers make theirs."""
+    created: float
+    """Seconds since the epoch."""
+    device: int | None = None
+    """Device of the folder; ``None`` if the campaign was killed before the folder was made."""
+    inode: int | None = None
 
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """A new folder that is ours while the block runs, and is removed then."""
-    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
-    # Its lock is there only while it is locked: nobody may take it for one without an owner.
-    with open(folder / _LOCKED_LATER, "w", encoding="ascii") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            os.rename(folder / _LOCKED_LATER, folder / LOCK)
-            yield folder
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+    """Make a new folder for the time of the block, and remove it at the end.
 
-
-def clear_leftovers(home: Path | None = None) -> tuple[Leftover, ...]:
-    """End and remove what sittings that were killed left, of this user only.
-
-    Parameters
-    ----------
-    home
-        Where scratch folders are; by default where they are made.
+    Where the state folder cannot be used, the folder has no record: nothing removes it if this
+    process and its launchers are killed.
     """
-    cleared: list[Leftover] = []
-    home = home or Path(tempfile.gettempdir())
-    locks = [(lock.parent, lock) for lock in sorted(home.glob(f"{PREFIX}*/{LOCK}"))]
-    locks += [(folder, folder) for folder in sorted(home.glob(f"{OF_PROBES}*"))]
-    for folder, lock in locks:
-        with contextlib.suppress(FileNotFoundError, PermissionError):
-            found = _cleared(folder, lock)
-            if found is not None:
-                cleared.append(found)
-    return tuple(cleared)
-
-
-def _cleared(folder: Path, lock: Path) -> Leftover | None:
-    if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
-        return None
-    held = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
-    try:
+    identity = secrets.token_hex(IDENTITY_BYTES)
+    path = Path(os.path.abspath(tempfile.gettempdir()), PREFIX + _random_name())
+    with _recorded(identity, path) as record:
+        os.mkdir(path, 0o700)
+        folder = os.open(path, OPEN_FOLDER)
         try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return None
-        processes = [one for one in psutil.process_iter() if _lives_in(one, folder)]
-        for process in processes:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                process.kill()
-        psutil.wait_procs(processes, timeout=_ENDING_S)
-        shutil.rmtree(folder, ignore_errors=True)
-    finally:
-        os.close(held)
-    return Leftover(str(folder), len(processes))
+            marker = _written_marker(folder, identity)
+            try:
+                _append(record, _location(os.fstat(folder)))
+                yield path
+            finally:
+                os.close(marker)
+        finally:
+            remove_folder(folder, path)
+            os.close(folder)
 
 
-def _lives_in(process: psutil.Process, folder: Path) -> bool:
-    """Whether a process was started for a trial or a build with this folder, or works in it."""
-    inside = f"{folder}/"
+def identity_in(folder: Path) -> str | None:
+    """Return the identity in the marker of a scratch folder; ``None`` if there is none."""
     try:
-        environment = process.environ()
-        started_for = (environment.get(name, "") for name in _VARIABLES)
-        return any(one.startswith(inside) for one in started_for) or (
-            f"{process.cwd()}/".startswith(inside)
-        )
-    except (psutil.NoSuchProcess, psutil.AccessDenied, OSError):
-        # It has ended, or is another user's.
-        return False
+        descriptor = os.open(folder / MARKER, OPEN_UNTRUSTED)
+    except OSError:
+        return None
+    try:
+        return read_identity(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def read_identity(marker: int) -> str | None:
+    """Return what an open marker holds; ``None`` if it is no marker of this user."""
+    status = os.fstat(marker)
+    if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
+        return None
+    text = os.pread(marker, _IDENTITY_DIGITS + 1, 0).decode("ascii", "replace")
+    return text if is_identity(text) else None
+
+
+def is_identity(text: str) -> bool:
+    """Whether this has the form of an identity: 128 bits in lower-case hexadecimal digits."""
+    return len(text) == _IDENTITY_DIGITS and set(text) <= set("0123456789abcdef")
+
+
+def record_name(identity: str) -> str:
+    """Name of the file of a record."""
+    return identity + _RECORD_SUFFIX
+
+
+def read_record(descriptor: int, name: str) -> Record | None:
+    """Read an open record file of this name; ``None`` if it is no record.
+
+    Its first line is written before the folder is made, its second when the folder is there.
+    """
+    status = os.fstat(descriptor)
+    private = not status.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
+    if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid() or not private:
+        return None
+    try:
+        content: dict[str, object] = {}
+        for line in os.pread(descriptor, _MOST_BYTES, 0).splitlines():
+            content.update(json.loads(line))
+        match content:
+            case {
+                "identity": str(identity),
+                "path": str(path),
+                "host": str(host),
+                "cgroup": (str() | None) as cgroup,
+                "created": float(created),
+            } if is_identity(identity) and name == record_name(identity):
+                if not os.path.isabs(path) or not _NAME.fullmatch(os.path.basename(path)):
+                    return None
+                device, inode = content.get("device"), content.get("inode")
+                return Record(
+                    identity=identity,
+                    path=_from_bytes(path),
+                    host=host,
+                    cgroup=None if cgroup is None else _from_bytes(cgroup),
+                    created=created,
+                    device=device if isinstance(device, int) else None,
+                    inode=inode if isinstance(inode, int) else None,
+                )
+    except (ValueError, TypeError, RecursionError):
+        # Whatever it is, it is not what Equipoise writes.
+        return None
+    return None
+
+
+def remove_folder(folder: int, path: Path) -> bool:
+    """Remove an open scratch folder with all that is in it; return whether it is gone.
+
+    No symbolic link is followed. The marker goes last: if this process is killed half way, the rest
+    still is known to be Equipoise's own.
+    """
+    with contextlib.suppress(OSError):
+        for name in os.listdir(folder):
+            if name != MARKER:
+                _remove(name, folder)
+        if not set(os.listdir(folder)) - {MARKER}:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(MARKER, dir_fd=folder)
+            os.rmdir(path)
+    return not os.path.lexists(path)
+
+
+def _remove(name: str, folder: int) -> None:
+    with contextlib.suppress(OSError):
+        if stat.S_ISDIR(os.lstat(name, dir_fd=folder).st_mode):
+            shutil.rmtree(name, ignore_errors=True, dir_fd=folder)
+        else:
+            os.unlink(name, dir_fd=folder)
+
+
+def _random_name() -> str:
+    return "".join(secrets.choice(_LETTERS) for _ in range(_NAME_LETTERS))
+
+
+def _written_marker(folder: int, identity: str) -> int:
+    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+    marker = os.open(MARKER, flags, 0o600, dir_fd=folder)
+    fcntl.flock(marker, fcntl.LOCK_EX)
+    os.write(marker, identity.encode("ascii"))
+    return marker
+
+
+@contextmanager
+def _recorded(identity: str, path: Path) -> Iterator[int | None]:
+    """A record that is locked while the block runs, and goes with the folder; gives its file."""
+    cgroup = own_cgroup()
+    with contextlib.ExitStack() as stack:
+        record: int | None = None
+        # Where it cannot be recorded, `clear_leftovers` says why: every campaign calls it first.
+        with contextlib.suppress(OSError, StateFolderUnusable):
+            records = stack.enter_context(open_state_folder(RECORDS))
+            record = _new_record(records, record_name(identity))
+        if record is None:
+            yield None
+            return
+        stack.callback(os.close, record)
+        intention = {
+            "identity": identity,
+            "path": _as_text(path),
+            "host": os.uname().nodename,
+            "cgroup": None if cgroup is None else _as_text(cgroup),
+            "created": time.time(),
+        }
+        _append(record, intention)
+        try:
+            yield record
+        finally:
+            left = cgroup is not None and leaves_of(identity, cgroup)
+            if not left and not os.path.lexists(path):
+                with contextlib.suppress(OSError):
+                    os.unlink(record_name(identity), dir_fd=records)
+
+
+def _new_record(records: int, name: str) -> int:
+    """Make and lock the file of a record; who clears leftovers may take it before it is locked."""
+    while True:
+        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+        record = os.open(name, flags, 0o600, dir_fd=records)
+        try:
+            fcntl.flock(record, fcntl.LOCK_EX)
+        except OSError:
+            os.unlink(name, dir_fd=records)
+            os.close(record)
+            raise
+        if os.fstat(record).st_nlink:
+            return record
+        os.close(record)
+
+
+def _location(folder: os.stat_result) -> dict[str, object]:
+    return {"device": folder.st_dev, "inode": folder.st_ino}
+
+
+def _append(record: int | None, content: Mapping[str, object]) -> None:
+    if record is not None:
+        # A record that a full disk cuts short is no record: the folder is then left and named.
+        with contextlib.suppress(OSError):
+            os.write(record, json.dumps(content).encode("ascii") + b"\n")
+
+
+def _as_text(path: Path) -> str:
+    """Any bytes as text: each character, U+0000 to U+00FF, stands for one."""
+    return os.fsencode(path).decode("latin-1")
+
+
+def _from_bytes(text: str) -> str:
+    return os.fsdecode(text.encode("latin-1"))

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from equipoise.design.layouts import longer_path
 from equipoise.measure import hooks, own_metrics
-from equipoise.measure.launcher import Report, Request, Starter, accounting
+from equipoise.measure.accounting import accounting
+from equipoise.measure.launcher import Report, Request, Starter
 from equipoise.measure.servers import Servers, Service
 from equipoise.measure.surroundings import CovariateReader
 from equipoise.measure.unavailable import unavailable_reason
@@ -201,7 +202,13 @@ def failure_of(report: Report, timeout_s: float) -> str | None:
     if report.could_not_start is not None:
         return f"could not be started: {report.could_not_start}"
     if report.timed_out:
-        return f"timed out after {timeout_s:g} s"
+        stopped = "" if report.stopped_by is None else f", stopped by {_name(report.stopped_by)}"
+        return f"timed out after {timeout_s:g} s{stopped}"
+    if report.stopped_by is not None:
+        return (
+            f"stopped by {_name(report.stopped_by)}: it wants a terminal, and trials have none; "
+            "run it with --input FILE, or with an option that asks nothing"
+        )
     if report.signal is not None:
         memory = ": out of memory" if report.out_of_memory else ""
         return hooks.signal_words(report.signal) + memory
@@ -211,6 +218,10 @@ def failure_of(report: Report, timeout_s: float) -> str | None:
     if report.exit:
         return f"exit status {report.exit}"
     return None
+
+
+def _name(number: int) -> str:
+    return hooks.signal_words(number).partition("(")[2].rstrip(")") or f"signal {number}"
 
 
 def own_environment() -> dict[str, str]:

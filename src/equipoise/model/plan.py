@@ -20,6 +20,9 @@ PADDING_VARIABLE = "EQUIPOISE_PADDING"
 LAYOUT = "{layout}"
 """Stands in a command for the number of the layout that its block has drawn."""
 
+SOCKET = "{folder}/socket"
+"""Unix socket of a server that Equipoise itself waits for, where no command says it is ready."""
+
 OutputKind = Literal["discard", "inherit", "count", "file"]
 ServerTrial = Literal["life", "interval"]
 """What one trial of a server is: its whole life, or one interval while it goes on running."""
@@ -70,7 +73,8 @@ class Server:
     """A server and how it is dealt with; the condition's command is its client.
 
     In every command, and in the environment, ``{folder}`` is the server's own folder, new in each
-    life, and ``{port}`` a port of the loopback interface that nobody listens on.
+    life, ``{port}`` a port of the loopback interface that nobody listens on, and
+    ``{password_file}`` a file with a random password, new in each life.
     """
 
     start: tuple[str, ...]
@@ -87,7 +91,8 @@ class Server:
     prepare: tuple[str, ...] | None = None
     """Run to its end before the server starts."""
     ready: tuple[str, ...] | None = None
-    """Asked again and again until it succeeds; without one, until the port accepts."""
+    """Asked again and again until it succeeds; without one, until the port
+    accepts, or ``SOCKET`` where the start command has no port."""
     stop: tuple[str, ...] | None = None
     """Ends the server; without one, ``stop_signal`` does."""
     stop_signal: str = "TERM"

@@ -7,7 +7,11 @@ import shlex
 from equipoise.model.explains import WHY_STUDY
 from equipoise.model.primitives import OS_STUDY
 from equipoise.model.result import ResultDocument
-from equipoise.report.shell_line import after_options, shell_line
+from equipoise.report.shell_line import (
+    after_options,
+    shell_line,
+    shell_line_with_placeholders,
+)
 
 
 def again_of(document: ResultDocument) -> str:
@@ -33,4 +37,4 @@ def again_of(document: ResultDocument) -> str:
     if commands != [condition.name for condition in document.conditions]:
         for condition in document.conditions:
             parts += ["-n", condition.name]
-    return shell_line([*parts, *after_options(commands)])
+    return shell_line_with_placeholders([*parts, *after_options(commands)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Sequence
 
+from equipoise.model.placeholders import quoted_but_for_placeholders
 from equipoise.report.safe_text import visible
 
 
@@ -16,6 +17,14 @@ def shell_line(words: Iterable[str]) -> str:
     all others are for any shell.
     """
     return " ".join(map(_quoted, words))
+
+
+def shell_line_with_placeholders(words: Iterable[str]) -> str:
+    """The words, quoted likewise, but a shell expands the placeholders of hidden values.
+
+    ``2:TOKEN=$TOKEN`` becomes ``"2:TOKEN=$TOKEN"``.
+    """
+    return " ".join(quoted_but_for_placeholders(word, _quoted) for word in words)
 
 
 def after_options(words: Sequence[str]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterable
 
-from equipoise.model.plan import ServerTrial
+from equipoise.model.plan import SOCKET, ServerTrial
 from equipoise.model.study import Factor, ServerWorkload, Study, Words, Workload
 from equipoise.studies.table import Table, one_of
 
@@ -22,9 +22,8 @@ SERVER_METRICS = (
 """What is known of every server that lives for one trial."""
 OF_A_LIFE = ("server_voluntary_switches", "server_involuntary_switches")
 """Those that are known only when the server has ended."""
-PLACEHOLDERS = ("folder", "port")
+PLACEHOLDERS = ("folder", "port", "password_file")
 """What stands in the commands of a server and its client beside the factors."""
-
 _TRIALS: tuple[ServerTrial, ...] = ("life", "interval")
 
 
@@ -42,7 +41,7 @@ def read_server(table: Table) -> tuple[ServerWorkload, Words]:
         raise table.fail("signal", f"there is no signal {stop_signal}", "as in TERM or INT")
     start = table.required("start", table.words, 'start = ["python3", "-m", "http.server"]')
     ready = table.words("ready")
-    if ready is None and not any("{port}" in word for word in start):
+    if ready is None and not any("{port}" in word or word.endswith(SOCKET) for word in start):
         raise table.fail(
             None, "ready is missing", "give a command that succeeds when the server is ready"
         )

@@ -7,6 +7,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from equipoise.explain.evidence.observed import Process
 
 NOBODY = 65534
@@ -57,3 +59,16 @@ def run_as_nobody(process: Process, folder: Path) -> subprocess.CompletedProcess
     opened_to_all(folder)
     copied = Process((str(observer), *process.command[1:]), process.environment)
     return run(copied, user=NOBODY)
+
+
+def with_small_disk(process: Process, folder: Path, kibibytes: int) -> Process:
+    """The process with a disk of that size at the folder, which nobody else sees.
+
+    The test is skipped where this host does not allow it.
+    """
+    mount = f'mount -t tmpfs -o size={kibibytes}k none "$0" && exec "$@"'
+    before = ("unshare", "--mount", "sh", "-c", mount, str(folder))
+    tried = subprocess.run([*before, "true"], capture_output=True, text=True, check=False)
+    if tried.returncode != 0:
+        pytest.skip(f"no disk can be mounted here: {tried.stderr.strip()}")
+    return Process((*before, *process.command), process.environment)

@@ -7,12 +7,13 @@ import signal
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from equipoise.explain.evidence import allocations
 from equipoise.explain.evidence.allocations import Allocations, SizeClass
 from equipoise.explain.evidence.observed import Process
-from tests.explain.evidence.programs import ENVIRONMENT, compiled, run
+from tests.explain.evidence.programs import ENVIRONMENT, compiled, run, with_small_disk
 
 HEAD = """
 #define _GNU_SOURCE
@@ -238,3 +239,75 @@ def test_where_a_large_file_is_forbidden_the_program_runs_unrecorded(tmp_path: P
     found, status = recorded(tmp_path, "sh", "-c", shell)
     assert status == 0
     assert not any(size.typical_at_least >= 10 for size in found.classes if size.bytes == 1000)
+
+
+OBSERVES = """
+import subprocess, sys
+from pathlib import Path
+import msgspec
+from equipoise.explain.evidence import allocations
+from equipoise.explain.evidence.observed import Process
+folder, filled, program = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+(folder / "filler").write_bytes(bytes(4096 * filled))
+process = allocations.wrap(Process((program,)), folder)
+done = subprocess.run(process.command, env=dict(process.environment))
+found = allocations.read(folder)
+sys.stdout.buffer.write(msgspec.json.encode((done.returncode, found)))
+"""
+"""Prints how the program ended, and what was recorded of it in a folder with so many pages full."""
+
+TWO_THREADS = f"""{HEAD}
+static void *work(void *unused) {{ churn(40, {SIZE}); return unused; }}
+int main(void) {{
+    churn({COUNT}, {SIZE});
+    pthread_t thread;
+    return pthread_create(&thread, 0, work, 0) || pthread_join(thread, 0);
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("free_pages", "counted", "missing"),
+    [
+        (0, 0, ("all allocations of 1 processes",)),
+        (1, 0, ("calls of 2 threads", "names of functions in some libraries")),
+        # The header, the table of one thread, the maps, and less than all samples.
+        (40, COUNT, ("calls of 1 threads", "sampled stacks")),
+    ],
+    ids=["nothing", "the header", "one thread"],
+)
+def test_a_full_disk_ends_the_recording_and_not_the_program(
+    tmp_path: Path, free_pages: int, counted: int, missing: tuple[str, ...]
+) -> None:
+    pages = 64
+    program = compiled(tmp_path, TWO_THREADS, "-pthread")
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    words = (sys.executable, "-c", OBSERVES, str(disk), str(pages - free_pages), str(program))
+    done = run(with_small_disk(Process(words, ENVIRONMENT), disk, 4 * pages))
+    assert done.returncode == 0, done.stderr
+    status, found = msgspec.json.decode(done.stdout, type=tuple[int, Allocations])
+    assert status == 0
+    assert sum(size.allocations for size in found.classes if size.typical_bytes == SIZE) == counted
+    for words_of_it in missing:
+        told = [words for words in found.unseen if words_of_it in words]
+        assert len(told) == 1, found.unseen
+        assert "the disk of the temporary folder has no room" in told[0]
+
+
+def test_stacks_have_names_where_the_first_thread_ended_before_others(tmp_path: Path) -> None:
+    source = f"""{HEAD}
+    __attribute__((noinline)) void many_large(void) {{ churn({COUNT}, {SIZE}); }}
+    static pthread_t first;
+    static void *work(void *unused) {{
+        pthread_join(first, 0); many_large(); exit(unused != 0);
+    }}
+    int main(void) {{
+        pthread_t thread;
+        first = pthread_self();
+        pthread_create(&thread, 0, work, 0);
+        pthread_exit(0);
+    }}"""
+    program = compiled(tmp_path, source, "-pthread", "-fno-optimize-sibling-calls")
+    found, status = recorded(tmp_path, str(program))
+    assert (status, found.unseen) == (0, ())
+    assert {"many_large", "churn"} <= {frame.name for frame in found.stacks.frames}

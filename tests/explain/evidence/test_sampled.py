@@ -14,7 +14,13 @@ from equipoise.explain.evidence import page_faults, profile, waits
 from equipoise.explain.evidence.observed import Process
 from equipoise.explain.evidence.sampled import Sampled
 from equipoise.explain.evidence.stacks import Frame
-from tests.explain.evidence.programs import ENVIRONMENT, compiled, run, run_as_nobody
+from tests.explain.evidence.programs import (
+    ENVIRONMENT,
+    compiled,
+    run,
+    run_as_nobody,
+    with_small_disk,
+)
 
 SOURCE = """
 #include <stdlib.h>
@@ -207,3 +213,120 @@ def test_an_interpreter_that_tells_nothing_is_named(tmp_path: Path) -> None:
     script.write_text(PYTHON)
     found = observed(profile, tmp_path, sys.executable, str(script))
     assert any(words.startswith("Python functions of ") for words in found.unseen)
+
+
+NAMES_ITSELF = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+static volatile double kept;
+__attribute__((noinline)) void slow_function(double seconds) {
+    volatile char deep[14000];
+    memset((char *)deep, 1, sizeof deep);
+    while (clock() < seconds * CLOCKS_PER_SEC)
+        for (int at = 0; at < 100000; at++) kept = kept * 1.0000001 + 1e-9;
+}
+int main(int count, char **words) {
+    if (count < 2) return 3;
+    char map[64];
+    sprintf(map, "/tmp/perf-%d.map", (int)getpid());
+    printf("%s", map);
+    fflush(stdout);
+    if (strcmp(words[1], "FIFO") == 0) {
+        if (mkfifo(map, 0600)) return 4;
+    } else {
+        if (strcmp(words[1], "link") == 0 && symlink(words[2], map)) return 5;
+        FILE *file = fopen(map, "w");
+        fprintf(file, "%lx 400 made_up_function\\n", (unsigned long)slow_function);
+        fclose(file);
+    }
+    if (strcmp(words[1], "giant") == 0 && truncate(map, 65 << 20)) return 6;
+    if (strcmp(words[1], "other") == 0 && chown(map, 54321, 54321)) return 7;
+    slow_function(0.2);
+    return 0;
+}
+"""
+"""Busy for 0.2 s in a function that a map file of its process calls otherwise."""
+
+
+@pytest.fixture(scope="module")
+def names_itself(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compiled(tmp_path_factory.mktemp("names_itself"), NAMES_ITSELF)
+
+
+@needs_kernel
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("own", None),
+        ("FIFO", "it is no regular file"),
+        ("link", "it is a symbolic link"),
+        ("other", "it belongs to another user (54321)"),
+        ("giant", "it is longer than 64 MiB"),
+    ],
+    ids=["own", "FIFO", "link", "of another user", "giant"],
+)
+def test_names_of_code_made_at_run_time_are_read_from_a_regular_file_of_ours_alone(
+    tmp_path: Path, names_itself: Path, kind: str, reason: str | None
+) -> None:
+    if kind == "other" and os.geteuid() != 0:
+        pytest.skip("only root can give a file to another user")
+    wrapped = profile.wrap(
+        Process((str(names_itself), kind, str(tmp_path / "map")), ENVIRONMENT), tmp_path
+    )
+    done = run(wrapped)
+    map_file = Path(done.stdout)
+    try:
+        assert done.returncode == 0, done.stderr
+        found = profile.read(tmp_path)
+        told = {frame.name for frame in found.stacks.frames if frame.kind == "told"}
+        assert told == ({"made_up_function"} if reason is None else set())
+        ignored = [words for words in found.unseen if str(map_file) in words]
+        words = f"names of code made at run time, in {map_file}: {reason}"
+        assert ignored == ([] if reason is None else [words])
+        # What is not of this run, or not ours, is left where it is.
+        assert os.path.lexists(map_file) is (kind in {"FIFO", "link", "other"})
+    finally:
+        map_file.unlink(missing_ok=True)
+
+
+@needs_kernel
+def test_a_fifo_that_another_made_before_lets_nobody_wait_who_writes_a_map(
+    tmp_path: Path, names_itself: Path
+) -> None:
+    line = f"mkfifo /tmp/perf-$$.map && exec {names_itself} own"
+    done = run(profile.wrap(Process(("sh", "-c", line), ENVIRONMENT), tmp_path))
+    map_file = Path(done.stdout)
+    try:
+        assert (done.returncode, done.stderr) == (0, "")
+        found = profile.read(tmp_path)
+        assert found.end.exit == 0
+        assert (
+            f"names of code made at run time, in {map_file}: it is no regular file" in found.unseen
+        )
+    finally:
+        map_file.unlink(missing_ok=True)
+
+
+@needs_kernel
+def test_a_full_disk_ends_the_samples_and_not_the_command(
+    tmp_path: Path, names_itself: Path
+) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    line = f"{names_itself} own && echo && echo done"
+    process = Process(("sh", "-c", line), ENVIRONMENT | {"TMPDIR": str(disk)})
+    done = run(with_small_disk(profile.wrap(process, tmp_path), disk, 64))
+    assert (done.returncode, done.stderr) == (0, "")
+    map_file, last = done.stdout.splitlines()
+    Path(map_file).unlink(missing_ok=True)
+    assert last == "done"
+    found = profile.read(tmp_path)
+    assert found.end.exit == 0
+    assert 0 < found.samples < 20
+    (words,) = [words for words in found.unseen if words.startswith("everything after the first 0")]
+    assert "No space left on device" in words
+    assert not any("too short" in words for words in found.unseen)

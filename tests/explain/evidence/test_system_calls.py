@@ -187,6 +187,53 @@ def test_what_outlives_the_command_goes_on_unobserved(tmp_path: Path, method: Me
     assert done.exists()
 
 
+FIRST_THREAD_ENDS = f"""{HEAD}
+static void *work(void *words) {{
+    const char *go = ((char **)words)[1], *done = ((char **)words)[2];
+    usleep(50000);
+    while (access(go, F_OK)) usleep(10000);
+    int file = open(done, O_CREAT | O_WRONLY, 0600);
+    if (write(file, "done", 4) != 4) return 0;
+    usleep(300000);
+    return 0;
+}}
+int main(int count, char **words) {{
+    if (count > 3 && fork()) {{ usleep(100000); return 7; }}
+    pthread_t thread;
+    pthread_create(&thread, 0, work, words);
+    pthread_exit(0);
+}}"""
+"""The first thread ends while another one waits for a file; of a child, with a third argument."""
+
+
+@by_either_method
+def test_a_child_that_outlives_its_first_thread_and_the_command_is_not_waited_for(
+    tmp_path: Path, method: Method
+) -> None:
+    program = compiled(tmp_path, FIRST_THREAD_ENDS, "-pthread")
+    go, done = tmp_path / "go", tmp_path / "done"
+    # The child has streams of its own, or whoever reads them would wait for it.
+    line = f"exec {program} {go} {done} child > /dev/null 2>&1"
+    try:
+        assert observed(tmp_path, method, "sh", "-c", line).end.exit == 7
+        assert not done.exists()
+    finally:
+        go.touch()
+    deadline = time.monotonic() + 20
+    while not done.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert done.exists(), "it went on unobserved"
+
+
+@by_either_method
+def test_files_have_names_after_the_first_thread_ended(tmp_path: Path, method: Method) -> None:
+    program = compiled(tmp_path, FIRST_THREAD_ENDS, "-pthread")
+    done = tmp_path / "done"
+    found = observed(tmp_path, method, str(program), str(program), str(done))
+    assert found.end.exit == 0
+    assert {file.name: file.bytes_written for file in found.files}[str(done)] == 4
+
+
 def test_a_process_that_waits_for_the_child_it_has_vforked_is_let_go(tmp_path: Path) -> None:
     go = tmp_path / "go"
     shell = f"(until [ -e {go} ]; do /bin/true; done) > /dev/null 2>&1 & sleep 0.05; exit 7"

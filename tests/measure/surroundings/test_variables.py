@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from equipoise.design.blas import LIBRARIES
+from equipoise.design.chance import ENVIRONMENT_SIZE, SEEDS
+from equipoise.explain.interventions import threads
 from equipoise.measure.surroundings import Host, snapshot
 from equipoise.measure.surroundings.variables import size_bytes
+from equipoise.model.tuning_variables import TUNING_VARIABLES
 
 
 def test_what_changes_a_program_is_recorded_and_secrets_are_not(tmp_path: Path) -> None:
@@ -26,6 +30,24 @@ def test_what_changes_a_program_is_recorded_and_secrets_are_not(tmp_path: Path) 
         "MALLOC_ARENA_MAX": "1",
     }
     assert "hunter2" not in json.dumps(found)
+
+
+def test_a_name_that_only_begins_like_one_of_the_list_is_not_recorded(tmp_path: Path) -> None:
+    names = ("LC_API_TOKEN", "OMP_KEY", "MALLOC_PASSWORD", "OPENBLAS_X", "BLIS_Y")
+    found = snapshot(Host(tmp_path), dict.fromkeys(names, "hunter2"))
+    assert found["variables"] == {}
+    assert "hunter2" not in json.dumps(found)
+
+
+def test_every_variable_that_equipoise_sets_itself_is_known() -> None:
+    held = {name for source in (*SEEDS, ENVIRONMENT_SIZE) for name in source.environment}
+    of_libraries = {
+        name
+        for one in LIBRARIES
+        for name in (one.core_variable, one.threads_variable)
+        if name is not None
+    }
+    assert held | of_libraries | set(threads.VARIABLES) <= TUNING_VARIABLES
 
 
 def test_what_matters_and_may_hold_a_secret_is_named_without_its_value(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use crate::calls::descriptors::Descriptors;
 use crate::calls::kinds::{self, OnDescriptor};
 use crate::calls::locks::Locks;
-use crate::calls::moment::{Moment, What};
+use crate::calls::moment::{Caller, Moment, What};
 use crate::calls::sizes::Frequent;
 use syscalls::Sysno;
 
@@ -98,7 +98,7 @@ impl Account {
                 calls.modes.add(arguments[at]);
             }
             if call == Sysno::futex && Locks::is_wait(arguments[1]) {
-                self.locks.began(moment.process, arguments[0]);
+                self.locks.began(moment.caller(), arguments[0]);
             }
             match kinds::on_descriptor(call) {
                 Some(OnDescriptor::Closes) => {
@@ -111,11 +111,11 @@ impl Account {
                 }
                 // Now, while the process is there to be asked.
                 Some(OnDescriptor::Copies) => {
-                    self.descriptors.used(moment.process, arguments[0]);
-                    self.descriptors.used(moment.process, arguments[1]);
+                    self.descriptors.used(moment.caller(), arguments[0]);
+                    self.descriptors.used(moment.caller(), arguments[1]);
                 }
                 Some(_) => {
-                    self.descriptors.used(moment.process, arguments[0]);
+                    self.descriptors.used(moment.caller(), arguments[0]);
                 }
                 None => {}
             }
@@ -158,13 +158,13 @@ impl Account {
             ) {
                 calls.bytes_done += bytes;
             }
-            self.on_descriptor(moment.process, kind, open.arguments, bytes, ns);
+            self.on_descriptor(moment.caller(), kind, open.arguments, bytes, ns);
         }
     }
 
     fn on_descriptor(
         &mut self,
-        process: u32,
+        caller: Caller,
         kind: OnDescriptor,
         arguments: [u64; 6],
         bytes: u64,
@@ -172,27 +172,27 @@ impl Account {
     ) {
         match kind {
             OnDescriptor::Reads => {
-                let file = self.descriptors.used(process, arguments[0]);
+                let file = self.descriptors.used(caller, arguments[0]);
                 file.reads += 1;
                 file.bytes_read += bytes;
                 file.ns += ns;
             }
             OnDescriptor::Writes => {
-                let file = self.descriptors.used(process, arguments[0]);
+                let file = self.descriptors.used(caller, arguments[0]);
                 file.writes += 1;
                 file.bytes_written += bytes;
                 file.ns += ns;
             }
             OnDescriptor::Syncs => {
-                let file = self.descriptors.used(process, arguments[0]);
+                let file = self.descriptors.used(caller, arguments[0]);
                 file.syncs += 1;
                 file.ns += ns;
             }
             OnDescriptor::Copies => {
-                let from = self.descriptors.used(process, arguments[1]);
+                let from = self.descriptors.used(caller, arguments[1]);
                 from.reads += 1;
                 from.bytes_read += bytes;
-                let to = self.descriptors.used(process, arguments[0]);
+                let to = self.descriptors.used(caller, arguments[0]);
                 to.writes += 1;
                 to.bytes_written += bytes;
                 to.ns += ns;

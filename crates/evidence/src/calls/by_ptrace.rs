@@ -21,6 +21,14 @@ const OPTIONS: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
     | libc::PTRACE_O_TRACEEXEC
     | libc::PTRACE_O_EXITKILL;
 
+/// The call `exit`, which ends one thread, by the architecture as the kernel's audit numbers it.
+const ENDS_A_THREAD: [(u32, u64); 4] = [
+    (0xC000_003E, 60), // x86-64
+    (0x4000_0003, 1),  // i386
+    (0xC000_00B7, 93), // AArch64
+    (0x4000_0028, 1),  // Arm
+];
+
 /// Starts the command and observes it and its descendants until it has ended; those that are left
 /// go on untraced.
 ///
@@ -107,7 +115,7 @@ impl Tracer {
         let mut go_on = libc::PTRACE_SYSCALL;
         let mut deliver = 0;
         match event {
-            0 if signal == SYSTEM_CALL => self.at_call(thread),
+            0 if signal == SYSTEM_CALL => go_on = self.at_call(thread),
             0 => deliver = signal,
             libc::PTRACE_EVENT_CLONE | libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK => {
                 self.forked(thread);
@@ -123,9 +131,14 @@ impl Tracer {
             thread,
             usize::try_from(deliver).unwrap_or(0),
         ));
+        if go_on == libc::PTRACE_DETACH {
+            self.note(thread, What::Ended);
+            self.processes.remove(&thread);
+        }
     }
 
-    fn at_call(&mut self, thread: libc::pid_t) {
+    /// Notes the call that the thread enters or leaves; how it goes on.
+    fn at_call(&mut self, thread: libc::pid_t) -> libc::c_uint {
         // SAFETY: all-zero is a value of this plain structure.
         let mut found: libc::ptrace_syscall_info = unsafe { std::mem::zeroed() };
         // SAFETY: `found` is valid for writing its size.
@@ -138,7 +151,7 @@ impl Tracer {
             )
         };
         if length <= 0 || !self.executing {
-            return;
+            return libc::PTRACE_SYSCALL;
         }
         match found.op {
             libc::PTRACE_SYSCALL_INFO_ENTRY => {
@@ -146,6 +159,11 @@ impl Tracer {
                 let entry = unsafe { found.u.entry };
                 let (number, arguments) = (entry.nr, entry.args);
                 self.note(thread, What::Entered { number, arguments });
+                if ENDS_A_THREAD.contains(&(found.arch, number))
+                    && self.is_first_of_descendant(thread)
+                {
+                    return libc::PTRACE_DETACH;
+                }
             }
             libc::PTRACE_SYSCALL_INFO_EXIT => {
                 // SAFETY: the kernel said that this part is there.
@@ -154,6 +172,16 @@ impl Tracer {
             }
             _ => {}
         }
+        libc::PTRACE_SYSCALL
+    }
+
+    /// Whether the thread is the first of its process, and not of the command itself.
+    ///
+    /// When such a thread ends before others, the kernel reports its end only with that of the
+    /// process, and it cannot be detached meanwhile. Whoever traces it then has to wait for the
+    /// process, also for one that outlives the command.
+    fn is_first_of_descendant(&mut self, thread: libc::pid_t) -> bool {
+        thread != self.command && self.process_of(thread) == number(thread)
     }
 
     fn forked(&mut self, thread: libc::pid_t) {

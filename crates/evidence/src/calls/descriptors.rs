@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 
+use crate::calls::moment::Caller;
 use crate::clock::monotonic_ns;
 
 /// All that was done with what has one name.
@@ -50,12 +51,12 @@ pub const GONE: &str = "(closed before it could be looked up)";
 
 impl Descriptors {
     /// What was done with the descriptor so far, under the name that it has now.
-    pub fn used(&mut self, process: u32, descriptor: u64) -> &mut Use {
+    pub fn used(&mut self, caller: Caller, descriptor: u64) -> &mut Use {
         let open = self
             .open
-            .entry((process, descriptor))
+            .entry((caller.process, descriptor))
             .or_insert_with(|| Open {
-                name: look_up(process, descriptor),
+                name: look_up(caller, descriptor),
                 looked_up_ns: monotonic_ns(),
                 used: Use::default(),
             });
@@ -97,9 +98,13 @@ impl Descriptors {
     }
 }
 
-fn look_up(process: u32, descriptor: u64) -> String {
-    fs::read_link(format!("/proc/{process}/fd/{descriptor}")).map_or_else(
-        |_| GONE.to_owned(),
+fn look_up(caller: Caller, descriptor: u64) -> String {
+    let found = caller.folders().into_iter().find_map(|folder| {
+        let link = format!("{folder}/fd/{descriptor}");
+        fs::read_link(link).ok()
+    });
+    found.map_or_else(
+        || GONE.to_owned(),
         |path| kind_of(&String::from_utf8_lossy(path.as_os_str().as_bytes())),
     )
 }
@@ -125,29 +130,31 @@ mod tests {
 
     #[test]
     fn uses_are_added_up_under_the_path_of_the_file() {
-        let own = std::process::id();
+        let own = Caller::main(std::process::id());
         let (_file, descriptor) = opened();
         let mut descriptors = Descriptors::default();
         descriptors.used(own, descriptor).bytes_read += 5;
-        descriptors.close(own, descriptor, u64::MAX);
+        descriptors.close(own.process, descriptor, u64::MAX);
         descriptors.used(own, descriptor).bytes_read += 7;
         assert_eq!(descriptors.by_name()["/proc/version"].bytes_read, 12);
     }
 
     #[test]
     fn a_name_that_was_looked_up_after_the_close_is_not_believed() {
-        let own = std::process::id();
+        let own = Caller::main(std::process::id());
         let (_file, descriptor) = opened();
         let mut descriptors = Descriptors::default();
         descriptors.used(own, descriptor).writes += 1;
-        descriptors.close(own, descriptor, 1);
+        descriptors.close(own.process, descriptor, 1);
         assert_eq!(descriptors.by_name()[GONE].writes, 1);
     }
 
     #[test]
     fn what_was_closed_is_unknown() {
         let mut descriptors = Descriptors::default();
-        descriptors.used(std::process::id(), 999_999).reads += 1;
+        descriptors
+            .used(Caller::main(std::process::id()), 999_999)
+            .reads += 1;
         assert_eq!(descriptors.by_name()[GONE].reads, 1);
     }
 

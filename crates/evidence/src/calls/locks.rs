@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fs;
 
+use crate::calls::moment::Caller;
 use crate::stacks::tables::Tables;
 
 /// For how long and how often threads waited on the word at one address of one process.
@@ -41,11 +42,11 @@ impl Locks {
     }
 
     /// Notes where the word lies while the process is there to be asked.
-    pub fn began(&mut self, process: u32, address: u64) {
+    pub fn began(&mut self, caller: Caller, address: u64) {
         let variables = &mut self.variables;
         self.places
-            .entry((process, address))
-            .or_insert_with(|| place_of(variables, process, address));
+            .entry((caller.process, address))
+            .or_insert_with(|| place_of(variables, caller, address));
     }
 
     /// Adds one wait.
@@ -69,8 +70,13 @@ impl Locks {
 }
 
 /// "variable in file" or "address in mapping".
-fn place_of(variables: &mut Tables, process: u32, address: u64) -> String {
-    let Ok(maps) = fs::read_to_string(format!("/proc/{process}/maps")) else {
+fn place_of(variables: &mut Tables, caller: Caller, address: u64) -> String {
+    let maps = caller.folders().into_iter().find_map(|folder| {
+        let maps = fs::read_to_string(format!("{folder}/maps")).ok()?;
+        // Those of a thread that has ended, but not its process, are empty.
+        (!maps.is_empty()).then_some(maps)
+    });
+    let Some(maps) = maps else {
         return "(the process had ended)".to_owned();
     };
     let mut file = String::new();

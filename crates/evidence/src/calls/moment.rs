@@ -10,6 +10,42 @@ pub struct Moment {
     pub what: What,
 }
 
+impl Moment {
+    pub fn caller(&self) -> Caller {
+        Caller {
+            process: self.process,
+            thread: self.thread,
+        }
+    }
+}
+
+/// The thread that makes a call, and its process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Caller {
+    pub process: u32,
+    pub thread: u32,
+}
+
+impl Caller {
+    /// The first thread of a process.
+    #[cfg(test)]
+    pub fn main(process: u32) -> Self {
+        Self {
+            process,
+            thread: process,
+        }
+    }
+
+    /// Where the kernel shows the process, the better place first.
+    ///
+    /// The files and the memory of a process are not to be seen under its own number once its
+    /// first thread has ended, nor under that of a thread that has ended.
+    pub fn folders(self) -> [String; 2] {
+        let process = format!("/proc/{}", self.process);
+        [format!("{process}/task/{}", self.thread), process]
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
     /// It entered the system call of that number.

@@ -1,6 +1,7 @@
 //! Stacks of a command and its descendants: where they spend time, where they fault, where they
 //! wait.
 
+mod fifos;
 mod replay;
 mod spool;
 
@@ -16,9 +17,11 @@ use crate::perf::event::{Wanted, flag, sample};
 use crate::perf::rings::Rings;
 use crate::problem::Problem;
 use crate::stacks::folded::Stacks;
+use crate::stacks::map_file::{self, MapFiles};
 
+use fifos::Fifos;
 use replay::Replay;
-use spool::Spool;
+use spool::{Cut, Spool};
 
 /// On all processors together.
 const RING_BYTES: usize = 16 << 20;
@@ -142,16 +145,20 @@ pub fn observe(what: What, frequency: u64, command: Vec<OsString>) -> Result<Rep
     let started_ns = monotonic_ns();
     let running = held.start()?;
     let descriptor = running.descriptor().map_err(refused)?;
+    let mut fifos = Fifos::new();
     while !rings.wait(&descriptor).map_err(refused)? {
-        spool.fill(&mut rings)?;
+        spool.fill(&mut rings, |record| fifos.note(record));
+        fifos.read();
     }
     let wall_s = (monotonic_ns() - started_ns) as f64 * 1e-9;
+    let map_files = MapFiles::new(since, map_file::user_of(running.pid));
     let end = running.wait().map_err(refused)?;
-    spool.fill(&mut rings)?;
+    spool.fill(&mut rings, |_| ());
     let counted = rings.count().ok();
     drop(rings);
-    let mut replay = Replay::new(what, since);
-    spool.replay(|ns, record| replay.take(ns, record))?;
+    let mut replay = Replay::new(what, map_files);
+    let cut = spool.replay(|ns, record| replay.take(ns, record))?;
+    let cut = cut.map(|cut| cut_short(&cut, started_ns));
     let finished = replay.finish();
     let total = match what {
         What::Time => counted.map(|ns| ns as f64 * 1e-9),
@@ -160,8 +167,10 @@ pub fn observe(what: What, frequency: u64, command: Vec<OsString>) -> Result<Rep
     };
     let missing = total.and_then(|total| what.missing(finished.stacks.weight(), total));
     let mut unseen = finished.unseen;
+    let of_a_part = cut.is_some() || outside_kernel.is_some();
+    unseen.extend(cut.into_iter().chain(outside_kernel));
     // What is missing from a part is no wonder.
-    unseen.extend(outside_kernel.or(missing));
+    unseen.extend(missing.filter(|_| !of_a_part));
     Ok(Report {
         source: what.source(),
         version: 1,
@@ -173,6 +182,16 @@ pub fn observe(what: What, frequency: u64, command: Vec<OsString>) -> Result<Rep
         stacks: finished.stacks,
         unseen,
     })
+}
+
+/// What is missing because the records found no room, in words.
+fn cut_short(cut: &Cut, started_ns: u64) -> String {
+    let seconds = cut.ns.saturating_sub(started_ns) as f64 * 1e-9;
+    format!(
+        "everything after the first {seconds:.3} s: {}: {}",
+        spool::FILE,
+        cut.error
+    )
 }
 
 /// Without leave to look into the kernel, what can be seen from outside is taken, and said.

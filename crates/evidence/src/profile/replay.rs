@@ -1,19 +1,19 @@
 //! Makes stacks with names and weights out of records.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::time::SystemTime;
 
 use crate::perf::record::{Reader, Record, Turn};
 use crate::profile::What;
 use crate::stacks::folded::{Folded, Frame, Kind, Stacks};
 use crate::stacks::kernel::KernelFunctions;
+use crate::stacks::map_file::MapFiles;
 use crate::stacks::names::Names;
 use crate::stacks::space::{Cache, Captured, Images, Space};
 
 /// What is known after so many records.
 pub struct Replay {
     what: What,
-    since: SystemTime,
+    map_files: MapFiles,
     images: Images,
     spaces: HashMap<u32, Space>,
     names: Names,
@@ -55,11 +55,11 @@ struct Sample<'a> {
 }
 
 impl Replay {
-    /// Of a command that was started after `since`.
-    pub fn new(what: What, since: SystemTime) -> Self {
+    /// A replay that knows nothing so far.
+    pub fn new(what: What, map_files: MapFiles) -> Self {
         Self {
             what,
-            since,
+            map_files,
             images: Images::default(),
             spaces: HashMap::new(),
             names: Names::default(),
@@ -159,7 +159,7 @@ impl Replay {
     fn frames(&mut self, sample: &Sample<'_>) -> Vec<Frame> {
         let process = sample.process;
         let space = self.spaces.entry(process).or_default();
-        if self.asked.insert(process) && !self.names.read_told(process, self.since) {
+        if self.asked.insert(process) && !self.names.read_told(process, &self.map_files) {
             let interpreters = space.paths().filter(|path| is_python(path));
             self.interpreters_without_names
                 .extend(interpreters.map(str::to_owned));
@@ -190,9 +190,9 @@ impl Replay {
     pub fn finish(mut self) -> Finished {
         for process in self.spaces.keys() {
             // Of those that left no sample, only to remove the file.
-            self.names.read_told(*process, self.since);
+            self.names.read_told(*process, &self.map_files);
         }
-        let mut unseen = Vec::new();
+        let mut unseen = self.names.ignored(&self.map_files);
         if self.lost > 0 {
             unseen.push(format!("{} records had no room and are missing", self.lost));
         }

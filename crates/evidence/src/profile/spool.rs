@@ -1,7 +1,8 @@
 //! Records in a file until the command has ended: to make sense of them would disturb it.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::FileExt;
 
 use crate::command;
 use crate::perf::record::time_of;
@@ -14,6 +15,15 @@ pub struct Spool {
     output: BufWriter<File>,
     written: u64,
     index: Vec<Place>,
+    /// Why the file takes no more, and the time of the first record that it did not take.
+    ended: Option<(io::Error, u64)>,
+}
+
+/// Where the records of a spool end before the command did, and why.
+pub struct Cut {
+    pub error: io::Error,
+    /// Time of the first record that is missing.
+    pub ns: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -44,7 +54,7 @@ fn used(record: &[u8]) -> [&[u8]; 2] {
     }
 }
 
-const FILE: &str = "the temporary file of the records";
+pub const FILE: &str = "the temporary file of the records";
 
 impl Spool {
     /// An empty one, in a file without a name.
@@ -65,55 +75,69 @@ impl Spool {
             ),
             written: 0,
             index: Vec::new(),
+            ended: None,
         })
     }
 
-    /// Takes what has come.
-    ///
-    /// # Errors
-    /// The file cannot be written.
-    pub fn fill(&mut self, rings: &mut Rings) -> Result<(), Problem> {
-        let mut failed = None;
+    /// Takes what has come, and shows it to `look`. A file that cannot be written is no reason to end
+    /// the command: from then on records are dropped.
+    pub fn fill(&mut self, rings: &mut Rings, mut look: impl FnMut(&[u8])) {
         rings.drain(|_, record| {
-            if let Some(ns) = time_of(record)
-                && failed.is_none()
-            {
-                let [begin, end] = used(record);
-                let length = begin.len() + end.len();
-                self.index.push(Place {
-                    ns,
-                    offset: self.written,
-                    length,
-                });
-                self.written += length as u64;
-                let written = self.output.write_all(begin);
-                failed = written.and_then(|()| self.output.write_all(end)).err();
-            }
+            look(record);
+            self.add(record);
         });
-        failed.map_or(Ok(()), |error| Err(Problem::system(FILE, &error)))
     }
 
-    /// Hands the records over in the order of their times.
+    fn add(&mut self, record: &[u8]) {
+        let Some(ns) = time_of(record) else { return };
+        if self.ended.is_some() {
+            return;
+        }
+        let [begin, end] = used(record);
+        let length = begin.len() + end.len();
+        let written = self.output.write_all(begin);
+        if let Err(error) = written.and_then(|()| self.output.write_all(end)) {
+            self.ended = Some((error, ns));
+            return;
+        }
+        self.index.push(Place {
+            ns,
+            offset: self.written,
+            length,
+        });
+        self.written += length as u64;
+    }
+
+    /// Hands the records over in the order of their times. Says where they end, if that is before
+    /// the last one that came.
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn replay(mut self, mut take: impl FnMut(u64, &[u8])) -> Result<(), Problem> {
+    pub fn replay(mut self, mut take: impl FnMut(u64, &[u8])) -> Result<Option<Cut>, Problem> {
         let refused = |error: &io::Error| Problem::system(FILE, error);
-        self.output.flush().map_err(|error| refused(&error))?;
-        let mut file = self
-            .output
-            .into_inner()
-            .map_err(|error| refused(error.error()))?;
+        let mut ended = self.ended;
+        if ended.is_none() {
+            ended = self.output.flush().err().map(|error| (error, u64::MAX));
+        }
+        // What is in the buffer still has found no room.
+        let (file, _) = self.output.into_parts();
+        let length = file.metadata().map_err(|error| refused(&error))?.len();
+        let is_there = |place: &Place| place.offset + place.length as u64 <= length;
+        let missing = self.index.iter().filter(|place| !is_there(place));
+        let first_missing = missing.map(|place| place.ns).min().unwrap_or(u64::MAX);
+        self.index.retain(is_there);
         self.index.sort_by_key(|place| place.ns);
         let mut record = Vec::new();
         for place in self.index {
             record.resize(place.length, 0);
-            file.seek(SeekFrom::Start(place.offset))
-                .and_then(|_| file.read_exact(&mut record))
+            file.read_exact_at(&mut record, place.offset)
                 .map_err(|error| refused(&error))?;
             take(place.ns, &record);
         }
-        Ok(())
+        Ok(ended.map(|(error, ns)| Cut {
+            error,
+            ns: ns.min(first_missing),
+        }))
     }
 }
 

@@ -2,10 +2,13 @@
 
 use std::fs;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
 use framehop::{ExplicitModuleSectionInfo, Module};
 use object::{Object, ObjectSection, ObjectSegment};
+
+use crate::regular_file;
 
 /// What the unwinder reads.
 pub type Bytes = Arc<[u8]>;
@@ -28,7 +31,7 @@ impl Image {
         let bytes = if path == KERNEL_LIBRARY {
             own_kernel_library()?
         } else {
-            fs::read(path).ok()?
+            regular_file::read(Path::new(path)).ok()?
         };
         let file = object::File::parse(bytes.as_slice()).ok()?;
         let segments = file

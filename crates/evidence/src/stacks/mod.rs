@@ -3,6 +3,7 @@
 pub mod folded;
 pub mod image;
 pub mod kernel;
+pub mod map_file;
 pub mod names;
 pub mod space;
 pub mod tables;

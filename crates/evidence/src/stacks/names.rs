@@ -1,15 +1,13 @@
 //! Names of addresses: functions, inlined ones, and those that an interpreter has told.
 
-use std::collections::{BTreeMap, HashMap};
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
-use std::time::SystemTime;
 
 use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{Input, Symbolized, Symbolizer};
 
 use crate::stacks::folded::{Frame, Kind};
+use crate::stacks::map_file::MapFiles;
 use crate::stacks::space::Space;
 use crate::stacks::tables::Tables;
 
@@ -20,6 +18,8 @@ pub struct Names {
     exported: Tables,
     known: HashMap<(Rc<str>, u64), Rc<[Frame]>>,
     told: HashMap<u32, BTreeMap<u64, Told>>,
+    /// Why map files were ignored: for each reason the processes.
+    ignored: BTreeMap<String, BTreeSet<u32>>,
 }
 
 /// What an interpreter has written about code that it made.
@@ -39,27 +39,43 @@ impl Default for Names {
             exported: Tables::of_functions(),
             known: HashMap::new(),
             told: HashMap::new(),
+            ignored: BTreeMap::new(),
         }
     }
 }
 
 impl Names {
     /// Reads what the interpreter of a process has told, and removes the file; says whether there
-    /// was one. An older file is that of another process, which had the same number.
-    pub fn read_told(&mut self, process: u32, since: SystemTime) -> bool {
-        let file = map_file(process);
-        let modified = fs::metadata(&file).and_then(|found| found.modified());
-        if modified.map_or(true, |at| at < since) {
-            return false;
+    /// was one, read or ignored.
+    pub fn read_told(&mut self, process: u32, files: &MapFiles) -> bool {
+        match files.take(process) {
+            Ok(None) => false,
+            Ok(Some(text)) => {
+                let told = text.lines().filter_map(told);
+                self.told.entry(process).or_default().extend(told);
+                true
+            }
+            Err(reason) => {
+                self.ignored.entry(reason).or_default().insert(process);
+                true
+            }
         }
-        let Ok(text) = fs::read_to_string(&file) else {
-            return false;
+    }
+
+    /// Which map files were ignored, and why, in words.
+    pub fn ignored(&self, files: &MapFiles) -> Vec<String> {
+        let in_words = |(reason, processes): (&String, &BTreeSet<u32>)| {
+            let first = processes.first().map(|process| files.path(*process))?;
+            let others = match processes.len() - 1 {
+                0 => String::new(),
+                others => format!(" and of {others} other processes"),
+            };
+            let first = first.display();
+            Some(format!(
+                "names of code made at run time, in {first}{others}: {reason}"
+            ))
         };
-        // Interpreters make it for us and leave it.
-        let _ = fs::remove_file(&file);
-        let told = text.lines().filter_map(told);
-        self.told.entry(process).or_default().extend(told);
-        true
+        self.ignored.iter().filter_map(in_words).collect()
     }
 
     /// The functions at an address of a process, the outermost first: one, and those inlined there.
@@ -139,10 +155,6 @@ impl Names {
             .chain(inlined)
             .collect()
     }
-}
-
-fn map_file(process: u32) -> PathBuf {
-    Path::new("/tmp").join(format!("perf-{process}.map"))
 }
 
 fn told(line: &str) -> Option<(u64, Told)> {

@@ -1,9 +1,11 @@
 //! The symbols that programs and libraries carry themselves: variables and exported functions.
 
 use std::collections::HashMap;
-use std::fs;
+use std::path::Path;
 
 use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
+
+use crate::regular_file;
 
 /// Symbols of one kind, of the files that were asked about.
 #[derive(Debug)]
@@ -63,7 +65,7 @@ impl Tables {
 
 impl Table {
     fn read(path: &str, kind: SymbolKind) -> Option<Self> {
-        let bytes = fs::read(path).ok()?;
+        let bytes = regular_file::read(Path::new(path)).ok()?;
         let file = object::File::parse(bytes.as_slice()).ok()?;
         let lowest = file.segments().map(|segment| segment.address()).min()?;
         let mut symbols: Vec<Symbol> = file

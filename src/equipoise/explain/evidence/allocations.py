@@ -17,8 +17,8 @@ import numpy as np
 
 from equipoise.explain.evidence.observed import (
     Process,
+    decode_document,
     evidence_program,
-    read_document,
     recorder_library,
 )
 from equipoise.explain.evidence.stacks import Frame, Stack, Stacks
@@ -26,13 +26,16 @@ from equipoise.explain.evidence.stacks import Frame, Stack, Stacks
 VERSION = 1
 _VARIABLE = "EQUIPOISE_ALLOCATIONS"
 _MAGIC = int.from_bytes(b"EQALLOC1", "little")
-_STACKS_FILE = "allocation_stacks.json"
+_NO_ROOM_BYTES = 1
+"""Length of the file of a process whose recording found no room on the disk."""
+
+_DISK_IS_FULL = "the disk of the temporary folder has no room for them (TMPDIR names another)"
 
 _HEADER = (
     "magic table_offset table_bytes tables tables_used classes lifetimes row_words maps_offset "
     "maps_bytes samples_offset sample_bytes samples samples_taken process parent first_ticks "
     "first_ns second_ticks second_ns steady_clock ended children_without_file calls_without_table "
-    "births_without_place machine"
+    "births_without_place machine tables_without_room samples_without_room maps_without_room"
 ).split()
 _HEADER_FORMAT = f"={len(_HEADER)}Q"
 _TABLE_WORDS_BEFORE_ROWS = 8
@@ -122,19 +125,24 @@ def read(folder: Path) -> Allocations:
     """
     unseen: list[str] = []
     recordings = []
+    without_room = 0
     for file in sorted(folder.glob("*.allocations")):
         recording = _read_file(file)
-        if recording is None:
+        if recording is None and file.stat().st_size == _NO_ROOM_BYTES:
+            without_room += 1
+        elif recording is None:
             unseen.append(f"the recording {file.name} was not begun or is of another version")
         else:
             recordings.append(recording)
     stacks = _read_stacks(folder)
+    if without_room:
+        unseen.append(f"all allocations of {without_room} processes: {_DISK_IS_FULL}")
     unseen += _unseen(recordings)
     unseen += stacks.unseen
-    if not recordings:
+    if not recordings and not without_room:
         unseen.append(
             "every allocation: the program is linked statically, brings an allocator of its own, "
-            "starts with an environment of its own, or may not write into the folder"
+            "starts with an environment of its own, or cannot make a file in the folder"
         )
     bounds_s, classes = _classes(recordings)
     counts = {
@@ -236,8 +244,15 @@ def _unseen(recordings: list[_Recording]) -> list[str]:
     said = []
     if children := total("children_without_file"):
         said.append(f"{children} forked processes could not make a recording of their own")
-    if calls := total("calls_without_table"):
+    calls, tables = total("calls_without_table"), total("tables_without_room")
+    if tables:
+        said.append(f"{calls} calls of {tables} threads: {_DISK_IS_FULL}")
+    elif calls:
         said.append(f"{calls} calls of threads beyond 1024 at a time")
+    if samples := total("samples_without_room"):
+        said.append(f"{samples} sampled stacks: {_DISK_IS_FULL}")
+    if any(recording.header["maps_without_room"] for recording in recordings):
+        said.append(f"names of functions in some libraries: {_DISK_IS_FULL}")
     if births := total("births_without_place"):
         said.append(f"the lifetimes of {births} blocks, for want of address space")
     if any(not recording.header["steady_clock"] for recording in recordings):
@@ -255,7 +270,8 @@ class _StacksDocument:
 
 
 def _read_stacks(folder: Path) -> _StacksDocument:
-    output = folder / _STACKS_FILE
-    command = [str(evidence_program()), "allocations", "--output", str(output), "--", str(folder)]
-    subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    return read_document(output, _StacksDocument, VERSION)
+    # By a pipe: the disk of the folder may be full.
+    output = "/proc/self/fd/1"
+    command = [str(evidence_program()), "allocations", "--output", output, "--", str(folder)]
+    done = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    return decode_document(done.stdout, "what names sampled stacks", _StacksDocument, VERSION)

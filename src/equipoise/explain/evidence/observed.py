@@ -69,14 +69,30 @@ def read_document(file: Path, kind: type[Document], version: int) -> Document:
             f"no evidence was written to {file}: {error.strerror}",
             mend="the observer's standard error says why",
         ) from error
+    return decode_document(text, str(file), kind, version)
+
+
+def decode_document(text: bytes, origin: str, kind: type[Document], version: int) -> Document:
+    """Decode a document of the native program.
+
+    Parameters
+    ----------
+    origin
+        Name of the file or the program in an error message.
+
+    Raises
+    ------
+    UnusableInput
+        The text is no document, or has another version.
+    """
     try:
         found = msgspec.json.decode(text, type=_Versioned).version
         if found == version:
             return msgspec.json.decode(text, type=kind)
     except msgspec.DecodeError as error:
-        raise UnusableInput(f"{file} is no evidence: {error}") from error
+        raise UnusableInput(f"{origin} is no evidence: {error}") from error
     raise UnusableInput(
-        f"{file} is version {found} of its document, not {version}",
+        f"{origin} is version {found} of its document, not {version}",
         mend="install the package again: its parts are of different versions",
     )
 

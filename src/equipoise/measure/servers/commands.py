@@ -5,11 +5,14 @@ Through a launcher, so that a command that is running ends when Equipoise is kil
 
 from __future__ import annotations
 
+import grp
 import os
 import pwd
+import random
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from equipoise.measure.hooks import last_words
 from equipoise.measure.launcher import Launcher, Report, Request, User
@@ -20,6 +23,10 @@ from equipoise.model.errors import ConditionFailed
 UNPRIVILEGED = ("postgres", "nobody")
 """Whom a server that refuses root runs as: the first of them that there is."""
 TEST = "/usr/bin/test"
+_GROUPS = range(61184, 65520)
+"""Numbers that no system gives to accounts; systemd draws its dynamic users from them too."""
+_DRAWS = 50
+_GROUP_MAP = Path("/proc/self/gid_map")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +120,13 @@ class Commands:
         return report
 
 
-def unprivileged_user(name: str) -> User | None:
-    """Whom a server that refuses root runs as; ``None`` where we are not root ourselves.
+def unprivileged_user(name: str, group: int | None) -> User | None:
+    """Return the user of a server that refuses root; ``None`` where we are not root ourselves.
+
+    Parameters
+    ----------
+    group
+        Group of the server in place of the account's own.
 
     Raises
     ------
@@ -128,7 +140,7 @@ def unprivileged_user(name: str) -> User | None:
             found = pwd.getpwnam(user)
         except KeyError:
             continue
-        return User(found.pw_uid, found.pw_gid)
+        return User(found.pw_uid, found.pw_gid if group is None else group)
     raise ConditionFailed(
         f"the server of {name} refuses to run as root, and there is no user "
         + " or ".join(UNPRIVILEGED),
@@ -136,15 +148,46 @@ def unprivileged_user(name: str) -> User | None:
     )
 
 
-def hand_over(folder: str, user: User, commands: Commands, name: str) -> None:
-    """Give a new folder to a user, and make sure that the user can write in it.
+def private_group() -> int | None:
+    """Draw a group number that no account has; ``None`` if this user namespace has none.
+
+    Other processes run as `postgres` or `nobody` too. Without this group they can neither enter a
+    server's folder nor trace its processes (the kernel compares users and groups).
+    """
+    mapped = _mapped_groups()
+    for group in random.SystemRandom().sample(_GROUPS, _DRAWS):
+        if any(group in numbers for numbers in mapped) and not _has_name(group):
+            return group
+    return None
+
+
+def _has_name(group: int) -> bool:
+    try:
+        grp.getgrgid(group)
+    except KeyError:
+        return False
+    return True
+
+
+def _mapped_groups() -> list[range]:
+    """Return the groups that this user namespace has (user_namespaces(7))."""
+    try:
+        lines = _GROUP_MAP.read_text(encoding="ascii").splitlines()
+    except FileNotFoundError:
+        # A kernel without user namespaces has every group.
+        return [_GROUPS]
+    starts_and_counts = ((int(first), int(count)) for first, _, count in map(str.split, lines))
+    return [range(first, first + count) for first, count in starts_and_counts]
+
+
+def check_reachable(folder: str, user: User, commands: Commands, name: str) -> None:
+    """Refuse a folder that its user cannot write in.
 
     Raises
     ------
     ConditionFailed
-        The user cannot get there.
+        The user cannot enter the folder.
     """
-    os.chown(folder, user.uid, user.gid)
     test = shutil.which("test") or TEST
     reachable = Errand("test", name, (test, "-w", folder), {}, "/", 10.0, user)
     if not commands.ask(reachable):

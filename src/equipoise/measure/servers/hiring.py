@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,12 +12,18 @@ from types import TracebackType
 from typing import Self
 
 from equipoise.measure.launcher import Launcher, User
-from equipoise.measure.servers.commands import Commands, hand_over, unprivileged_user
+from equipoise.measure.servers.commands import (
+    Commands,
+    check_reachable,
+    private_group,
+    unprivileged_user,
+)
 from equipoise.measure.servers.life import Before, Life, PortTaken, unchanged, with_search_path
-from equipoise.measure.servers.place import Place, free_port
+from equipoise.measure.servers.place import Place, free_port, new_place
 from equipoise.measure.servers.prepared import Preparations
 from equipoise.measure.servers.processes import Consumed, consumed, processes_of
 from equipoise.measure.servers.service import Service, samples_of
+from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Server
 
 STARTS = 3
@@ -59,7 +64,8 @@ class Servers:
         self._running: list[Running] = []
         self._folders: list[str] = []
         self._commands = Commands(launcher)
-        self._preparations = Preparations(launcher, self._commands, self._kept_folder)
+        self._preparations = Preparations(launcher, self._commands, self._kept_place)
+        self._group = private_group() if os.geteuid() == 0 else None
 
     def __enter__(self) -> Self:
         return self
@@ -130,7 +136,7 @@ class Servers:
                 service.tell_how(report, life.said(report))
             service.samples = samples_of(before, after, report)
         finally:
-            shutil.rmtree(life.place.folder, ignore_errors=True)
+            shutil.rmtree(life.place.outer, ignore_errors=True)
 
     @contextmanager
     def _interval(self, name: str, server: Server, base: Mapping[str, str]) -> Iterator[Service]:
@@ -142,7 +148,7 @@ class Servers:
             except BaseException:
                 launcher.close()
                 raise
-            self._folders.append(life.place.folder)
+            self._folders.append(life.place.outer)
             running = Running(server, life, launcher)
             self._running.append(running)
         service = Service(running.life.place)
@@ -164,38 +170,41 @@ class Servers:
         launcher: Launcher,
         timeout_s: float,
     ) -> Life:
-        user = unprivileged_user(name) if server.unprivileged else None
+        user = unprivileged_user(name, self._group) if server.unprivileged else None
         for start in range(1, STARTS + 1):
-            folder = self._new_folder(name, user)
-            place = Place(folder, free_port())
+            place = self._new_place(name, user)
             life = Life(name, server, place, base, self._commands, user, self._before)
             try:
-                self._preparations.copy_into(folder, name, server, base, user)
+                self._preparations.copy_into(place.folder, name, server, base, user)
                 life.prepare()
                 life.start(launcher, timeout_s)
             except PortTaken:
-                shutil.rmtree(folder, ignore_errors=True)
+                shutil.rmtree(place.outer, ignore_errors=True)
                 if start == STARTS:
                     raise
             except BaseException:
                 launcher.close()
-                shutil.rmtree(folder, ignore_errors=True)
+                shutil.rmtree(place.outer, ignore_errors=True)
                 raise
             else:
                 return life
         raise AssertionError("the last start is returned or raised")
 
-    def _new_folder(self, name: str, user: User | None) -> str:
-        folder = tempfile.mkdtemp(prefix="server-", dir=self._scratch)
+    def _new_place(self, name: str, user: User | None) -> Place:
+        place = new_place(self._scratch, user, free_port())
         if user is not None:
             os.chmod(self._scratch, _ENTER_ONLY)
-            hand_over(folder, user, self._commands, name)
-        return folder
+            try:
+                check_reachable(place.folder, user, self._commands, name)
+            except ConditionFailed:
+                shutil.rmtree(place.outer, ignore_errors=True)
+                raise
+        return place
 
-    def _kept_folder(self, name: str, user: User | None) -> str:
-        folder = self._new_folder(name, user)
-        self._folders.append(folder)
-        return folder
+    def _kept_place(self, name: str, user: User | None) -> Place:
+        place = self._new_place(name, user)
+        self._folders.append(place.outer)
+        return place
 
     def _close(self) -> None:
         for running in self._running:

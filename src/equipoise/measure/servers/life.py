@@ -7,7 +7,6 @@ import dataclasses
 import os
 import re
 import signal
-import socket
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,14 +18,12 @@ from equipoise.measure.launcher import Launcher, Report, Request, User
 from equipoise.measure.servers.commands import Commands, Errand
 from equipoise.measure.servers.effect import check_effect
 from equipoise.measure.servers.full_disk import full_disk
-from equipoise.measure.servers.place import LOOPBACK, Place
+from equipoise.measure.servers.place import Place, port_accepts, socket_accepts
 from equipoise.measure.servers.processes import any_listens, processes_of
 from equipoise.measure.servers.service import how_it_ended
 from equipoise.model.errors import ConditionFailed
-from equipoise.model.plan import Output, Server
+from equipoise.model.plan import SOCKET, Output, Server
 
-OUTPUT = ".standard-output"
-"""In its folder."""
 FIRST_LOOK_S = 0.002
 LONGEST_LOOK_S = 0.1
 """A server is looked at again after twice the time, up to this."""
@@ -106,7 +103,7 @@ class Life:
             working_folder=self._folder(),
             # The client has its own limit; this one is for a server that is never stopped.
             timeout_s=timeout_s + 3 * self.server.ready_s,
-            output=Output("file", self._output_file()),
+            output=Output("file", self.place.log),
             process=self.server.process,
             user=self.user,
         )
@@ -145,7 +142,7 @@ class Life:
         if report.error_tail.strip():
             return report.error_tail
         try:
-            with open(self._output_file(), "rb") as output:
+            with open(self.place.log, "rb") as output:
                 size = output.seek(0, os.SEEK_END)
                 output.seek(max(0, size - TAIL_BYTES))
                 return output.read().decode("utf-8", "replace")
@@ -190,8 +187,9 @@ class Life:
 
     def _is_ready(self, deadline: float) -> bool:
         if self.server.ready is None:
-            with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as line:
-                return line.connect_ex((LOOPBACK, self.place.port)) == 0
+            if self._has_a_port_of_ours():
+                return port_accepts(self.place.port)
+            return socket_accepts(self.place.fill(SOCKET))
         left_s = max(deadline - time.monotonic(), FIRST_LOOK_S)
         errand = self.errand("ready", self.server.ready, self.base)
         return self.commands.ask(dataclasses.replace(errand, timeout_s=left_s))
@@ -200,9 +198,7 @@ class Life:
         """Whoever else answers on the port, it must not be measured instead of the server."""
         if not self._has_a_port_of_ours() or any_listens(processes, self.place.port):
             return
-        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as line:
-            nobody_answers = line.connect_ex((LOOPBACK, self.place.port)) != 0
-        if nobody_answers:
+        if not port_accepts(self.place.port):
             return
         _tell(launcher, "KILL")
         launcher.finish()
@@ -221,9 +217,6 @@ class Life:
     def _with_own_folder(self, environment: Mapping[str, str]) -> dict[str, str]:
         """Its temporary files go where they are removed with it, and where its user may write."""
         return {**environment, "TMPDIR": self.place.folder}
-
-    def _output_file(self) -> str:
-        return os.path.join(self.place.folder, OUTPUT)
 
     def _folder(self) -> str:
         return self.server.process.working_folder or self.place.folder

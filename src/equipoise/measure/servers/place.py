@@ -1,29 +1,64 @@
-"""Where one server lives: its folder and its port."""
+"""Where one server lives: its folder, its port and its password, closed to other users."""
 
 from __future__ import annotations
 
+import os
 import random
+import secrets
 import socket
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from equipoise.measure.launcher import User
+
 LOOPBACK = "127.0.0.1"
 LOWEST_PORT = 15000
 EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
+PASSWORD_BYTES = 24
+"""Random bytes of a password; 192 bits cannot be guessed."""
 _TRIES = 50
+_GROUP_ONLY = 0o710
+"""Mode of the outer folder of another user's server: only its own group may pass."""
+_PRIVATE_FOLDER, _PRIVATE_FILE = 0o700, 0o600
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where one server lives."""
+    """Where one server lives.
 
-    folder: str
+    The server's user owns the folder and the password file. The outer folder and the log stay
+    ours, so that no process of that user can make us write through a link.
+    """
+
+    outer: str
+    """Folder that holds everything else here and is removed with it."""
     port: int
+    """TCP port of the loopback interface; free when the place was made."""
+
+    @property
+    def folder(self) -> str:
+        """Folder of the server; mode 0700."""
+        return os.path.join(self.outer, "home")
+
+    @property
+    def password_file(self) -> str:
+        """File with a random password and a newline; mode 0600, new for each life."""
+        return os.path.join(self.outer, "password")
+
+    @property
+    def log(self) -> str:
+        """File that receives the server's standard output; mode 0600."""
+        return os.path.join(self.outer, "log")
 
     def fill(self, text: str) -> str:
-        """Put the folder and the port where their names stand."""
-        return text.replace("{folder}", self.folder).replace("{port}", str(self.port))
+        """Replace the placeholders of a server by their values."""
+        return (
+            text.replace("{folder}", self.folder)
+            .replace("{port}", str(self.port))
+            .replace("{password_file}", self.password_file)
+        )
 
     def words(self, words: tuple[str, ...]) -> tuple[str, ...]:
         """The same for each word."""
@@ -32,6 +67,52 @@ class Place:
     def variables(self, environment: Mapping[str, str]) -> dict[str, str]:
         """The same for each value."""
         return {name: self.fill(value) for name, value in environment.items()}
+
+
+def new_place(scratch: Path, user: User | None, port: int) -> Place:
+    """Make the folders and the password of one life.
+
+    Parameters
+    ----------
+    scratch
+        Folder that the new folders are made in.
+    user
+        User that the server runs as; ``None`` for our own.
+    port
+        TCP port of the place.
+    """
+    place = Place(tempfile.mkdtemp(prefix="server-", dir=scratch), port)
+    os.mkdir(place.folder, _PRIVATE_FOLDER)
+    for path, text in ((place.password_file, _new_password()), (place.log, "")):
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE_FILE)
+        with open(descriptor, "w", encoding="ascii") as file:
+            file.write(text)
+    if user is not None:
+        os.chown(place.folder, user.uid, user.gid)
+        os.chown(place.password_file, user.uid, user.gid)
+        os.chown(place.outer, -1, user.gid)
+        os.chmod(place.outer, _GROUP_ONLY)
+    return place
+
+
+def _new_password() -> str:
+    return f"{secrets.token_hex(PASSWORD_BYTES)}\n"
+
+
+def socket_accepts(path: str) -> bool:
+    """Return whether something accepts connections on a Unix socket."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+        try:
+            return line.connect_ex(path) == 0
+        except OSError:
+            # The path is longer than a socket's address; the server says so itself.
+            return False
+
+
+def port_accepts(port: int) -> bool:
+    """Return whether something accepts connections on a port of the loopback interface."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as line:
+        return line.connect_ex((LOOPBACK, port)) == 0
 
 
 def free_port() -> int:

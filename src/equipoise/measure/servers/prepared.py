@@ -12,7 +12,7 @@ from equipoise.measure.launcher import Launcher, User
 from equipoise.measure.servers.commands import Commands, Errand
 from equipoise.measure.servers.full_disk import MEND
 from equipoise.measure.servers.life import Life
-from equipoise.measure.servers.place import Place, free_port
+from equipoise.measure.servers.place import Place
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Process, Server
 
@@ -35,19 +35,19 @@ class Preparations:
     ----------
     launcher
         Makes the launcher of a server that is filled.
-    new_folder
-        Makes an empty folder for the server of a condition, and hands it over to a user.
+    new_place
+        Makes an empty place for the server of a condition, which belongs to a user.
     """
 
     def __init__(
         self,
         launcher: Callable[[], Launcher],
         commands: Commands,
-        new_folder: Callable[[str, User | None], str],
+        new_place: Callable[[str, User | None], Place],
     ) -> None:
         self._launcher = launcher
         self._commands = commands
-        self._new_folder = new_folder
+        self._new_place = new_place
         self._known: dict[tuple[object, ...], Prepared] = {}
 
     def forget(self) -> None:
@@ -79,15 +79,16 @@ class Preparations:
             )
         source = os.path.join(prepared.folder, ".")
         words = (shutil.which(COPY[0]) or COPY[0], *COPY[1:], source, folder)
-        self._commands.run(Errand("copy", name, words, dict(base), "/", _COPYING_S))
+        # As the server's own user: root would write through a link in that user's folder.
+        self._commands.run(Errand("copy", name, words, dict(base), "/", _COPYING_S, user))
 
     def _make(
         self, name: str, server: Server, base: Mapping[str, str], user: User | None
     ) -> Prepared:
-        folder = self._new_folder(name, user)
+        place = self._new_place(name, user)
         # The levels of a study change the server that is measured, not its data.
         plain = replace(server, environment={}, process=Process(), prepare=None)
-        life = Life(name, plain, Place(folder, free_port()), base, self._commands, user)
+        life = Life(name, plain, place, base, self._commands, user)
         if server.install is not None:
             self._commands.run(life.errand("install", server.install, base))
         if server.fill is not None:
@@ -95,7 +96,7 @@ class Preparations:
                 life.start(launcher, _COPYING_S)
                 self._commands.run(life.errand("fill", server.fill, base))
                 life.stop(launcher)
-        return Prepared(folder, _size_bytes(folder))
+        return Prepared(place.folder, _size_bytes(place.folder))
 
 
 def _size_bytes(folder: str) -> int:

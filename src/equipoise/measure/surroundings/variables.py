@@ -1,72 +1,17 @@
 """The environment variables that change how a program runs, and no others.
 
-What stands in an environment may be a secret, and a ledger is passed on: only variables of
-this list are recorded with their values. Of those in ``WITHHELD`` it is recorded that they are
-set, because they matter and yet may hold what is nobody's business: folders, tokens, hosts.
+What stands in an environment may be a secret, and a ledger is passed on: only the known tuning
+variables (`equipoise.model.tuning_variables`) are recorded with their values. Of those in
+``WITHHELD`` it is recorded that they are set, because they matter and yet may hold what is
+nobody's business: folders, tokens, hosts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-ALLOWED = frozenset(
-    {
-        # The dynamic loader.
-        "LD_PRELOAD",
-        "LD_LIBRARY_PATH",
-        "LD_BIND_NOW",
-        "LD_AUDIT",
-        "LD_DEBUG",
-        "LD_PROFILE",
-        # Allocators.
-        "GLIBC_TUNABLES",
-        "MIMALLOC_VERBOSE",
-        "MIMALLOC_LARGE_OS_PAGES",
-        "TCMALLOC_RELEASE_RATE",
-        # Threads.
-        "MKL_NUM_THREADS",
-        "NUMEXPR_NUM_THREADS",
-        "VECLIB_MAXIMUM_THREADS",
-        "GOTO_NUM_THREADS",
-        "RAYON_NUM_THREADS",
-        "TOKIO_WORKER_THREADS",
-        "GOMAXPROCS",
-        # Runtimes of languages.
-        "GOGC",
-        "GODEBUG",
-        "GOMEMLIMIT",
-        "PYTHONHASHSEED",
-        "PYTHONMALLOC",
-        "PYTHONDEVMODE",
-        "PYTHONOPTIMIZE",
-        "PYTHONDONTWRITEBYTECODE",
-        "PYTHONUNBUFFERED",
-        "PYTHONTRACEMALLOC",
-        "PYTHONASYNCIODEBUG",
-        "PYTHON_GIL",
-        "PYTHON_JIT",
-        "RUST_BACKTRACE",
-        "RUST_LIB_BACKTRACE",
-        "RUST_MIN_STACK",
-        "JULIA_NUM_THREADS",
-        "RUBY_YJIT_ENABLE",
-        # Sanitizers and checkers.
-        "ASAN_OPTIONS",
-        "LSAN_OPTIONS",
-        "MSAN_OPTIONS",
-        "TSAN_OPTIONS",
-        "UBSAN_OPTIONS",
-        "G_SLICE",
-        "G_DEBUG",
-        # Sorting, case and dates cost what the locale makes them cost.
-        "LANG",
-        "LANGUAGE",
-        "TZ",
-        "POSIXLY_CORRECT",
-        "CUDA_VISIBLE_DEVICES",
-    }
-)
-ALLOWED_BEGINNINGS = ("MALLOC_", "OMP_", "OPENBLAS_", "BLIS_", "LC_")
+from equipoise.model.tuning_variables import TUNING_VARIABLES
+
 WITHHELD = frozenset(
     {
         "PATH",
@@ -84,11 +29,9 @@ WITHHELD = frozenset(
 
 
 def relevant(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables of the list that are set, by name, with their values."""
+    """The known tuning variables that are set, by name, with their values."""
     return {
-        name: readable(environment[name])
-        for name in sorted(environment)
-        if name in ALLOWED or name.startswith(ALLOWED_BEGINNINGS)
+        name: readable(environment[name]) for name in sorted(TUNING_VARIABLES & environment.keys())
     }
 
 

@@ -7,13 +7,18 @@ from __future__ import annotations
 
 import argparse
 import os
+import pwd
 import sys
 from collections.abc import Callable, Sequence
 
 from equipoise.helpers import pgbench, sysbench
-from equipoise.helpers.load_generator import reported
+from equipoise.helpers.passwords import OPTION
 
 LOOPBACK = "127.0.0.1"
+TCP_ACCOUNT = "sysbench"
+"""Account of MariaDB that has a password, and rights on the data of the benchmark alone."""
+ROLE = "pgbench"
+"""Role of PostgreSQL that owns the data of the benchmark, and is no superuser."""
 OPEN_RATES_PER_S = {
     ("mariadb", "read_only"): 100,
     ("mariadb", "read_write"): 50,
@@ -25,16 +30,23 @@ PGBENCH_SCRIPTS = {"read_only": "select-only", "read_write": "simple-update"}
 
 
 def mariadb_words(asked: argparse.Namespace) -> list[str]:
-    """What sysbench is told."""
+    """Return the command line of sysbench, without its program.
+
+    Through the socket the server knows us by the account that we run as.
+    """
     there = (
-        [f"--mysql-socket={asked.folder}/socket"]
+        [f"--mysql-user={_own_account()}", f"--mysql-socket={asked.folder}/socket"]
         if asked.transport == "unix"
-        else [f"--mysql-host={LOOPBACK}", f"--mysql-port={asked.port}"]
+        else [
+            f"--mysql-user={TCP_ACCOUNT}",
+            f"--mysql-host={LOOPBACK}",
+            f"--mysql-port={asked.port}",
+            f"{OPTION}{asked.password_file}",
+        ]
     )
     return [
         "--db-driver=mysql",
-        "--mysql-user=root",
-        "--mysql-db=test",
+        "--mysql-db=sbtest",
         *there,
         "--tables=1",
         "--table-size=10000",
@@ -47,11 +59,16 @@ def mariadb_words(asked: argparse.Namespace) -> list[str]:
 
 
 def postgresql_words(asked: argparse.Namespace) -> list[str]:
-    """What pgbench is told."""
+    """Return the command line of pgbench, without its program."""
+    there = (
+        [f"--host={asked.folder}"]
+        if asked.transport == "unix"
+        else [f"--host={LOOPBACK}", f"{OPTION}{asked.password_file}"]
+    )
     return [
-        f"--host={asked.folder if asked.transport == 'unix' else LOOPBACK}",
+        *there,
         f"--port={asked.port}",
-        "--username=postgres",
+        f"--username={ROLE}",
         "--no-vacuum",
         "--protocol=prepared",
         f"--builtin={PGBENCH_SCRIPTS[asked.work]}",
@@ -63,12 +80,20 @@ def postgresql_words(asked: argparse.Namespace) -> list[str]:
     ]
 
 
+def _own_account() -> str:
+    number = os.geteuid()
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        raise SystemExit(f"user {number} has no account, by which MariaDB could know it") from None
+
+
 def _rate(asked: argparse.Namespace) -> int:
     return OPEN_RATES_PER_S[asked.server, asked.work]
 
 
 def _run_mariadb(asked: argparse.Namespace) -> None:
-    reported(sysbench.words_for(mariadb_words(asked)), sysbench.read)
+    sysbench.run(mariadb_words(asked))
 
 
 def _run_postgresql(asked: argparse.Namespace) -> None:
@@ -91,6 +116,7 @@ def understand(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--seconds", type=int, required=True)
     parser.add_argument("--folder", required=True)
     parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--password-file", required=True)
     parser.add_argument("--transport", choices=["unix", "tcp"], default="unix")
     return parser.parse_args(arguments)
 

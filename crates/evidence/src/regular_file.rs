@@ -1,0 +1,63 @@
+//! Files of others: opened without waiting for anybody, and read only if they are regular.
+//!
+//! A FIFO would make the reader wait for a writer, and a device may have no end.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// What is done with a symbolic link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Links {
+    Follow,
+    Refuse,
+}
+
+/// Opens a regular file for reading.
+///
+/// # Errors
+/// What `open` says, or that it is no regular file.
+pub fn open(path: &Path, links: Links) -> io::Result<File> {
+    let follow = match links {
+        Links::Follow => 0,
+        Links::Refuse => libc::O_NOFOLLOW,
+    };
+    let opened = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC | follow)
+        .open(path)?;
+    if opened.metadata()?.is_file() {
+        Ok(opened)
+    } else {
+        let kind = io::ErrorKind::InvalidInput;
+        Err(io::Error::new(kind, "it is no regular file"))
+    }
+}
+
+/// The bytes of a regular file.
+///
+/// # Errors
+/// As `open`, or what reading says.
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path, Links::Follow)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_without_an_end_is_not_read() {
+        let error = read(Path::new("/dev/zero")).expect_err("no regular file");
+        assert_eq!(error.to_string(), "it is no regular file");
+    }
+
+    #[test]
+    fn a_link_to_a_regular_file_may_be_followed() {
+        assert!(open(Path::new("/proc/self/exe"), Links::Follow).is_ok());
+        assert!(open(Path::new("/proc/self/exe"), Links::Refuse).is_err());
+    }
+}

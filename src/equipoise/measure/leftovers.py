@@ -1,0 +1,338 @@
+"""Clearing away what campaigns left that were killed together with their launchers.
+
+Only what is proven to be Equipoise's own, abandoned and this user's is removed or killed. The proof
+is a record in the user's state folder (`equipoise.measure.scratch`) that nobody holds locked, for a
+folder of the same owner, device and inode, with a marker inside that holds the record's identity.
+Whatever is in doubt is left and named.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from equipoise.measure.abandoned_processes import end_processes_of, processes_working_in
+from equipoise.measure.launcher_cgroups import end_leaf, leaves_of
+from equipoise.measure.scratch import (
+    MARKER,
+    OPEN_FOLDER,
+    OPEN_UNTRUSTED,
+    PREFIX,
+    RECORDS,
+    Record,
+    read_identity,
+    read_record,
+    remove_folder,
+)
+from equipoise.measure.state_folder import StateFolderUnusable, open_state_folder
+
+_WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+_SEE_RECORD = "look at it in the folder `equipoise/scratch` of your state folder"
+_MARKER_OF_FIRST_RELEASE = "owner"
+_NAME_OF_FIRST_RELEASE = re.compile(r"equipoise-[a-z0-9_]{8}")
+_NAME_OF_PROBE = re.compile(r"equipoise-probe-[A-Za-z0-9]{6}")
+"""Form of a probe's folder, which its keeper removes (crates/probes/src/scratch.rs)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cleared:
+    """Scratch folder of a killed campaign that was removed."""
+
+    folder: str
+    processes: int
+    """Number of its processes that still ran and were killed."""
+
+    def describe(self) -> str:
+        """Return a sentence for the user."""
+        ended = {0: "", 1: " and ended a process of it"}.get(
+            self.processes, f" and ended {self.processes} processes of it"
+        )
+        return f"removed what a killed campaign had left: {self.folder}{ended}"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Folder or record that may be a leftover and was not touched."""
+
+    path: str
+    reason: str
+    hint: str
+
+    def describe(self) -> str:
+        """Return a sentence for the user, and its hint on a second line."""
+        return f"left alone: {self.path}: {self.reason}\n  mend: {self.hint}"
+
+
+@dataclass(frozen=True, slots=True)
+class Clearance:
+    """Outcome of clearing away leftovers."""
+
+    cleared: tuple[Cleared, ...] = ()
+    kept: tuple[Kept, ...] = ()
+
+
+class _Doubt(Exception):
+    """A record or its folder is not what Equipoise wrote, or is still in use by somebody."""
+
+    def __init__(self, path: str, reason: str, hint: str) -> None:
+        super().__init__(reason)
+        self.kept = Kept(path, reason, hint)
+
+
+def clear_leftovers() -> Clearance:
+    """End and remove what killed campaigns of this user left, as far as it is proven."""
+    cleared: list[Cleared] = []
+    kept: list[Kept] = []
+    try:
+        with open_state_folder(RECORDS) as records:
+            for name in sorted(os.listdir(records)):
+                try:
+                    cleared += _clear(records, name)
+                except _Doubt as doubt:
+                    kept.append(doubt.kept)
+                except OSError as error:
+                    kept.append(Kept(name, f"its record: {error.strerror}", _SEE_RECORD))
+    except StateFolderUnusable as error:
+        hint = "set XDG_STATE_HOME to a folder of your own; until then nothing left is removed"
+        kept.append(Kept(*_path_and_reason(str(error)), hint))
+    return Clearance(tuple(cleared), tuple(kept))
+
+
+def unproven_folders(around: Path | None = None) -> tuple[Kept, ...]:
+    """Return the folders of this user that look like leftovers and have no record.
+
+    They may be of the first release, of a probe that was run by hand, or of a campaign whose state
+    folder could not be used.
+
+    Parameters
+    ----------
+    around
+        Where to look; by default the folder for temporary files.
+    """
+    around = around or Path(tempfile.gettempdir())
+    recorded = _recorded_paths()
+    return tuple(
+        Kept(
+            str(folder),
+            "it looks like a leftover, but no record proves that it is Equipoise's own",
+            "remove it yourself if nothing in it is yours",
+        )
+        for folder in sorted(around.glob(f"{PREFIX}*"))
+        if str(folder) not in recorded and _looks_abandoned(folder)
+    )
+
+
+def _clear(records: int, name: str) -> list[Cleared]:
+    with _locked_record(records, name) as record:
+        if record is None:
+            return []
+        finished = record.device is not None
+        found, ended = _clear_finished(record) if finished else (_remove_unfinished(record), 0)
+        os.unlink(name, dir_fd=records)
+        return [Cleared(record.path, ended)] if found or ended else []
+
+
+def _clear_finished(record: Record) -> tuple[bool, int]:
+    """Return whether the folder was still there, and how many processes were killed."""
+    path = Path(record.path)
+    # The identity in the name of a cgroup is proof enough, with or without the folder.
+    cgroup = None if record.cgroup is None else Path(record.cgroup)
+    leaves = [] if cgroup is None else leaves_of(record.identity, cgroup)
+    ended = sum(map(end_leaf, leaves))
+    with _proven_folder(record) as folder:
+        ended += end_processes_of(path)
+        if folder is not None:
+            _refuse_where_somebody_works(record)
+            if not remove_folder(folder, path):
+                raise _Doubt(record.path, "not all of it can be removed", "remove it yourself")
+    if any(leaf.exists() for leaf in leaves):
+        raise _Doubt(record.path, f"a process in {leaves[0]} does not die", "restart the host")
+    return folder is not None, ended
+
+
+@contextmanager
+def _locked_record(records: int, name: str) -> Iterator[Record | None]:
+    """The record of this name, locked; ``None`` if a campaign uses it or it names nothing.
+
+    Raises
+    ------
+    _Doubt
+        It is no record of Equipoise.
+    """
+    try:
+        descriptor = os.open(name, OPEN_UNTRUSTED, dir_fd=records)
+    except FileNotFoundError:
+        yield None
+        return
+    except OSError as error:
+        raise _Doubt(name, f"it cannot be a record: {error.strerror}", _SEE_RECORD) from None
+    try:
+        if not _locks(descriptor) or not os.fstat(descriptor).st_nlink:
+            yield None
+            return
+        record = read_record(descriptor, name)
+        if record is None and not os.fstat(descriptor).st_size:
+            # Its campaign was killed before it had written a byte, and had made nothing yet.
+            os.unlink(name, dir_fd=records)
+        elif record is None:
+            raise _Doubt(name, "it is no record of Equipoise", _SEE_RECORD)
+        # Of a home folder that hosts share, each clears away its own.
+        yield record if record is None or record.host == os.uname().nodename else None
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _proven_folder(record: Record) -> Iterator[int | None]:
+    """The folder of a record, opened; ``None`` if it is gone.
+
+    Raises
+    ------
+    _Doubt
+        It is not the folder that was recorded, or still in use.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            folder = os.open(record.path, OPEN_FOLDER)
+        except FileNotFoundError:
+            yield None
+            return
+        except OSError as error:
+            raise _unproven(record, error.strerror) from None
+        stack.callback(os.close, folder)
+        status = os.fstat(folder)
+        if status.st_uid != os.geteuid() or status.st_mode & _WRITABLE_BY_OTHERS:
+            raise _unproven(record, "other users own it or may write to it")
+        if (status.st_dev, status.st_ino) != (record.device, record.inode):
+            raise _unproven(record, "it is not the folder that was made there")
+        _check_marker(record, folder, stack)
+        yield folder
+
+
+def _check_marker(record: Record, folder: int, stack: contextlib.ExitStack) -> None:
+    try:
+        marker = os.open(MARKER, OPEN_UNTRUSTED, dir_fd=folder)
+    except OSError:
+        if os.listdir(folder):
+            raise _unproven(record, f"it has no marker {MARKER}") from None
+        # Whoever removed it was killed just before the end.
+        return
+    stack.callback(os.close, marker)
+    if read_identity(marker) != record.identity:
+        raise _unproven(record, f"its marker {MARKER} does not hold the recorded identity")
+    if not _locks(marker):
+        raise _unproven(record, "somebody holds its lock")
+
+
+def _unproven(record: Record, reason: str | None) -> _Doubt:
+    return _Doubt(
+        record.path, reason or "it cannot be opened", "remove it yourself if nothing in it is yours"
+    )
+
+
+def _refuse_where_somebody_works(record: Record) -> None:
+    working = processes_working_in(Path(record.path))
+    if working:
+        names = ", ".join(map(str, working[:3]))
+        raise _Doubt(
+            record.path,
+            f"process {names} works in it and was not started by a campaign",
+            "leave the folder there, or end the process; then run `equipoise doctor` again",
+        )
+
+
+def _remove_unfinished(record: Record) -> bool:
+    """Remove a folder that was recorded and not finished; return whether there was one."""
+    try:
+        folder = os.open(record.path, OPEN_FOLDER)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise _unproven(record, error.strerror) from None
+    try:
+        status = os.fstat(folder)
+        content = set(os.listdir(folder))
+        if status.st_uid != os.geteuid() or content - {MARKER}:
+            raise _unproven(record, "it was recorded, but never finished")
+        if content:
+            _check_unfinished_marker(record, folder)
+        return remove_folder(folder, Path(record.path))
+    finally:
+        os.close(folder)
+
+
+def _check_unfinished_marker(record: Record, folder: int) -> None:
+    marker = os.open(MARKER, OPEN_UNTRUSTED, dir_fd=folder)
+    try:
+        is_empty = stat.S_ISREG(os.fstat(marker).st_mode) and not os.fstat(marker).st_size
+        if not is_empty and read_identity(marker) != record.identity:
+            raise _unproven(record, f"its marker {MARKER} does not hold the recorded identity")
+    finally:
+        os.close(marker)
+
+
+def _recorded_paths() -> set[str]:
+    found: set[str] = set()
+    with contextlib.suppress(StateFolderUnusable), open_state_folder(RECORDS) as records:
+        for name in os.listdir(records):
+            with contextlib.suppress(OSError), _opened(name, records) as descriptor:
+                record = read_record(descriptor, name)
+                if record is not None:
+                    found.add(record.path)
+    return found
+
+
+def _looks_abandoned(folder: Path) -> bool:
+    """Whether a folder of this user has the form of a scratch folder that nobody holds locked."""
+    try:
+        status = folder.lstat()
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
+            return False
+        if _NAME_OF_PROBE.fullmatch(folder.name):
+            return _lockable(folder, stat.S_ISDIR)
+        if _lockable(folder / MARKER, stat.S_ISREG):
+            return True
+        of_first_release = _NAME_OF_FIRST_RELEASE.fullmatch(folder.name) is not None
+        return of_first_release and _lockable(folder / _MARKER_OF_FIRST_RELEASE, stat.S_ISREG)
+    except OSError:
+        # It has just been removed.
+        return False
+
+
+def _lockable(path: Path, is_right: Callable[[int], bool]) -> bool:
+    try:
+        with _opened(path, None) as descriptor:
+            return is_right(os.fstat(descriptor).st_mode) and _locks(descriptor)
+    except FileNotFoundError:
+        return False
+
+
+@contextmanager
+def _opened(path: str | Path, around: int | None) -> Iterator[int]:
+    descriptor = os.open(path, OPEN_UNTRUSTED, dir_fd=around)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _locks(descriptor: int) -> bool:
+    """Lock an open file; return whether nobody else holds it."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _path_and_reason(text: str) -> tuple[str, str]:
+    path, colon, reason = text.partition(": ")
+    return (path, reason) if colon else ("the state folder", text)

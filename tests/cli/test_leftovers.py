@@ -1,0 +1,67 @@
+"""Folders of the user in the temporary folder survive a campaign and `doctor`, and are named."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Equipoise
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder for temporary files."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    yield folder
+
+
+def test_folders_that_look_like_ours_survive_a_campaign_and_doctor(
+    equipoise: Equipoise, temporary: Path
+) -> None:
+    notes, probe = temporary / "equipoise-notes", temporary / "equipoise-probe-mine"
+    for folder in (notes, probe):
+        folder.mkdir()
+        (folder / "owner").write_text("me")
+    with subprocess.Popen(["sleep", "300"], cwd=notes) as works:
+        try:
+            said = equipoise("compare", "true", "true", "--blocks", "1", "--warmup", "0")
+            assert said.status == 0, said.err
+            assert equipoise("doctor").status == 0
+            assert works.poll() is None
+        finally:
+            works.kill()
+    assert (notes / "owner").read_text() == (probe / "owner").read_text() == "me"
+    assert sorted(temporary.iterdir()) == [notes, probe]
+
+
+def test_what_cannot_be_proven_to_be_ours_is_named_by_doctor(
+    equipoise: Equipoise, temporary: Path
+) -> None:
+    of_first_release = temporary / "equipoise-abcdefgh"
+    of_first_release.mkdir()
+    (of_first_release / "owner").touch()
+    said = equipoise("doctor", "--quiet")
+    assert f"equipoise: left alone: {of_first_release}: " in said.err
+    assert "remove it yourself if nothing in it is yours" in said.err
+    assert of_first_release.is_dir()
+
+
+def test_a_campaign_names_in_one_line_a_state_folder_that_it_cannot_use(
+    equipoise: Equipoise, temporary: Path, tmp_path: Path
+) -> None:
+    records = tmp_path / "state" / "equipoise" / "scratch"
+    records.mkdir(parents=True)
+    os.chmod(records, 0o777)
+    said = equipoise("compare", "true", "true", "--blocks", "1", "--warmup", "0")
+    assert said.status == 0, said.err
+    (line,) = [line for line in said.err.splitlines() if str(records) in line]
+    assert line == (f"equipoise: left alone: {records}: other users could change or read it")
+    assert list(temporary.iterdir()) == []

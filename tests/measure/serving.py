@@ -1,0 +1,50 @@
+"""Trials of one condition with a server, for the tests of servers."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from pathlib import Path
+
+import psutil
+
+from equipoise.measure.launcher import Launcher
+from equipoise.measure.servers import Servers
+from equipoise.measure.surroundings import CovariateReader
+from equipoise.measure.trials import Ran, TrialRunner, own_environment
+from equipoise.model.plan import Condition, Plan, Server
+from equipoise.model.trial import Draw
+from tests.plans import plan_of
+
+
+class Stage:
+    """Runs trials of one condition with a server."""
+
+    def __init__(self, launcher_program: Path, scratch: Path) -> None:
+        self.scratch = scratch
+        self.program = launcher_program
+        self.servers = Servers(lambda: Launcher(launcher_program), scratch)
+        self.client = Launcher(launcher_program)
+
+    def run(self, command: tuple[str, ...], server: Server) -> Ran:
+        """One trial."""
+        condition = Condition("served", command, server=server)
+        plan: Plan = dataclasses.replace(plan_of(), conditions=(condition,))
+        with CovariateReader() as beside:
+            runner = TrialRunner(
+                plan, self.client, self.scratch, own_environment(), beside, servers=self.servers
+            )
+            (run,) = runner.run_place(Draw("measured", 1, (0,), 0), 0)
+            return run()
+
+    def nothing_is_left(self) -> bool:
+        """Whether no server and no folder of one is there."""
+        return not list(self.scratch.glob("server-*")) and not [
+            process
+            for process in psutil.Process().children(recursive=True)
+            if str(self.scratch) in " ".join(process.cmdline())
+        ]
+
+
+def python(*words: str) -> tuple[str, ...]:
+    return (sys.executable, "-c", *words)
