@@ -34,7 +34,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "genoud": frozenset({"model", "figures", "report", NATIVE}),
     "observe": frozenset({"model", "stats", "matching"}),
     "figures": frozenset({"model", "stats", "files"}),
-    "report": frozenset({"model", "stats", "figures"}),
+    "report": frozenset({"model", "files", "stats", "figures"}),
     "interop": frozenset({"model"}),
     "studies": frozenset({"model", "files", "design", "stats", "figures", "helpers", "matching"}),
     # Composes the rooms below into one campaign; the command line and `api` call it.

@@ -40,6 +40,8 @@ def main() -> int:
         for words, ledger in (("1,000 campaigns", many), ("1 campaign", one)):
             print_time(f"list, {trials:,} trials in {words}", ["list", "--ledger", str(ledger)])
             print_time(f"show, {trials:,} trials in {words}", ["show", "--ledger", str(ledger)])
+        pooled = ["show", "--pool", "--ledger", str(many)]
+        print_time(f"show --pool, {trials:,} trials in 1,000 campaigns", pooled)
     return 0
 
 

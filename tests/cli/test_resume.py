@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from equipoise.ledger import open_for_reading
+from equipoise.model.errors import UnusableInput
 from tests.cli.conftest import ENTRY, Equipoise
 
 Script = Callable[[str, Sequence[str]], str]
@@ -109,5 +111,39 @@ def wait_for_trials(log: Path) -> None:
     for _ in range(1000):
         if log.exists() and log.stat().st_size > 4:
             return
+        time.sleep(0.01)
+    raise AssertionError("the campaign did not begin")
+
+
+def test_a_run_that_is_being_measured_is_not_resumed_beside_it(
+    equipoise: Equipoise, tmp_path: Path
+) -> None:
+    waits = "sh -c 'until [ -e go ]; do sleep 0.05; done'"
+    environment = {**os.environ, "EQUIPOISE_ALLOW_CONCURRENT": "1"}
+    first = subprocess.Popen(
+        [*ENTRY, "compare", waits, waits, "--blocks", "1", "--warmup", "0", "--quiet"],
+        cwd=tmp_path,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+    )
+    try:
+        wait_for_a_draw(tmp_path / ".equipoise/ledger.db")
+        second = equipoise("resume", "last", environment={"EQUIPOISE_ALLOW_CONCURRENT": "1"})
+    finally:
+        (tmp_path / "go").touch()
+        assert first.wait(60) == 0
+    assert second.status == 2
+    assert f"is being measured now, by process {first.pid} of user {os.getuid()}" in second.err
+    assert "defect" not in second.err
+    with open_for_reading(tmp_path / ".equipoise/ledger.db") as ledger:
+        assert len(ledger.read_run("last").sittings) == 1
+
+
+def wait_for_a_draw(ledger: Path) -> None:
+    for _ in range(3000):
+        if ledger.exists():
+            with contextlib.suppress(UnusableInput), open_for_reading(ledger) as opened:
+                if opened.read_run("last").draws:
+                    return
         time.sleep(0.01)
     raise AssertionError("the campaign did not begin")

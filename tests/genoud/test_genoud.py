@@ -251,7 +251,11 @@ def test_what_the_function_does_wrong_is_said_with_its_parameters(
         ({"starting_values": [0, 11]}, "starting value 1: parameter 2 is 11, outside -10 to 10"),
         ({"starting_values": [0, 1, 2]}, r"starting_values have shape \(1, 3\)"),
         ({"starting_values": np.zeros((99, 2)), "population": 10}, "99 starting values"),
-        ({"population": 1}, "population is 1: 2 or more"),
+        ({"population": 1}, "population is 1: 2 to 1000000 is needed"),
+        ({"population": 10**12}, "population is 1000000000000: 2 to 1000000 is needed"),
+        ({"generations": 10**20}, "1 to 1000000000 is needed"),
+        ({"wait_generations": 10**20}, "0 to 1000000000 is needed"),
+        ({"burn_in": 10**20}, "0 to 1000000000 is needed"),
         ({"generations": 0}, "generations is 0"),
         ({"generations": 2.5}, "generations is 2.5: a whole number"),
         ({"boundary_enforcement": 3}, "boundary_enforcement is 3"),
@@ -271,3 +275,9 @@ def test_what_the_function_does_wrong_is_said_with_its_parameters(
 def test_arguments_that_cannot_be_used_are_named(options: dict[str, Any], words: str) -> None:
     with pytest.raises(UnusableInput, match=words):
         genoud(bowl, 2, **options)
+
+
+def test_a_population_whose_numbers_do_not_fit_in_memory_is_refused() -> None:
+    with pytest.raises(UnusableInput, match="candidates with 1000 parameters") as refusal:
+        genoud(bowl, 1000, population=1_000_000)
+    assert refusal.value.mend == "give a population of at most 100000"

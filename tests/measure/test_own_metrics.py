@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from equipoise.measure.own_metrics import read
+from equipoise.measure.own_metrics import (
+    MOST_LINE_BYTES,
+    MOST_LINES,
+    MetricsFile,
+    OwnMetrics,
+    read,
+)
 from equipoise.model.trial import Sample
 from tests.payloads import LONG, PAYLOADS
 
@@ -73,3 +82,113 @@ def test_any_other_name_is_kept_as_it_is(tmp_path: Path) -> None:
     own = read(written(tmp_path, lines))
     assert own.problem is None
     assert [(one.metric, one.unit) for one in own.samples] == [(one, one) for one in names]
+
+
+GOOD = '{"metric": "a", "value": 1}\n'
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ('{"metric": "b", "value": 1, "iteration": 9223372036854775808}', "Expected `int`"),
+        ('{"metric": "b", "value": 1, "iteration": 9007199254740993}', "Expected `int`"),
+        ('{"metric": "b", "value": 1, "iteration": -1}', "Expected `int`"),
+        ('{"metric": "b", "value": ' + "9" * 5000 + "}", "cannot be read"),
+        ('{"metric": "b", "value": 1, "x": ' + "[" * 200_000 + "]" * 200_000 + "}", "nested"),
+        ('{"metric": "' + "b" * MOST_LINE_BYTES + '", "value": 1}', "is longer than 1048576 bytes"),
+    ],
+    ids=["too large an iteration", "over 2**53", "negative", "digits", "deep", "long"],
+)
+def test_a_line_that_no_ledger_could_keep_costs_that_line(
+    line: str, why: str, tmp_path: Path
+) -> None:
+    own = read(written(tmp_path, GOOD + line + "\n" + GOOD))
+    assert own.samples == (Sample("a", 1.0), Sample("a", 1.0))
+    assert own.problem is not None
+    assert own.problem.startswith("line 2 of its metrics ")
+    assert why in own.problem
+
+
+def test_the_number_of_lines_that_are_left_out_is_given(tmp_path: Path) -> None:
+    own = read(written(tmp_path, GOOD + "x\n" * 3))
+    assert own.samples == (Sample("a", 1.0),)
+    assert own.problem is not None
+    assert own.problem.endswith("; 3 lines are left out")
+
+
+def link_to_endless_zeros(file: Path) -> None:
+    file.symlink_to("/dev/zero")
+
+
+def link_to_a_file_of_the_user(file: Path) -> None:
+    (file.parent / "other").write_text(GOOD)
+    file.symlink_to(file.parent / "other")
+
+
+def listening_socket(file: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(file))
+
+
+def gigabyte_of_nothing(file: Path) -> None:
+    with file.open("wb") as opened:
+        opened.truncate(2**30)
+
+
+def very_many_empty_lines(file: Path) -> None:
+    file.write_bytes(b"\n" * (MOST_LINES + 1))
+
+
+REPLACED = [
+    (link_to_endless_zeros, "is a symbolic link, not a regular file"),
+    (link_to_a_file_of_the_user, "is a symbolic link, not a regular file"),
+    (os.mkfifo, "is a FIFO, not a regular file"),
+    (Path.mkdir, "is a folder, not a regular file"),
+    (listening_socket, "is a socket, not a regular file"),
+    (gigabyte_of_nothing, "has 1073741824 bytes or more; at most 67108864 are read"),
+    (very_many_empty_lines, "holds more than 2000000 lines"),
+]
+
+
+@pytest.mark.parametrize(("replace", "why"), REPLACED, ids=[one.__name__ for one, _ in REPLACED])
+def test_what_is_no_regular_file_of_a_sane_size_is_named_and_not_read(
+    replace: Callable[[Path], object], why: str, tmp_path: Path
+) -> None:
+    replace(tmp_path / "metrics.jsonl")
+    own = MetricsFile(tmp_path).read()
+    assert own.samples == ()
+    assert own.problem is None
+    assert own.unreadable == f"its metrics file {why}"
+
+
+@pytest.mark.parametrize(("replace", "why"), REPLACED, ids=[one.__name__ for one, _ in REPLACED])
+def test_the_next_trial_has_a_file_of_its_own_again(
+    replace: Callable[[Path], object], why: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "private"
+    folder.mkdir()
+    file = MetricsFile(folder)
+    replace(file.path)
+    file.clear()
+    assert not os.path.lexists(file.path)
+    file.path.write_text(GOOD)
+    assert file.read() == OwnMetrics((Sample("a", 1.0),))
+
+
+def test_a_folder_that_was_replaced_is_neither_read_nor_cleared(tmp_path: Path) -> None:
+    other = tmp_path / "of the user"
+    other.mkdir()
+    (other / "metrics.jsonl").write_text(GOOD)
+    (tmp_path / "private").symlink_to(other)
+    file = MetricsFile(tmp_path / "private")
+    file.clear()
+    assert (other / "metrics.jsonl").read_text() == GOOD
+    assert file.read().samples == ()
+    assert file.read().unreadable is not None
+
+
+def test_a_folder_that_was_removed_is_made_again_for_the_next_trial(tmp_path: Path) -> None:
+    file = MetricsFile(tmp_path / "private")
+    assert file.read().unreadable == "the folder of its metrics file was removed"
+    file.clear()
+    assert file.read() == OwnMetrics(())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,22 @@ MALFORMED = {
         "study.toml:8: [quick.factors] n: n has no level 'atlsa'",
         "is it atlas? there are reference, atlas, openblas, blis, openblas_haswell, openblas_zen, "
         "openblas_skylakex, blis_haswell, blis_zen, blis_zen2, blis_zen3, blis_skylakex",
+    ),
+    "a number of more digits than Python reads": (
+        WHOLE + "[measure]\nbudget = " + "9" * 5000 + "\n",
+        "study.toml: exceeds the limit (4300 digits) for integer string conversion: value has 5000 "
+        "digits; use sys.set_int_max_str_digits() to increase the limit",
+        "give a number that fits in 64 bits, as TOML asks for; a longer one is text in quotes",
+    ),
+    "a number of hundreds of digits": (
+        WHOLE + "[measure]\nbudget = " + "9" * 400 + "\n",
+        "study.toml:8: [measure] budget: it has hundreds of digits",
+        "give a number that fits in 64 bits, as TOML asks for; a longer one is text in quotes",
+    ),
+    "a number of thousands of digits in another base": (
+        NAMED + RUNS + "[factors.n]\nlevels = [1, 0x" + "f" * 20000 + "]\n",
+        "study.toml:6: [factors.n] levels: it has hundreds of digits",
+        "give a number that fits in 64 bits, as TOML asks for; a longer one is text in quotes",
     ),
     "arrays without end": (
         WHOLE + "[measure]\nmetrics = " + "[" * 3000 + "]" * 3000 + "\n",
@@ -371,3 +388,9 @@ def test_braces_that_are_no_names_are_left_alone(tmp_path: Path) -> None:
         tmp_path, NAMED + f"[workload]\ncommand = ['python3', '-c', '''{program}''']\n" + VARIES
     )
     assert study.workload.command[-1] == program
+
+
+def test_what_is_no_regular_file_is_no_study(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "study.toml")
+    with pytest.raises(UnusableInput, match=r"study\.toml: it is no regular file"):
+        read_study(tmp_path / "study.toml", "study.toml", counters=())

@@ -19,7 +19,7 @@ from equipoise.stats.means import ratio_of_means
 from equipoise.stats.minimum import answers, minimum_misleads
 from equipoise.stats.probability import probability_slower
 from equipoise.stats.sequence import PairedBlocks
-from equipoise.stats.verdict import Judged, blocks_to_go, judge
+from equipoise.stats.verdict import Judged, blocks_to_go, judge, typical_ratio
 
 ESTIMAND = "typical within-block ratio"
 SCOPE = "across processes, in this campaign on this host"
@@ -48,6 +48,16 @@ def primary_comparisons(plan: Plan, blocks: Blocks) -> tuple[Comparison, ...]:
     metric = plan.judgement.primary_metric
     costs = block_costs(plan, blocks, metric)
     return judged_pairings(plan, [pairing_of(plan, metric, costs, one) for one in plan.contrasts])
+
+
+def primary_ratios(plan: Plan, costs: BlockCosts) -> dict[str, float | None]:
+    """Return the ratio of each candidate on the primary metric, by name, without a judgement."""
+    metric = plan.judgement.primary_metric
+    ratios: dict[str, float | None] = {}
+    for one in plan.contrasts:
+        pairs = pairing_of(plan, metric, costs, one).pairs
+        ratios.setdefault(plan.conditions[one.candidate].name, typical_ratio(pairs))
+    return ratios
 
 
 def other_comparisons(

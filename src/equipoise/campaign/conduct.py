@@ -20,7 +20,7 @@ from equipoise.ledger import FIRST_SITTING
 from equipoise.measure.launcher import Launcher
 from equipoise.measure.leftovers import clear_leftovers
 from equipoise.measure.native import launcher_program
-from equipoise.measure.one_campaign import Holder, wait_for_turn
+from equipoise.measure.one_campaign import Holder, take_run, wait_for_turn
 from equipoise.measure.scratch import scratch_folder
 from equipoise.measure.servers import Servers
 from equipoise.measure.surroundings import CovariateReader, snapshot
@@ -60,6 +60,9 @@ class Keeper(Store, Protocol):
 
     def read_run(self, reference: str) -> RunRecord:
         """All that is known of one campaign."""
+
+    def key_of(self, run_id: str) -> str:
+        """Name of a run that no run of another ledger on this host has."""
 
     def latest_certificate(self, kernel: str | None, cpu_model: str | None) -> Certificate | None:
         """The newest certificate of a host with this kernel and CPU."""
@@ -175,10 +178,11 @@ def begin(
         The user interrupted it.
     """
     run_id = ledger.begin_run(plan, surroundings_of(plan, ledger), now())
-    for notice in notices:
-        ledger.record_notice(run_id, notice)
-    state = _State(judge_of(plan, plan.stopping), plan.stopping)
-    _sit(run_id, FIRST_SITTING, plan, state, ledger, watcher, runner_factory, clock, now)
+    with _measured_by_us_alone(run_id, ledger):
+        for notice in notices:
+            ledger.record_notice(run_id, notice)
+        state = _State(judge_of(plan, plan.stopping), plan.stopping)
+        _sit(run_id, FIRST_SITTING, plan, state, ledger, watcher, runner_factory, clock, now)
     return run_id
 
 
@@ -200,13 +204,29 @@ def go_on(
     Raises
     ------
     UnusableInput
-        There is no such campaign, or its limits leave it nothing to do.
+        There is no such campaign, its limits leave it nothing to do, or another process measures
+        it now.
     ConditionFailed
         A condition failed in it, before or now.
     Interrupted
         The user interrupted it.
     """
-    record = ledger.read_run(reference)
+    run_id = ledger.read_run(reference).id
+    with _measured_by_us_alone(run_id, ledger):
+        # Read anew: until now another process may have gone on with it.
+        record = ledger.read_run(run_id)
+        return _go_on(record, more, ledger, watcher, runner_factory, clock, now)
+
+
+def _go_on(
+    record: RunRecord,
+    more: More,
+    ledger: Keeper,
+    watcher: Watcher,
+    runner_factory: RunnerFactory,
+    clock: Callable[[], float],
+    now: Callable[[], float],
+) -> str:
     if record.plan.gated is not None:
         raise UnusableInput(
             f"run {record.id} is a gate, whose two revisions are removed when it ends",
@@ -231,6 +251,16 @@ def go_on(
     sitting_id = ledger.begin_sitting(record.id, surroundings_of(record.plan, ledger), now())
     _sit(record.id, sitting_id, record.plan, state, ledger, watcher, runner_factory, clock, now)
     return record.id
+
+
+def _measured_by_us_alone(run_id: str, ledger: Keeper) -> AbstractContextManager[object]:
+    try:
+        return take_run(run_id, ledger.key_of(run_id))
+    except UnusableInput:
+        raise
+    except EquipoiseError:
+        # Where the system has no such sockets, the ledger itself refuses a second draw.
+        return nullcontext()
 
 
 @dataclass(frozen=True, slots=True)

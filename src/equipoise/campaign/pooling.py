@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from equipoise.campaign.blocks import QUANTA, block_costs, complete_blocks
+from equipoise.campaign.comparisons import primary_ratios
 from equipoise.campaign.levels import pooled_by_level
-from equipoise.campaign.result import document_of
+from equipoise.campaign.result import iso_time
 from equipoise.model.errors import UnusableInput
 from equipoise.model.pooled import (
     POOLED_SCHEMA,
@@ -18,8 +20,8 @@ from equipoise.model.pooled import (
     PooledComparison,
 )
 from equipoise.model.record import RunRecord
-from equipoise.model.result import ResultDocument
 from equipoise.stats.pooling import pool
+from equipoise.stats.sequence import PairedBlocks
 
 _NORMAL_MAD = 1.4826
 UNKNOWN_BOOT = "unknown"
@@ -50,39 +52,17 @@ def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
             f"the campaigns decided by different metrics: {', '.join(sorted(metrics))}",
             mend="pool campaigns of the same study",
         )
-    documents = [document_of(record) for record in records]
-    campaigns = tuple(
-        PooledCampaign(
-            document.run.id,
-            document.run.started,
-            str(document.environment.get("boot_id") or UNKNOWN_BOOT),
-            str(document.environment.get("kernel") or UNKNOWN_BOOT),
-            document.run.blocks,
-        )
-        for document in documents
-    )
-    boots = [f"{one.boot} {one.kernel}" for one in campaigns]
-    hosts = [_host(document) for document in documents]
-    places = [
-        (hosts.index(host), boots.index(boot)) for host, boot in zip(hosts, boots, strict=True)
-    ]
+    read = [_read(record) for record in records]
+    boots = [f"{one.campaign.boot} {one.campaign.kernel}" for one in read]
+    hosts, numbered_boots = _numbered([one.host for one in read]), _numbered(boots)
+    places = list(zip(hosts, numbered_boots, strict=True))
     metric = next(iter(metrics))
     comparisons: list[PooledComparison] = []
     for contrast in records[0].plan.contrasts:
         names = records[0].plan.conditions
         baseline, candidate = names[contrast.baseline].name, names[contrast.candidate].name
-        ratios = [
-            next(
-                (
-                    one.ratio
-                    for one in document.comparisons
-                    if (one.candidate, one.metric) == (candidate, metric)
-                ),
-                None,
-            )
-            for document in documents
-        ]
-        errors = [_error(record, baseline, candidate) for record in records]
+        ratios = [one.ratios.get(candidate) for one in read]
+        errors = [one.errors.get((baseline, candidate)) for one in read]
         known = [
             place
             for place, (ratio, error) in enumerate(zip(ratios, errors, strict=True))
@@ -98,31 +78,60 @@ def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
             comparisons.append(
                 PooledComparison(baseline, candidate, metric, tuple(ratios), found, levels)
             )
+    campaigns = tuple(one.campaign for one in read)
     return PooledCampaigns(POOLED_SCHEMA, records[0].plan.study, campaigns, tuple(comparisons))
 
 
-def _host(document: ResultDocument) -> str:
+@dataclass(frozen=True, slots=True)
+class _Campaign:
+    """What pooling needs of one campaign: much less than its result document holds."""
+
+    campaign: PooledCampaign
+    host: str
     """What tells hosts apart: nothing names one."""
-    return " ".join(str(document.environment.get(fact)) for fact in _OF_A_HOST)
+    ratios: dict[str, float | None]
+    """By candidate."""
+    errors: dict[tuple[str, str], float]
+    """Standard error of each typical log ratio, by baseline and candidate."""
 
 
-def _error(record: RunRecord, baseline: str, candidate: str) -> float | None:
-    """The standard error of the typical log ratio within a campaign: robust scale over root n."""
+def _read(record: RunRecord) -> _Campaign:
     plan = record.plan
-    contrast = next(
-        (
-            one
-            for one in plan.contrasts
-            if (plan.conditions[one.baseline].name, plan.conditions[one.candidate].name)
-            == (baseline, candidate)
-        ),
-        None,
-    )
     blocks = complete_blocks(record.draws, record.trials)
-    if contrast is None or not blocks:
-        return None
-    metric = plan.judgement.primary_metric
-    pairs = block_costs(plan, blocks, metric).paired(contrast, QUANTA.get(metric, 0.0))
+    environment = record.sittings[0].environment if record.sittings else {}
+    ratios: dict[str, float | None] = {}
+    errors: dict[tuple[str, str], float] = {}
+    if blocks:
+        metric = plan.judgement.primary_metric
+        costs = block_costs(plan, blocks, metric)
+        ratios = primary_ratios(plan, costs)
+        for contrast in plan.contrasts:
+            error = _error(costs.paired(contrast, QUANTA.get(metric, 0.0)))
+            if error is not None:
+                names = (plan.conditions[i].name for i in (contrast.baseline, contrast.candidate))
+                errors.setdefault((next(names), next(names)), error)
+    return _Campaign(
+        PooledCampaign(
+            record.id,
+            iso_time(record.started_at),
+            str(environment.get("boot_id") or UNKNOWN_BOOT),
+            str(environment.get("kernel") or UNKNOWN_BOOT),
+            len(blocks),
+        ),
+        " ".join(str(environment.get(fact)) for fact in _OF_A_HOST),
+        ratios,
+        errors,
+    )
+
+
+def _numbered(names: Sequence[str]) -> list[int]:
+    """The place of each name among the different ones, in the order of their first use."""
+    places = {name: place for place, name in enumerate(dict.fromkeys(names))}
+    return [places[name] for name in names]
+
+
+def _error(pairs: PairedBlocks) -> float | None:
+    """The standard error of the typical log ratio within a campaign: robust scale over root n."""
     with np.errstate(divide="ignore", invalid="ignore"):
         differences = np.log(pairs.candidate) - np.log(pairs.baseline)
     finite = differences[np.isfinite(differences)]

@@ -19,11 +19,15 @@ WIDE = 0.10
 """Half the distance from the 5th to the 95th percentile over the median, from which on it is."""
 
 
-def why_unknown(trials: Sequence[Trial]) -> str:
-    """Why none of these trials reported a metric: what most of them failed of."""
+def why_unknown(trials: Sequence[Trial], metric: str) -> str:
+    """Why none of these trials reported a metric: the reason of most of them."""
     failures = Counter(_failure(one) for one in trials if one.failure is not None)
     if failures:
         return failures.most_common(1)[0][0]
+    unknown = (one.accounting.unknown for one in trials)
+    reasons = Counter(one[metric] for one in unknown if metric in one)
+    if reasons:
+        return reasons.most_common(1)[0][0]
     return "its trials did not report it" if trials else "no trial of it is analysed"
 
 

@@ -120,8 +120,8 @@ def _run_info(record: RunRecord, blocks: int) -> RunInfo:
     return RunInfo(
         id=record.id,
         study=record.plan.study,
-        started=_iso(record.started_at),
-        ended=None if last.ended_at is None else _iso(last.ended_at),
+        started=iso_time(record.started_at),
+        ended=None if last.ended_at is None else iso_time(last.ended_at),
         seed=record.plan.seed,
         blocks=blocks,
         stopped_because=last.stopped_because,
@@ -201,7 +201,9 @@ def _condition_result(plan: Plan, index: int, gathered: _Gathered) -> ConditionR
         failures=gathered.failures.get(index, 0),
         metrics=metrics,
         unknown={
-            metric: why_unknown(analysed) for metric in condition.reports if metric not in metrics
+            metric: why_unknown(analysed, metric)
+            for metric in condition.reports
+            if metric not in metrics
         },
         spread_because=spread_because,
         iterations={
@@ -230,7 +232,7 @@ def _row_values(plan: Plan, trial: Trial, blocks: Blocks) -> tuple[Any, ...]:
     own = trial.accounting
     condition = plan.conditions[trial.condition]
     own_values = {s.metric: s.value for s in trial.samples if s.iteration is None}
-    missing = {one: why_unknown([trial]) for one in condition.reports if one not in own_values}
+    missing = {one: why_unknown([trial], one) for one in condition.reports if one not in own_values}
     # There may be very many trials, most of which report nothing.
     reported = iterations_in(trial.samples) if trial.samples else {}
     return (
@@ -257,5 +259,6 @@ def _row_values(plan: Plan, trial: Trial, blocks: Blocks) -> tuple[Any, ...]:
     )
 
 
-def _iso(seconds: float) -> str:
+def iso_time(seconds: float) -> str:
+    """Return a time as every document has it: UTC, to the millisecond."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")

@@ -83,7 +83,7 @@ class SittingInProgress:
     spent_before_s: float = 0.0
     blocks_before: int = 0
     """Complete blocks of earlier sittings."""
-    _noticed: set[str] = field(default_factory=set)
+    _noticed: set[tuple[str, str]] = field(default_factory=set)
 
     def run(self, next_warmup: int, next_block: int) -> StopReason:
         """Warm up, then run blocks from ``next_block`` on until there is a reason to stop.
@@ -158,7 +158,8 @@ class SittingInProgress:
                     "left_processes",
                     f"{name} left processes behind; they were ended before the next trial",
                     "let it wait for its children, or start servers in --setup",
-                )
+                ),
+                name,
             )
         if ran.metrics_problem is not None:
             self._notice_once(
@@ -167,12 +168,14 @@ class SittingInProgress:
                     f"{name}: {ran.metrics_problem}",
                     'append lines such as {"metric": "latency_s", "value": 0.0012} '
                     "to the file that EQUIPOISE_METRICS names",
-                )
+                ),
+                name,
             )
 
-    def _notice_once(self, notice: Notice) -> None:
-        if notice.words not in self._noticed:
-            self._noticed.add(notice.words)
+    def _notice_once(self, notice: Notice, name: str) -> None:
+        """Record the first notice of its kind about a condition: others differ in details."""
+        if (notice.code, name) not in self._noticed:
+            self._noticed.add((notice.code, name))
             self.store.record_notice(self.run_id, notice)
 
 

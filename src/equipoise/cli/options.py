@@ -19,6 +19,9 @@ STUDY_BLOCKS = 1000
 """At most so many, unless a study says otherwise: its budget ends it, not the count of blocks, of
 which the later ones hold only what is still open."""
 
+MOST_BLOCKS = 1_000_000_000
+"""As in a study's file."""
+
 GATE_BLOCKS = 100_000
 """More than the usual budget has room for: it ends a gate that is not certain, not this count."""
 GATE_MIN_EFFECT = 2.0
@@ -262,14 +265,14 @@ def _stopping_options(function: Decorated, unset: _Unset) -> Decorated:
         ),
         click.option(
             "--min-blocks",
-            type=click.IntRange(min=1),
+            type=click.IntRange(min=1, max=MOST_BLOCKS),
             metavar="N",
             show_default=unset.min_blocks,
             help="Look for a verdict from this block on; given, it beats the budget.",
         ),
         click.option(
             "--blocks",
-            type=click.IntRange(min=1),
+            type=click.IntRange(min=1, max=MOST_BLOCKS),
             metavar="N",
             show_default=unset.blocks,
             help="At most so many blocks.",

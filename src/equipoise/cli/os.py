@@ -42,14 +42,14 @@ from equipoise.model.primitives import OS_STUDY
 @options.against_option
 @click.option(
     "--blocks",
-    type=click.IntRange(min=1),
+    type=click.IntRange(min=1, max=options.MOST_BLOCKS),
     metavar="N",
     show_default=f"{FULL.blocks}, or {QUICK.blocks} with --quick",
     help="At most so many processes of each row.",
 )
 @click.option(
     "--min-blocks",
-    type=click.IntRange(min=1),
+    type=click.IntRange(min=1, max=options.MOST_BLOCKS),
     metavar="N",
     show_default=str(LEAST_BLOCKS),
     help="At least so many; it beats the budget.",

@@ -15,10 +15,9 @@ from equipoise.cli.figure_files import folder_name, save_figures, save_flame_gra
 from equipoise.cli.report_forms import FORMS, Found, check_report, drawn, write_report
 from equipoise.cli.reported import reported, reported_document
 from equipoise.cli.study_findings import with_findings
-from equipoise.files.reading import read_whole
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
-from equipoise.report.json_document import decode
+from equipoise.report.document_file import read_document
 
 DOCUMENT = ".json"
 
@@ -72,8 +71,7 @@ def _asked(named: str, ledger_path: Path, *, show_env: bool) -> Found:
             experiment = newest_experiment(record, ledger)
         record, experiment = reported(record, experiment, show_env=show_env)
         return Found(with_findings(document_of(record, experiment)), record)
-    content = read_whole(path, hint="name a file that --json wrote")
-    document = reported_document(decode(content, named), show_env=show_env)
+    document = reported_document(read_document(path), show_env=show_env)
     return Found(with_findings(document), None)
 
 

@@ -12,11 +12,11 @@ from equipoise.cli.report_forms import Found, check_report, write_report
 from equipoise.cli.reported import reported_document
 from equipoise.cli.study_findings import show_findings
 from equipoise.figures.library import require_figures
-from equipoise.files.reading import read_whole
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord, RunSummary
 from equipoise.model.result import ResultDocument
 from equipoise.report import json_document, terminal
+from equipoise.report.document_file import read_document
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +100,7 @@ class Wanted:
 def _read(path: Path | None, *, show_env: bool) -> ResultDocument | None:
     if path is None:
         return None
-    content = read_whole(path, hint="name a file that `equipoise os --json FILE` wrote")
-    return reported_document(json_document.decode(content, str(path)), show_env=show_env)
+    return reported_document(read_document(path), show_env=show_env)
 
 
 def show(

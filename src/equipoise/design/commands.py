@@ -350,6 +350,9 @@ def parameter_list(text: str) -> tuple[str, ...]:
     return tuple(values)
 
 
+_MOST_COUNTED = 10**15
+
+
 def parameter_scan(low: str, high: str, step: str | None) -> tuple[str, ...]:
     """The values of ``-P NAME MIN MAX`` with ``-D STEP``, in decimal arithmetic.
 
@@ -372,10 +375,16 @@ def parameter_scan(low: str, high: str, step: str | None) -> tuple[str, ...]:
         raise UnusableInput(
             f"--parameter-scan begins at {low}, above its end {high}", mend="exchange them"
         )
-    count = int((end - start) / stride) + 1
-    if count > MOST_CONDITIONS:
+    try:
+        steps = (end - start) / stride
+    except ArithmeticError:
+        # The quotient has more digits than the largest exponent allows.
+        steps = Decimal("Infinity")
+    if steps >= MOST_CONDITIONS:
+        # A count of thousands of digits could not be printed.
+        count = int(steps) + 1 if steps < _MOST_COUNTED else f"{_MOST_COUNTED} or more"
         raise UnusableInput(
             f"--parameter-scan makes {count} values, over {MOST_CONDITIONS}",
             mend="take a larger step with -D",
         )
-    return tuple(str(start + stride * index) for index in range(count))
+    return tuple(str(start + stride * index) for index in range(int(steps) + 1))

@@ -14,7 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from equipoise.genoud.drive import Found, Generation, search
 from equipoise.genoud.evaluate import Batches
-from equipoise.genoud.options import SearchOptions, checked_operators, search_options, whole
+from equipoise.genoud.options import (
+    MOST_PARAMETERS,
+    SearchOptions,
+    checked_operators,
+    search_options,
+    whole,
+)
 from equipoise.genoud.polish import Polisher
 from equipoise.genoud.result import GenoudResult
 from equipoise.model.errors import UnusableInput
@@ -126,7 +132,7 @@ def genoud(
     if lexical is False:
         criteria = 1
     elif lexical is not True:
-        criteria = whole("lexical", lexical, 1)
+        criteria = whole("lexical", lexical, 1, MOST_PARAMETERS)
     smooth = not integer and lexical is False
     crosses = checked_operators(operators)[LOCAL_MINIMUM] > 0
     if crosses and not smooth:

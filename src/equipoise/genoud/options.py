@@ -22,6 +22,11 @@ EVEN_OPERATORS = (50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 0.0)
 GENERATORS = ("philox", "tlp")
 BOUNDARIES = (0, 1, 2)
 LARGEST_SEED = 2**64 - 1
+MOST_PARAMETERS = 100_000
+MOST_POPULATION = 1_000_000
+MOST_GENERATIONS = 1_000_000_000
+MOST_NUMBERS = 100_000_000
+"""Of a whole population, candidates times parameters: 800 MB."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,7 +108,13 @@ def search_options(
     UnusableInput
         Naming the argument that cannot be used, and the parameter (from 1) that it is wrong for.
     """
-    nvars = whole("nvars", nvars, 1)
+    nvars = whole("nvars", nvars, 1, MOST_PARAMETERS)
+    candidates = whole("population", population, 2, MOST_POPULATION)
+    if candidates * nvars > MOST_NUMBERS:
+        raise UnusableInput(
+            f"a population of {candidates} candidates with {nvars} parameters each",
+            mend=f"give a population of at most {MOST_NUMBERS // nvars}",
+        )
     lower, upper = checked_bounds(bounds, nvars, integer=integer)
     chosen = one_of("generator", generator, GENERATORS)
     boundary = one_of("boundary_enforcement", boundary_enforcement, BOUNDARIES)
@@ -118,15 +129,15 @@ def search_options(
         upper=upper,
         starting_values=checked_starts(starting_values, lower, upper, integer=integer),
         maximize=bool(maximize),
-        population=whole("population", population, 2),
-        generations=whole("generations", generations, 1),
-        wait_generations=whole("wait_generations", wait_generations, 0),
+        population=candidates,
+        generations=whole("generations", generations, 1, MOST_GENERATIONS),
+        wait_generations=whole("wait_generations", wait_generations, 0, MOST_GENERATIONS),
         hard_generation_limit=bool(hard_generation_limit),
         boundary=boundary,
         integer=bool(integer),
         polish=bool(polish),
         gradient_check=bool(gradient_check),
-        burn_in=whole("burn_in", burn_in, 0),
+        burn_in=whole("burn_in", burn_in, 0, MOST_GENERATIONS),
         operators=checked_operators(operators),
         mix=None if p9mix is None else float(p9mix),
         solution_tolerance=float(solution_tolerance),

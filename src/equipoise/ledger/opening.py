@@ -17,6 +17,12 @@ from equipoise.ledger.faults import (
 )
 from equipoise.ledger.schema import APPLICATION_ID, VERSION, bring_up_to_date, version_of
 from equipoise.ledger.store import Ledger
+from equipoise.ledger.untrusted import (
+    bounded,
+    check_small_tables,
+    confine,
+    refuse_foreign_objects,
+)
 from equipoise.model.errors import UnusableInput
 
 OWN_FOLDER = ".equipoise"
@@ -68,6 +74,8 @@ def open_for_writing(path: str | os.PathLike[str], *, durable: bool) -> Ledger:
                 bring_up_to_date(connection)
             else:
                 _refuse_what_cannot_be_written(connection)
+            with bounded(connection, file):
+                check_small_tables(connection, file)
             return Ledger(connection, file)
         except BaseException:
             connection.close()
@@ -98,6 +106,8 @@ def open_for_reading(path: str | os.PathLike[str]) -> Ledger:
                 raise not_a_ledger(file, "it is empty")
             if version_of(connection) < VERSION:
                 connection = _updated_copy(connection)
+            with bounded(connection, file):
+                check_small_tables(connection, file)
             return Ledger(connection, file)
         except BaseException:
             connection.close()
@@ -105,9 +115,15 @@ def open_for_reading(path: str | os.PathLike[str]) -> Ledger:
 
 
 def _connect(file: Path, how: str) -> sqlite3.Connection:
-    return sqlite3.connect(
+    connection = sqlite3.connect(
         f"{file.as_uri()}?{how}", uri=True, isolation_level=None, timeout=_PATIENCE_S
     )
+    try:
+        confine(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _connect_to_read(file: Path) -> sqlite3.Connection:
@@ -145,6 +161,7 @@ def _connect_without_log(file: Path) -> sqlite3.Connection:
 def _updated_copy(connection: sqlite3.Connection) -> sqlite3.Connection:
     copy = sqlite3.connect(":memory:", isolation_level=None)
     try:
+        confine(copy)
         connection.backup(copy)
         bring_up_to_date(copy)
     except BaseException:
@@ -167,6 +184,8 @@ def _refuse_foreign(connection: sqlite3.Connection, file: Path) -> None:
     application_id = connection.execute("PRAGMA application_id").fetchone()[0]
     version = version_of(connection)
     things = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+    if application_id == APPLICATION_ID and 1 <= version <= VERSION and things:
+        refuse_foreign_objects(connection, file, version)
     connection.execute("COMMIT")
     if application_id != APPLICATION_ID:
         if application_id == version == things == 0:

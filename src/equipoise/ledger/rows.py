@@ -9,10 +9,11 @@ from typing import Any
 
 import msgspec
 
-from equipoise.ledger.text import from_text, mapping_to_text, storable
-from equipoise.model.bulk import fast_maker, make_many
+from equipoise.ledger.text import from_text, mapping_to_text, read_as, storable
+from equipoise.model.bulk import fast_maker
 from equipoise.model.observation import Observation
 from equipoise.model.plan import Plan
+from equipoise.model.record import RunRecord
 from equipoise.model.trial import Accounting, Draw, Sample, Trial
 
 _TRIAL_COLUMNS = (
@@ -52,7 +53,20 @@ SELECT_OBSERVATIONS = (
     "FROM observation WHERE run = ? ORDER BY number"
 )
 
+MOST_DOCUMENT_BYTES = 256 * 1024 * 1024
+"""What a source of evidence may have seen, as JSON; the largest in practice is a few MiB."""
+MOST_EVIDENCE_BYTES = 4 * MOST_DOCUMENT_BYTES
+"""The documents of one run together."""
+
+_MOST_PLACES = 50_000_000
+"""Blocks times conditions: the size of the arrays that an analysis makes."""
+
+_NUMBERS = msgspec.json.Decoder(dict[str, float | None])
+_REASONS = msgspec.json.Decoder(dict[str, str])
+_ORDER = msgspec.json.Decoder(tuple[int, ...])
+
 _make_accounting = fast_maker(Accounting)
+_make_draw = fast_maker(Draw)
 _make_sample = fast_maker(Sample)
 _make_trial = fast_maker(Trial)
 
@@ -116,13 +130,10 @@ def draws_from(rows: Iterable[tuple[Any, ...]]) -> tuple[Draw, ...]:
     """Turn the rows of `SELECT_DRAWS` back into draws."""
     orders = _Orders()
     return tuple(
-        make_many(
-            Draw,
-            (
-                (phase, block, orders[conditions], padding, layout)
-                for phase, block, conditions, padding, layout in rows
-            ),
-        )
+        [
+            _make_draw(phase, block, orders[conditions], padding, layout)
+            for phase, block, conditions, padding, layout in rows
+        ]
     )
 
 
@@ -165,7 +176,7 @@ def trials_from(
                     block_reads,
                     block_writes,
                     output_bytes,
-                    {} if counters is None else from_text(counters),
+                    {} if counters is None else read_as(counters, _NUMBERS),
                     {} if unknown is None else reasons[unknown].copy(),
                 ),
                 exit_status,
@@ -173,7 +184,7 @@ def trials_from(
                 timed_out == 1,
                 washout == 1,
                 "" if error_tail is None else error_tail,
-                {} if covariates is None else from_text(covariates),
+                {} if covariates is None else read_as(covariates, _NUMBERS),
                 samples.get(number, ()),
             )
             for (
@@ -208,8 +219,14 @@ def trials_from(
 
 
 def observation_row(run: int, observation: Observation) -> tuple[Any, ...]:
-    """One row of ``observation``; its document is compressed (RFC 1950)."""
-    document = observation.document
+    """One row of ``observation``; its document is compressed (RFC 1950).
+
+    A document that could not be read again is left out, and the row says so.
+    """
+    document, failure = observation.document, observation.failure
+    if document is not None and len(document) > MOST_DOCUMENT_BYTES:
+        failure = f"it saw {len(document)} bytes; at most {MOST_DOCUMENT_BYTES} are kept"
+        document = None
     return (
         run,
         storable(observation.source),
@@ -218,7 +235,7 @@ def observation_row(run: int, observation: Observation) -> tuple[Any, ...]:
         observation.position,
         float(observation.observed_at),
         None if document is None else zlib.compress(document),
-        _optional_text(observation.failure),
+        _optional_text(failure),
     )
 
 
@@ -230,26 +247,39 @@ def observations_from(rows: Iterable[tuple[Any, ...]]) -> tuple[Observation, ...
     ValueError
         A document cannot be unpacked.
     """
-    return tuple(
-        Observation(source, condition, repetition, position, at, _unpacked(document), failure)
-        for source, condition, repetition, position, at, document, failure in rows
-    )
+    found: list[Observation] = []
+    room = MOST_EVIDENCE_BYTES
+    for source, condition, repetition, position, at, document, failure in rows:
+        unpacked = None if document is None else _unpacked(document, room)
+        room -= len(unpacked or b"")
+        found.append(Observation(source, condition, repetition, position, at, unpacked, failure))
+    return tuple(found)
 
 
-def _unpacked(document: bytes | None) -> bytes | None:
-    if document is None:
-        return None
+def _unpacked(document: bytes, room: int) -> bytes:
+    """Decompress a document, but no more of it than any document has."""
+    most = min(MOST_DOCUMENT_BYTES, room)
+    inflater = zlib.decompressobj()
     try:
-        return zlib.decompress(document)
+        unpacked = inflater.decompress(document, most + 1)
     except zlib.error as error:
         raise ValueError(f"a document of evidence: {error}") from error
+    if len(unpacked) > most:
+        raise ValueError(
+            f"a document of evidence unpacks to more than {MOST_DOCUMENT_BYTES} bytes, "
+            f"or those of the run to more than {MOST_EVIDENCE_BYTES}"
+        )
+    if not inflater.eof:
+        raise ValueError("a document of evidence: it is cut short")
+    return unpacked
 
 
 class _Orders(dict[str, tuple[int, ...]]):
     """The decoded orders by their JSON."""
 
     def __missing__(self, text: str) -> tuple[int, ...]:
-        decoded = self[text] = tuple(from_text(text))
+        decoded: tuple[int, ...] = read_as(text, _ORDER)
+        self[text] = decoded
         return decoded
 
 
@@ -257,14 +287,45 @@ class _Reasons(dict[str, dict[str, str]]):
     """The decoded reasons by their JSON."""
 
     def __missing__(self, text: str) -> dict[str, str]:
-        decoded: dict[str, str] = dict(from_text(text))
+        decoded: dict[str, str] = read_as(text, _REASONS)
         self[text] = decoded
         return decoded
 
 
 def plan_from(text: str) -> Plan:
-    """Turn the JSON of a plan back into a plan."""
-    return msgspec.convert(from_text(text), Plan)
+    """Turn the JSON of a plan back into a plan.
+
+    Raises
+    ------
+    ValueError
+        It is none.
+    """
+    plan = msgspec.convert(from_text(text), Plan)
+    if not plan.conditions:
+        raise ValueError("a plan without conditions")
+    return plan
+
+
+def refuse_inconsistent(record: RunRecord) -> None:
+    """Refuse a run whose rows speak of conditions that its plan does not have.
+
+    Raises
+    ------
+    ValueError
+        It gives the number of the condition, or the size of what would have to be computed.
+    """
+    plan, count = record.plan, len(record.plan.conditions)
+    named = {index for one in plan.contrasts for index in (one.baseline, one.candidate)}
+    named |= {one.condition for one in record.trials}
+    named |= {one.condition for one in record.observations}
+    named.update(*{one.order for one in record.draws})
+    if plan.control is not None:
+        named.add(plan.control)
+    for index in named:
+        if not 0 <= index < count:
+            raise ValueError(f"condition {index} of a plan with {count}")
+    if count * len(record.draws) > _MOST_PLACES:
+        raise ValueError(f"{len(record.draws)} blocks of a plan with {count} conditions")
 
 
 def _real(value: float | None) -> float | None:

@@ -14,21 +14,24 @@ import msgspec
 
 from equipoise.ledger import rows
 from equipoise.ledger.faults import damaged, explained
+from equipoise.ledger.recorded import recorded_run
 from equipoise.ledger.reference import LAST, find_id, find_run
 from equipoise.ledger.run_id import new_run_id
 from equipoise.ledger.text import (
     digest_of_commands,
     digest_of_text,
     from_text,
+    read_as,
     storable,
     to_text,
 )
+from equipoise.ledger.untrusted import bounded
 from equipoise.model.bulk import collector_at_rest
 from equipoise.model.certificate import Certificate
 from equipoise.model.errors import UnusableInput
 from equipoise.model.observation import Observation
 from equipoise.model.plan import Plan
-from equipoise.model.record import Notice, RunRecord, RunSummary, Sitting
+from equipoise.model.record import Notice, RunRecord, RunSummary
 from equipoise.model.trial import Draw, Trial
 
 FIRST_SITTING = 1
@@ -37,6 +40,7 @@ FIRST_SITTING = 1
 IMPORTED = "imported"
 """Why the only sitting of an imported run ended."""
 
+_NAMES = msgspec.json.Decoder(tuple[str, ...])
 _INSERT_SITTING_END = (
     "INSERT INTO sitting_end (run, sitting, ended_at, stopped_because) VALUES (?, ?, ?, ?)"
 )
@@ -48,13 +52,6 @@ _SELECT_SUMMARIES = """
                 ON sitting_end.run = sitting.run AND sitting_end.sitting = sitting.number
             WHERE sitting.run = run.number ORDER BY sitting.number DESC LIMIT 1)
     FROM run
-"""
-_SELECT_SITTINGS = """
-    SELECT sitting.started_at, document, ended_at, stopped_because
-    FROM sitting JOIN environment ON environment.digest = sitting.environment
-        LEFT JOIN sitting_end
-            ON sitting_end.run = sitting.run AND sitting_end.sitting = sitting.number
-    WHERE sitting.run = ? ORDER BY sitting.number
 """
 
 
@@ -152,9 +149,28 @@ class Ledger:
             (self._number_of(run_id), sitting, float(ended_at), storable(stopped_because)),
         )
 
+    def key_of(self, run_id: str) -> str:
+        """Return a name of a run that no run of another ledger on this host has."""
+        return digest_of_text(f"{self._identity} {run_id}").hex()
+
     def record_draw(self, run_id: str, draw: Draw) -> None:
-        """Record the order of a block, before its first trial starts; once for each block."""
-        self._record(rows.INSERT_DRAW, rows.draw_row(self._number_of(run_id), draw))
+        """Record the order of a block, before its first trial starts; once for each block.
+
+        Raises
+        ------
+        UnusableInput
+            Another process drew the block, on a host that cannot see this process.
+        """
+        row = rows.draw_row(self._number_of(run_id), draw)
+        with self._writing():
+            try:
+                self._connection.execute(rows.INSERT_DRAW, row)
+            except sqlite3.IntegrityError as error:
+                raise UnusableInput(
+                    f"run {run_id} in {self.path} refuses a second draw of its {draw.phase} block "
+                    f"{draw.block}: another process goes on with it",
+                    mend="let one `equipoise resume` at a time go on with a run",
+                ) from error
 
     def record_trial(self, run_id: str, trial: Trial) -> None:
         """Record a finished trial with its samples; its block's draw has to be here."""
@@ -206,30 +222,7 @@ class Ledger:
         """
         with self._reading(), collector_at_rest():
             run = find_run(self._connection, self.path, reference)
-            identifier, plan, started_at = self._connection.execute(
-                "SELECT id, plan, started_at FROM run WHERE number = ?", (run,)
-            ).fetchone()
-            select = self._connection.execute
-            samples = rows.samples_from(select(rows.SELECT_SAMPLES, (run,)))
-            return RunRecord(
-                id=identifier,
-                plan=rows.plan_from(plan),
-                started_at=started_at,
-                sittings=tuple(
-                    Sitting(begun, from_text(document), ended, because)
-                    for begun, document, ended, because in select(_SELECT_SITTINGS, (run,))
-                ),
-                draws=rows.draws_from(select(rows.SELECT_DRAWS, (run,))),
-                trials=rows.trials_from(select(rows.SELECT_TRIALS, (run,)), samples),
-                notices=tuple(
-                    Notice(*row)
-                    for row in select(
-                        "SELECT code, words, mend FROM notice WHERE run = ? ORDER BY number",
-                        (run,),
-                    )
-                ),
-                observations=rows.observations_from(select(rows.SELECT_OBSERVATIONS, (run,))),
-            )
+            return recorded_run(self._connection, self.path, run)
 
     def runs(self) -> list[RunSummary]:
         """Every campaign in a line, in the order in which they began, the newest last."""
@@ -263,7 +256,7 @@ class Ledger:
     def _summaries(self, which: str, parameters: tuple[Any, ...]) -> list[RunSummary]:
         with self._reading():
             return [
-                RunSummary(identifier, study, tuple(from_text(names)), started_at, trials, because)
+                RunSummary(identifier, study, read_as(names, _NAMES), started_at, trials, because)
                 for identifier, study, names, started_at, trials, because in (
                     self._connection.execute(f"{_SELECT_SUMMARIES} {which}", parameters)
                 )
@@ -365,12 +358,14 @@ class Ledger:
     @contextmanager
     def _reading(self) -> Iterator[None]:
         """One snapshot: what another process writes meanwhile is not half seen."""
-        with explained(self.path):
+        with explained(self.path), bounded(self._connection, self.path):
             self._connection.execute("BEGIN")
             try:
                 yield
             except UnusableInput:
                 raise
+            except RecursionError as error:
+                raise damaged(self.path, "a row is nested too deeply") from error
             except (ValueError, TypeError) as error:
                 raise damaged(self.path, f"a row cannot be read ({error})") from error
             finally:

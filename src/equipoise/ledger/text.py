@@ -9,11 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from equipoise.model.plan import Condition, Plan, Process
+
+Decoded = TypeVar("Decoded")
 
 _strict_json = msgspec.json.Decoder()
 
@@ -40,6 +42,22 @@ def from_text(text: str) -> Any:
         return _strict_json.decode(text)
     except msgspec.DecodeError:
         return json.loads(text)
+
+
+def read_as(text: str, decoder: msgspec.json.Decoder[Decoded]) -> Decoded:
+    """Decode what `to_text` or `mapping_to_text` wrote as one type.
+
+    Raises
+    ------
+    ValueError
+        If it is not JSON, or JSON of another type.
+    """
+    try:
+        return decoder.decode(text)
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError:
+        return msgspec.convert(json.loads(text), decoder.type)
 
 
 def storable(text: str) -> str:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from equipoise import _native
 from equipoise.matching import validate
+from equipoise.matching.ks import MOST_BOOT
 from equipoise.matching.match import check_choices, trimmed
 from equipoise.matching.support import common_rows, effective_caliper
 from equipoise.matching.validate import Floats, Indices
@@ -349,8 +350,8 @@ def _measure(
     fitness: str | FitnessFunction, loss: int | LossFunction, boot: int
 ) -> tuple[FitnessFunction | None, dict[str, str]]:
     """A given function, and what the engine computes."""
-    if not isinstance(boot, int | np.integer) or boot < 0:
-        raise UnusableInput(f"boot is {boot}", mend="give a whole number from 0 up")
+    if not isinstance(boot, int | np.integer) or not 0 <= boot <= MOST_BOOT:
+        raise UnusableInput(f"boot is {boot}", mend=f"give a whole number from 0 to {MOST_BOOT}")
     if not callable(loss) and loss not in LOSSES:
         raise UnusableInput(f"there is no loss {loss!r}", mend="give 1, 2 or a function")
     if callable(fitness):

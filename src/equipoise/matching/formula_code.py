@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import ast
 import importlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import numpy as np
 
+from equipoise.matching.formula_size import MOST_LETTERS, MOST_TERMS, terms_of, too_large_code
 from equipoise.model.errors import UnusableInput
 
 _OF_NUMPY = frozenset({"clip", "round", "where"})
@@ -25,10 +26,19 @@ _MEND = (
     "it may have arithmetic, comparisons, formulaic's transforms (I, C, log, poly, bs, scale, …) "
     "and NumPy's functions of elements (np.log1p); compute anything else as a column first"
 )
+_SMALLER = (
+    "arithmetic takes numbers up to 2**63, a transform at most 1000 columns; text can be compared "
+    "or made categories of with C()"
+)
 
 
-def columns_in(formula: str) -> tuple[str, ...]:
+def columns_in(formula: str, text: Collection[str] = ()) -> tuple[str, ...]:
     """The columns that a formula names, each once; nothing of it is evaluated.
+
+    Parameters
+    ----------
+    text
+        The columns that hold no numbers.
 
     formulaic's own list of them has only what stands before a dot in a name, and lacks what its
     transforms with a memory (``scale``, ``poly``) take.
@@ -36,15 +46,27 @@ def columns_in(formula: str) -> tuple[str, ...]:
     Raises
     ------
     UnusableInput
-        It has any other Python in it, which is named.
+        It has any other Python in it, or asks for more than can be computed, which is named.
     """
+    if len(formula) > MOST_LETTERS:
+        raise UnusableInput(
+            f"a formula of {len(formula)} letters; at most {MOST_LETTERS} are read",
+            mend="match on a matrix of covariates instead",
+        )
     parser, transforms, code = (
         importlib.import_module(f"formulaic.{name}")
         for name in ("parser", "transforms", "utils.code")
     )
     brought = frozenset(transforms.TRANSFORMS)
     found: list[str] = []
-    for token in parser.DefaultFormulaParser().get_tokens(formula):
+    read = parser.DefaultFormulaParser()
+    terms = terms_of(read.get_ast(formula))
+    if terms > MOST_TERMS:
+        raise UnusableInput(
+            f"formula '{formula}' multiplies to more than {MOST_TERMS} terms",
+            mend="name the interactions that matter, such as age:educ",
+        )
+    for token in read.get_tokens(formula):
         if token.kind is token.Kind.NAME:
             found.append(token.token)
         elif token.kind is token.Kind.PYTHON:
@@ -56,6 +78,9 @@ def columns_in(formula: str) -> tuple[str, ...]:
                     f"formula '{formula}': {ast.unparse(refused)} is code that no formula needs",
                     mend=_MEND,
                 )
+            hold_text = {*text, *(made for made, name in names.items() if name in text)}
+            for what in too_large_code(evaluated, hold_text):
+                raise UnusableInput(f"formula '{formula}': {what}", mend=_SMALLER)
             found += [names.get(name, name) for name in _columns(evaluated) if name not in brought]
     return tuple(dict.fromkeys(found))
 

@@ -16,9 +16,15 @@ from numpy.typing import NDArray
 
 from equipoise.matching.empirical import Values, check_finite, rows_in_words
 from equipoise.matching.formula_code import columns_in
+from equipoise.matching.formula_size import MOST_CELLS, cells_of
 from equipoise.model.errors import UnusableInput
 
 _NUMBER = (bool, int, float, np.number, np.bool_, Decimal)
+_UNREADABLE = (
+    *(SyntaxError, TypeError, NameError, KeyError, IndexError, ValueError, AttributeError),
+    *(ArithmeticError, RecursionError, MemoryError),
+)
+"""What formulaic, pandas and Python raise over a formula that cannot be computed."""
 MEND_EXTRA = "pip install 'equipoise[matching]'"
 
 
@@ -184,7 +190,8 @@ def _from_formula(formula: str, data: Any) -> Covariates:
             f"formula '{formula}': no treatment", mend="write it as 'treat ~ age + educ'"
         )
     try:
-        named = columns_in(formula)
+        text = {name for name, column in columns.items() if column.dtype.kind not in "biufmM"}
+        named = columns_in(formula, text)
         parsed = formulaic.Formula(formula)
         for name in named:
             if name not in columns:
@@ -199,11 +206,12 @@ def _from_formula(formula: str, data: Any) -> Covariates:
             else:
                 check_present(column, name)
         frame = pandas.DataFrame(used)
+        _refuse_large_table(formula, parsed, frame, text)
         # What overflows or has no logarithm is named below with its rows.
         with np.errstate(all="ignore"):
             matrices = parsed.get_model_matrix(frame, na_action="ignore")
         left, right = matrices["lhs"], matrices["rhs"]
-    except (unreadable, SyntaxError, TypeError, NameError, KeyError, ValueError) as error:
+    except (unreadable, *_UNREADABLE) as error:
         # What follows the first sentence draws the place, in colours.
         said = str(error).partition("\n")[0].partition(". ")[0].removesuffix(".")
         raise UnusableInput(
@@ -228,6 +236,23 @@ def _from_formula(formula: str, data: Any) -> Covariates:
         )
     names, matrix = matrix_of(covariates)
     return Covariates(names, matrix, treated)
+
+
+def _refuse_large_table(formula: str, parsed: Any, frame: Any, text: set[str]) -> None:
+    """Refuse a formula whose categories and splines make more columns than memory may hold."""
+    sides = [*(getattr(parsed, side, ()) for side in ("lhs", "rhs"))]
+    if any(isinstance(side, tuple) for side in sides):
+        return
+    terms = [[str(factor.expr) for factor in term.factors] for side in sides for term in side]
+    cells = cells_of(
+        terms, text, lambda name: frame[name].nunique() if name in frame else 1, len(frame)
+    )
+    if cells > MOST_CELLS:
+        raise UnusableInput(
+            f"formula '{formula}' makes about {cells / len(frame):.0f} columns of {len(frame)} "
+            f"rows; at most {MOST_CELLS} cells are made",
+            mend="leave out columns with a value for each row, or match exactly on them",
+        )
 
 
 def _widest(column: NDArray[Any]) -> NDArray[Any]:

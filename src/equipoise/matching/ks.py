@@ -25,6 +25,9 @@ BOOTSTRAP_TOLERANCE = math.sqrt(np.finfo(np.float64).eps)
 """A bootstrapped distance that is smaller by no more than this counts as reaching."""
 _DRAWS_AT_ONCE = 1_000_000
 
+MOST_BOOT = 1_000_000
+"""Bootstrap samples: so many know a p-value to three digits."""
+
 
 @dataclass(frozen=True, slots=True)
 class KSTest:
@@ -92,11 +95,15 @@ def check_boot(boot: int) -> None:
     Raises
     ------
     UnusableInput
-        It is negative or between 1 and 9.
+        It is negative, between 1 and 9, or more than a million.
     """
     if boot and boot < 10:
         raise UnusableInput(
             f"boot={boot}: too few bootstrap samples", mend="give 0 for none, or 10 and more"
+        )
+    if boot > MOST_BOOT:
+        raise UnusableInput(
+            f"boot={boot}: too many bootstrap samples", mend=f"give at most {MOST_BOOT}"
         )
 
 

@@ -382,6 +382,8 @@ def check_choices(
     for name, value, least in whole:
         known = isinstance(value, int | float | np.number) and math.isfinite(value)
         if value is not None and not (known and value == int(value) and least <= value < 2**63):
-            raise UnusableInput(f"{name} is {value!r}", mend=f"give a whole number from {least} up")
+            raise UnusableInput(
+                f"{name} is {value!r}", mend=f"give a whole number from {least} to 2^63"
+            )
     if not (isinstance(tolerance, int | float | np.number) and 0 <= tolerance < math.inf):
         raise UnusableInput(f"distance_tolerance is {tolerance!r}", mend="give 0 or more")

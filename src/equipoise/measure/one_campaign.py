@@ -119,6 +119,34 @@ def wait_for_turn(
                 time.sleep(_RETRY_S if left_s is None else min(_RETRY_S, left_s))
 
 
+def take_run(run_id: str, key: str) -> Turn:
+    """Take the right to add trials to one run, which one process at a time has.
+
+    Parameters
+    ----------
+    key
+        Name of the run that no run of another ledger has.
+
+    Raises
+    ------
+    UnusableInput
+        Another process measures the run now.
+    EquipoiseError
+        The system allows no such socket.
+    """
+    name = f"{NAME}-{key}"
+    turn = _take(name)
+    if turn is not None:
+        return turn
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+        holder = _reach(line, name)
+    who = "another process" if holder is None else holder.words()
+    raise UnusableInput(
+        f"run {run_id} is being measured now, by {who}",
+        mend=f"wait until that has ended; `equipoise show {run_id}` shows what it has so far",
+    )
+
+
 def _take(name: str) -> Turn | None:
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:

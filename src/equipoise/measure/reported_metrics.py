@@ -29,11 +29,11 @@ def metrics_reported(
     Raises
     ------
     ConditionFailed
-        It failed, took too long, or wrote what cannot be read.
+        It failed, took too long, or wrote nothing but what cannot be read.
     """
-    file = scratch / "reported.jsonl"
-    file.unlink(missing_ok=True)
-    surroundings = {**environment, own_metrics.VARIABLE: str(file), **condition.environment}
+    file = own_metrics.MetricsFile(scratch)
+    file.clear()
+    surroundings = {**environment, own_metrics.VARIABLE: str(file.path), **condition.environment}
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
             condition.command,
@@ -60,9 +60,11 @@ def metrics_reported(
                 + last_words(tail(errors.fileno())),
                 mend="run it by hand in that revision",
             )
-    reported = own_metrics.read(file)
-    if reported.problem is not None:
+    reported = file.read()
+    # A bad line beside good ones is warned of by the campaign that follows.
+    problem = reported.unreadable or (None if reported.samples else reported.problem)
+    if problem is not None:
         raise ConditionFailed(
-            f"{condition.name}: {reported.problem}", mend="see docs/gate.md for what is read"
+            f"{condition.name}: {problem}", mend="see docs/gate.md for what is read"
         )
     return tuple(one for one in reported.samples if one.iteration is None)

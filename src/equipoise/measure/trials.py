@@ -66,7 +66,7 @@ class TrialRunner:
     ) -> None:
         self._plan = plan
         self._starter = starter
-        self._metrics_file = scratch / "metrics.jsonl"
+        self._metrics_file = own_metrics.MetricsFile(scratch)
         self._environment = {
             key: value
             for key, value in environment.items()
@@ -105,14 +105,19 @@ class TrialRunner:
             self._was_set_up.add(index)
             self._run_hook("setup", condition, condition.hooks.setup)
         self._run_hook("prepare", condition, condition.hooks.prepare)
-        self._metrics_file.unlink(missing_ok=True)
+        self._metrics_file.clear()
         with self._serving(condition, draw.padding_bytes) as service:
             request = self._request(condition, draw, service)
             started_at = self._now()
             self._beside.before()
             report = self._starter.run(request, self._on_wait)
             covariates = self._beside.after(cpu=report.cpu, run_delay_s=report.run_delay_s)
-        own = own_metrics.read(self._metrics_file)
+        own = self._metrics_file.read()
+        accounted = accounting(report)
+        if own.unreadable is not None:
+            accounted = own_metrics.without_metrics(
+                accounted, own.unreadable, self._plan, condition
+            )
         self._run_hook("conclude", condition, condition.hooks.conclude)
         failure, said = failure_of(report, self._plan.measure.timeout_s), report.error_tail
         if service is not None and service.failure is not None:
@@ -125,7 +130,7 @@ class TrialRunner:
             position=position,
             condition=index,
             started_at=started_at,
-            accounting=accounting(report),
+            accounting=accounted,
             exit=report.exit,
             failure=failure,
             timed_out=report.timed_out,
@@ -134,7 +139,7 @@ class TrialRunner:
             covariates=covariates,
             samples=own.samples + (service.samples if service is not None else ()),
         )
-        return Ran(trial, report.left_behind, own.problem)
+        return Ran(trial, report.left_behind, own.unreadable or own.problem)
 
     def _serving(
         self, condition: Condition, padding_bytes: int
@@ -171,7 +176,7 @@ class TrialRunner:
         """The environment of a process of a trial."""
         return {
             **self._environment,
-            own_metrics.VARIABLE: str(self._metrics_file),
+            own_metrics.VARIABLE: str(self._metrics_file.path),
             PADDING_VARIABLE: "x" * padding_bytes,
             **own,
         }

@@ -48,6 +48,10 @@ def decode(text: bytes, name: str) -> ResultDocument:
         read = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UnusableInput(f"{name}: it is no JSON: {error}", mend=mend) from None
+    except RecursionError:
+        raise UnusableInput(
+            f"{name}: it is no result document: its parts are nested too deeply", mend=mend
+        ) from None
     found = read.get("schema") if isinstance(read, dict) else None
     if found != SCHEMA:
         raise UnusableInput(

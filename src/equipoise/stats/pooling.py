@@ -48,11 +48,11 @@ def pool(
     """
     if len(effects) == 0:
         raise UnusableInput("there is no campaign to pool", mend="run the study first")
-    names = list(dict.fromkeys(boots))
-    of_boot = np.array(
-        [np.mean([e for e, boot in zip(effects, boots, strict=True) if boot == n]) for n in names]
-    )
-    replicates = of_boot if len(names) > 1 else effects
+    by_boot: dict[str, list[float]] = {}
+    for effect, boot in zip(effects, boots, strict=True):
+        by_boot.setdefault(boot, []).append(effect)
+    of_boot = np.array([np.mean(together) for together in by_boot.values()])
+    replicates = of_boot if len(by_boot) > 1 else effects
     count = len(replicates)
     mean = float(np.mean(replicates))
     interval: Interval = (None, None)

@@ -201,6 +201,12 @@ def blocks_to_go(
     return tuple(forecasts)
 
 
+def typical_ratio(blocks: PairedBlocks) -> float | None:
+    """Return the estimate that `judge` gives, without a judgement; ``None`` where there is none."""
+    centre = blocks.engine.centre()
+    return None if centre is None else finite_ratio(centre[0])
+
+
 def is_precise(judged: Judged, precision: float) -> bool:
     """Whether the interval is at most ``precision`` percent wide (``--precision``)."""
     return judged.width_percent is not None and judged.width_percent <= precision

@@ -37,7 +37,7 @@ def read_suite(path: Path) -> Suite:
         raise UnusableInput(f"{path} is larger than {_MOST_BYTES >> 20} MiB", mend=_FORM)
     try:
         found = tomllib.loads(content.decode())
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise UnusableInput(f"{path} is no TOML: {error}", mend=_FORM) from error
     unknown = sorted(found.keys() - {"build", "benchmarks"})
     if unknown:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -18,6 +18,11 @@ from equipoise.studies.key_lines import key_lines
 Read = TypeVar("Read")
 _POSITION = " (at "
 LARGEST_COUNT = 10**9
+MOST_BYTES = 16 * 2**20
+"""Of a study's file; the largest built-in one has 20 KB."""
+_LARGEST_WHOLE = 10**300
+"""Below the largest float, so that every number can be compared and printed."""
+_SHORTER = "give a number that fits in 64 bits, as TOML asks for; a longer one is text in quotes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,7 @@ class Table:
         """
         try:
             # Some editors put a byte order mark in front.
-            text = path.read_text(encoding="utf-8-sig")
+            text = _content(path, shown).decode("utf-8-sig")
         except OSError as error:
             raise UnusableInput(
                 f"{shown}: {error.strerror}", mend="name the file of a study"
@@ -61,7 +66,13 @@ class Table:
                 f"{shown}: its arrays or tables stand in each other too deeply",
                 mend="a study needs three levels at most: see docs/studies.md",
             ) from None
-        return cls(Places(shown, key_lines(text)), values)
+        except ValueError as error:
+            # A whole number of thousands of digits, which Python refuses to read.
+            raise UnusableInput(f"{shown}: {str(error).lower()}", mend=_SHORTER) from None
+        found = cls(Places(shown, key_lines(text)), values)
+        for keys in _too_long_numbers(values):
+            raise found.places.key(*keys).fail("it has hundreds of digits", _SHORTER)
+        return found
 
     def has(self, key: str) -> bool:
         """Whether the key is there."""
@@ -98,10 +109,11 @@ class Table:
         value = self._of_type(key, (int, float), "a number")
         if value is None:
             return None
+        value = float(value)
         if not math.isfinite(value) or value <= above or value < least:
             bound = f"above {above:g}" if above > -math.inf else f"from {least:g} up"
             raise self.fail(key, f"it is {value:g}", f"give a number {bound}")
-        return float(value)
+        return value
 
     def whole(self, key: str, *, least: int, most: int = LARGEST_COUNT) -> int | None:
         """A whole number from ``least`` up to ``most``."""
@@ -271,3 +283,36 @@ def _no_toml(shown: str, text: str, said: str) -> UnusableInput:
     words = "this name stands there twice" if twice else f"it is no TOML: {what or said}"
     mend = "leave one of them out" if twice else "see https://toml.io for the form"
     return UnusableInput(f"{shown}:{line}: {words}", mend=mend)
+
+
+def _content(path: Path, shown: str) -> bytes:
+    """The bytes of a regular file of a sane size: anything else would be read for ever.
+
+    Raises
+    ------
+    OSError
+        It cannot be read.
+    UnusableInput
+        It is no regular file, or too large.
+    """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise UnusableInput(f"{shown}: it is no regular file", mend="name the file of a study")
+    with path.open("rb") as file:
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise UnusableInput(
+            f"{shown}: it is larger than {MOST_BYTES >> 20} MiB", mend="name the file of a study"
+        )
+    return content
+
+
+def _too_long_numbers(value: Any, keys: Keys = ()) -> Iterator[Keys]:
+    """Where whole numbers stand that nothing can be computed with."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _too_long_numbers(inner, (*keys, key))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _too_long_numbers(inner, keys)
+    elif isinstance(value, int) and abs(value) > _LARGEST_WHOLE:
+        yield keys

@@ -1,0 +1,220 @@
+"""What a ledger's file may hold, and what reading it may cost: somebody else may have sent it.
+
+A database is a program: a view, a trigger or a generated column in the place of a table runs
+expressions of whoever wrote the file. So every object with a name of ours is one of ours, to the
+letter, before the first query; and no query takes more steps than a file of its size can need.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from equipoise.ledger.faults import damaged
+from equipoise.ledger.schema import STEPS, bring_up_to_date
+
+MOST_ROW_BYTES = 256 * 1024 * 1024
+_MOST_SQL_BYTES = 100_000
+_STEPS_BETWEEN_CHECKS = 100_000
+_LEAST_STEPS = 20_000_000
+_STEPS_FOR_A_BYTE = 16
+"""A row of a few bytes takes about as many steps of SQLite's machine as it has bytes."""
+
+_LARGEST = 2**53
+_REAL = "typeof({0}) = 'real'"
+_TEXT = "typeof({0}) = 'text'"
+_OPTIONAL_TEXT = "typeof({0}) IN ('text', 'null')"
+_OPTIONAL_REAL = "typeof({0}) IN ('real', 'null')"
+_COUNT = f"typeof({{0}}) = 'integer' AND {{0}} BETWEEN 0 AND {_LARGEST}"
+_OPTIONAL_COUNT = f"({{0}} IS NULL OR {_COUNT})"
+_OPTIONAL_INTEGER = "typeof({0}) IN ('integer', 'null')"
+_PHASE = "{0} IN ('warmup', 'measured')"
+
+_SMALL_TABLES: dict[str, dict[str, str]] = {
+    "run": dict.fromkeys(("id", "study", "names", "plan"), _TEXT) | {"started_at": _REAL},
+    "sitting": {"number": _COUNT, "started_at": _REAL},
+    "sitting_end": {"sitting": _COUNT, "ended_at": _REAL, "stopped_because": _TEXT},
+    "environment": {"document": _TEXT},
+    "notice": dict.fromkeys(("code", "words", "mend"), _TEXT),
+    "certificate": {"kernel": _OPTIONAL_TEXT, "cpu_model": _OPTIONAL_TEXT, "document": _TEXT},
+}
+"""What holds for each row of the tables that have few rows for each run."""
+
+_TABLES_OF_A_RUN: dict[str, dict[str, str]] = {
+    "draw": {
+        "phase": _PHASE,
+        "block": _COUNT,
+        "conditions": _TEXT,
+        "padding_bytes": _COUNT,
+        "layout": _OPTIONAL_COUNT,
+    },
+    "trial": {
+        "phase": _PHASE,
+        "started_at": _REAL,
+        "exit": _OPTIONAL_INTEGER,
+        **dict.fromkeys(("block", "position", "condition", "timed_out", "washout"), _COUNT),
+        **dict.fromkeys(("wall_s", "user_s", "sys_s"), _OPTIONAL_REAL),
+        **dict.fromkeys(
+            ("max_rss_bytes", "minor_faults", "major_faults", "voluntary_switches"),
+            _OPTIONAL_INTEGER,
+        ),
+        **dict.fromkeys(
+            ("involuntary_switches", "block_reads", "block_writes", "output_bytes"),
+            _OPTIONAL_INTEGER,
+        ),
+        **dict.fromkeys(
+            ("counters", "unknown", "failure", "error_tail", "covariates"), _OPTIONAL_TEXT
+        ),
+    },
+    "observation": {
+        "source": _TEXT,
+        "observed_at": _REAL,
+        "document": "typeof({0}) IN ('blob', 'null')",
+        "failure": _OPTIONAL_TEXT,
+        **dict.fromkeys(("condition", "repetition", "position"), _COUNT),
+    },
+}
+_SAMPLE: dict[str, str] = {
+    "metric": _TEXT,
+    "value": _OPTIONAL_REAL,
+    "iteration": _OPTIONAL_INTEGER,
+    "unit": _OPTIONAL_TEXT,
+    "better": "{0} IN ('lower', 'higher')",
+}
+
+
+def confine(connection: sqlite3.Connection) -> None:
+    """Let SQLite trust nothing that is in the file, and give each row a largest size."""
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA cell_size_check = ON")
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_ROW_BYTES)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, _MOST_SQL_BYTES)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+    if sys.version_info >= (3, 12):
+        connection.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)
+        connection.setconfig(sqlite3.SQLITE_DBCONFIG_TRUSTED_SCHEMA, False)
+        connection.setconfig(sqlite3.SQLITE_DBCONFIG_ENABLE_VIEW, False)
+
+
+@contextmanager
+def bounded(connection: sqlite3.Connection, file: Path) -> Iterator[None]:
+    """Stop what is read in the block once it takes more steps than the file can need.
+
+    Raises
+    ------
+    sqlite3.OperationalError
+        ``SQLITE_INTERRUPT``: the pages of the file lead in circles.
+    """
+    checks = iter(range(most_steps(file) // _STEPS_BETWEEN_CHECKS))
+
+    def is_too_much() -> bool:
+        return next(checks, None) is None
+
+    connection.set_progress_handler(is_too_much, _STEPS_BETWEEN_CHECKS)
+    try:
+        yield
+    finally:
+        connection.set_progress_handler(None, 0)
+
+
+def most_steps(file: Path) -> int:
+    """Steps of SQLite's machine that one question to the file may take."""
+    size = 0
+    for path in (file, file.with_name(f"{file.name}-wal")):
+        if path.is_file():
+            size += os.stat(path).st_size
+    return _LEAST_STEPS + _STEPS_FOR_A_BYTE * size
+
+
+def refuse_foreign_objects(connection: sqlite3.Connection, file: Path, version: int) -> None:
+    """Refuse a file in which anything with a name of ours is not what we made.
+
+    What else is in the file is never used: a user may keep tables and views of their own there.
+    A trigger that is missing makes the file no worse to read.
+
+    Raises
+    ------
+    UnusableInput
+        It names the object.
+    """
+    expected = _objects(version)
+    tables = {name for kind, name in expected if kind == "table"}
+    missing = {one for one in expected if one[0] != "trigger"}
+    for kind, name, table, statement in connection.execute(
+        "SELECT type, name, tbl_name, sql FROM sqlite_schema"
+    ):
+        if str(name).lower() not in tables and str(table).lower() not in tables:
+            continue
+        if kind == "index" and statement is None:
+            continue
+        if expected.get((str(kind), str(name))) != _normalised(statement):
+            raise damaged(file, f"its {kind} {name!r} is not one that Equipoise makes")
+        missing.discard((str(kind), str(name)))
+    for kind, name in sorted(missing, reverse=True):
+        raise damaged(file, f"its {kind} {name!r} is missing")
+
+
+def check_small_tables(connection: sqlite3.Connection, file: Path) -> None:
+    """Refuse a value of a kind that its column never has, in the tables with few rows.
+
+    Raises
+    ------
+    UnusableInput
+        It names the table.
+    """
+    for table, columns in _SMALL_TABLES.items():
+        _refuse_rows(connection, file, table, f"FROM {table} WHERE", columns)
+
+
+def check_rows_of_run(connection: sqlite3.Connection, file: Path, run: int) -> None:
+    """The same for the rows of one run in all other tables."""
+    for table, columns in _TABLES_OF_A_RUN.items():
+        _refuse_rows(connection, file, table, f"FROM {table} WHERE run = ? AND", columns, run)
+    _refuse_rows(
+        connection,
+        file,
+        "sample",
+        "FROM trial JOIN sample ON sample.trial = trial.number WHERE trial.run = ? AND",
+        {f"sample.{name}": check for name, check in _SAMPLE.items()},
+        run,
+    )
+
+
+def _refuse_rows(
+    connection: sqlite3.Connection,
+    file: Path,
+    table: str,
+    source: str,
+    columns: dict[str, str],
+    *parameters: int,
+) -> None:
+    every = " AND ".join(f"({check.format(name)})" for name, check in columns.items())
+    found = connection.execute(f"SELECT 1 {source} NOT ({every}) LIMIT 1", parameters).fetchone()
+    if found is not None:
+        raise damaged(file, f"a row of its table {table} holds what no campaign records")
+
+
+def _objects(version: int) -> dict[tuple[str, str], str]:
+    """The statement of each object of a version, as SQLite itself keeps it."""
+    fresh = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        bring_up_to_date(fresh, STEPS[:version])
+        return {
+            (kind, name): _normalised(statement)
+            for kind, name, statement in fresh.execute(
+                "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL"
+            )
+        }
+    finally:
+        fresh.close()
+
+
+def _normalised(statement: object) -> str:
+    """A statement without the blanks in which two ways to write it may differ."""
+    words = re.sub(r"\s+", " ", str(statement)).strip()
+    return re.sub(r" ?([(),]) ?", r"\1", words)

@@ -1,0 +1,219 @@
+"""A ledger that somebody else made is refused where it holds what no campaign records."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from equipoise.ledger import Ledger, open_for_reading, open_for_writing, rows, untrusted
+from equipoise.model.errors import UnusableInput
+from equipoise.model.observation import Observation
+from equipoise.model.plan import Plan
+
+OPEN_EACH_WAY = pytest.mark.parametrize(
+    "open_it",
+    [open_for_reading, lambda path: open_for_writing(path, durable=False)],
+    ids=["reading", "writing"],
+)
+ENDLESS_VIEW = """
+    ALTER TABLE run RENAME TO hidden;
+    CREATE VIEW run AS WITH RECURSIVE every(number) AS (
+        SELECT 1 UNION ALL SELECT number + 1 FROM every
+    ) SELECT number, 'id' AS id, 'study' AS study, '[]' AS names, x'00' AS commands_digest,
+        '{}' AS plan, 1.0 AS started_at FROM every;
+"""
+TRIGGER = "CREATE TRIGGER more AFTER INSERT ON trial BEGIN SELECT randomblob(1000000000); END;"
+EXPRESSION = "CREATE INDEX odd ON trial (abs(block));"
+GENERATED = "ALTER TABLE run ADD COLUMN more AS (hex(zeroblob(100000000)));"
+VIRTUAL = "DROP TABLE sample; CREATE VIRTUAL TABLE sample USING fts5(trial, place, metric);"
+
+
+@pytest.fixture
+def filled(
+    path: Path,
+    make_plan: Callable[..., Plan],
+    record_blocks: Callable[[Ledger, str, range], None],
+) -> Path:
+    with open_for_writing(path, durable=False) as ledger:
+        run = ledger.begin_run(make_plan(), {"host": "here"}, 1.0)
+        record_blocks(ledger, run, range(1, 4))
+        ledger.record_observation(run, Observation("time", 0, 1, 0, 5.0, b"{}", None))
+    return path
+
+
+def change(path: Path, script: str, *parameters: object) -> None:
+    """Change a ledger as no campaign does: its triggers and checks do not hold."""
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA ignore_check_constraints = ON")
+        triggers = connection.execute(
+            "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'"
+        ).fetchall()
+        if parameters:
+            for name, _ in triggers:
+                connection.execute(f"DROP TRIGGER {name}")
+            connection.execute(script, parameters)
+        else:
+            connection.executescript(script)
+    connection.close()
+
+
+@OPEN_EACH_WAY
+@pytest.mark.parametrize(
+    ("script", "what"),
+    [
+        (ENDLESS_VIEW, "is not one that Equipoise makes"),
+        (TRIGGER, "its trigger 'more' is not one"),
+        (EXPRESSION, "its index 'odd' is not one"),
+        (GENERATED, "its table 'run' is not one"),
+        (VIRTUAL, "its table 'sample' is not one"),
+        ("DROP INDEX trial_by_run;", "its index 'trial_by_run' is missing"),
+        ("DROP TABLE notice;", "its table 'notice' is missing"),
+    ],
+    ids=["view", "trigger", "expression", "generated", "virtual", "no index", "no table"],
+)
+def test_a_table_that_is_not_ours_is_refused_before_it_is_read(
+    script: str, what: str, filled: Path, open_it: Callable[[Path], Ledger]
+) -> None:
+    change(filled, script)
+    with pytest.raises(UnusableInput, match="is damaged") as refusal:
+        open_it(filled)
+    assert what in refusal.value.what
+
+
+def test_tables_and_views_of_the_users_own_are_left_alone(filled: Path) -> None:
+    change(
+        filled,
+        "CREATE TABLE mine (a); CREATE VIEW fastest AS SELECT min(wall_s) FROM trial; ANALYZE;",
+    )
+    with open_for_reading(filled) as ledger:
+        assert len(ledger.read_run("last").trials) == 6
+    open_for_writing(filled, durable=False).close()
+
+
+def test_a_ledger_that_was_dumped_and_loaded_is_one_of_ours(filled: Path, tmp_path: Path) -> None:
+    loaded = tmp_path / "loaded.db"
+    with sqlite3.connect(filled) as connection:
+        script = "\n".join(connection.iterdump())
+    connection.close()
+    with sqlite3.connect(loaded) as connection:
+        connection.executescript(script)
+        connection.execute("PRAGMA application_id = 0x45515053")
+        connection.execute("PRAGMA user_version = 4")
+    connection.close()
+    with open_for_reading(loaded) as ledger:
+        assert len(ledger.read_run("last").trials) == 6
+
+
+def test_evidence_that_inflates_beyond_all_evidence_is_not_inflated(
+    filled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows, "MOST_DOCUMENT_BYTES", 1_000_000)
+    bomb = zlib.compress(bytes(1_000_001))
+    assert len(bomb) < 2000
+    change(filled, "UPDATE observation SET document = ?", bomb)
+    with (
+        open_for_reading(filled) as ledger,
+        pytest.raises(UnusableInput, match="unpacks to more than 1000000 bytes"),
+    ):
+        ledger.read_run("last")
+
+
+def test_all_evidence_of_a_run_together_is_bounded_too(
+    filled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows, "MOST_EVIDENCE_BYTES", 1_000_000)
+    with open_for_writing(filled, durable=False) as ledger:
+        (run,) = (one.id for one in ledger.runs())
+        for repetition in (2, 3):
+            seen = Observation("time", 0, repetition, 0, 5.0, bytes(600_000), None)
+            ledger.record_observation(run, seen)
+        with pytest.raises(UnusableInput, match="of the run to more than 1000000"):
+            ledger.read_run("last")
+
+
+def test_evidence_that_could_not_be_read_again_is_kept_as_a_failure(
+    path: Path, make_plan: Callable[..., Plan], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows, "MOST_DOCUMENT_BYTES", 10)
+    with open_for_writing(path, durable=False) as ledger:
+        run = ledger.begin_run(make_plan(), {}, 1.0)
+        ledger.record_observation(run, Observation("time", 0, 1, 0, 5.0, b"x" * 11, None))
+        (seen,) = ledger.read_run(run).observations
+    assert seen.document is None
+    assert seen.failure == "it saw 11 bytes; at most 10 are kept"
+
+
+def test_evidence_that_is_cut_short_is_damage(filled: Path) -> None:
+    change(filled, "UPDATE observation SET document = ?", zlib.compress(b"long enough")[:-5])
+    with open_for_reading(filled) as ledger, pytest.raises(UnusableInput, match="is cut short"):
+        ledger.read_run("last")
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value"),
+    [
+        ("run", "id", b"\xff"),
+        ("run", "started_at", "yesterday"),
+        ("run", "names", "[1, 2]"),
+        ("run", "plan", "[" * 100_000),
+        ("sitting", "started_at", "yesterday"),
+        ("sitting", "number", "many"),
+        ("environment", "document", "[]"),
+        ("draw", "padding_bytes", -1),
+        ("draw", "conditions", "[2]"),
+        ("draw", "conditions", '["a"]'),
+        ("draw", "conditions", "7"),
+        ("trial", "block", "first"),
+        ("trial", "condition", 2),
+        ("trial", "condition", -1),
+        ("trial", "position", 2**60),
+        ("trial", "wall_s", "slow"),
+        ("trial", "covariates", '{"load_1": "high"}'),
+        ("trial", "covariates", "[]"),
+        ("trial", "unknown", '{"sys_s": 7}'),
+        ("trial", "exit", "zero"),
+        ("observation", "condition", 7),
+        ("observation", "document", "text"),
+    ],
+)
+def test_a_value_that_no_campaign_records_is_damage(
+    table: str, column: str, value: object, filled: Path
+) -> None:
+    change(filled, f"UPDATE {table} SET {column} = ?", value)
+    with (
+        pytest.raises(UnusableInput, match=r"is damaged|damaged: "),
+        open_for_reading(filled) as ledger,
+    ):
+        ledger.runs()
+        ledger.read_run("last")
+
+
+def test_a_plan_whose_comparisons_name_no_condition_of_it_is_damage(filled: Path) -> None:
+    connection = sqlite3.connect(filled)
+    plan = json.loads(connection.execute("SELECT plan FROM run").fetchone()[0])
+    connection.close()
+    change(filled, "UPDATE run SET plan = ?", json.dumps(plan | {"control": 10**12}))
+    with open_for_reading(filled) as ledger, pytest.raises(UnusableInput, match="condition 10000"):
+        ledger.read_run("last")
+
+
+def test_a_question_that_takes_more_steps_than_its_file_needs_is_ended(
+    filled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(untrusted, "_LEAST_STEPS", 0)
+    monkeypatch.setattr(untrusted, "_STEPS_FOR_A_BYTE", 0)
+    monkeypatch.setattr(untrusted, "_STEPS_BETWEEN_CHECKS", 10)
+    with pytest.raises(UnusableInput, match="more steps than a file of its size needs"):
+        open_for_reading(filled)
+
+
+def test_nothing_in_the_file_is_trusted(filled: Path) -> None:
+    with open_for_reading(filled) as ledger:
+        trusted = ledger._connection.execute("PRAGMA trusted_schema").fetchone()
+        sizes = ledger._connection.execute("PRAGMA cell_size_check").fetchone()
+    assert (trusted, sizes) == ((0,), (1,))
