@@ -7,9 +7,8 @@ import zlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import msgspec
-
-from equipoise.ledger.text import from_text, mapping_to_text, storable
+from equipoise.ledger.kinds import decoded
+from equipoise.ledger.text import mapping_to_text, storable
 from equipoise.model.bulk import fast_maker, make_many
 from equipoise.model.observation import Observation
 from equipoise.model.plan import Plan
@@ -51,6 +50,8 @@ SELECT_OBSERVATIONS = (
     "SELECT source, condition, repetition, position, observed_at, document, failure "
     "FROM observation WHERE run = ? ORDER BY number"
 )
+
+_Amounts = dict[str, float | None]
 
 _make_accounting = fast_maker(Accounting)
 _make_sample = fast_maker(Sample)
@@ -165,7 +166,7 @@ def trials_from(
                     block_reads,
                     block_writes,
                     output_bytes,
-                    {} if counters is None else from_text(counters),
+                    {} if counters is None else decoded(counters, _Amounts),
                     {} if unknown is None else reasons[unknown].copy(),
                 ),
                 exit_status,
@@ -173,7 +174,7 @@ def trials_from(
                 timed_out == 1,
                 washout == 1,
                 "" if error_tail is None else error_tail,
-                {} if covariates is None else from_text(covariates),
+                {} if covariates is None else decoded(covariates, _Amounts),
                 samples.get(number, ()),
             )
             for (
@@ -249,22 +250,21 @@ class _Orders(dict[str, tuple[int, ...]]):
     """The decoded orders by their JSON."""
 
     def __missing__(self, text: str) -> tuple[int, ...]:
-        decoded = self[text] = tuple(from_text(text))
-        return decoded
+        order = self[text] = decoded(text, tuple[int, ...])
+        return order
 
 
 class _Reasons(dict[str, dict[str, str]]):
     """The decoded reasons by their JSON."""
 
     def __missing__(self, text: str) -> dict[str, str]:
-        decoded: dict[str, str] = dict(from_text(text))
-        self[text] = decoded
-        return decoded
+        reasons = self[text] = decoded(text, dict[str, str])
+        return reasons
 
 
 def plan_from(text: str) -> Plan:
     """Turn the JSON of a plan back into a plan."""
-    return msgspec.convert(from_text(text), Plan)
+    return decoded(text, Plan)
 
 
 def _real(value: float | None) -> float | None:

@@ -10,16 +10,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import msgspec
-
 from equipoise.ledger import rows
 from equipoise.ledger.faults import damaged, explained
+from equipoise.ledger.kinds import check_plan, check_rows, check_run, check_runs, decoded
 from equipoise.ledger.reference import LAST, find_id, find_run
 from equipoise.ledger.run_id import new_run_id
 from equipoise.ledger.text import (
     digest_of_commands,
     digest_of_text,
-    from_text,
     storable,
     to_text,
 )
@@ -189,7 +187,7 @@ class Ledger:
                 "ORDER BY number DESC LIMIT 1",
                 (kernel, cpu_model),
             ).fetchone()
-        return None if row is None else msgspec.convert(from_text(row[0]), Certificate)
+        return None if row is None else decoded(row[0], Certificate)
 
     def read_run(self, reference: str = LAST) -> RunRecord:
         """Read a campaign whole, as it stood at one moment even while it goes on.
@@ -206,17 +204,20 @@ class Ledger:
         """
         with self._reading(), collector_at_rest():
             run = find_run(self._connection, self.path, reference)
-            identifier, plan, started_at = self._connection.execute(
+            check_run(self._connection, run)
+            identifier, plan_text, started_at = self._connection.execute(
                 "SELECT id, plan, started_at FROM run WHERE number = ?", (run,)
             ).fetchone()
+            plan = check_plan(rows.plan_from(plan_text))
+            check_rows(self._connection, run, plan)
             select = self._connection.execute
             samples = rows.samples_from(select(rows.SELECT_SAMPLES, (run,)))
             return RunRecord(
                 id=identifier,
-                plan=rows.plan_from(plan),
+                plan=plan,
                 started_at=started_at,
                 sittings=tuple(
-                    Sitting(begun, from_text(document), ended, because)
+                    Sitting(begun, decoded(document, dict[str, Any]), ended, because)
                     for begun, document, ended, because in select(_SELECT_SITTINGS, (run,))
                 ),
                 draws=rows.draws_from(select(rows.SELECT_DRAWS, (run,))),
@@ -262,8 +263,16 @@ class Ledger:
 
     def _summaries(self, which: str, parameters: tuple[Any, ...]) -> list[RunSummary]:
         with self._reading():
+            check_runs(self._connection)
             return [
-                RunSummary(identifier, study, tuple(from_text(names)), started_at, trials, because)
+                RunSummary(
+                    identifier,
+                    study,
+                    decoded(names, tuple[str, ...]),
+                    started_at,
+                    trials,
+                    because,
+                )
                 for identifier, study, names, started_at, trials, because in (
                     self._connection.execute(f"{_SELECT_SUMMARIES} {which}", parameters)
                 )

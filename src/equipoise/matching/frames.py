@@ -18,6 +18,11 @@ from equipoise.matching.empirical import Values, check_finite, rows_in_words
 from equipoise.matching.formula_code import columns_in
 from equipoise.model.errors import UnusableInput
 
+_OF_A_FORMULA = (
+    *(SyntaxError, TypeError, NameError, ValueError, AttributeError),
+    *(LookupError, ArithmeticError, RecursionError),
+)
+"""What formulaic, NumPy and Python raise of a formula that cannot be computed."""
 _NUMBER = (bool, int, float, np.number, np.bool_, Decimal)
 MEND_EXTRA = "pip install 'equipoise[matching]'"
 
@@ -203,7 +208,7 @@ def _from_formula(formula: str, data: Any) -> Covariates:
         with np.errstate(all="ignore"):
             matrices = parsed.get_model_matrix(frame, na_action="ignore")
         left, right = matrices["lhs"], matrices["rhs"]
-    except (unreadable, SyntaxError, TypeError, NameError, KeyError, ValueError) as error:
+    except (unreadable, *_OF_A_FORMULA) as error:
         # What follows the first sentence draws the place, in colours.
         said = str(error).partition("\n")[0].partition(". ")[0].removesuffix(".")
         raise UnusableInput(

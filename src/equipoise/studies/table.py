@@ -98,10 +98,14 @@ class Table:
         value = self._of_type(key, (int, float), "a number")
         if value is None:
             return None
-        if not math.isfinite(value) or value <= above or value < least:
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf if value > 0 else -math.inf
+        if not math.isfinite(number) or number <= above or number < least:
             bound = f"above {above:g}" if above > -math.inf else f"from {least:g} up"
-            raise self.fail(key, f"it is {value:g}", f"give a number {bound}")
-        return float(value)
+            raise self.fail(key, f"it is {number:g}", f"give a number {bound}")
+        return number
 
     def whole(self, key: str, *, least: int, most: int = LARGEST_COUNT) -> int | None:
         """A whole number from ``least`` up to ``most``."""
