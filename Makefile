@@ -80,6 +80,10 @@ bench: $(VENV)/dev $(VENV)/package ## run every benchmark (hours; wants an idle 
 	@echo "== benchmarks/genoud: beside R"; $(PYTHON_IN_VENV) -m benchmarks.genoud.beside_r
 	@set -e; for part in live size simulate; do echo "== benchmarks/observe: $$part"; $(PYTHON_IN_VENV) -m benchmarks.observe.$$part; done
 
+.PHONY: fuzz
+fuzz: $(VENV)/dev $(VENV)/package ## read 30,000 random hostile files, 10 minutes; finds go to tests/fuzz/corpus
+	@$(PYTHON_IN_VENV) -m tests.fuzz
+
 .PHONY: schema
 schema: $(VENV)/package ## write the JSON Schemas of the documents into docs/
 	@$(PYTHON_IN_VENV) -c 'import json; from equipoise.report.json_document import schema; print(json.dumps(schema(), indent=2))' > docs/result.schema.json

@@ -6,6 +6,7 @@ import argparse
 import os
 import random
 import re
+import resource
 import sys
 import tempfile
 import time
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.fuzz.case import CORPUS, Case, Target, generator_of, to_json
+from tests.fuzz.known import is_known
 from tests.fuzz.supervisor import CHUNK, Find, Tally, run_requests
 from tests.fuzz.targets import TARGETS
 
@@ -38,11 +40,18 @@ def main(arguments: Sequence[str]) -> int:
     took = time.monotonic() - began
     print_table(chosen, tallies)
     total = sum(one.cases for one in tallies.values())
-    print(f"\n{total:,} cases in {took:.0f} s on {options.workers} processes")
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(
+        f"\n{total:,} cases in {took:.0f} s on {options.workers} processes, "
+        f"{used.ru_utime + used.ru_stime:.0f} s of processor time"
+    )
     finds = [find for tally in tallies.values() for find in tally.finds]
-    for path in save_finds(finds, seed, options.corpus):
+    fresh = [one for one in finds if not is_known(one.target, one.outcome)]
+    if len(fresh) < len(finds):
+        print(f"{len(finds) - len(fresh)} cases show what is known and open: tests/fuzz/known.py")
+    for path in save_finds(fresh, seed, options.corpus):
         print(f"find: {path}")
-    return 1 if finds else 0
+    return 1 if fresh else 0
 
 
 def requests_for(targets: Sequence[Target], cases: int, seed: int) -> list[dict[str, Any]]:

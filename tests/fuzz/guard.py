@@ -44,6 +44,7 @@ class Guard:
     """Forbids what leaves a folder, while a case is running."""
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self._folder = os.path.realpath(folder)
         self._watching = False
         sys.addaudithook(self._audit)
@@ -93,7 +94,7 @@ class Guard:
 
 
 def limit_memory() -> None:
-    """Let this process have `MORE_BYTES` of memory beyond what it has; reserved addresses are free."""
+    """Let this process have `MORE_BYTES` beyond what it has; addresses alone are free."""
     status = Path("/proc/self/status").read_text()
     found = re.search(r"VmData:\s*(\d+) kB", status)
     now = 1024 * int(found[1]) if found else 0

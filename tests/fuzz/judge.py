@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import shutil
+import time
 import traceback
 import warnings
 from collections.abc import Sequence
@@ -24,6 +25,7 @@ LONGEST_MESSAGE = 2000
 """Letters of an error: what is longer is no line or two."""
 SOURCES = os.sep + os.path.join("src", "equipoise") + os.sep
 MINIMISING_RUNS = 150
+MINIMISING_CPU_S = 10.0
 
 
 def judge(target: Target, case: Case, folder: Path, guard: Guard) -> Outcome:
@@ -59,11 +61,16 @@ def minimised(target: Target, case: Case, folder: Path, guard: Guard) -> Case:
     """Leave out parts of the content as long as the find stays the same."""
     signature = judge(target, case, folder, guard).signature
     step = max(1, len(case.content) // 2)
+    ends = time.process_time() + MINIMISING_CPU_S
     runs = 0
-    while runs < MINIMISING_RUNS:
+
+    def may_go_on() -> bool:
+        return runs < MINIMISING_RUNS and time.process_time() < ends
+
+    while may_go_on():
         begin = 0
         shortened = False
-        while begin < len(case.content) and runs < MINIMISING_RUNS:
+        while begin < len(case.content) and may_go_on():
             less = Case(case.variant, case.content[:begin] + case.content[begin + step :])
             runs += 1
             if judge(target, less, folder, guard).signature == signature:

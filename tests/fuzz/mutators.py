@@ -61,7 +61,16 @@ NUMBERS: tuple[float | int, ...] = (
 TOKENS = (
     *(b"\x00", b"\xff", b"\xed\xa0\x80", b'"', b"'", b"{", b"}", b"[", b"]", b",", b":", b"="),
     *(b"\n", b"\r", b"\t", b"\\", b"\\u0000", b"nan", b"-inf", b"1e999", b"-", b"null", b"[["),
-    *(b"9223372036854775808", b"-1", b"0", b"%", b";", b"\xef\xbb\xbf", b"\xff\xfe", b"\xe2\x80\xa8"),
+    *(
+        b"9223372036854775808",
+        b"-1",
+        b"0",
+        b"%",
+        b";",
+        b"\xef\xbb\xbf",
+        b"\xff\xfe",
+        b"\xe2\x80\xa8",
+    ),
 )
 _NUMBER = re.compile(rb"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
@@ -104,9 +113,7 @@ def _cut(generator: random.Random, content: bytes, others: Sequence[bytes]) -> b
 
 def _splice(generator: random.Random, content: bytes, others: Sequence[bytes]) -> bytes:
     other = generator.choice(others) if others else content
-    return (
-        content[: generator.randint(0, len(content))] + other[generator.randint(0, len(other)) :]
-    )
+    return content[: generator.randint(0, len(content))] + other[generator.randint(0, len(other)) :]
 
 
 def _number(generator: random.Random, content: bytes, others: Sequence[bytes]) -> bytes:
@@ -160,12 +167,15 @@ def mutated_tree(generator: random.Random, tree: Any) -> Any:
 
 def _changed_once(generator: random.Random, tree: Any) -> Any:
     """Change one value: every depth is as probable as every other one."""
-    holder, key = None, None
+    holder: Any = None
+    key: Any = None
     value = tree
     while isinstance(value, dict | list) and value and generator.random() < 0.85:
         holder = value
-        key = generator.choice(list(value)) if isinstance(value, dict) else generator.randrange(
-            len(value)
+        key = (
+            generator.choice(list(value))
+            if isinstance(value, dict)
+            else generator.randrange(len(value))
         )
         value = holder[key]
     if holder is None:
@@ -248,7 +258,11 @@ def any_number(generator: random.Random) -> float | int:
     """Return a number, mostly at some edge."""
     if generator.random() < 0.3:
         return generator.choice(
-            (generator.randrange(-5, 100), generator.random(), 10.0 ** generator.randrange(-300, 300))
+            (
+                generator.randrange(-5, 100),
+                generator.random(),
+                10.0 ** generator.randrange(-300, 300),
+            )
         )
     return generator.choice(NUMBERS)
 

@@ -10,6 +10,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,8 @@ class Find:
     case: Case | None
     """Unknown where the worker had to be killed: its number makes it again."""
     number: int
+    file: str | None = None
+    """Of the corpus, if the case is from there."""
 
 
 @dataclass(slots=True)
@@ -76,7 +79,8 @@ class Worker:
             self._start()
         if request["target"] not in self._warm:
             self._warm.add(request["target"])
-            self._send({"target": request["target"], "warm_up": True})
+            without = request.get("without", [])
+            self._send({"target": request["target"], "warm_up": True, "without": without})
         self.request = request
         self._number = None
         self._send(request)
@@ -180,30 +184,45 @@ def run_requests(
     idle = [Worker(folder) for _ in range(workers)]
     busy: list[Worker] = []
     try:
-        while True:
-            while idle and waiting and time.monotonic() < ends:
-                worker = idle.pop()
-                worker.ask(waiting.pop())
-                selector.register(worker.output, selectors.EVENT_READ, worker)
-                busy.append(worker)
-            if not busy:
-                return tallies
-            ready = {id(key.data) for key, _ in selector.select(LOOK_S)}
-            for worker in list(busy):
-                rest = _attended(worker, tallies, ready=id(worker) in ready)
-                if rest is _WORKING:
-                    continue
-                busy.remove(worker)
-                selector.unregister(rest.descriptor)
-                if rest.failed:
-                    worker.end()
-                waiting += rest.requests
-                worker.request = None
-                idle.append(worker)
+        # An interrupt ends it early: what was found until then counts.
+        with suppress(KeyboardInterrupt):
+            _attend(idle, busy, waiting, tallies, selector, ends)
+        return tallies
     finally:
         selector.close()
         for worker in (*idle, *busy):
             worker.end()
+
+
+def _attend(
+    idle: list[Worker],
+    busy: list[Worker],
+    waiting: list[dict[str, Any]],
+    tallies: dict[str, Tally],
+    selector: selectors.BaseSelector,
+    ends: float,
+) -> None:
+    """Hand out requests and take answers until nothing is left to do or the time is over."""
+    while True:
+        while idle and waiting and time.monotonic() < ends:
+            worker = idle.pop()
+            worker.ask(waiting.pop())
+            selector.register(worker.output, selectors.EVENT_READ, worker)
+            busy.append(worker)
+        if not busy:
+            return
+        ready = {id(key.data) for key, _ in selector.select(LOOK_S)}
+        for worker in list(busy):
+            rest = _attended(worker, tallies, ready=id(worker) in ready)
+            if rest is _WORKING:
+                continue
+            busy.remove(worker)
+            selector.unregister(rest.descriptor)
+            if rest.failed:
+                worker.end()
+            waiting += rest.requests
+            worker.request = None
+            idle.append(worker)
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +256,7 @@ def _attended(worker: Worker, tallies: dict[str, Tally], *, ready: bool) -> _Res
         outcome = Outcome("find", f"the process ended with status {status}", said)
     if number is None:
         raise RuntimeError(f"a worker of {request['target']} ended between cases: {said}")
-    tally.finds.append(Find(request["target"], outcome, None, number))
+    tally.finds.append(Find(request["target"], outcome, None, number, request.get("file")))
     return _Rest(descriptor, _after(request, number), failed=True)
 
 
@@ -257,7 +276,7 @@ def _count(tally: Tally, request: dict[str, Any], answer: dict[str, Any]) -> Non
             tally.refused += 1
         case "find":
             outcome = Outcome("find", answer["signature"], answer["detail"])
-            case = None
+            case, file = None, request.get("file")
             if "content" in answer:
                 case = Case(answer["variant"], bytes.fromhex(answer["content"]))
-            tally.finds.append(Find(request["target"], outcome, case, answer["end"]))
+            tally.finds.append(Find(request["target"], outcome, case, answer["end"], file))

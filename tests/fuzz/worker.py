@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TextIO
@@ -40,17 +41,19 @@ def main() -> None:
 def _answer(request: dict[str, Any], answers: TextIO, folder: Path, guard: Guard) -> None:
     target = TARGETS[request["target"]]
     if "warm_up" in request:
-        _warm_up(target, folder, guard)
+        _warm_up(target, folder, guard, request.get("without", ()))
         limit_memory()
         print(json.dumps({"ready": target.name}), file=answers)
         return
     if "file" in request:
         case = from_json(Path(request["file"]).read_text())
-        _begin(answers, 0, target, case)
-        _end(answers, 0, judge(target, case, folder, guard), None)
+        _begin(answers, request["number"], target, case)
+        _end(answers, request["number"], judge(target, case, folder, guard), None)
         return
     for number in range(request["first"], request["first"] + request["count"]):
         case = target.make(generator_of(request["seed"], target.name, number))
+        if case.variant in request.get("without", ()):
+            continue
         _begin(answers, number, target, case)
         outcome = judge(target, case, folder, guard)
         shorter = None
@@ -60,9 +63,9 @@ def _answer(request: dict[str, Any], answers: TextIO, folder: Path, guard: Guard
     print(json.dumps({"done": request["first"]}), file=answers)
 
 
-def _warm_up(target: Target, folder: Path, guard: Guard) -> None:
+def _warm_up(target: Target, folder: Path, guard: Guard, without: Sequence[str]) -> None:
     """Import what the first case of each variant imports: that is no time of the case."""
-    seen: set[str] = set()
+    seen = set(without)
     for number in range(60):
         case = target.make(generator_of(0, f"{target.name}/warm-up", number))
         if case.variant not in seen:

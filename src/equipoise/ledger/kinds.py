@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -155,14 +155,15 @@ def decoded(text: str, kind: type[Decoded]) -> Decoded:
         It is no JSON, or of another kind.
     """
     try:
-        return _decoder(kind).decode(text)
+        found: Decoded = _decoder(kind).decode(text)
+        return found
     except msgspec.DecodeError:
         # What the standard library alone reads: infinities and lone surrogates.
         return msgspec.convert(from_text(text), kind)
 
 
 @functools.cache
-def _decoder(kind: type[Decoded]) -> msgspec.json.Decoder[Decoded]:
+def _decoder(kind: Hashable) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(kind)
 
 

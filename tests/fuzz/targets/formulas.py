@@ -50,7 +50,18 @@ def _table() -> dict[str, Any]:
 @functools.cache
 def _functions() -> tuple[str, ...]:
     transforms = importlib.import_module("formulaic.transforms").TRANSFORMS
-    of_numpy = ("log", "exp", "sqrt", "power", "clip", "round", "where", "tile", "zeros", "vectorize")
+    of_numpy = (
+        "log",
+        "exp",
+        "sqrt",
+        "power",
+        "clip",
+        "round",
+        "where",
+        "tile",
+        "zeros",
+        "vectorize",
+    )
     return (*transforms, *(f"np.{name}" for name in of_numpy), "print", "exec")
 
 
@@ -85,7 +96,9 @@ def _term(generator: random.Random, depth: int) -> str:
 
 def _keyword(generator: random.Random) -> str:
     name = generator.choice(("df=", "degree=", "knots=", "center=", "base=", "", "levels=", "raw="))
-    return name + generator.choice((str(any_number(generator)), "4", "3", "[20, 30]", "age", "True"))
+    return name + generator.choice(
+        (str(any_number(generator)), "4", "3", "[20, 30]", "age", "True")
+    )
 
 
 def _leaf(generator: random.Random) -> str:

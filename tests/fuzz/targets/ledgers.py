@@ -72,7 +72,7 @@ def _sound() -> tuple[bytes, RunRecord, tuple[tuple[str, tuple[str, ...]], ...]]
             names = [
                 name
                 for (name,) in connection.execute(
-                    "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
+                    "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT NULL"
                 )
             ]
             tables = tuple(
@@ -84,7 +84,8 @@ def _sound() -> tuple[bytes, RunRecord, tuple[tuple[str, tuple[str, ...]], ...]]
 
 def _recorded(ledger: Any, kernel: str) -> str:
     conditions = tuple(
-        Condition(name, (name, "--flag"), {"factor": name}, {"LANG": "C"}) for name in ("old", "new")
+        Condition(name, (name, "--flag"), {"factor": name}, {"LANG": "C"})
+        for name in ("old", "new")
     )
     plan = Plan("compare", conditions, Measure("/"), Stopping(), Judgement(), 7)
     run: str = ledger.begin_run(plan, {"kernel": kernel, "boot_id": kernel}, 1.7e9)
@@ -140,9 +141,7 @@ def _statements(generator: random.Random, *, only_second: bool) -> Iterator[str]
         if only_second and table not in _OF_A_RUN:
             continue
         if not only_second and generator.random() < 0.2:
-            yield generator.choice(_STATEMENTS).format(
-                table=table, number=any_integer(generator)
-            )
+            yield generator.choice(_STATEMENTS).format(table=table, number=any_integer(generator))
             continue
         column = generator.choice(columns)
         if only_second and column == "run":
@@ -263,4 +262,6 @@ def _check_first_run(path: Path) -> None:
         raise WrongResult("hostile rows of another run changed this one")
 
 
-TARGET = Target("ledgers", "ledgers (`list`, `show`, `report`, `export`, `observe`)", 10, _make, _run)
+TARGET = Target(
+    "ledgers", "ledgers (`list`, `show`, `report`, `export`, `observe`)", 10, _make, _run
+)

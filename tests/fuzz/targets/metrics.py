@@ -17,9 +17,7 @@ from tests.fuzz.judge import command_line
 from tests.fuzz.mutators import any_number, any_text, any_value, mutated_bytes, mutated_tree
 
 READ, SHOWN = "read", "shown"
-PLAN = Plan(
-    "compare", (Condition("a", ("a",)),), Measure("/"), Stopping(), Judgement(), 7
-)
+PLAN = Plan("compare", (Condition("a", ("a",)),), Measure("/"), Stopping(), Judgement(), 7)
 
 
 def _make(generator: random.Random) -> Case:
