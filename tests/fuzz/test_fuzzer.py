@@ -100,10 +100,17 @@ def test_a_file_outside_of_the_folder_is_a_find_and_is_not_written(
     judged: Planted, tmp_path: Path
 ) -> None:
     outside = tmp_path / "outside"
-    found = judged(lambda folder: outside.write_text("x") and None)
+
+    def write_outside(folder: Path) -> None:
+        outside.write_text("x")
+
+    def write_inside(folder: Path) -> None:
+        (folder / "inside").write_text("x")
+
+    found = judged(write_outside)
     assert found.signature.startswith("Forbidden: open outside")
     assert not outside.exists()
-    assert judged(lambda folder: (folder / "inside").write_text("x") and None).kind == "read"
+    assert judged(write_inside).kind == "read"
 
 
 def _system(folder: Path) -> None:

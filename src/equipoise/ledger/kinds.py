@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import sqlite3
 from collections.abc import Hashable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 
@@ -155,7 +155,7 @@ def decoded(text: str, kind: type[Decoded]) -> Decoded:
         It is no JSON, or of another kind.
     """
     try:
-        found: Decoded = _decoder(kind).decode(text)
+        found: Decoded = _decoder(cast(Hashable, kind)).decode(text)
         return found
     except msgspec.DecodeError:
         # What the standard library alone reads: infinities and lone surrogates.

@@ -31,7 +31,8 @@ CHECKS: dict[str, Callable[[str], None]] = {
     ".csv": check_csv,
 }
 _SHARES = {
-    ".md": 18, ".tex": 8, ".csv": 15, WORDS: 25, AGAINST: 26, IMPORT: 3, TWO: 3, PAGE: 2, FIGURES: 0.5
+    ".md": 18, ".tex": 8, ".csv": 15, WORDS: 25,
+    AGAINST: 26, IMPORT: 3, TWO: 3, PAGE: 2, FIGURES: 0.5,
 }  # fmt: skip
 """Variants among 100 cases: a page takes a second, a table a hundredth of it."""
 _PARTS = (
