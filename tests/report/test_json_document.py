@@ -38,6 +38,7 @@ from equipoise.report.json_document import (
     pooled_schema,
     schema,
 )
+from tests.documents import document_of
 
 
 def _summary(median: float = 0.125) -> MetricSummary:
