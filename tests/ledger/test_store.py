@@ -52,7 +52,7 @@ trials = st.builds(
     phase=st.just("measured"),
     block=st.just(1),
     position=st.integers(0, 9),
-    condition=st.integers(0, 1),
+    condition=st.just(0),
     started_at=st.floats(allow_nan=False),
     accounting=accountings,
     exit=st.none() | st.integers(0, 255),
