@@ -84,6 +84,10 @@ bench: $(VENV)/dev $(VENV)/package ## run every benchmark (hours; wants an idle 
 chaos: $(VENV)/dev $(VENV)/package ## kill, fill disks and starve: 300 faults, and what must hold (20 minutes)
 	@$(PYTHON_IN_VENV) -m tests.chaos $(CHAOS)
 
+.PHONY: fuzz
+fuzz: $(VENV)/dev $(VENV)/package ## read 30,000 random hostile files, 10 minutes; finds go to tests/fuzz/corpus
+	@$(PYTHON_IN_VENV) -m tests.fuzz $(FUZZ)
+
 .PHONY: schema
 schema: $(VENV)/package ## write the JSON Schemas of the documents into docs/
 	@$(PYTHON_IN_VENV) -c 'import json; from equipoise.report.json_document import schema; print(json.dumps(schema(), indent=2))' > docs/result.schema.json

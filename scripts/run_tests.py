@@ -20,8 +20,8 @@ ROOT = Path(__file__).resolve().parent.parent
 TESTS_THAT_COMPUTE = tuple(
     f"tests/{room}"
     for room in (
-        "benchmarks", "design", "figures", "genoud", "interop", "ledger", "matching", "observe",
-        "packaging", "report", "stats", "studies",
+        "benchmarks", "design", "figures", "fuzz", "genoud", "interop", "ledger", "matching",
+        "model", "observe", "packaging", "report", "stats", "studies",
     )
 )  # fmt: skip
 """They run side by side. The others run programs under the launcher or an observer, and one after

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from equipoise.model.errors import UnusableInput
 from equipoise.model.record import Notice
 from equipoise.model.result import (
     SCHEMA,
@@ -37,6 +38,7 @@ from equipoise.report.json_document import (
     pooled_schema,
     schema,
 )
+from tests.documents import document_of
 
 
 def _summary(median: float = 0.125) -> MetricSummary:
@@ -223,6 +225,19 @@ def test_a_document_of_an_earlier_version_is_read_without_what_it_did_not_have()
     for condition in earlier["conditions"]:
         del condition["iterations"]
     assert decode(json.dumps(earlier).encode(), "result.json") == _document()
+
+
+@pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 10**400])
+def test_an_integer_that_no_array_holds_is_refused(number: int) -> None:
+    document = json.loads(encode(document_of(blocks=3)))
+    document["trials"][2]["block"] = number
+    with pytest.raises(UnusableInput, match="result.json: it holds an integer beyond 64 bits"):
+        decode(json.dumps(document).encode(), "result.json")
+
+
+def test_a_text_of_many_digits_is_no_number() -> None:
+    document = json.loads(encode(document_of("7" * 30, "8" * 30, blocks=3)))
+    assert decode(json.dumps(document).encode(), "result.json").conditions[0].name == "7" * 30
 
 
 def test_what_has_no_place_in_a_document_is_a_defect_that_shows() -> None:

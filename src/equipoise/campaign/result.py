@@ -72,7 +72,8 @@ def document_of(record: RunRecord, experiment: RunRecord | None = None) -> Resul
     experiment
         The campaign that tested what was found to cause a gap of it, if there is one.
     """
-    with collector_at_rest():
+    # A file may hold numbers whose squares are beyond every number: what comes of them is null.
+    with collector_at_rest(), np.errstate(over="ignore", invalid="ignore"):
         return _document_of(record, experiment)
 
 

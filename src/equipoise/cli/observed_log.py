@@ -127,13 +127,12 @@ def _no_row(trial: Trial) -> str | None:
 
 def _row(record: RunRecord, trial: Trial) -> dict[str, Any]:
     condition = record.plan.conditions[trial.condition]
-    started = datetime.fromtimestamp(trial.started_at, UTC)
     environment = record.sittings[0].environment if record.sittings else {}
     return {
         "run": record.id,
         "study": record.plan.study,
         "boot": str(environment.get("boot_id") or "unknown"),
-        "day": started.date().isoformat(),
+        "day": _day(trial.started_at),
         "started_at": trial.started_at,
         "block": f"{record.id}/{trial.block}",
         "position": trial.position,
@@ -143,6 +142,14 @@ def _row(record: RunRecord, trial: Trial) -> dict[str, Any]:
         **{f"covariate_{name}": value for name, value in trial.covariates.items()},
         **dict(_own_metrics(trial)),
     }
+
+
+def _day(seconds: float) -> str | None:
+    """Return the day of a moment; ``None`` of a moment that no calendar has."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC).date().isoformat()
+    except (OverflowError, ValueError, OSError):
+        return None
 
 
 def _own_metrics(trial: Trial) -> Iterator[tuple[str, float]]:

@@ -26,7 +26,11 @@ _STEPS_FOR_A_BYTE = 16
 """A row of a few bytes takes about as many steps of SQLite's machine as it has bytes."""
 
 _LARGEST = 2**53
+_LATEST = 253402300799.0
+"""End of the year 9999, in seconds since 1970: later moments have no date."""
 _REAL = "typeof({0}) = 'real'"
+_MOMENT = f"typeof({{0}}) = 'real' AND abs({{0}}) <= {_LATEST}"
+_FLAG = "typeof({0}) = 'integer' AND {0} IN (0, 1)"
 _TEXT = "typeof({0}) = 'text'"
 _OPTIONAL_TEXT = "typeof({0}) IN ('text', 'null')"
 _OPTIONAL_REAL = "typeof({0}) IN ('real', 'null')"
@@ -36,9 +40,9 @@ _OPTIONAL_INTEGER = "typeof({0}) IN ('integer', 'null')"
 _PHASE = "{0} IN ('warmup', 'measured')"
 
 _SMALL_TABLES: dict[str, dict[str, str]] = {
-    "run": dict.fromkeys(("id", "study", "names", "plan"), _TEXT) | {"started_at": _REAL},
-    "sitting": {"number": _COUNT, "started_at": _REAL},
-    "sitting_end": {"sitting": _COUNT, "ended_at": _REAL, "stopped_because": _TEXT},
+    "run": dict.fromkeys(("id", "study", "names", "plan"), _TEXT) | {"started_at": _MOMENT},
+    "sitting": {"number": _COUNT, "started_at": _MOMENT},
+    "sitting_end": {"sitting": _COUNT, "ended_at": _MOMENT, "stopped_because": _TEXT},
     "environment": {"document": _TEXT},
     "notice": dict.fromkeys(("code", "words", "mend"), _TEXT),
     "certificate": {"kernel": _OPTIONAL_TEXT, "cpu_model": _OPTIONAL_TEXT, "document": _TEXT},
@@ -57,7 +61,8 @@ _TABLES_OF_A_RUN: dict[str, dict[str, str]] = {
         "phase": _PHASE,
         "started_at": _REAL,
         "exit": _OPTIONAL_INTEGER,
-        **dict.fromkeys(("block", "position", "condition", "timed_out", "washout"), _COUNT),
+        **dict.fromkeys(("block", "position", "condition"), _COUNT),
+        **dict.fromkeys(("timed_out", "washout"), _FLAG),
         **dict.fromkeys(("wall_s", "user_s", "sys_s"), _OPTIONAL_REAL),
         **dict.fromkeys(
             ("max_rss_bytes", "minor_faults", "major_faults", "voluntary_switches"),
@@ -165,7 +170,7 @@ def check_small_tables(connection: sqlite3.Connection, file: Path) -> None:
     Raises
     ------
     UnusableInput
-        It names the table.
+        It names the column.
     """
     for table, columns in _SMALL_TABLES.items():
         _refuse_rows(connection, file, table, f"FROM {table} WHERE", columns)
@@ -193,10 +198,17 @@ def _refuse_rows(
     columns: dict[str, str],
     *parameters: int,
 ) -> None:
-    every = " AND ".join(f"({check.format(name)})" for name, check in columns.items())
-    found = connection.execute(f"SELECT 1 {source} NOT ({every}) LIMIT 1", parameters).fetchone()
+    checks = {name: f"({check.format(name)})" for name, check in columns.items()}
+    # A comparison with NULL is NULL, which counts as refused.
+    query = (
+        f"SELECT {', '.join(checks.values())} {source} "
+        f"NOT coalesce({' AND '.join(checks.values())}, 0) LIMIT 1"
+    )
+    found = connection.execute(query, parameters).fetchone()
     if found is not None:
-        raise damaged(file, f"a row of its table {table} holds what no campaign records")
+        wrong = next(name for name, holds in zip(checks, found, strict=True) if not holds)
+        column = f"{table}.{wrong.rpartition('.')[2]}"
+        raise damaged(file, f"a value of {column} is not one that a campaign records")
 
 
 def _objects(version: int) -> dict[tuple[str, str], str]:

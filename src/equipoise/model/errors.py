@@ -12,6 +12,9 @@ EXIT_OUTPUT_FAILED = 74
 """Standard output could not be written: EX_IOERR of sysexits.h."""
 EXIT_INTERRUPTED = 130
 
+LONGEST_TEXT = 1000
+"""Letters of one part of an error; a file or a name that it quotes may have any number."""
+
 
 class EquipoiseError(Exception):
     """Something the user can mend: what is wrong, where, and the mend.
@@ -19,9 +22,10 @@ class EquipoiseError(Exception):
     Parameters
     ----------
     what
-        What is wrong, naming the thing and the place.
+        What is wrong, naming the thing and the place. Of more than `LONGEST_TEXT` letters the
+        middle is left out.
     mend
-        What the user can do about it.
+        What the user can do about it; likewise.
     exit_status
         What the command line exits with (design.md §4).
     """
@@ -29,10 +33,23 @@ class EquipoiseError(Exception):
     def __init__(
         self, what: str, *, mend: str | None = None, exit_status: int = EXIT_UNUSABLE_INPUT
     ) -> None:
+        what = _shortened(what)
+        mend = None if mend is None else _shortened(mend)
         super().__init__(what if mend is None else f"{what}\n{mend}")
         self.what = what
         self.mend = mend
         self.exit_status = exit_status
+
+
+def _shortened(text: str) -> str:
+    """Return the text with its middle left out if it is too long.
+
+    The place stands at the beginning and the reason at the end: both stay.
+    """
+    if len(text) <= LONGEST_TEXT:
+        return text
+    kept = LONGEST_TEXT // 2
+    return f"{text[:kept]} … ({len(text) - 2 * kept} letters) … {text[-kept:]}"
 
 
 class UnusableInput(EquipoiseError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from typing import Any
 
 import msgspec
@@ -58,6 +59,9 @@ def decode(text: bytes, name: str) -> ResultDocument:
             f"{name}: its schema is {'not named' if found is None else repr(found)}, not {SCHEMA}",
             mend=mend,
         )
+    # Decimals have fewer digits; texts of digits alone are rare.
+    if _LONG_NUMBER.search(text) is not None and _has_huge_integer(read):
+        raise UnusableInput(f"{name}: it holds an integer beyond 64 bits", mend=mend)
     try:
         return msgspec.convert(_with_infinities(read), ResultDocument)
     except msgspec.ValidationError as error:
@@ -87,6 +91,23 @@ def _schema_of(kind: type, name: str) -> dict[str, Any]:
     generated = _as_written(msgspec.json.schema(kind))
     generated["$defs"][kind.__name__]["properties"]["schema"] = {"const": name}
     return {"$schema": _DIALECT, "$id": f"urn:{name}", **generated}
+
+
+_LONG_NUMBER = re.compile(rb"\d{19}")
+
+
+def _has_huge_integer(part: Any) -> bool:
+    """Say whether an integer is beyond what NumPy and the ledger can hold."""
+    match part:
+        case bool():
+            return False
+        case int():
+            return not -(2**63) <= part < 2**63
+        case dict():
+            return any(map(_has_huge_integer, part.values()))
+        case list():
+            return any(map(_has_huge_integer, part))
+    return False
 
 
 _ALWAYS_NUMBERS = frozenset(

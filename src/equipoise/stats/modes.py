@@ -175,6 +175,8 @@ def _printed_step(ordered: FloatArray) -> float:
     first = 0 if largest == 0.0 else math.floor(math.log10(largest))
     for exponent in range(first, first - 12, -1):
         step = 10.0**exponent
+        if step == 0.0:
+            return 0.0
         multiples = distinct / step
         if np.all(np.abs(multiples - np.round(multiples)) <= 1e-9 * np.maximum(1.0, multiples)):
             return step

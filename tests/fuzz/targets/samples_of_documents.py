@@ -1,0 +1,61 @@
+"""Result documents of every kind, small: what mutations start from."""
+
+from __future__ import annotations
+
+import functools
+import json
+import zlib
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from equipoise.cli.study_findings import with_findings
+from equipoise.model.result import ResultDocument
+from equipoise.report.json_document import encode
+from equipoise.studies.builtin import built_in_studies
+from equipoise.studies.reading import read_study
+from tests.documents import document_of, layered_document, sized_document
+from tests.iterated import shaped_document
+from tests.report import kinds
+from tests.studies.synthetic import study_document
+
+STUDIES = Path(__file__).resolve().parents[3] / "src" / "equipoise" / "studies"
+MOST_CONDITIONS = 24
+
+
+@functools.cache
+def sample_documents() -> tuple[tuple[str, Any], ...]:
+    """Give a name and a document as a tree of dictionaries and lists."""
+    made = {
+        "compare": document_of(blocks=8),
+        "three": document_of("a", "b", "c", blocks=6, timeouts=frozenset({2})),
+        "layers": layered_document("a", "b"),
+        "sizes": sized_document(),
+        "shapes": shaped_document(),
+        "os": kinds.primitives().document,
+        "os against": kinds.against_another().document,
+        "why": kinds.explained().document,
+        "gate": kinds.gated().document,
+        "import": kinds.imported().document,
+        **{f"study {study.name}": _of_study(study.name) for study in built_in_studies()},
+    }
+    return tuple((name, json.loads(encode(one))) for name, one in made.items())
+
+
+def _of_study(name: str) -> ResultDocument:
+    """Make a result of a built-in study, with some levels of each factor and invented values."""
+    study = read_study(STUDIES / name / "study.toml")
+    factors = {factor.name: tuple(one.name for one in factor.levels) for factor in study.factors}
+    while len(list(product(*factors.values()))) > MOST_CONDITIONS:
+        longest = max(factors, key=lambda factor: len(factors[factor]))
+        factors[longest] = factors[longest][:-1]
+    metrics = dict.fromkeys((*study.measure.metrics, *study.workload.reports, "wall_s"))
+
+    def values(levels: dict[str, str]) -> dict[str, float]:
+        return {
+            metric: 0.001 * (1 + zlib.crc32(f"{metric}{sorted(levels.items())}".encode()) % 1000)
+            for metric in metrics
+        }
+
+    found = study_document(name, factors, values, blocks=3, iterated=list(study.workload.reports))
+    return with_findings(found)
