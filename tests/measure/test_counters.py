@@ -77,6 +77,18 @@ def faults(report: Report) -> int:
     return report.minor_faults + report.major_faults
 
 
+def switches(report: Report) -> int:
+    assert report.voluntary_switches is not None
+    assert report.involuntary_switches is not None
+    return report.voluntary_switches + report.involuntary_switches
+
+
+def stolen_s() -> float:
+    """Return the seconds that the host took from all processors since the boot (proc(5))."""
+    ticks = Path("/proc/stat").read_text().split("\n", 1)[0].split()[8]
+    return int(ticks) / os.sysconf("SC_CLK_TCK")
+
+
 def processor_s(report: Report) -> float:
     assert report.user_s is not None
     assert report.sys_s is not None
@@ -98,20 +110,24 @@ def test_page_faults_are_those_that_the_kernel_accounts_for(counting: Launcher) 
 def test_the_task_clock_is_the_time_on_a_processor(
     counting: Launcher, shell: Callable[[str], Request]
 ) -> None:
+    stolen_before = stolen_s()
     report = counting.run(shell(SPIN))
-    assert processor_s(report) > 2 * UNCOUNTED_S
-    assert known(report, "task_clock") == pytest.approx(
-        processor_s(report), rel=0.05, abs=UNCOUNTED_S
-    )
+    stolen = stolen_s() - stolen_before
+    took = processor_s(report)
+    assert took > 2 * UNCOUNTED_S
+    margin = max(0.05 * took, UNCOUNTED_S)
+    # Where the host of a virtual machine takes its processor away, the clock of the task goes on.
+    assert took - margin <= known(report, "task_clock") <= took + stolen + margin
 
 
 @pytest.mark.usefixtures("may_count_the_kernel")
-def test_every_sleep_is_a_context_switch(counting: Launcher) -> None:
+def test_context_switches_are_those_that_the_kernel_accounts_for(counting: Launcher) -> None:
+    # Not every sleep is a switch: its timer may have run out before the processor is given up.
+    report = counting.run(python("import time\nfor i in range(1000): time.sleep(0.0001)"))
+    assert switches(report) > 900
+    assert known(report, "context_switches") == pytest.approx(switches(report), abs=10)
     # More than others that run beside it take from a process which does not sleep.
-    source = "import time\nfor i in range(1000): time.sleep(0.0001)"
-    report = counting.run(python(source))
-    assert known(report, "context_switches") >= 1000
-    assert known(counting.run(python("pass")), "context_switches") < 1000
+    assert known(counting.run(python("pass")), "context_switches") < 900
 
 
 @pytest.mark.usefixtures("may_count_the_kernel")
