@@ -11,6 +11,7 @@ import pytest
 
 from equipoise.measure.launcher import Launcher
 from equipoise.measure.servers import Servers
+from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Server
 from tests.measure.serving import Stage, python
 
@@ -93,3 +94,27 @@ def test_without_a_command_a_server_is_ready_when_its_socket_accepts(stage: Stag
     connect = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
     client = python(connect, "{folder}/socket")
     assert stage.run(client, server).trial.failure is None
+
+
+@pytest.mark.parametrize(
+    ("install", "start", "option"),
+    [
+        (
+            ("initdb", "--pgdata={folder}/data", "--auth=trust"),
+            ("postgres", "-D", "{folder}/data", "-c", "listen_addresses=127.0.0.1"),
+            "--auth=trust",
+        ),
+        (
+            ("mariadb-install-db", "--auth-root-authentication-method=normal"),
+            ("mariadbd", "--datadir={folder}/data", "--bind-address=127.0.0.1"),
+            "--auth-root-authentication-method=normal",
+        ),
+    ],
+    ids=["PostgreSQL", "MariaDB"],
+)
+def test_a_server_of_an_older_plan_that_trusts_every_local_user_is_not_started(
+    stage: Stage, install: tuple[str, ...], start: tuple[str, ...], option: str
+) -> None:
+    with pytest.raises(ConditionFailed, match=f"let every user of this host in by TCP: {option}"):
+        stage.run(python("0"), Server(start, install=install))
+    assert stage.nothing_is_left()

@@ -19,6 +19,7 @@ from equipoise.measure.servers.commands import (
     unprivileged_user,
 )
 from equipoise.measure.servers.life import Before, Life, PortTaken, unchanged, with_search_path
+from equipoise.measure.servers.open_servers import refuse_open_server
 from equipoise.measure.servers.place import Place, free_port, new_place
 from equipoise.measure.servers.prepared import Preparations
 from equipoise.measure.servers.processes import Consumed, consumed, processes_of
@@ -170,6 +171,7 @@ class Servers:
         launcher: Launcher,
         timeout_s: float,
     ) -> Life:
+        refuse_open_server(name, server)
         user = unprivileged_user(name, self._group) if server.unprivileged else None
         for start in range(1, STARTS + 1):
             place = self._new_place(name, user)
