@@ -7,11 +7,12 @@ letter, before the first query; and no query takes more steps than a file of its
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import sqlite3
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -211,7 +212,8 @@ def _refuse_rows(
         raise damaged(file, f"a value of {column} is not one that a campaign records")
 
 
-def _objects(version: int) -> dict[tuple[str, str], str]:
+@functools.cache
+def _objects(version: int) -> Mapping[tuple[str, str], str]:
     """The statement of each object of a version, as SQLite itself keeps it."""
     fresh = sqlite3.connect(":memory:", isolation_level=None)
     try:
