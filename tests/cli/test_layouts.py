@@ -9,6 +9,7 @@ import pytest
 
 from equipoise.design.relink import taken_apart
 from equipoise.measure.layouts import make_layouts
+from equipoise.model.errors import UnusableInput
 from tests.cli.conftest import Equipoise
 
 SOURCE = """
@@ -53,6 +54,25 @@ def test_without_a_shuffling_linker_one_object_has_one_layout(source: Path, tmp_
     )
     assert made.different == 1
     assert all(program.is_file() for program in made.programs)
+
+
+def test_a_compiler_that_is_killed_leaves_nothing_in_the_temporary_folder(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    compiler = tmp_path / "cc"
+    compiler.write_text('#!/bin/sh\ntouch "$TMPDIR/cc.res" && kill -9 $$\n')
+    compiler.chmod(0o755)
+    with pytest.raises(UnusableInput, match="failed"):
+        make_layouts(
+            taken_apart((str(compiler), str(source), "-o", "p")),
+            tmp_path / "out",
+            range(1, 2),
+            "objects",
+        )
+    assert list(temporary.iterdir()) == list((tmp_path / "out" / "objects").iterdir()) == []
 
 
 @pytest.mark.live("cc", package="gcc")

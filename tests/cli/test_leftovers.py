@@ -63,5 +63,8 @@ def test_a_campaign_names_in_one_line_a_state_folder_that_it_cannot_use(
     said = equipoise("compare", "true", "true", "--blocks", "1", "--warmup", "0")
     assert said.status == 0, said.err
     (line,) = [line for line in said.err.splitlines() if str(records) in line]
-    assert line == (f"equipoise: left alone: {records}: other users could change or read it")
+    assert line == (
+        f"equipoise: left alone: {records}: other users could change or read it; "
+        "see `equipoise doctor`"
+    )
     assert list(temporary.iterdir()) == []

@@ -179,3 +179,23 @@ def test_a_crash_file_has_the_arguments_without_values(
     arguments: list[str], shown: list[str]
 ) -> None:
     assert crash.without_secrets(arguments)[0] == shown
+
+
+def test_an_interrupt_inside_generated_code_ends_with_status_130(tmp_path: Path) -> None:
+    (tmp_path / "interrupted.py").write_text(
+        """
+import sys
+from equipoise.cli import main
+
+
+def interrupted(*_, **__):
+    exec("raise KeyboardInterrupt")
+
+
+main.cli.main = interrupted
+sys.exit(main.run(["list"]))
+"""
+    )
+    # Only `python -m` ends by SIGINT where CPython still has the mark of the interrupt.
+    said = subprocess.run([sys.executable, "-m", "interrupted"], cwd=tmp_path, check=False)
+    assert said.returncode == 130

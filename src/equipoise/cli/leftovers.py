@@ -15,7 +15,7 @@ def report_briefly(clearance: Clearance) -> None:
     if clearance.kept:
         first, further = clearance.kept[0], len(clearance.kept) - 1
         more = f", and {further} more" if further else ""
-        _say(f"left alone: {first.path}: {first.reason}{more}\n  mend: see `equipoise doctor`")
+        _say(f"left alone: {first.path}: {first.reason}{more}; see `equipoise doctor`")
 
 
 def clear_and_report_all() -> None:

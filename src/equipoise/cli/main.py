@@ -144,6 +144,9 @@ def run(arguments: Sequence[str]) -> int:
         _complain(error.format_message())
         return EXIT_UNUSABLE_INPUT
     except (click.Abort, KeyboardInterrupt):
+        # CPython ends `python -m` by SIGINT once an interrupt has left code that was made of text
+        # (dataclasses make theirs so), handled or not. More such code takes its mark away.
+        exec("")
         return EXIT_INTERRUPTED
     except OutputFailed as error:
         return _output_failed(error)

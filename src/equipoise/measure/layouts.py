@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,21 +66,26 @@ def make_layouts(
         str(kept / f"{number}-{Path(source).stem}.o")
         for number, source in enumerate(compilation.sources)
     ]
-    for line in compilation.compile_lines(objects):
-        _run(line)
     programs: list[Path] = []
-    for seed in seeds:
-        program = folder / f"layout-{seed}"
-        _run(compilation.link_line(objects, str(program), linker, seed))
-        programs.append(program)
-        on_made(len(programs))
+    # A compiler that is killed leaves its own temporary files.
+    with tempfile.TemporaryDirectory(dir=kept) as temporary:
+        for line in compilation.compile_lines(objects):
+            _run(line, temporary)
+        for seed in seeds:
+            program = folder / f"layout-{seed}"
+            _run(compilation.link_line(objects, str(program), linker, seed), temporary)
+            programs.append(program)
+            on_made(len(programs))
     different = len({program.read_bytes() for program in programs})
     return Layouts(tuple(programs), linker, different)
 
 
-def _run(line: tuple[str, ...]) -> None:
+def _run(line: tuple[str, ...], temporary: str) -> None:
+    environment = os.environ | {"TMPDIR": os.path.abspath(temporary)}
     try:
-        done = subprocess.run(line, capture_output=True, text=True, errors="replace", check=False)
+        done = subprocess.run(
+            line, capture_output=True, text=True, errors="replace", check=False, env=environment
+        )
     except OSError as error:
         raise UnusableInput(
             f"cannot start {line[0]}: {error.strerror}", mend="check the name of the compiler"
