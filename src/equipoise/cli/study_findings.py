@@ -6,6 +6,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from equipoise.cli.figure_files import save_figures
 from equipoise.figures.library import require_figures
 from equipoise.model.errors import UnusableInput
@@ -18,9 +20,28 @@ FOLDER = "figures"
 
 
 def with_findings(document: ResultDocument) -> ResultDocument:
-    """The document with what a built-in study makes of it."""
-    own = own_findings(document.run.study)
-    return document if own is None else replace(document, findings=own.findings(document))
+    """Return the document with the tables of its built-in study, if it is of one.
+
+    Raises
+    ------
+    UnusableInput
+        The document, which may be from a file, has levels that the study cannot have.
+    """
+    study = document.run.study
+    own = own_findings(study)
+    if own is None:
+        return document
+    try:
+        # A file may hold measurements whose ratio is beyond every number.
+        with np.errstate(all="ignore"):
+            findings = own.findings(document)
+    except ValueError as error:
+        raise UnusableInput(
+            f"run {document.run.id} says that it is of the study {study}, whose tables cannot be "
+            f"made of it: {error}",
+            mend=f"see `equipoise list studies`, and the levels of {study} there",
+        ) from error
+    return replace(document, findings=findings)
 
 
 def show_findings(document: ResultDocument, *, color: bool) -> None:

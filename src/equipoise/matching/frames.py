@@ -222,6 +222,10 @@ def _from_formula(formula: str, data: Any) -> Covariates:
         raise UnusableInput(
             f"formula '{formula}': several parts", mend="write it without |: 'treat ~ age + educ'"
         )
+    if not len(left.columns):
+        raise UnusableInput(
+            f"formula '{formula}': no treatment", mend="write it as 'treat ~ age + educ'"
+        )
     treated = treatment_of(
         {str(name): left[name].to_numpy() for name in left}, str(left.columns[0])
     )
