@@ -25,9 +25,10 @@ def read_whole(path: Path, *, hint: str, most_bytes: int | None = None) -> bytes
     Parameters
     ----------
     hint
-        The hint of the error for a file that cannot be read.
+        Hint of the error for a file that cannot be read.
     most_bytes
-        At most so many bytes and one more are read: whoever asks can see that there are too many.
+        Largest size that the caller accepts. Reading stops behind it, so a longer result means that
+        the file is too large.
 
     Raises
     ------
