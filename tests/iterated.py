@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.campaign.result import document_of
+from equipoise.analysis.result import document_of
 from equipoise.model.record import RunRecord
 from equipoise.model.result import Mode, ResultDocument, State
 from equipoise.model.trial import Better, Draw, Sample, Trial

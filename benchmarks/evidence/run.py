@@ -22,8 +22,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from equipoise.explain.evidence import allocations, profile, system_calls
-from equipoise.explain.evidence.observed import Process
+from equipoise.why.evidence import allocations, profile, system_calls
+from equipoise.why.evidence.observed import Process
 
 HERE = Path(__file__).resolve().parent
 

@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 from equipoise.measure.launcher import Launcher, Request
 from equipoise.measure.native import launcher_program
 from equipoise.model.observed import Observed
-from equipoise.observe.analysis import observe
-from equipoise.observe.question import Question
+from equipoise.observation.analysis import observe
+from equipoise.observation.question import Question
 
 NEW, OLD = "new", "old"
 LOOPS = {OLD: 2_000_000, NEW: 1_880_000}

@@ -8,11 +8,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from equipoise.analysis.redaction.records import without_hidden_values
+from equipoise.analysis.result import document_of
 from equipoise.campaign import conduct
-from equipoise.campaign.explaining.newest import newest_experiment
-from equipoise.campaign.hidden.records import without_hidden_values
-from equipoise.campaign.result import document_of
-from equipoise.campaign.watch import Unwatched, Watcher
+from equipoise.campaign.progress import Unwatched, Watcher
 from equipoise.design.coin import Addresses, fresh_seed
 from equipoise.design.commands import Asked, conditions_of, with_control
 from equipoise.design.layouts import with_layouts
@@ -26,6 +25,7 @@ from equipoise.model.frame import Library, frame_of
 from equipoise.model.plan import PRIMARY_METRIC, Judgement, Measure, Plan, Stopping
 from equipoise.model.record import RunRecord
 from equipoise.model.result import Comparison, Interval, ResultDocument, Verdict
+from equipoise.why.experiment.newest import newest_experiment
 
 if TYPE_CHECKING:
     import altair

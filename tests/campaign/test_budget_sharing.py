@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from equipoise.analysis.result import document_of
 from equipoise.campaign.blocks import complete_blocks
 from equipoise.campaign.conduct import Interrupted
-from equipoise.campaign.look import Look
-from equipoise.campaign.result import document_of
+from equipoise.campaign.interim import Look
 from equipoise.design.coin import draw_block
 from equipoise.model.plan import Condition, Contrast, Judgement, Plan, Stopping
 from equipoise.model.record import RunRecord

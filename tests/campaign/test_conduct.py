@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from equipoise.analysis.result import document_of
 from equipoise.campaign.conduct import Interrupted, More, begin, go_on
-from equipoise.campaign.result import document_of
-from equipoise.campaign.sitting import Runner
-from equipoise.campaign.watch import Moment, Unwatched, Watcher
+from equipoise.campaign.progress import Moment, Unwatched, Watcher
+from equipoise.campaign.segment import Runner
 from equipoise.ledger import Ledger, open_for_writing
 from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.plan import Judgement, Plan, Stopping

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from equipoise.campaign.comparisons import Blocks, other_comparisons, primary_comparisons
+from equipoise.analysis.comparisons import Blocks, other_comparisons, primary_comparisons
 from equipoise.model.plan import Judgement, Plan
 from equipoise.model.trial import Draw, Sample, Trial
 from tests.plans import plan_of, trial_of

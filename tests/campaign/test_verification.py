@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.campaign.comparisons import scope_of
+from equipoise.analysis.comparisons import scope_of
 from equipoise.campaign.verification import check_that_each_took_effect, mapped_by_condition
 from equipoise.measure.native import native_programs
 from equipoise.measure.surroundings import Host

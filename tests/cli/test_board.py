@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from equipoise.campaign.watch import Standing
+from equipoise.campaign.progress import Standing
 from equipoise.cli.board import board
 from equipoise.model.result import Verdict
 

@@ -17,7 +17,6 @@ import polars
 import pytest
 
 from equipoise import api
-from equipoise.campaign.gap import choose
 from equipoise.cli import compare, export, report, show
 from equipoise.cli.again import again_of
 from equipoise.cli.observed_log import read_log
@@ -28,6 +27,7 @@ from equipoise.model.plan import Condition, Contrast, Hooks, Plan, Server
 from equipoise.model.record import Notice, RunRecord
 from equipoise.model.trial import Draw
 from equipoise.report.json_document import decode
+from equipoise.why.gap import choose
 from tests.cli.conftest import Equipoise
 from tests.plans import plan_of, trial_of
 

@@ -15,7 +15,7 @@ from equipoise.ledger import open_for_writing
 from equipoise.model.trial import Draw
 from equipoise.report.json_document import observed_schema
 from tests.cli.conftest import Equipoise, Said
-from tests.observe.logs import Log, loaded_log
+from tests.observation.logs import Log, loaded_log
 from tests.plans import plan_of, trial_of
 
 ASKED = ("--treatment", "version=2.0:1.0", "--outcome", "wall_s", "--method", "mahalanobis")

@@ -8,8 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from equipoise.campaign.result import document_of
-from equipoise.campaign.why import evidence_of
+from equipoise.analysis.result import document_of
 from equipoise.cli.figure_files import save_flame_graph
 from equipoise.cli.pictures import (
     Pictures,
@@ -19,8 +18,9 @@ from equipoise.cli.pictures import (
 )
 from equipoise.figures.save import PIXELS_PER_POINT
 from equipoise.model.errors import UnusableInput
-from tests.campaign.test_why import profiles, record_of
+from equipoise.why.explanation import evidence_of
 from tests.cli.conftest import Equipoise
+from tests.why.test_explanation import profiles, record_of
 
 
 def test_the_profiles_of_a_campaign_are_written_as_both_files(tmp_path: Path) -> None:

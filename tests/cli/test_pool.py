@@ -74,6 +74,6 @@ def test_campaigns_are_pooled_without_describing_each(
 
     for name in ("stats.describe.find_modes", "campaign.comparisons.judge"):
         monkeypatch.setattr(f"equipoise.{name}", describes)
-    monkeypatch.setattr("equipoise.campaign.comparisons.carry_over", describes)
+    monkeypatch.setattr("equipoise.analysis.comparisons.carry_over", describes)
     said = equipoise("show", "last", "--pool")
     assert (said.status, said.out) == (0, expected)

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.campaign import sequences
+from equipoise.analysis import sequences
+from equipoise.analysis.result import document_of
 from equipoise.campaign.conduct import begin
-from equipoise.campaign.result import document_of
-from equipoise.campaign.sitting import Runner
-from equipoise.campaign.watch import Unwatched
+from equipoise.campaign.progress import Unwatched
+from equipoise.campaign.segment import Runner
 from equipoise.cli import export, report, show
 from equipoise.ledger import open_for_reading, open_for_writing
 from equipoise.model.errors import UnusableInput

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import jsonschema
 
-from equipoise.campaign.result import document_of
+from equipoise.analysis.result import document_of
 from equipoise.ledger import open_for_reading
 from equipoise.report.json_document import schema
-from equipoise.studies.tratt2019.figure import findings
+from equipoise.studies.builtin.tratt2019.analysis import findings
 from tests.cli.conftest import Equipoise
 
 

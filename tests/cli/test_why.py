@@ -16,12 +16,12 @@ import jsonschema
 import psutil
 import pytest
 
-from equipoise.explain.sources import BY_DEFAULT
 from equipoise.ledger import open_for_reading
 from equipoise.report.json_document import schema
+from equipoise.why.evidence.sources import BY_DEFAULT
 from tests.cli.conftest import ENTRY, Equipoise
-from tests.explain.evidence.programs import compiled
-from tests.explain.evidence.test_system_calls import FORBIDS
+from tests.why.evidence.programs import compiled
+from tests.why.evidence.test_system_calls import FORBIDS
 
 CHURN = """
 #include <stdlib.h>

@@ -14,7 +14,7 @@ from equipoise.matching.datasets import lalonde
 from equipoise.measure.native import native_programs
 from equipoise.model.trial import Draw
 from tests.docs.pages import DOCS, ROOT
-from tests.observe.logs import loaded_log
+from tests.observation.logs import loaded_log
 from tests.plans import plan_of, trial_of
 from tests.repositories import repository
 

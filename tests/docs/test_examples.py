@@ -21,7 +21,7 @@ import click
 import pytest
 
 from equipoise.cli.main import cli
-from equipoise.studies.builtin import built_in_studies
+from equipoise.studies.catalogue import built_in_studies
 from tests.docs import desk
 from tests.docs.elsewhere import ELSEWHERE
 from tests.docs.limited import FEW_LEVELS, limited

@@ -6,9 +6,9 @@ import pytest
 
 from equipoise.figures.observed import effects, observed_figures
 from equipoise.model.observed import Observed
-from equipoise.observe.analysis import observe
+from equipoise.observation.analysis import observe
 from tests.figures.charts import tables
-from tests.observe.logs import loaded_log, question
+from tests.observation.logs import loaded_log, question
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from equipoise.design.benchmark_tools import TOOLS
+from equipoise.revisions.benchmark_tools import TOOLS
 
 LIBTEST = """
 running 2 tests

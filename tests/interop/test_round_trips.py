@@ -12,7 +12,7 @@ import msgspec
 import pandas as pd
 import pytest
 
-from equipoise.campaign.result import document_of
+from equipoise.analysis.result import document_of
 from equipoise.interop.assembly import Imported
 from equipoise.interop.bmf import to_bmf
 from equipoise.interop.hyperfine import to_json

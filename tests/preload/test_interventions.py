@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.explain.evidence.programs import compiled
 from tests.preload.changed_programs import CACHE, HUGE, LINES, MANY_FILES, PAGES, SLEEPS, SYNCS
+from tests.why.evidence.programs import compiled
 
 pytestmark = pytest.mark.live("cc", package="gcc")
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from equipoise.campaign.against import against
-from equipoise.campaign.result import document_of as result_of
+from equipoise.analysis.reference import against
+from equipoise.analysis.result import document_of as result_of
 from equipoise.cli.study_findings import with_findings
 from equipoise.model.gate import GateResult, GateRow, Revision
 from equipoise.model.imported import Source

@@ -19,7 +19,7 @@ from equipoise.model.disturbance import Disturbance, Examination
 from equipoise.model.observed import Observed
 from equipoise.model.record import Notice
 from equipoise.model.result import ResultDocument
-from equipoise.observe.analysis import observe
+from equipoise.observation.analysis import observe
 from equipoise.report.conclusion_page import conclusion_page
 from equipoise.report.doctor import print_examination, print_extent
 from equipoise.report.html import Reported, page
@@ -27,7 +27,7 @@ from equipoise.report.observed import print_observed
 from equipoise.report.observed_conclusion import observed_conclusion
 from equipoise.report.terminal import print_result
 from tests.documents import document_of, explanation_of
-from tests.observe.logs import loaded_log, question
+from tests.observation.logs import loaded_log, question
 from tests.payloads import LONG, PAYLOADS
 
 HOSTILE = (*PAYLOADS, LONG)

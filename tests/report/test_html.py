@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from equipoise.campaign.result import document_of as result_of
+from equipoise.analysis.result import document_of as result_of
 from equipoise.figures.limits import EVERY_TRIAL
 from equipoise.model.record import Notice
 from equipoise.model.result import (

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.campaign.against import against
-from equipoise.campaign.result import document_of
+from equipoise.analysis.reference import against
+from equipoise.analysis.result import document_of
 from equipoise.model.result import ResultDocument
 from equipoise.report.html import Reported, page
 from equipoise.report.primitives import is_of_primitives

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from equipoise.campaign.result import document_of as result_of
+from equipoise.analysis.result import document_of as result_of
 from equipoise.model.result import Companion, MetricSummary, Mode, State
 from equipoise.report.shape import iteration_words, modes_words, states_words
 from equipoise.report.terminal import print_result

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from equipoise.model.result import ResultDocument
-from equipoise.studies.compilers.figure import findings, over_layouts
+from equipoise.studies.builtin.compilers.analysis import findings, over_layouts
 from equipoise.studies.measured import Measured
 from tests.documents import document_of
 

@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterator
 from typing import Any
 
-from equipoise.studies.key_lines import Path, key_lines
+from equipoise.studies.reader.key_lines import Path, key_lines
 
 TEXT = '''# a comment with = and [brackets]
 title = "a # b"   # and a comment

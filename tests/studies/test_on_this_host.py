@@ -11,7 +11,7 @@ from equipoise.design.grid import grid_of
 from equipoise.design.site import Site, setting_place, without_missing
 from equipoise.model.errors import UnusableInput
 from equipoise.model.study import Study
-from equipoise.studies.reading import read_study
+from equipoise.studies.reader.study import read_study
 
 SITE = Site(Path("/nowhere"), lambda _: None, frozenset({"sse2", "avx2", "fma"}))
 NAMED = '[study]\nname = "x"\n'

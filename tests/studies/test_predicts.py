@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from equipoise.model.result import ResultDocument
+from equipoise.studies.builtin.predicts.analysis import figures, findings, primitives
 from equipoise.studies.measured import Measured
-from equipoise.studies.predicts.figure import figures, findings, primitives
 from tests.studies.synthetic import study_document
 
 FACTORS = {

@@ -9,7 +9,7 @@ import pytest
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.study import Compared, Level, Study
-from equipoise.studies.reading import read_study
+from equipoise.studies.reader.study import read_study
 
 NAMED = '[study]\nname = "x"\n'
 RUNS = '[workload]\ncommand = ["sort", "{n}"]\n'

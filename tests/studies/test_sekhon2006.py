@@ -9,17 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from equipoise.campaign.result import document_of
+from equipoise.analysis.result import document_of
 from equipoise.cli.run import plan_of
 from equipoise.design.choice import quick_form
 from equipoise.design.grid import grid_of
 from equipoise.design.site import Site
 from equipoise.model.plan import Condition, Judgement, Plan
 from equipoise.model.result import ResultDocument
-from equipoise.studies.builtin import find_study
-from equipoise.studies.measured import Measured
-from equipoise.studies.reading import read_study
-from equipoise.studies.sekhon2006.figure import (
+from equipoise.studies.builtin.sekhon2006.analysis import (
     empirical_p,
     figure_1_rows,
     figures,
@@ -27,6 +24,9 @@ from equipoise.studies.sekhon2006.figure import (
     normalised,
     ratio_rows,
 )
+from equipoise.studies.catalogue import find_study
+from equipoise.studies.measured import Measured
+from equipoise.studies.reader.study import read_study
 from tests.campaign.test_conduct import Stage
 from tests.studies.synthetic import study_document
 

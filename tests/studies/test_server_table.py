@@ -8,7 +8,7 @@ import pytest
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.study import Study
-from equipoise.studies.reading import read_study
+from equipoise.studies.reader.study import read_study
 
 NAMED = '[study]\nname = "x"\n'
 VARIES = "[factors.n]\nlevels = [1, 2]\n"

@@ -30,8 +30,8 @@ from equipoise.measure.servers.place import LOOPBACK, Place
 from equipoise.measure.trials import own_environment
 from equipoise.model.plan import Condition, Server
 from equipoise.model.study import Study
-from equipoise.studies.builtin import find_study
-from equipoise.studies.reading import read_study
+from equipoise.studies.catalogue import find_study
+from equipoise.studies.reader.study import read_study
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTED = ROOT / "docs" / "studies.md"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.design.gate import Benchmark
 from equipoise.model.errors import UnusableInput
-from equipoise.studies.suite import benchmarks_named, read_suite
+from equipoise.revisions.conditions import Benchmark
+from equipoise.studies.reader.suite import benchmarks_named, read_suite
 
 
 def suite(folder: Path, text: str) -> Path:

@@ -9,7 +9,7 @@ import pytest
 
 from equipoise.model.result import ResultDocument
 from equipoise.stats.arrays import FloatArray
-from equipoise.studies.tratt2019.figure import (
+from equipoise.studies.builtin.tratt2019.analysis import (
     correlation,
     figures,
     findings,

@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from equipoise.campaign.result import document_of
+from equipoise.analysis.result import document_of
 from equipoise.figures.gallery import iteration_figures
 from equipoise.model.result import ResultDocument
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.warm_up import classify_trial
-from equipoise.studies.warmup.figure import figures, findings
+from equipoise.studies.builtin.warmup.analysis import figures, findings
 from tests.iterated import Series, record_of, short, steady
 
 FOLDER = Path(findings.__code__.co_filename).parent

@@ -25,7 +25,7 @@ pub struct Report {
 /// "EQALLOC" and the version of the layout (crates/recorder/src/file.rs).
 const MAGIC: u64 = u64::from_le_bytes(*b"EQALLOC1");
 /// Length of the file of a process whose recording found no room on the disk. The reader of the
-/// numbers reports it (src/equipoise/explain/evidence/allocations.py).
+/// numbers reports it (src/equipoise/why/evidence/allocations.py).
 const NO_ROOM_BYTES: u64 = 1;
 /// Places of numbers in the header, in words.
 mod header {

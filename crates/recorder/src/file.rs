@@ -1,5 +1,5 @@
 //! The file of one process, which is memory of that process: what it holds when the process ends,
-//! however it ends, is what was counted. `src/equipoise/explain/evidence/allocations.py` reads it.
+//! however it ends, is what was counted. `src/equipoise/why/evidence/allocations.py` reads it.
 
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};

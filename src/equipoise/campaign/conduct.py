@@ -13,9 +13,9 @@ from typing import Any, Protocol
 
 from equipoise.campaign.blocks import complete_blocks
 from equipoise.campaign.judges import judge_of
-from equipoise.campaign.sitting import Judge, Runner, SittingInProgress, Store, failed, fails
+from equipoise.campaign.progress import Watcher
+from equipoise.campaign.segment import Judge, Runner, SittingInProgress, Store, failed, fails
 from equipoise.campaign.verification import check_that_each_took_effect, mapped_by_condition
-from equipoise.campaign.watch import Watcher
 from equipoise.ledger import FIRST_SITTING
 from equipoise.measure.launcher import Launcher
 from equipoise.measure.leftovers import clear_leftovers

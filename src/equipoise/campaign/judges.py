@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from equipoise.campaign.explaining.judge import Experiment
-from equipoise.campaign.look import Look
-from equipoise.campaign.sitting import Judge
+from equipoise.campaign.interim import Look
+from equipoise.campaign.segment import Judge
 from equipoise.model.plan import Plan, Stopping
+from equipoise.why.experiment.judge import Experiment
 
 
 def judge_of(plan: Plan, stopping: Stopping) -> Judge:

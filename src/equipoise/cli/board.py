@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from equipoise.campaign.watch import Standing
+from equipoise.campaign.progress import Standing
 from equipoise.report.safe_text import visible
 from equipoise.report.study_table import VERDICT_STYLE
 from equipoise.report.units import interval_words, percent_change

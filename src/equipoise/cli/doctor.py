@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
+from equipoise.analysis.certificate import Certifying, certify
 from equipoise.campaign import conduct
-from equipoise.campaign.certify import Certifying, certify
 from equipoise.cli import options
 from equipoise.cli.finish import say_whom_it_waits_for
 from equipoise.cli.leftovers import clear_and_report_all

@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 import click
 
-from equipoise.campaign.observing import Asked
-from equipoise.explain.gather import FEWEST_REPETITIONS
-from equipoise.explain.sources import BY_DEFAULT, ON_REQUEST, known_sources
+from equipoise.why.collecting import Asked
+from equipoise.why.evidence.collect import FEWEST_REPETITIONS
+from equipoise.why.evidence.sources import BY_DEFAULT, ON_REQUEST, known_sources
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 

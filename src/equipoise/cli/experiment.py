@@ -5,10 +5,6 @@ from __future__ import annotations
 import sys
 
 from equipoise.campaign import conduct
-from equipoise.campaign.explaining.plan import NothingToTry, OpenGap
-from equipoise.campaign.explaining.proposing import Trying, planned_experiment
-from equipoise.campaign.gap import Gap, largest_gap
-from equipoise.campaign.why import evidence_of_gap, suggested
 from equipoise.cli.experiment_options import usual_trying
 from equipoise.cli.progress import watcher_for
 from equipoise.cli.wanted import Wanted
@@ -16,6 +12,10 @@ from equipoise.ledger import Ledger
 from equipoise.measure.here import site_here
 from equipoise.model.record import RunRecord
 from equipoise.report.safe_text import visible
+from equipoise.why.experiment.plan import NothingToTry, OpenGap
+from equipoise.why.experiment.proposing import Trying, planned_experiment
+from equipoise.why.explanation import evidence_of_gap, suggested
+from equipoise.why.gap import Gap, largest_gap
 
 
 def with_experiment(

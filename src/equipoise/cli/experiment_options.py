@@ -7,13 +7,13 @@ from typing import Any, TypeVar
 
 import click
 
-from equipoise.campaign.explaining.proposing import Trying
 from equipoise.cli import options
 from equipoise.cli.options import FiniteRange
 from equipoise.design.coin import fresh_seed
-from equipoise.explain.interventions.own import user_command, user_try
 from equipoise.measure.here import site_here
 from equipoise.model.plan import Plan, Stopping
+from equipoise.why.experiment.proposing import Trying
+from equipoise.why.interventions.own import user_command, user_try
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import click
 
-from equipoise.campaign.explaining.newest import newest_experiment
-from equipoise.campaign.result import document_of
+from equipoise.analysis.result import document_of
 from equipoise.cli import options
 from equipoise.cli.output_file import check_folder, write_file
 from equipoise.cli.report_forms import Found, latex, markdown
@@ -18,6 +17,7 @@ from equipoise.interop import bmf, hyperfine, trials
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import ResultDocument
+from equipoise.why.experiment.newest import newest_experiment
 
 
 def _to_hyperfine(document: ResultDocument) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from equipoise.campaign.watch import Unwatched
+from equipoise.campaign.progress import Unwatched
 from equipoise.cli.foretold import WORTH_SAYING_S, Foretold
 from equipoise.model.plan import Plan
 

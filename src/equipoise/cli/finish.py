@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from equipoise.campaign import conduct
-from equipoise.campaign.explaining.newest import newest_experiment
 from equipoise.cli.experiment import with_experiment_on_largest
 from equipoise.cli.leftovers import report_briefly
 from equipoise.cli.observing import with_evidence_of_largest
@@ -26,6 +25,7 @@ from equipoise.model.errors import (
 from equipoise.model.plan import Plan
 from equipoise.model.record import Notice, RunRecord, RunSummary
 from equipoise.model.result import ResultDocument
+from equipoise.why.experiment.newest import newest_experiment
 
 
 def conduct_and_show(plan: Plan, wanted: Wanted, notices: Sequence[Notice] = ()) -> int:

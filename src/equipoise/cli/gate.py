@@ -14,12 +14,15 @@ import click
 from equipoise.campaign import conduct
 from equipoise.cli import options
 from equipoise.cli.finish import conducted, exit_status
-from equipoise.cli.gate_plan import Asked, checked_out_and_built, planned
 from equipoise.cli.output_file import check_folder, write_file
 from equipoise.cli.wanted import Wanted, write_files
-from equipoise.design.benchmark_tools import TOOLS
-from equipoise.design.gate import Benchmark
-from equipoise.measure.revisions import (
+from equipoise.measure.scratch import scratch_folder
+from equipoise.model.errors import EXIT_DONE, EXIT_GATE_FAILED, EXIT_INTERRUPTED, UnusableInput
+from equipoise.model.record import Notice
+from equipoise.model.result import ResultDocument
+from equipoise.report.gate import to_comment, to_markdown
+from equipoise.revisions.benchmark_tools import TOOLS
+from equipoise.revisions.checkout import (
     Repository,
     changed_submodules,
     fork_point,
@@ -28,12 +31,9 @@ from equipoise.measure.revisions import (
     revision_of_working_tree,
     untracked_files,
 )
-from equipoise.measure.scratch import scratch_folder
-from equipoise.model.errors import EXIT_DONE, EXIT_GATE_FAILED, EXIT_INTERRUPTED, UnusableInput
-from equipoise.model.record import Notice
-from equipoise.model.result import ResultDocument
-from equipoise.report.gate import to_comment, to_markdown
-from equipoise.studies.suite import Suite, benchmarks_named, read_suite
+from equipoise.revisions.conditions import Benchmark
+from equipoise.revisions.plan import Asked, checked_out_and_built, planned
+from equipoise.studies.reader.suite import Suite, benchmarks_named, read_suite
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
 """Names the file to which a step of GitHub Actions appends what is shown of its job."""

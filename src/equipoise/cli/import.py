@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from equipoise.campaign.result import document_of
+from equipoise.analysis.result import document_of
 from equipoise.cli import options
 from equipoise.cli.reported import reported
 from equipoise.cli.wanted import Wanted, show

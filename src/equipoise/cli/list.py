@@ -17,8 +17,8 @@ from equipoise.model.primitives import ProbeRow
 from equipoise.model.study import Level
 from equipoise.report import terminal
 from equipoise.report.listing import Listed, print_listing
-from equipoise.studies.builtin import built_in_studies
-from equipoise.studies.registry import KINDS
+from equipoise.studies.catalogue import built_in_studies
+from equipoise.studies.kinds import KINDS
 
 KINDS_OF_LISTS = ("runs", "studies", "allocators", "blas", "probes")
 

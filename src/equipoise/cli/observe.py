@@ -16,7 +16,7 @@ from equipoise.model.errors import UnusableInput
 
 if TYPE_CHECKING:
     from equipoise.model.observed import Observed
-    from equipoise.observe.question import Question
+    from equipoise.observation.question import Question
 
 NONE = "none"
 
@@ -117,7 +117,7 @@ def command(**given: Any) -> int:
     from equipoise.cli.observed_environments import cautions_of, refuse_unlike
     from equipoise.cli.observed_log import read_log
     from equipoise.cli.work_bar import work_in_words
-    from equipoise.observe.analysis import observe
+    from equipoise.observation.analysis import observe
 
     _check_outputs(given)
     if given["strata"] is not None:
@@ -146,7 +146,7 @@ def command(**given: Any) -> int:
 def _by_strata(given: dict[str, Any]) -> Observed:
     from equipoise.cli.observed_strata import read_strata
     from equipoise.cli.work_bar import work_in_words
-    from equipoise.observe.strata import check_strata, observe_strata
+    from equipoise.observation.strata import check_strata, observe_strata
 
     question, column = _question(given), given["strata"]
     check_strata(column, question)
@@ -163,7 +163,7 @@ def _answered(document: Observed, given: dict[str, Any]) -> int:
 
 
 def _question(given: dict[str, Any]) -> Question:
-    from equipoise.observe.question import Question
+    from equipoise.observation.question import Question
 
     column, values = given["treatment"]
     return Question(

@@ -10,9 +10,9 @@ from typing import Any
 
 from equipoise.matching.frames import columns_of
 from equipoise.model.errors import UnusableInput
-from equipoise.observe.arms import text_of
-from equipoise.observe.question import Log, Question
-from equipoise.observe.strata import StratifiedLog
+from equipoise.observation.arms import text_of
+from equipoise.observation.question import Log, Question
+from equipoise.observation.strata import StratifiedLog
 
 ENDINGS = (".parquet", ".pq")
 

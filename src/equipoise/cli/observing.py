@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from equipoise.campaign.gap import Gap, largest_gap, nothing_to_explain
-from equipoise.campaign.observing import Asked, observe, runs_to_make
 from equipoise.cli.wanted import Wanted
 from equipoise.cli.work_bar import work_bar
-from equipoise.explain.gather import Wanted as Run
 from equipoise.ledger import Ledger
 from equipoise.model.record import RunRecord
 from equipoise.report.safe_text import visible
+from equipoise.why.collecting import Asked, observe, runs_to_make
+from equipoise.why.evidence.collect import Wanted as Run
+from equipoise.why.gap import Gap, largest_gap, nothing_to_explain
 
 LONG_S = 120.0
 """What takes so long is worth a line where nobody sees a bar."""

@@ -10,15 +10,15 @@ from typing import Any, TypeVar
 
 import click
 
-from equipoise.campaign.gap import choose
-from equipoise.campaign.why import Evidence, evidence_of_gap
 from equipoise.cli.output_file import check_folder, write_file
-from equipoise.explain.difference.firefox_profile import firefox_profile
-from equipoise.explain.difference.flame_graph import flame_graph
-from equipoise.explain.difference.pictures import can_be_drawn
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
 from equipoise.report.safe_text import visible
+from equipoise.why.differences.firefox_profile import firefox_profile
+from equipoise.why.differences.flame_graph import flame_graph
+from equipoise.why.differences.pictures import can_be_drawn
+from equipoise.why.explanation import Evidence, evidence_of_gap
+from equipoise.why.gap import choose
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 

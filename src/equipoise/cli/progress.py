@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
-from equipoise.campaign.watch import Moment, Standing, Unwatched, Watcher
+from equipoise.campaign.progress import Moment, Standing, Unwatched, Watcher
 from equipoise.cli.board import OPEN, board
 from equipoise.cli.few_lines import FewLines
 from equipoise.cli.foretold import Foretold

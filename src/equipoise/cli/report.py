@@ -8,8 +8,7 @@ from typing import Any
 
 import click
 
-from equipoise.campaign.explaining.newest import newest_experiment
-from equipoise.campaign.result import document_of
+from equipoise.analysis.result import document_of
 from equipoise.cli import options
 from equipoise.cli.figure_files import folder_name, save_figures, save_flame_graph
 from equipoise.cli.report_forms import FORMS, Found, check_report, drawn, write_report
@@ -18,6 +17,7 @@ from equipoise.cli.study_findings import with_findings
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
 from equipoise.report.document_file import read_document
+from equipoise.why.experiment.newest import newest_experiment
 
 DOCUMENT = ".json"
 

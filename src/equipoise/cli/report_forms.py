@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from equipoise.campaign.from_document import sequences_in
-from equipoise.campaign.sequences import sequences_of
+from equipoise.analysis.from_document import sequences_in
+from equipoise.analysis.sequences import sequences_of
 from equipoise.cli.again import again_of, os_again_of, why_again_of
 from equipoise.cli.output_file import check_folder, write_file
 from equipoise.model.errors import UnusableInput

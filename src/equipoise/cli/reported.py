@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from equipoise.campaign.gap import Gap, gaps_of
-from equipoise.campaign.hidden.documents import document_without_hidden_values
-from equipoise.campaign.hidden.records import without_hidden_values
+from equipoise.analysis.redaction.documents import document_without_hidden_values
+from equipoise.analysis.redaction.records import without_hidden_values
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
+from equipoise.why.gap import Gap, gaps_of
 
 
 def reported_records(records: Sequence[RunRecord], *, show_env: bool) -> tuple[RunRecord, ...]:

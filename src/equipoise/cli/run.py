@@ -37,8 +37,8 @@ from equipoise.model.plan import Judgement, Measure, Plan, Stopping
 from equipoise.model.record import Notice
 from equipoise.model.study import Study
 from equipoise.report.safe_text import visible
-from equipoise.studies.builtin import find_study
-from equipoise.studies.reading import read_study
+from equipoise.studies.catalogue import find_study
+from equipoise.studies.reader.study import read_study
 
 BUILDS = "builds"
 """Beside the ledger."""

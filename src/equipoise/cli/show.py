@@ -9,8 +9,7 @@ from typing import Any
 
 import click
 
-from equipoise.campaign.explaining.newest import newest_experiment
-from equipoise.campaign.result import document_of
+from equipoise.analysis.result import document_of
 from equipoise.cli import options
 from equipoise.cli.output_file import write_file
 from equipoise.cli.reported import reported, reported_records
@@ -20,6 +19,7 @@ from equipoise.ledger import open_for_reading
 from equipoise.model.bulk import collector_at_rest
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord, RunSummary
+from equipoise.why.experiment.newest import newest_experiment
 
 
 @click.command("show", epilog="Example: equipoise show 20260301-10 last --allow kernel")
@@ -97,7 +97,7 @@ def _show_two(given: dict[str, Any], wanted: Wanted) -> int:
 
 
 def _show_pooled(run: str, wanted: Wanted) -> int:
-    from equipoise.campaign.pooling import pooled_campaigns
+    from equipoise.analysis.pooling import pooled_campaigns
     from equipoise.report.json_document import encode
     from equipoise.report.pooled import print_pooled
 

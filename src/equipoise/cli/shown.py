@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from equipoise.campaign.result import document_of
+from equipoise.analysis.result import document_of
 from equipoise.cli.study_findings import with_findings
 from equipoise.cli.wanted import Wanted
 from equipoise.model.record import RunRecord
@@ -31,7 +31,7 @@ def shown_document(
     document = with_findings(document_of(record, experiment))
     if wanted.against is None:
         return document
-    from equipoise.campaign.against import against
+    from equipoise.analysis.reference import against
     from equipoise.cli.unlike import allowed_only
 
     judgement = record.plan.judgement

@@ -11,12 +11,6 @@ from typing import Any
 import click
 
 from equipoise.campaign.conduct import turn_to_measure
-from equipoise.campaign.explaining.newest import newest_experiment
-from equipoise.campaign.explaining.plan import OpenGap
-from equipoise.campaign.explaining.proposing import Trying, check_names
-from equipoise.campaign.gap import Gap, choose, nothing_to_explain
-from equipoise.campaign.observing import Asked, runs_to_make
-from equipoise.campaign.why import evidence_of_gap, explaining
 from equipoise.cli import options
 from equipoise.cli.evidence_options import asked_of, evidence_options
 from equipoise.cli.experiment import say_it_was_tested, with_experiment
@@ -41,6 +35,12 @@ from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
 from equipoise.report.json_document import encode
 from equipoise.report.safe_text import visible
+from equipoise.why.collecting import Asked, runs_to_make
+from equipoise.why.experiment.newest import newest_experiment
+from equipoise.why.experiment.plan import OpenGap
+from equipoise.why.experiment.proposing import Trying, check_names
+from equipoise.why.explanation import evidence_of_gap, explaining
+from equipoise.why.gap import Gap, choose, nothing_to_explain
 
 
 @click.command("why", epilog="Example: equipoise why last")

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from equipoise.model.findings import Findings
 from equipoise.model.result import ResultDocument
-from equipoise.studies.builtin import built_in_study
+from equipoise.studies.catalogue import built_in_study
 
 if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
@@ -38,6 +38,6 @@ class OwnFindings(Protocol):
 def own_findings(study: str) -> OwnFindings | None:
     """The module of a built-in study; ``None`` for any other, and for one that has none."""
     built_in = built_in_study(study)
-    if built_in is None or built_in.figure_module is None:
+    if built_in is None or built_in.analysis_module is None:
         return None
-    return cast(OwnFindings, importlib.import_module(built_in.figure_module))
+    return cast(OwnFindings, importlib.import_module(built_in.analysis_module))

@@ -12,8 +12,8 @@ from typing import Any
 from equipoise.cli.study_findings import with_findings
 from equipoise.model.result import ResultDocument
 from equipoise.report.json_document import encode
-from equipoise.studies.builtin import built_in_studies
-from equipoise.studies.reading import read_study
+from equipoise.studies.catalogue import built_in_studies
+from equipoise.studies.reader.study import read_study
 from tests.documents import document_of, layered_document, sized_document
 from tests.iterated import shaped_document
 from tests.report import kinds

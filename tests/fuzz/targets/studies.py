@@ -14,7 +14,7 @@ from equipoise.design.grid import build_lines, grid_of
 from equipoise.design.site import without_missing
 from equipoise.measure.counters import COUNTERS
 from equipoise.measure.here import site_here
-from equipoise.studies.reading import read_study
+from equipoise.studies.reader.study import read_study
 from tests.fuzz.case import Case, Target
 from tests.fuzz.mutators import TEXTS, any_text, mutated_bytes, mutated_tree
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from equipoise.design.blas import LIBRARIES
 from equipoise.design.chance import ENVIRONMENT_SIZE, SEEDS
-from equipoise.explain.interventions import threads
 from equipoise.measure.surroundings import Host, snapshot
 from equipoise.measure.surroundings.variables import size_bytes
 from equipoise.model.tuning_variables import TUNING_VARIABLES
+from equipoise.why.interventions import threads
 
 
 def test_what_changes_a_program_is_recorded_and_secrets_are_not(tmp_path: Path) -> None:

@@ -1,0 +1,164 @@
+"""Certifying a host: measuring how often it deceives, and what it can see."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from equipoise.analysis.comparisons import primary_comparisons
+from equipoise.campaign import conduct
+from equipoise.campaign.blocks import block_costs, complete_blocks
+from equipoise.campaign.progress import Unwatched
+from equipoise.design.coin import fresh_seed
+from equipoise.measure.native import native_programs
+from equipoise.measure.surroundings import snapshot
+from equipoise.model.certificate import CERTIFICATE_STUDY, Certificate
+from equipoise.model.plan import Condition, Judgement, Measure, Plan, Stopping
+from equipoise.model.record import RunRecord
+from equipoise.stats.arrays import FloatArray
+from equipoise.stats.sensitivity import smallest_effect
+
+CALLED_DIFFERENT = ("faster", "slower", "mixed")
+MINUTE_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Certifying:
+    """How a host is certified; the programs are the package's own workload ``spin``."""
+
+    campaigns: int = 60
+    blocks: int = 40
+    injected_campaigns: int = 20
+    injected_blocks: int = 120
+    injected: float = 3.0
+    """In percent."""
+    work: int = 5_000_000
+    alpha: float = 0.05
+
+
+def certify(
+    certifying: Certifying,
+    ledger: conduct.Keeper,
+    on_campaign: Callable[[int, int], None],
+    *,
+    now: Callable[[], float],
+    runner_factory: conduct.RunnerFactory = conduct.native_runner,
+) -> Certificate:
+    """Measure this host's rate of false alarms, and what it can see.
+
+    Parameters
+    ----------
+    on_campaign
+        Told how many campaigns have ended, and of how many.
+
+    Raises
+    ------
+    ConditionFailed
+        The certifying program failed.
+    Interrupted
+        The user interrupted it.
+    """
+    total = certifying.campaigns + certifying.injected_campaigns
+    records: list[RunRecord] = []
+    for number in range(total):
+        on_campaign(number, total)
+        plan = _plan(certifying, equal=number < certifying.campaigns)
+        run_id = conduct.begin(plan, ledger, Unwatched(), runner_factory=runner_factory, now=now)
+        records.append(ledger.read_run(run_id))
+    equal, injected = records[: certifying.campaigns], records[certifying.campaigns :]
+    return _certificate(certifying, equal, injected, snapshot(), now())
+
+
+def _plan(certifying: Certifying, *, equal: bool) -> Plan:
+    program = str(native_programs() / "equipoise-workload")
+    more = 0.0 if equal else certifying.injected / 100.0
+
+    def spin(name: str, work: int) -> Condition:
+        return Condition(name, (program, "spin", "--work", str(work)))
+
+    return Plan(
+        study=CERTIFICATE_STUDY,
+        conditions=(
+            spin("spin", certifying.work),
+            spin("spin again" if equal else "spin more", round(certifying.work * (1.0 + more))),
+        ),
+        measure=Measure(working_folder="/"),
+        stopping=Stopping(
+            blocks=certifying.blocks if equal else certifying.injected_blocks, budget_s=1e9
+        ),
+        judgement=Judgement(alpha=certifying.alpha, min_effect=0.0 if equal else 1.0),
+        seed=fresh_seed(),
+    )
+
+
+def _certificate(
+    certifying: Certifying,
+    equal: list[RunRecord],
+    injected: list[RunRecord],
+    environment: dict[str, Any],
+    made_at: float,
+) -> Certificate:
+    verdicts = [_verdict(record) for record in equal]
+    found = [record for record in injected if _verdict(record) == "slower"]
+    differences = np.concatenate([_differences(record) for record in equal])
+    trial_s = statistics.median(
+        trial.accounting.wall_s or 0.0 for record in equal for trial in record.trials
+    )
+    block_s = statistics.median(_block_seconds(record) for record in equal)
+
+    def smallest(seconds: float) -> float | None:
+        effect = smallest_effect(
+            differences,
+            int(seconds / block_s),
+            alpha=certifying.alpha,
+            seed=equal[0].plan.seed,
+        )
+        return None if effect is None else float(100.0 * np.expm1(effect))
+
+    deviations = np.abs(differences - np.median(differences))
+    return Certificate(
+        made_at=made_at,
+        boot_id=environment.get("boot_id"),
+        kernel=environment.get("kernel"),
+        cpu_model=environment.get("cpu_model"),
+        equipoise=environment.get("equipoise"),
+        alpha=certifying.alpha,
+        campaigns=len(equal),
+        blocks=certifying.blocks,
+        called_different=sum(verdict in CALLED_DIFFERENT for verdict in verdicts),
+        injected=certifying.injected,
+        injected_campaigns=len(injected),
+        injected_found=len(found),
+        injected_blocks=statistics.median(map(_blocks, found)) if found else 0.0,
+        trial_s=trial_s,
+        spread=float(100.0 * 1.4826 * np.median(deviations)),
+        smallest_in_a_minute=smallest(MINUTE_S),
+        smallest_in_ten_minutes=smallest(10 * MINUTE_S),
+        runs=tuple(record.id for record in (*equal, *injected)),
+    )
+
+
+def _verdict(record: RunRecord) -> str:
+    blocks = complete_blocks(record.draws, record.trials)
+    return primary_comparisons(record.plan, blocks)[0].verdict
+
+
+def _blocks(record: RunRecord) -> int:
+    return len(complete_blocks(record.draws, record.trials))
+
+
+def _differences(record: RunRecord) -> FloatArray:
+    blocks = complete_blocks(record.draws, record.trials)
+    logs = np.log(block_costs(record.plan, blocks, "wall_s").costs)
+    differences: FloatArray = logs[:, 1] - logs[:, 0]
+    return differences
+
+
+def _block_seconds(record: RunRecord) -> float:
+    measured = [trial for trial in record.trials if trial.phase == "measured"]
+    spent = measured[-1].started_at - measured[0].started_at
+    return (spent + (measured[-1].accounting.wall_s or 0.0)) / _blocks(record)

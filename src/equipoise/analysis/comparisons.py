@@ -1,0 +1,201 @@
+"""Each candidate against its baseline, on the primary metric and on the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from equipoise.analysis.wording import disagreement_words, verdict_words
+from equipoise.campaign.blocks import QUANTA, BlockCosts, block_costs
+from equipoise.model.errors import UnusableInput
+from equipoise.model.plan import Contrast, Plan
+from equipoise.model.record import Notice
+from equipoise.model.result import CarryOver, Comparison
+from equipoise.model.trial import Trial
+from equipoise.stats.carry_over import carry_over
+from equipoise.stats.means import ratio_of_means
+from equipoise.stats.minimum import answers, minimum_misleads
+from equipoise.stats.probability import probability_slower
+from equipoise.stats.sequence import PairedBlocks
+from equipoise.stats.verdict import Judged, blocks_to_go, judge, typical_ratio
+
+ESTIMAND = "typical within-block ratio"
+SCOPE = "across processes, in this campaign on this host"
+SCOPE_OF_INTERVALS = "across intervals of one life of each server, in this campaign on this host"
+
+CONTROLLED = 0
+"""The condition that a control runs a second time."""
+
+Blocks = dict[int, tuple[Trial, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """One candidate and its baseline on one metric."""
+
+    metric: str
+    contrast: Contrast
+    costs: BlockCosts
+    pairs: PairedBlocks
+
+
+def primary_comparisons(plan: Plan, blocks: Blocks) -> tuple[Comparison, ...]:
+    """Every candidate on the primary metric, at the whole of alpha."""
+    if not blocks:
+        return ()
+    metric = plan.judgement.primary_metric
+    costs = block_costs(plan, blocks, metric)
+    return judged_pairings(plan, [pairing_of(plan, metric, costs, one) for one in plan.contrasts])
+
+
+def primary_ratios(plan: Plan, costs: BlockCosts) -> dict[str, float | None]:
+    """Return the ratio of each candidate on the primary metric, by name, without a judgement."""
+    metric = plan.judgement.primary_metric
+    ratios: dict[str, float | None] = {}
+    for one in plan.contrasts:
+        pairs = pairing_of(plan, metric, costs, one).pairs
+        ratios.setdefault(plan.conditions[one.candidate].name, typical_ratio(pairs))
+    return ratios
+
+
+def other_comparisons(
+    plan: Plan, blocks: Blocks
+) -> tuple[tuple[Comparison, ...], tuple[Notice, ...]]:
+    """Every candidate on every other metric, which share alpha among themselves.
+
+    A metric that a trial does not know is named in a warning and left out.
+    """
+    pairings: list[Pairing] = []
+    unknown: list[Notice] = []
+    for metric in plan.judgement.other_metrics if blocks else ():
+        try:
+            costs = block_costs(plan, blocks, metric)
+        except UnusableInput as error:
+            unknown.append(Notice("metric_unknown", error.what, error.mend or ""))
+            continue
+        pairings.extend(pairing_of(plan, metric, costs, one) for one in plan.contrasts)
+    return judged_pairings(plan, pairings), tuple(unknown)
+
+
+def control_comparison(plan: Plan, blocks: Blocks) -> Comparison | None:
+    """The control against the baseline, by itself."""
+    if plan.control is None or not blocks:
+        return None
+    metric = plan.judgement.primary_metric
+    costs = block_costs(plan, blocks, metric)
+    contrast = Contrast(CONTROLLED, plan.control)
+    pairs = costs.paired(contrast, QUANTA.get(metric, 0.0))
+    return judged_pairings(plan, [Pairing(metric, contrast, costs, pairs)])[0]
+
+
+def pairing_of(plan: Plan, metric: str, costs: BlockCosts, contrast: Contrast) -> Pairing:
+    """Pair a candidate with its baseline, and with the control where there is one."""
+    quantum = QUANTA.get(metric, 0.0)
+    if plan.control is None:
+        return Pairing(metric, contrast, costs, costs.paired(contrast, quantum))
+    return Pairing(metric, contrast, costs, costs.pooled(contrast, plan.control, quantum))
+
+
+def judged_pairings(
+    plan: Plan, pairings: Sequence[Pairing], *, withheld: int = 0
+) -> tuple[Comparison, ...]:
+    """Judge comparisons that share alpha.
+
+    Parameters
+    ----------
+    withheld
+        How many more share it that are not shown, whatever they would have said: each counts as one
+        without evidence.
+    """
+    if not pairings:
+        return ()
+    judgement = plan.judgement
+    pairs = [*(one.pairs for one in pairings), *(PairedBlocks() for _ in range(withheld))]
+    judged = judge(pairs, min_effect=judgement.min_effect, alpha=judgement.alpha)
+    to_go = blocks_to_go(
+        pairs, judged, min_effect=judgement.min_effect, alpha=judgement.alpha, seed=plan.seed
+    )
+    return tuple(
+        _comparison(plan, pairing, one, more)
+        for pairing, one, more in zip(pairings, judged, to_go, strict=False)
+    )
+
+
+def _comparison(plan: Plan, pairing: Pairing, judged: Judged, to_go: int | None) -> Comparison:
+    judgement, pairs, costs = plan.judgement, pairing.pairs, pairing.costs
+    contrast = pairing.contrast
+    baseline, candidate = (plan.conditions[i] for i in (contrast.baseline, contrast.candidate))
+    means = ratio_of_means(pairs.baseline, pairs.candidate, seed=plan.seed)
+    slower = probability_slower(pairs, level=judgement.alpha)
+    baseline_costs = costs.costs[costs.both(contrast), contrast.baseline]
+    said = answers(baseline_costs, pairs.candidate, min_effect=judgement.min_effect)
+    return Comparison(
+        baseline=baseline.name,
+        candidate=candidate.name,
+        metric=pairing.metric,
+        estimand=ESTIMAND,
+        ratio=judged.ratio,
+        ratio_ci=judged.ratio_ci,
+        e_value=judged.e_value,
+        verdict=judged.verdict,
+        min_effect=judgement.min_effect,
+        alpha=judgement.alpha,
+        blocks=judged.blocks,
+        mean_ratio=means.ratio,
+        mean_ratio_ci=means.ratio_ci,
+        probability_slower=slower.share,
+        probability_slower_ci=slower.interval,
+        minimum_misleads=minimum_misleads(
+            float(np.min(baseline_costs)),
+            float(np.min(pairs.candidate)),
+            typical=judged.typical,
+            verdict=judged.verdict,
+            min_effect=judgement.min_effect,
+        ),
+        scope=scope_of(plan),
+        words=verdict_words(
+            judged.verdict,
+            pairing.metric,
+            baseline.levels.get(contrast.factor or "", baseline.name),
+            candidate.levels.get(contrast.factor or "", candidate.name),
+            judged.ratio,
+            min_effect=judgement.min_effect,
+            mean_ratio=means.ratio,
+            blocks=judged.blocks,
+            blocks_to_go=to_go,
+            stratum=contrast.stratum,
+        ),
+        level=judged.level,
+        blocks_to_go=to_go,
+        carry_over=_carry_over(plan, pairing),
+        answers=said,
+        disagreement=disagreement_words(
+            said, baseline.name, candidate.name, verdict=judged.verdict
+        ),
+        stratum=contrast.stratum,
+    )
+
+
+def scope_of(plan: Plan) -> str:
+    """What the verdicts of a plan are about, by what its trials replicate."""
+    if any(one.server is not None and one.server.trial == "interval" for one in plan.conditions):
+        return SCOPE_OF_INTERVALS
+    if not plan.layouts:
+        return SCOPE
+    return f"across processes, in these {len(plan.layouts)} layouts, in this campaign on this host"
+
+
+def _carry_over(plan: Plan, pairing: Pairing) -> CarryOver | None:
+    """What carries over; nothing can be said where each condition ran before itself."""
+    costs = pairing.costs
+    if plan.measure.washout or np.isnan(costs.end_costs).any():
+        return None
+    return carry_over(
+        costs.ends,
+        costs.end_costs,
+        candidate=pairing.contrast.candidate,
+        baseline=pairing.contrast.baseline,
+        follows=costs.follows,
+    )

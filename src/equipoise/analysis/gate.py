@@ -1,0 +1,138 @@
+"""Whether a gate lets the candidate through: a pure function of the plan and its blocks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.analysis.comparisons import Blocks, Pairing, pairing_of
+from equipoise.campaign.blocks import block_costs
+from equipoise.model.gate import (
+    BENCHMARK,
+    OF_BENCHMARK,
+    Gated,
+    GateOutcome,
+    GateResult,
+    GateRow,
+)
+from equipoise.model.interval import Interval
+from equipoise.model.plan import Plan
+from equipoise.stats.gate import Gauged, gauge
+
+
+def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
+    """Judge every benchmark together; ``None`` for what is no gate, or where no block ended.
+
+    Raises
+    ------
+    UnusableInput
+        A trial does not know one of the metrics.
+    """
+    gated = plan.gated
+    if gated is None or not blocks:
+        return None
+    costs = {metric: block_costs(plan, blocks, metric) for metric in gated.metrics}
+    pairings = [
+        pairing_of(plan, metric, costs[metric], contrast)
+        for contrast in plan.contrasts
+        for metric in gated.metrics
+    ]
+    judgement = plan.judgement
+    gauged = gauge(
+        [one.pairs for one in pairings], min_effect=judgement.min_effect, alpha=judgement.alpha
+    )
+    rows = tuple(_row(plan, pairing, one) for pairing, one in zip(pairings, gauged, strict=True))
+    tally = _Tally.of(rows)
+    return GateResult(
+        baseline=gated.baseline,
+        candidate=gated.candidate,
+        min_effect=judgement.min_effect,
+        passed=not (tally.slower or (gated.fails_undecided and tally.undecided)),
+        rows=rows,
+        words=_words(gated, rows, tally, judgement.min_effect),
+        again=gated.again,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Tally:
+    """How many benchmarks came out how."""
+
+    slower: int
+    undecided: int
+    all: int
+
+    @classmethod
+    def of(cls, rows: tuple[GateRow, ...]) -> _Tally:
+        outcomes = [row.outcome for row in rows]
+        return cls(outcomes.count("slower"), outcomes.count("undecided"), len(outcomes))
+
+
+def _row(plan: Plan, pairing: Pairing, gauged: Gauged) -> GateRow:
+    judged = gauged.judged
+    name = benchmark_of(plan, pairing)
+    return GateRow(
+        benchmark=name,
+        metric=pairing.metric,
+        baseline_median=_median(pairing.pairs.baseline),
+        candidate_median=_median(pairing.pairs.candidate),
+        ratio=judged.ratio,
+        ratio_ci=judged.ratio_ci,
+        level=judged.level,
+        blocks=judged.blocks,
+        outcome=gauged.outcome,
+        words=_row_words(name, gauged.outcome, judged.ratio_ci, judged.blocks, plan),
+    )
+
+
+def benchmark_of(plan: Plan, pairing: Pairing) -> str:
+    """The name of what a pairing compares: a process's own metric, or the process."""
+    condition = plan.conditions[pairing.contrast.candidate]
+    if pairing.metric.endswith(OF_BENCHMARK):
+        return pairing.metric.removesuffix(OF_BENCHMARK)
+    name = condition.levels[BENCHMARK]
+    assert plan.gated is not None
+    return name if len(plan.gated.metrics) == 1 else f"{name}: {pairing.metric}"
+
+
+def _median(costs: NDArray[np.float64]) -> float | None:
+    middle = float(np.median(costs)) if len(costs) else np.inf
+    return middle if np.isfinite(middle) else None
+
+
+def _row_words(name: str, outcome: GateOutcome, interval: Interval, blocks: int, plan: Plan) -> str:
+    limit = f"{plan.judgement.min_effect:g} %"
+    match outcome:
+        case "slower":
+            return f"{name} is slower by more than {limit}, {_least(interval)}."
+        case "passes":
+            return f"{name} is not slower by more than {limit}."
+        case "undecided":
+            counted = "block" if blocks == 1 else "blocks"
+            return (
+                f"whether {name} is slower by more than {limit} is not known after "
+                f"{blocks} {counted}."
+            )
+
+
+def _least(interval: Interval) -> str:
+    low = interval[0]
+    if low is None:
+        return "it ran out of time"
+    return f"by at least {100.0 * (low - 1.0):.3g} %"
+
+
+def _words(gated: Gated, rows: tuple[GateRow, ...], tally: _Tally, min_effect: float) -> str:
+    compared = f"{gated.candidate.shown} against {gated.baseline.shown}"
+    if tally.all == 1:
+        return f"{compared}: {rows[0].words}"
+    limit = f"slower by more than {min_effect:g} %"
+    if tally.slower:
+        verb = "is" if tally.slower == 1 else "are"
+        found = f"{tally.slower} of {tally.all} benchmarks {verb} {limit}"
+    else:
+        found = f"none of {tally.all} benchmarks is known to be {limit}"
+    undecided = f", {tally.undecided} undecided" if tally.undecided else ""
+    return f"{compared}: {found}{undecided}."

@@ -1,0 +1,255 @@
+"""The iterations that trials reported: their classes, and comparisons in the steady state.
+
+A trial gives a comparison one number, found from that trial alone by one rule for every condition:
+exchanging two conditions in a block exchanges their numbers, so the bets of the verdict are as fair
+as on any other metric (docs/nondeterminism.md).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from equipoise.analysis.comparisons import Blocks, judged_pairings, pairing_of
+from equipoise.campaign.blocks import TIMED_OUT, as_cost, costs_placed
+from equipoise.model.iterations import IterationShape, Stretch, TrialIterations
+from equipoise.model.plan import Contrast, Plan
+from equipoise.model.result import Comparison, SteadyComparison
+from equipoise.model.trial import Better, Sample, Trial
+from equipoise.stats.arrays import FloatArray
+from equipoise.stats.warm_up import (
+    LEAST_ITERATIONS,
+    TrialShape,
+    WorkloadShape,
+    classify_trial,
+    workload_of,
+)
+
+ESTIMAND = "typical within-block ratio of the means of the steady states"
+
+
+@dataclass(frozen=True, slots=True)
+class ClassedTrial:
+    """One analysed trial on one metric."""
+
+    trial: Trial
+    better: Better
+    shape: TrialShape | None
+    """Of its costs; ``None`` if they could not be classed."""
+
+    @property
+    def cost(self) -> float | None:
+        """Its number in a comparison; ``None`` if it has none."""
+        if self.trial.timed_out:
+            return TIMED_OUT
+        return None if self.shape is None else self.shape.late
+
+
+@dataclass(frozen=True, slots=True)
+class ClassedCondition:
+    """The analysed trials of one condition on one metric."""
+
+    trials: tuple[ClassedTrial, ...]
+    workload: WorkloadShape | None
+
+    @property
+    def not_classed(self) -> int:
+        """How many ended without enough iterations."""
+        return sum(one.cost is None for one in self.trials)
+
+    def why_not_steady(self) -> str | None:
+        """Why it has no steady state; ``None`` if it has one."""
+        if self.not_classed:
+            return (
+                f"{self.not_classed} of its {len(self.trials)} trials reported fewer than "
+                f"{LEAST_ITERATIONS} iterations"
+            )
+        if self.workload is None:
+            return "no trial of it ended"
+        if not self.workload.has_steady_state:
+            return f"it has no steady state ({self.workload.words})"
+        if any(one.late < 0.0 for one in self.workload.trials):
+            return "its iterations have values below 0, which make no ratio"
+        return None
+
+
+Classed = Mapping[int, Mapping[str, ClassedCondition]]
+"""For each condition, by its place in the plan, and each metric that has iterations."""
+
+
+def iterations_in(samples: Iterable[Sample]) -> dict[str, list[Sample]]:
+    """What a trial reported of iterations, by metric, in the order of the iterations."""
+    found: dict[str, list[tuple[int, Sample]]] = {}
+    for sample in samples:
+        if sample.iteration is not None:
+            found.setdefault(sample.metric, []).append((sample.iteration, sample))
+    return {
+        metric: [sample for _, sample in sorted(numbered, key=lambda one: one[0])]
+        for metric, numbered in found.items()
+    }
+
+
+def classed_iterations(
+    analysed: Mapping[int, Sequence[Trial]], no_series: Collection[str] = ()
+) -> Classed:
+    """Class the iterations of all analysed trials.
+
+    Parameters
+    ----------
+    analysed
+        For each condition, its analysed trials in the order in which they ran.
+    no_series
+        Metrics whose iterations are no course in time.
+    """
+    return {
+        condition: found
+        for condition, trials in analysed.items()
+        if (found := _classed(trials, no_series))
+    }
+
+
+def iteration_shape(classed: ClassedCondition) -> IterationShape:
+    """What the result document says of it."""
+    workload = classed.workload
+    words = (
+        f"not classed: no trial has {LEAST_ITERATIONS} iterations"
+        if workload is None
+        else workload.words
+    )
+    return IterationShape(
+        kind=None if workload is None else workload.kind,
+        has_steady_state=workload is not None and workload.has_steady_state,
+        trials=tuple(
+            _trial_iterations(one, one.shape) for one in classed.trials if one.shape is not None
+        ),
+        not_classed=classed.not_classed,
+        words=words,
+    )
+
+
+def steady_comparisons(
+    plan: Plan, blocks: Blocks, classed: Classed
+) -> tuple[SteadyComparison, ...]:
+    """Compare each candidate with its baseline in the steady state, where both have one.
+
+    One comparison has all of alpha. Several share it like other metrics do; what is not given
+    counts as one of them, without evidence. Where neither reports enough iterations to be classed,
+    nothing is said: a few measurements in a process are no course that could become steady.
+    """
+    reported = [
+        (contrast, metric)
+        for contrast in plan.contrasts
+        for metric in dict.fromkeys(
+            metric for place in _compared(contrast) for metric in classed.get(place, {})
+        )
+    ]
+    asked = [
+        ((contrast, metric), _why_not(plan, classed, contrast, metric))
+        for contrast, metric in reported
+        if any(_is_classed(classed, place, metric) for place in _compared(contrast))
+    ]
+    pairings = [
+        pairing_of(
+            plan, metric, costs_placed(plan, blocks, _costs(blocks, classed, metric)), contrast
+        )
+        for (contrast, metric), reason in asked
+        if reason is None
+    ]
+    judged = iter(judged_pairings(plan, pairings, withheld=len(reported) - len(pairings)))
+    return tuple(
+        _given(next(judged)) if reason is None else _withheld(plan, contrast, metric, reason)
+        for (contrast, metric), reason in asked
+    )
+
+
+def _compared(contrast: Contrast) -> tuple[int, int]:
+    return (contrast.baseline, contrast.candidate)
+
+
+def _is_classed(classed: Classed, place: int, metric: str) -> bool:
+    condition = classed.get(place, {}).get(metric)
+    return condition is not None and condition.workload is not None
+
+
+def _given(judged: Comparison) -> SteadyComparison:
+    words = f"In the steady state: {judged.words}"
+    comparison = dataclasses.replace(judged, estimand=ESTIMAND, words=words)
+    return SteadyComparison(judged.baseline, judged.candidate, judged.metric, comparison, words)
+
+
+def _withheld(plan: Plan, contrast: Contrast, metric: str, reason: str) -> SteadyComparison:
+    baseline, candidate = (plan.conditions[place].name for place in _compared(contrast))
+    words = f"{candidate} against {baseline}: no comparison of {metric} in the steady state: "
+    return SteadyComparison(baseline, candidate, metric, None, f"{words}{reason}.")
+
+
+def _classed(trials: Sequence[Trial], no_series: Collection[str]) -> dict[str, ClassedCondition]:
+    reported = [iterations_in(trial.samples) if trial.samples else {} for trial in trials]
+    found = {}
+    for metric in dict.fromkeys(metric for one in reported for metric in one):
+        if metric in no_series:
+            continue
+        classed = tuple(
+            _classed_trial(trial, one.get(metric, []))
+            for trial, one in zip(trials, reported, strict=True)
+        )
+        shapes = [one.shape for one in classed if one.shape is not None]
+        found[metric] = ClassedCondition(classed, workload_of(shapes))
+    return found
+
+
+def _classed_trial(trial: Trial, samples: Sequence[Sample]) -> ClassedTrial:
+    better = samples[0].better if samples else "lower"
+    costs = np.array([as_cost(sample) for sample in samples], dtype=np.float64)
+    # What a trial did until it was stopped is no whole course.
+    known = not trial.timed_out and bool(np.isfinite(costs).all())
+    return ClassedTrial(trial, better, classify_trial(costs) if known else None)
+
+
+def _trial_iterations(one: ClassedTrial, shape: TrialShape) -> TrialIterations:
+    def in_unit(cost: float) -> float:
+        return cost if one.better == "lower" else 1.0 / cost
+
+    return TrialIterations(
+        block=one.trial.block,
+        kind=shape.kind,
+        stretches=tuple(
+            Stretch(stretch.begin, stretch.end, in_unit(stretch.level))
+            for stretch in shape.segments.segments
+        ),
+        steady_from=shape.steady_from,
+        steady=None if shape.steady is None else in_unit(shape.steady),
+    )
+
+
+def _why_not(plan: Plan, classed: Classed, contrast: Contrast, metric: str) -> str | None:
+    """Why two conditions cannot be compared in the steady state; ``None`` if they can."""
+    control = () if plan.control is None else (plan.control,)
+    for place in (contrast.baseline, *control, contrast.candidate):
+        condition = classed.get(place, {}).get(metric)
+        name = plan.conditions[place].name
+        if condition is None:
+            return f"{name} reported no iterations of it"
+        if (reason := condition.why_not_steady()) is not None:
+            return f"{name}: {reason}"
+    return None
+
+
+def _costs(blocks: Blocks, classed: Classed, metric: str) -> FloatArray:
+    """The number of every trial of the blocks, one after the other; NaN where it has none."""
+    costs: dict[tuple[int, int], float] = {}
+    for condition, metrics in classed.items():
+        for one in metrics[metric].trials if metric in metrics else ():
+            costs[condition, one.trial.block] = math.nan if one.cost is None else one.cost
+    return np.array(
+        [
+            costs.get((trial.condition, trial.block), math.nan)
+            for block in blocks.values()
+            for trial in block
+        ],
+        dtype=np.float64,
+    )

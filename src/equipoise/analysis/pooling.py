@@ -1,0 +1,141 @@
+"""Several campaigns of the same commands, side by side and pooled."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from equipoise.analysis.comparisons import primary_ratios
+from equipoise.analysis.levels import pooled_by_level
+from equipoise.analysis.result import iso_time
+from equipoise.campaign.blocks import QUANTA, block_costs, complete_blocks
+from equipoise.model.errors import UnusableInput
+from equipoise.model.pooled import (
+    POOLED_SCHEMA,
+    PooledCampaign,
+    PooledCampaigns,
+    PooledComparison,
+)
+from equipoise.model.record import RunRecord
+from equipoise.stats.pooling import pool
+from equipoise.stats.sequence import PairedBlocks
+
+_NORMAL_MAD = 1.4826
+UNKNOWN_BOOT = "unknown"
+_OF_A_HOST = ("machine", "cpu_model", "cpus", "memory_bytes")
+
+
+def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
+    """Pool the primary comparisons of campaigns that ran the same commands, oldest first.
+
+    Raises
+    ------
+    UnusableInput
+        There are fewer than two campaigns, or they decided by different metrics.
+    """
+    if len(records) < 2:
+        raise UnusableInput(
+            "there is one campaign of these commands only: nothing to pool",
+            mend="run it again on another day, or after a reboot, with the same --ledger",
+        )
+    if any(record.plan.imported is not None for record in records):
+        raise UnusableInput(
+            "imported runs cannot be pooled: no campaign of ours measured them",
+            mend="import their files at once: each then gives more trials",
+        )
+    metrics = {record.plan.judgement.primary_metric for record in records}
+    if len(metrics) > 1:
+        raise UnusableInput(
+            f"the campaigns decided by different metrics: {', '.join(sorted(metrics))}",
+            mend="pool campaigns of the same study",
+        )
+    read = [_read(record) for record in records]
+    boots = [f"{one.campaign.boot} {one.campaign.kernel}" for one in read]
+    hosts, numbered_boots = _numbered([one.host for one in read]), _numbered(boots)
+    places = list(zip(hosts, numbered_boots, strict=True))
+    metric = next(iter(metrics))
+    comparisons: list[PooledComparison] = []
+    for contrast in records[0].plan.contrasts:
+        names = records[0].plan.conditions
+        baseline, candidate = names[contrast.baseline].name, names[contrast.candidate].name
+        ratios = [one.ratios.get(candidate) for one in read]
+        errors = [one.errors.get((baseline, candidate)) for one in read]
+        known = [
+            place
+            for place, (ratio, error) in enumerate(zip(ratios, errors, strict=True))
+            if ratio is not None and error is not None
+        ]
+        if known:
+            found = pool(
+                np.array([math.log(ratios[place] or math.nan) for place in known]),
+                np.array([errors[place] or 0.0 for place in known]),
+                [boots[place] for place in known],
+            )
+            levels = pooled_by_level(records, contrast, places)
+            comparisons.append(
+                PooledComparison(baseline, candidate, metric, tuple(ratios), found, levels)
+            )
+    campaigns = tuple(one.campaign for one in read)
+    return PooledCampaigns(POOLED_SCHEMA, records[0].plan.study, campaigns, tuple(comparisons))
+
+
+@dataclass(frozen=True, slots=True)
+class _Campaign:
+    """What pooling needs of one campaign: much less than its result document holds."""
+
+    campaign: PooledCampaign
+    host: str
+    """What tells hosts apart: nothing names one."""
+    ratios: dict[str, float | None]
+    """By candidate."""
+    errors: dict[tuple[str, str], float]
+    """Standard error of each typical log ratio, by baseline and candidate."""
+
+
+def _read(record: RunRecord) -> _Campaign:
+    plan = record.plan
+    blocks = complete_blocks(record.draws, record.trials)
+    environment = record.sittings[0].environment if record.sittings else {}
+    ratios: dict[str, float | None] = {}
+    errors: dict[tuple[str, str], float] = {}
+    if blocks:
+        metric = plan.judgement.primary_metric
+        costs = block_costs(plan, blocks, metric)
+        ratios = primary_ratios(plan, costs)
+        for contrast in plan.contrasts:
+            error = _error(costs.paired(contrast, QUANTA.get(metric, 0.0)))
+            if error is not None:
+                names = (plan.conditions[i].name for i in (contrast.baseline, contrast.candidate))
+                errors.setdefault((next(names), next(names)), error)
+    return _Campaign(
+        PooledCampaign(
+            record.id,
+            iso_time(record.started_at),
+            str(environment.get("boot_id") or UNKNOWN_BOOT),
+            str(environment.get("kernel") or UNKNOWN_BOOT),
+            len(blocks),
+        ),
+        " ".join(str(environment.get(fact)) for fact in _OF_A_HOST),
+        ratios,
+        errors,
+    )
+
+
+def _numbered(names: Sequence[str]) -> list[int]:
+    """The place of each name among the different ones, in the order of their first use."""
+    places = {name: place for place, name in enumerate(dict.fromkeys(names))}
+    return [places[name] for name in names]
+
+
+def _error(pairs: PairedBlocks) -> float | None:
+    """The standard error of the typical log ratio within a campaign: robust scale over root n."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        differences = np.log(pairs.candidate) - np.log(pairs.baseline)
+    finite = differences[np.isfinite(differences)]
+    if len(finite) < 2:
+        return None
+    scale = _NORMAL_MAD * float(np.median(np.abs(finite - np.median(finite))))
+    return scale / math.sqrt(len(finite))

@@ -1,0 +1,256 @@
+"""A result held against another one: of another host, or of this one earlier."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from equipoise.analysis.environment_difference import document_differences
+from equipoise.model.against import Against, RowAgainst
+from equipoise.model.errors import UnusableInput
+from equipoise.model.interval import Interval
+from equipoise.model.primitives import OS_STUDY, PRIMITIVE_METRICS
+from equipoise.model.result import ConditionResult, ResultDocument, TrialRow
+from equipoise.model.trial import UNAVAILABLE
+from equipoise.stats.sessions import (
+    LEAST_PROCESSES,
+    Changes,
+    RowChange,
+    Session,
+    between_alike,
+    changes_between,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One row of a result: its costs, and its median as it was reported."""
+
+    metric: str
+    session: Session
+    median: float
+
+
+def against(
+    there: ResultDocument,
+    here: ResultDocument,
+    *,
+    min_effect: float,
+    alpha: float,
+) -> Against:
+    """Hold every row that is in either result against the other.
+
+    A row is a condition on the primary metric of the result here; of `equipoise os`, on the metric
+    of its probe. Conditions of the two are the same by name, or else by their command.
+
+    Parameters
+    ----------
+    min_effect
+        In percent: a change up to it is none.
+    alpha
+        The false-discovery rate among the rows that are called changed.
+
+    Raises
+    ------
+    UnusableInput
+        No row has a number in both.
+    """
+    metrics = PRIMITIVE_METRICS if here.run.study == OS_STUDY else (here.primary_metric,)
+    there = _named_as(there, here)
+    more_is_better = {*there.more_is_better, *here.more_is_better}
+    rows_there, rows_here = (dict(_rows(one, metrics, more_is_better)) for one in (there, here))
+    both = [
+        name
+        for name, row in rows_here.items()
+        if name in rows_there and rows_there[name].metric == row.metric
+    ]
+    if not both:
+        raise UnusableInput(
+            f"run {there.run.id} has no row with a number in common with this one",
+            mend=f"hold it against a result with the same rows and their {' or '.join(metrics)}",
+        )
+    earlier = [rows_there[name].session for name in both]
+    later = [rows_here[name].session for name in both]
+    differences = document_differences(there, here)
+    between = 0.0 if differences else between_alike(earlier, later)
+    found = changes_between(earlier, later, min_effect=min_effect, alpha=alpha, between=between)
+    changes = dict(zip(both, found.rows, strict=True))
+    names = dict.fromkeys(one.name for one in (*here.conditions, *there.conditions))
+    return Against(
+        run=there.run.id,
+        started=there.run.started,
+        rows=tuple(
+            _known_row(name, rows_there[name], rows_here[name], changes[name])
+            if name in changes
+            else _unknown_row(
+                name, metrics, (rows_there.get(name), rows_here.get(name)), there, here
+            )
+            for name in names
+        ),
+        differences=differences,
+        geometric_mean=math.exp(found.mean),
+        geometric_mean_ci=_interval(found.mean_low, found.mean_high),
+        geometric_mean_rows=len(both),
+        min_effect=min_effect,
+        alpha=alpha,
+        level=found.level,
+        between_sessions=100.0 * math.expm1(between),
+        scope=_scope(found, between, alike=not differences),
+    )
+
+
+def _named_as(there: ResultDocument, here: ResultDocument) -> ResultDocument:
+    """Give what is there under another name, and has the same command, the name it has here."""
+    names_here = {one.name for one in here.conditions}
+    names_there = {one.name for one in there.conditions}
+    by_command = {one.command: one.name for one in here.conditions if one.name not in names_there}
+    renamed = {
+        one.name: by_command[one.command]
+        for one in there.conditions
+        if one.command and one.name not in names_here and one.command in by_command
+    }
+    if len(set(renamed.values())) < len(renamed):
+        return there
+    return replace(
+        there,
+        conditions=tuple(
+            replace(one, name=renamed.get(one.name, one.name)) for one in there.conditions
+        ),
+        trials=tuple(
+            replace(one, condition=renamed.get(one.condition, one.condition))
+            for one in there.trials
+        ),
+    )
+
+
+def _rows(
+    result: ResultDocument, metrics: Sequence[str], more_is_better: Collection[str]
+) -> Iterator[tuple[str, _Row]]:
+    """Every condition that has a number: of a condition with trials that have none, no row."""
+    for condition in result.conditions:
+        trials = _trials(condition, result)
+        metric = next((one for one in metrics if any(_value(row, one) for row in trials)), None)
+        if metric is None:
+            continue
+        known = [(row, value) for row in trials if (value := _value(row, metric)) is not None]
+        if len(known) < len(trials) and result.run.study != OS_STUDY:
+            continue
+        values = np.array([value for _, value in known], dtype=np.float64)
+        first_block = _first_block_alone(result, condition)
+        blocks = np.array(
+            [
+                row.block if first_block is None else first_block + place
+                for place, (row, _) in enumerate(known)
+            ],
+            dtype=np.int64,
+        )
+        costs = 1.0 / values if metric in more_is_better else values
+        yield condition.name, _Row(metric, Session(costs, blocks), float(np.median(values)))
+
+
+def _first_block_alone(result: ResultDocument, condition: ConditionResult) -> int | None:
+    """Where blocks of one trial begin for a condition of files that know none; else ``None``."""
+    if result.imported is None or result.imported.source.order == "in blocks":
+        return None
+    return result.conditions.index(condition) * len(result.trials)
+
+
+def _trials(condition: ConditionResult, result: ResultDocument) -> list[TrialRow]:
+    return [one for one in result.trials if one.analysed and one.condition == condition.name]
+
+
+def _value(row: TrialRow, metric: str) -> float | None:
+    """What a trial has of a metric, if it has a logarithm; what was ended early has none."""
+    if row.failure is not None and row.failure.startswith((UNAVAILABLE, "timed out")):
+        return None
+    value = row.metrics.get(metric, getattr(row, metric, None))
+    return float(value) if value is not None and math.isfinite(value) and value > 0 else None
+
+
+def _known_row(name: str, there: _Row, here: _Row, change: RowChange) -> RowAgainst:
+    few = min(len(one.session.costs) for one in (there, here)) < LEAST_PROCESSES
+    return RowAgainst(
+        name=name,
+        metric=here.metric,
+        there=there.median,
+        here=here.median,
+        ratio=math.exp(change.difference),
+        ratio_ci=_interval(change.low, change.high),
+        p_value=None if few else change.p_value,
+        changed=None if few else change.changed,
+        unknown="one process on a side: its spread is not known" if few else None,
+    )
+
+
+def _unknown_row(
+    name: str,
+    metrics: Sequence[str],
+    rows: tuple[_Row | None, _Row | None],
+    result_there: ResultDocument,
+    result_here: ResultDocument,
+) -> RowAgainst:
+    there, here = rows
+    sides = [
+        f"{side}: {_why_missing(name, result, metrics)}"
+        for side, row, result in (("there", there, result_there), ("here", here, result_here))
+        if row is None
+    ]
+    found = here or there
+    return RowAgainst(
+        name=name,
+        metric=metrics[0] if found is None else found.metric,
+        there=None if there is None else there.median,
+        here=None if here is None else here.median,
+        ratio=None,
+        ratio_ci=(None, None),
+        p_value=None,
+        changed=None,
+        unknown="; ".join(sides) or "the two report different metrics",
+    )
+
+
+def _why_missing(name: str, result: ResultDocument, metrics: Sequence[str]) -> str:
+    condition = next((one for one in result.conditions if one.name == name), None)
+    if condition is None:
+        return "not measured"
+    for reason in condition.unknown.values():
+        return reason
+    trials = _trials(condition, result)
+    without = sum(1 for row in trials if not any(_value(row, one) for one in metrics))
+    if not without:
+        return "not measured"
+    return f"{without} of {len(trials)} trials have no {' or '.join(metrics)} above 0"
+
+
+def _interval(low: float, high: float) -> Interval:
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return (None, None)
+    return (math.exp(low), math.exp(high))
+
+
+def _scope(found: Changes, between: float, *, alike: bool) -> str:
+    """What the ratios are about, and what the intervals allow for."""
+    halves = max(found.here.halves, found.there.halves)
+    together = 100.0 * math.expm1(math.hypot(found.here.together, found.there.together))
+    words = (
+        "across processes, of these two sessions, which were not interleaved: whatever differs "
+        "between them stands in the ratio. The intervals hold the spread between processes"
+    )
+    if min(found.here.blocks, found.there.blocks) == 0:
+        return f"{words}; so few rows do not tell how sessions drift"
+    if halves > 1.0:
+        words += f", its variance ×{halves:.2g} because halves of a session differ"
+    words += f", and ±{together:.2g} % for what moved all rows together"
+    if alike:
+        return (
+            f"{words}. Nothing known of the two environments differs, so that what half of the "
+            "rows differ by is taken for what sessions differ by: "
+            f"±{100.0 * math.expm1(between):.2g} % more"
+        )
+    return (
+        f"{words}. What another session would have shown beyond that is not known: "
+        "measure each side twice"
+    )

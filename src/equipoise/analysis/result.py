@@ -1,0 +1,265 @@
+"""From the ledger's record of a campaign to its result document: a pure function.
+
+The same record gives the same document, byte for byte: every resampling is seeded by the
+campaign's own seed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from equipoise.analysis.comparisons import (
+    Blocks,
+    control_comparison,
+    other_comparisons,
+    primary_comparisons,
+)
+from equipoise.analysis.gate import gate_result
+from equipoise.analysis.imports import imported_result, threats
+from equipoise.analysis.iterations import (
+    Classed,
+    classed_iterations,
+    iteration_shape,
+    iterations_in,
+    steady_comparisons,
+)
+from equipoise.analysis.levels import cost_by_level, ratios_by_level
+from equipoise.analysis.reported import is_wide, why_unknown, why_wide
+from equipoise.analysis.shape import shape_of
+from equipoise.analysis.warnings import warnings_of
+from equipoise.analysis.what_varies import sources_of_spread
+from equipoise.analysis.wording import control_words
+from equipoise.campaign.blocks import (
+    ACCOUNTABLE,
+    complete_blocks,
+    cut_blocks,
+    is_unavailable,
+    known_values,
+    left_out_because,
+)
+from equipoise.model.bulk import collector_at_rest, make_many
+from equipoise.model.plan import Plan
+from equipoise.model.record import RunRecord, Sitting
+from equipoise.model.result import (
+    SCHEMA,
+    ConditionResult,
+    ControlResult,
+    MetricSummary,
+    ResultDocument,
+    RunInfo,
+    TrialRow,
+)
+from equipoise.model.trial import Draw, Trial
+from equipoise.why.explanation import causes_of_gap, evidence_of, extra_time
+
+ACCOUNTED = ("wall_s", "user_s", "sys_s", "max_rss_bytes", "minor_faults", "major_faults")
+"""What is described of every condition; a workload's own metrics are described beside it."""
+
+
+def document_of(record: RunRecord, experiment: RunRecord | None = None) -> ResultDocument:
+    """Compute the result document of one campaign.
+
+    Parameters
+    ----------
+    experiment
+        The campaign that tested what was found to cause a gap of it, if there is one.
+    """
+    # A file may hold numbers whose squares are beyond every number: what comes of them is null.
+    with collector_at_rest(), np.errstate(over="ignore", invalid="ignore"):
+        return _document_of(record, experiment)
+
+
+def _document_of(record: RunRecord, experiment: RunRecord | None) -> ResultDocument:
+    plan = record.plan
+    blocks = complete_blocks(record.draws, record.trials)
+    imported = imported_result(plan, blocks)
+    # Rule 1 holds for what our coin ordered, and for nothing else.
+    primary = () if imported else primary_comparisons(plan, blocks)
+    others, unknown = ((), ()) if imported else other_comparisons(plan, blocks)
+    gathered = _gathered(record, blocks)
+    evidence = evidence_of(record)
+    control = _control(plan, blocks, gathered)
+    return ResultDocument(
+        schema=SCHEMA,
+        run=_run_info(record, len(blocks)),
+        environment=record.sittings[0].environment if record.sittings else {},
+        conditions=tuple(_condition_result(plan, index, gathered) for index in plan.described),
+        comparisons=()
+        if imported
+        else ratios_by_level(plan, primary, blocks, gathered.draws) + others,
+        control=control,
+        why=(*sources_of_spread(plan, blocks), *causes_of_gap(record, evidence, experiment)),
+        warnings=(
+            *warnings_of(record, primary, control, cut_blocks(record, blocks)),
+            *unknown,
+            *threats(imported),
+        ),
+        trials=_rows(plan, record, blocks),
+        steady_state=() if imported else steady_comparisons(plan, blocks, gathered.iterations),
+        imported=imported,
+        extra_time=None if evidence is None else extra_time(evidence),
+        gate=gate_result(plan, blocks),
+        more_is_better=_more_is_better(record),
+    )
+
+
+def _more_is_better(record: RunRecord) -> tuple[str, ...]:
+    samples = (sample for trial in record.trials for sample in trial.samples)
+    return tuple(dict.fromkeys(one.metric for one in samples if one.better == "higher"))
+
+
+def _run_info(record: RunRecord, blocks: int) -> RunInfo:
+    last = record.sittings[-1] if record.sittings else Sitting(record.started_at, {})
+    return RunInfo(
+        id=record.id,
+        study=record.plan.study,
+        started=iso_time(record.started_at),
+        ended=None if last.ended_at is None else iso_time(last.ended_at),
+        seed=record.plan.seed,
+        blocks=blocks,
+        stopped_because=last.stopped_because,
+        layouts=record.plan.layouts,
+    )
+
+
+def _control(plan: Plan, blocks: Blocks, gathered: _Gathered) -> ControlResult | None:
+    comparison = control_comparison(plan, blocks)
+    if plan.control is None or comparison is None:
+        return None
+    low, high = comparison.ratio_ci
+    excludes_one = (low is not None and low > 1.0) or (high is not None and high < 1.0)
+    return ControlResult(
+        condition=_condition_result(plan, plan.control, gathered),
+        comparison=comparison,
+        excludes_one=excludes_one,
+        words=control_words(excludes_one=excludes_one, alpha=comparison.alpha),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Gathered:
+    """What the trials of all conditions say, gathered in one pass: there may be very many."""
+
+    analysed: Mapping[int, list[Trial]]
+    failures: Mapping[int, int]
+    draws: Mapping[int, Draw]
+    """Of each measured block."""
+    iterations: Classed
+
+
+def _gathered(record: RunRecord, blocks: Blocks) -> _Gathered:
+    analysed: dict[int, list[Trial]] = defaultdict(list)
+    for block in blocks.values():
+        for trial in block:
+            analysed[trial.condition].append(trial)
+    imported = record.plan.imported
+    return _Gathered(
+        analysed,
+        Counter(one.condition for one in record.trials if one.failure is not None),
+        {one.block: one for one in record.draws if one.phase == "measured"},
+        classed_iterations(analysed, () if imported is None else imported.no_series),
+    )
+
+
+def _condition_result(plan: Plan, index: int, gathered: _Gathered) -> ConditionResult:
+    condition = plan.conditions[index]
+    analysed = gathered.analysed.get(index, [])
+    own = dict.fromkeys(s.metric for t in analysed for s in t.samples if s.iteration is None)
+    # A trial that was stopped for its time took unknown amounts of everything; one that could not
+    # do its work here has no amount of it.
+    ended = [trial for trial in analysed if not trial.timed_out and not is_unavailable(trial)]
+    metrics: dict[str, MetricSummary] = {}
+    spread_because: dict[str, str] = {}
+    compared = (plan.judgement.primary_metric, *plan.judgement.other_metrics)
+    accounted = (*ACCOUNTED, *filter(ACCOUNTABLE.__contains__, compared))
+    described = dict.fromkeys((*accounted, *plan.measure.counters, *own))
+    for metric, values in known_values(ended, described).items():
+        known = ~np.isnan(values)
+        if not known.any():
+            continue
+        trials = ended if known.all() else list(itertools.compress(ended, known.tolist()))
+        summary = shape_of(plan, metric, values[known], trials, gathered.draws)
+        metrics[metric] = summary
+        if metric in condition.reports and is_wide(summary):
+            spread_because[metric] = why_wide(metric, values[known], trials, seed=plan.seed)
+    primary = plan.judgement.primary_metric
+    if primary in metrics:
+        found = cost_by_level(plan, analysed, gathered.draws)
+        metrics[primary] = dataclasses.replace(metrics[primary], by_level=found)
+    return ConditionResult(
+        name=condition.name,
+        levels=condition.levels,
+        command=condition.command,
+        trials=len(analysed),
+        failures=gathered.failures.get(index, 0),
+        metrics=metrics,
+        unknown={
+            metric: why_unknown(analysed, metric)
+            for metric in condition.reports
+            if metric not in metrics
+        },
+        spread_because=spread_because,
+        iterations={
+            metric: iteration_shape(classed)
+            for metric, classed in gathered.iterations.get(index, {}).items()
+        },
+    )
+
+
+def _rows(plan: Plan, record: RunRecord, blocks: Blocks) -> tuple[TrialRow, ...]:
+    layouts = {(one.phase, one.block): one.layout for one in record.draws}
+    return tuple(
+        make_many(
+            TrialRow,
+            (
+                (*_row_values(plan, trial, blocks), layouts.get((trial.phase, trial.block)))
+                for trial in record.trials
+            ),
+        )
+    )
+
+
+def _row_values(plan: Plan, trial: Trial, blocks: Blocks) -> tuple[Any, ...]:
+    """The fields of a ``TrialRow``, in its order, without its layout."""
+    reason = left_out_because(trial, blocks)
+    own = trial.accounting
+    condition = plan.conditions[trial.condition]
+    own_values = {s.metric: s.value for s in trial.samples if s.iteration is None}
+    missing = {one: why_unknown([trial], one) for one in condition.reports if one not in own_values}
+    # There may be very many trials, most of which report nothing.
+    reported = iterations_in(trial.samples) if trial.samples else {}
+    return (
+        trial.block,
+        trial.position,
+        condition.name,
+        trial.phase,
+        reason is None,
+        reason,
+        own.wall_s,
+        own.user_s,
+        own.sys_s,
+        own.max_rss_bytes,
+        own.minor_faults,
+        own.major_faults,
+        own.voluntary_switches,
+        own.involuntary_switches,
+        trial.exit,
+        trial.failure,
+        {**own.unknown, **missing} if missing else own.unknown,
+        trial.covariates,
+        own_values,
+        {metric: [one.value for one in samples] for metric, samples in reported.items()},
+    )
+
+
+def iso_time(seconds: float) -> str:
+    """Return a time as every document has it: UTC, to the millisecond."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")

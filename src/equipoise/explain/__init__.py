@@ -1,1 +1,0 @@
-"""Why one condition takes longer: evidence, causes, interventions."""

@@ -1,0 +1,236 @@
+"""The article's tables with this host beside its four machines, and what differs."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from equipoise.model.findings import Findings, FindingTable
+from equipoise.model.primitives import LATENCY
+from equipoise.model.result import ResultDocument
+from equipoise.studies.builtin.anandtech2005.published import (
+    DARWIN,
+    IPC,
+    LINUX_ON_G5,
+    MACHINES,
+    TABLES,
+    Column,
+    Table,
+)
+from equipoise.studies.measured import UNKNOWN, Measured, joined, short
+
+if TYPE_CHECKING:
+    from equipoise.figures.gallery import Figure
+
+HERE = "this host"
+PLACEMENTS = {"same_cpu": "same CPU", "across_cpus": "across CPUs"}
+PLACED = "{placement}"
+
+
+def findings(document: ResultDocument) -> Findings:
+    """The three tables in the article's layout, the thread, and what differs."""
+    measured = Measured(document)
+    if not any(_known(measured, column, one) for column in _columns() for one in PLACEMENTS):
+        return Findings()
+    tables = [_as_published(measured, table) for table in TABLES]
+    thread = _thread_table(measured)
+    return Findings(
+        (*tables, thread) if thread.rows else tuple(tables),
+        tuple(words for words in _paragraphs(measured) if words),
+        _answer(measured),
+    )
+
+
+def figures(document: ResultDocument) -> Iterator[Figure]:
+    """None of its own: the usual ones show every row."""
+    return iter(())
+
+
+def here(measured: Measured, column: Column, placement: str) -> float | None:
+    """A column's value on this host in microseconds; ``None`` where a row has no number."""
+    medians = [measured.median(LATENCY, row=row.format(placement=placement)) for row in column.rows]
+    known = [one for one in medians if one is not None]
+    return 1e6 * statistics.fmean(known) if len(known) == len(medians) else None
+
+
+def _known(measured: Measured, column: Column, placement: str) -> bool:
+    return here(measured, column, placement) is not None
+
+
+def _columns() -> Iterator[Column]:
+    for table in TABLES:
+        yield from table.columns
+
+
+def _is_placed(column: Column) -> bool:
+    return any(PLACED in row for row in column.rows)
+
+
+def _as_published(measured: Measured, table: Table) -> FindingTable:
+    headings = ("host", "OS", "MHz", *(column.heading for column in table.columns))
+    published = tuple(
+        (*machine, *(f"{column.microseconds[place]:g}" for column in table.columns))
+        for place, machine in enumerate(MACHINES)
+    )
+    placements = PLACEMENTS if any(map(_is_placed, table.columns)) else {"": ""}
+    own = tuple(
+        (
+            f"{HERE}, {words}" if words else HERE,
+            str(measured.document.environment.get("system") or UNKNOWN),
+            _megahertz(measured),
+            *(
+                _cell(measured, column, placement)
+                # What has one row here stands beside the first placement only.
+                if place == 0 or _is_placed(column)
+                else ""
+                for column in table.columns
+            ),
+        )
+        for place, (placement, words) in enumerate(placements.items())
+    )
+    return FindingTable(table.title, headings, (*published, *own), tuple(_reasons(measured, table)))
+
+
+def _cell(measured: Measured, column: Column, placement: str) -> str:
+    value = here(measured, column, placement)
+    return UNKNOWN if value is None else short(value)
+
+
+def _megahertz(measured: Measured) -> str:
+    """What was observed beside the trials; the kernels of many virtual machines do not tell."""
+    seen = [
+        value
+        for row in measured.document.trials
+        if (value := row.covariates.get("frequency_hz")) is not None
+    ]
+    return f"{statistics.median(seen) / 1e6:.0f}" if seen else UNKNOWN
+
+
+def _reasons(measured: Measured, table: Table) -> Iterator[str]:
+    """Why a row has no number, a line for each reason."""
+    lacking: dict[str, list[str]] = {}
+    for column in table.columns:
+        for row in column.rows:
+            for name in dict.fromkeys(row.format(placement=one) for one in PLACEMENTS):
+                condition = measured.condition(row=name)
+                if condition is None:
+                    lacking.setdefault("not run", []).append(name)
+                elif LATENCY in condition.unknown:
+                    lacking.setdefault(condition.unknown[LATENCY], []).append(name)
+    for reason, names in lacking.items():
+        yield f"{joined(names)}: {reason}"
+
+
+def _thread_table(measured: Measured) -> FindingTable:
+    """What the article's readers asked for."""
+    rows = tuple(
+        (name, short(1e6 * median))
+        for name in ("thread", "fork", "exec")
+        if (median := measured.median(LATENCY, row=name)) is not None
+    )
+    return FindingTable(
+        "Threads, which the article's readers asked for, µs",
+        ("", HERE),
+        rows if measured.median(LATENCY, row="thread") is not None else (),
+        ("thread: one is created and joined; the article's four machines have no such figure",),
+    )
+
+
+def _paragraphs(measured: Measured) -> Iterator[str]:
+    for table in TABLES:
+        yield _beside(measured, table)
+    yield _systems()
+    yield _placement(measured)
+    yield _thread(measured)
+    yield (
+        "What differs: the published figures are lmbench's of 2005, one number each without a "
+        "spread and without a word on the CPUs that the two sides ran on; those of this host are "
+        "the medians of several processes of Equipoise's own probes, on its own hardware and "
+        "kernel. A ratio of the two is of machine, kernel and probe together."
+    )
+
+
+def _answer(measured: Measured) -> str:
+    ratios = [ratio for table in TABLES for ratio in _over_quickest(measured, table).values()]
+    if not ratios:
+        return ""
+    return (
+        f"This host is below the least of the article's four machines in "
+        f"{sum(ratio < 1.0 for ratio in ratios)} of {len(ratios)} columns."
+    )
+
+
+def _over_quickest(measured: Measured, table: Table) -> dict[str, float]:
+    return {
+        column.heading: value / min(column.microseconds)
+        for column in table.columns
+        if (value := here(measured, column, "same_cpu")) is not None
+    }
+
+
+def _beside(measured: Measured, table: Table) -> str:
+    """How this host compares with the quickest of the four, column by column."""
+    ratios = _over_quickest(measured, table)
+    if not ratios:
+        return ""
+    quicker = [heading for heading, ratio in ratios.items() if ratio < 1.0]
+    least, most = min(ratios, key=ratios.__getitem__), max(ratios, key=ratios.__getitem__)
+    where = ", on the same CPU" if any(map(_is_placed, table.columns)) else ""
+    words = (
+        f"{table.title.removesuffix(', µs')}{where}: in {len(quicker)} of {len(ratios)} columns "
+        f"this host is below the least of the four; {least} takes ×{short(ratios[least])} of it"
+    )
+    return f"{words}, {most} ×{short(ratios[most])}." if most != least else f"{words}."
+
+
+def _systems() -> str:
+    """What the article concludes from the two machines with one processor."""
+    ratios = {
+        column.heading: column.microseconds[DARWIN] / column.microseconds[LINUX_ON_G5]
+        for column in _columns()
+    }
+    slower = [heading for heading, ratio in ratios.items() if ratio > 1.0]
+    mean = math.exp(statistics.fmean(map(math.log, ratios.values())))
+    most = max(ratios, key=ratios.__getitem__)
+    return (
+        f"Of the two G5s Darwin took more than Linux in {len(slower)} of {len(ratios)} columns, "
+        f"×{short(mean)} in the geometric mean and ×{short(ratios[most])} for {most}: that is what "
+        "the article blames on the operating system. No system but this one was measured here."
+    )
+
+
+def _placement(measured: Measured) -> str:
+    """Whether where the two sides run matters more than which machine it is."""
+    told: list[str] = []
+    for column in filter(_is_placed, IPC.columns):
+        ratio = measured.ratio(
+            LATENCY,
+            {"row": column.rows[0].format(placement="across_cpus")},
+            {"row": column.rows[0].format(placement="same_cpu")},
+        )
+        if ratio is not None:
+            among = max(column.microseconds) / min(column.microseconds)
+            told.append(f"{column.heading} {ratio.words()} (the four machines: ×{short(among)})")
+    if not told:
+        return ""
+    return (
+        "Across CPUs over the same CPU, on this host, beside the largest over the least of the "
+        f"four machines: {joined(told)}."
+    )
+
+
+def _thread(measured: Measured) -> str:
+    ratio = measured.ratio(LATENCY, {"row": "fork"}, {"row": "thread"})
+    if ratio is None:
+        return ""
+    if ratio.surely_above:
+        verdict = "fork is no stand-in for a thread here"
+    elif ratio.surely_below:
+        verdict = "a thread costs more than a fork here"
+    elif None in ratio.ratio_ci:
+        verdict = "too few blocks to say whether that is chance"
+    else:
+        verdict = "the two cannot be told apart here"
+    return f"A fork takes {ratio.words()} of a thread's creation and join: {verdict}."

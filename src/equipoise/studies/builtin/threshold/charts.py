@@ -1,0 +1,73 @@
+"""Time against peak memory, and the front of what nothing beats in both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import altair as alt
+
+from equipoise.figures.building import drawn_from, framed
+from equipoise.figures.quantity import unit_of
+from equipoise.figures.theme import color_of
+
+if TYPE_CHECKING:
+    from equipoise.studies.builtin.threshold.analysis import Point
+
+HOW_TO_READ = (
+    "Down is faster, left is leaner. The line joins the thresholds that no other one beats in "
+    "both; the hollow ones are beaten."
+)
+HEIGHT = 360
+
+
+def front_chart(work: str, found: Sequence[Point]) -> alt.LayerChart:
+    """Draw the medians of every threshold on one workload."""
+    from equipoise.studies.builtin.threshold.analysis import threshold_words
+
+    time_divisor, time_unit = unit_of("work_s", min(one.time_s for one in found))
+    peak_divisor, peak_unit = unit_of("peak_bytes", min(one.peak_bytes for one in found))
+    rows = [
+        {
+            "threshold": threshold_words(one.threshold),
+            "peak": one.peak_bytes / peak_divisor,
+            "time": one.time_s / time_divisor,
+            "front": one.on_front,
+        }
+        for one in found
+    ]
+    x = alt.X(
+        "peak:Q",
+        title=f"peak memory, in {peak_unit} (logarithmic scale)",
+        scale=alt.Scale(type="log", nice=False, padding=30),
+        axis=alt.Axis(format="~r", tickCount=6),
+    )
+    y = alt.Y(
+        "time:Q",
+        title=f"time, in {time_unit} (logarithmic scale)",
+        scale=alt.Scale(type="log", nice=False, padding=20),
+        axis=alt.Axis(format="~r", tickCount=6),
+    )
+    front = drawn_from([row for row in rows if row["front"]])
+    beaten = drawn_from([row for row in rows if not row["front"]])
+    everything = drawn_from(rows)
+    return framed(
+        [
+            front.mark_line(strokeWidth=2, color=color_of(0), interpolate="step-after").encode(
+                x=x, y=y, order=alt.Order("peak:Q")
+            ),
+            front.mark_point(filled=True, size=80, opacity=1, color=color_of(0)).encode(
+                x=x, y=y, tooltip=["threshold:N", "peak:Q", "time:Q"]
+            ),
+            beaten.mark_point(filled=False, size=70, color=color_of(5)).encode(
+                x=x, y=y, tooltip=["threshold:N", "peak:Q", "time:Q"]
+            ),
+            everything.mark_text(align="left", dx=8, dy=-6, color=color_of(5)).encode(
+                x=x, y=y, text="threshold:N"
+            ),
+        ],
+        title=f"{work}: time against memory by threshold",
+        notes=[],
+        description=f"Median time against median peak memory of {work} for each threshold.",
+        height=HEIGHT,
+    )

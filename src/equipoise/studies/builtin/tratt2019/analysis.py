@@ -1,0 +1,231 @@
+"""How many performance points the two programs have, and what the minimum says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from equipoise.model.findings import Findings, FindingTable
+from equipoise.model.result import Comparison, ResultDocument
+from equipoise.stats.arrays import FloatArray
+from equipoise.studies.measured import Measured, quantity, short
+
+if TYPE_CHECKING:
+    from equipoise.figures.gallery import Figure
+
+TIME, STEPS, WALL = "search_s", "steps", "wall_s"
+LEAST_RUNS = 10
+TENTHS = 10
+WALK = {"program": "hashwalk", "algorithm": "linear"}
+LINEAR = {"program": "wordsearch", "algorithm": "linear"}
+BINARY = {"program": "wordsearch", "algorithm": "binary"}
+PROGRAMS = (("hashwalk", WALK), ("wordsearch, linear", LINEAR), ("wordsearch, binary", BINARY))
+
+
+def findings(document: ResultDocument) -> Findings:
+    """The range, the flatness and the steps of each program; minimum beside distribution."""
+    measured = Measured(document)
+    tables = (_ranges(measured), _tenths(measured), _together(measured), _sayings(measured))
+    return Findings(
+        tuple(table for table in tables if table.rows),
+        tuple(_paragraphs(measured, document)),
+        _answer(measured),
+    )
+
+
+def figures(document: ResultDocument) -> Iterator[Figure]:
+    """A histogram of each program, and its time by its steps."""
+    from equipoise.figures.gallery import Figure
+    from equipoise.studies.builtin.tratt2019 import charts
+
+    measured = Measured(document)
+    for name, levels in PROGRAMS:
+        values = measured.values(TIME, **levels)
+        if len(values) < LEAST_RUNS:
+            continue
+        yield Figure(
+            f"histogram_{'_'.join(levels.values())}",
+            charts.HOW_TO_READ_HISTOGRAM,
+            charts.histogram(name, values),
+        )
+        steps = measured.values(STEPS, **levels)
+        if len(steps) == len(values) and np.ptp(steps) > 0:
+            yield Figure(
+                f"steps_{'_'.join(levels.values())}",
+                charts.HOW_TO_READ_STEPS,
+                charts.by_steps(name, steps, values),
+            )
+
+
+def correlation(steps: FloatArray, seconds: FloatArray) -> float | None:
+    """Pearson's, of two columns of shape (n,); ``None`` where one is constant or n is small."""
+    if len(steps) != len(seconds) or len(steps) < LEAST_RUNS:
+        return None
+    if np.ptp(steps) == 0 or np.ptp(seconds) == 0:
+        return None
+    return float(np.corrcoef(steps, seconds)[0, 1])
+
+
+def ranks(values: FloatArray) -> FloatArray:
+    """The rank of each value from 1 up, equal values sharing their mean rank; shape (n,)."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    return np.asarray((last - (counts - 1) / 2.0)[place], dtype=np.float64)
+
+
+def shares_of_tenths(values: FloatArray) -> FloatArray:
+    """Which share of the values lies in each tenth of their range, cut at the outer percents.
+
+    Shape (10,); a flat distribution has a tenth in each. The outer percents are left out so that
+    one disturbed run does not stretch the range.
+    """
+    low, high = np.quantile(values, [0.01, 0.99])
+    inside = values[(values >= low) & (values <= high)]
+    counts, _ = np.histogram(inside, bins=TENTHS, range=(float(low), float(high)))
+    return np.asarray(counts / max(1, len(inside)), dtype=np.float64)
+
+
+def _ranges(measured: Measured) -> FindingTable:
+    rows = []
+    for name, levels in PROGRAMS:
+        values, steps = measured.values(TIME, **levels), measured.values(STEPS, **levels)
+        if len(values) < LEAST_RUNS:
+            continue
+        rows.append(
+            (
+                name,
+                f"{len(values):,}",
+                *(quantity(TIME, float(one)) for one in (values.min(), np.median(values))),
+                quantity(TIME, float(values.max())),
+                f"{short(float(values.max() / values.min()))}",
+                f"{len(np.unique(steps)):,}",
+            )
+        )
+    return FindingTable(
+        "Performance points",
+        ("program", "runs", "shortest", "median", "longest", "times", "numbers of steps"),
+        tuple(rows),
+        (
+            f"{TIME}: the time of the searches, as the program reports it; times: the longest over "
+            "the shortest; the last column counts distinct numbers of steps.",
+        ),
+    )
+
+
+def _tenths(measured: Measured) -> FindingTable:
+    rows = []
+    for name, levels in PROGRAMS:
+        values = measured.values(TIME, **levels)
+        if len(values) < LEAST_RUNS * TENTHS or np.ptp(values) == 0:
+            continue
+        rows.append((name, *(f"{100 * share:.0f} %" for share in shares_of_tenths(values))))
+    return FindingTable(
+        "Histogram: the share of the runs in each tenth of the range",
+        ("program", *(f"{place}." for place in range(1, TENTHS + 1))),
+        tuple(rows),
+        ("The range is that between the 1st and the 99th percentile; 10 % everywhere is flat.",),
+    )
+
+
+def _together(measured: Measured) -> FindingTable:
+    rows = []
+    for name, levels in PROGRAMS:
+        steps = measured.values(STEPS, **levels)
+        by_time, by_wall = (measured.values(one, **levels) for one in (TIME, WALL))
+        found = (
+            correlation(steps, by_time),
+            correlation(ranks(steps), ranks(by_time)),
+            correlation(steps, by_wall),
+        )
+        if any(one is not None for one in found):
+            rows.append((name, *("–" if one is None else f"{one:.3f}" for one in found)))
+    return FindingTable(
+        "Steps and time go together",
+        ("program", f"steps and {TIME}", "of their ranks", f"steps and {WALL}"),
+        tuple(rows),
+        ("Correlation (Pearson) over the runs; among ranks one disturbed run counts little.",),
+    )
+
+
+def _sayings(measured: Measured) -> FindingTable:
+    linear, binary = measured.values(TIME, **LINEAR), measured.values(TIME, **BINARY)
+    rows = []
+    if min(len(linear), len(binary)) >= LEAST_RUNS:
+        for name, of_linear, of_binary in _statistics(linear, binary):
+            winner = "linear" if of_linear < of_binary else "binary"
+            rows.append((name, quantity(TIME, of_linear), quantity(TIME, of_binary), winner))
+    return FindingTable(
+        "What each number says of linear against binary search",
+        ("number", "linear", "binary", "names as faster"),
+        tuple(rows),
+    )
+
+
+def _statistics(linear: FloatArray, binary: FloatArray) -> Iterator[tuple[str, float, float]]:
+    yield "minimum", float(linear.min()), float(binary.min())
+    for tenth in range(1, TENTHS):
+        name = "median" if tenth == TENTHS // 2 else f"{10 * tenth} %"
+        share = tenth / TENTHS
+        yield name, float(np.quantile(linear, share)), float(np.quantile(binary, share))
+    yield "mean", float(linear.mean()), float(binary.mean())
+
+
+def _paragraphs(measured: Measured, document: ResultDocument) -> Iterator[str]:
+    walk, steps = measured.values(TIME, **WALK), measured.values(STEPS, **WALK)
+    together = correlation(steps, walk)
+    if together is not None:
+        yield (
+            f"hashwalk: {len(walk):,} runs took {quantity(TIME, float(walk.min()))} to "
+            f"{quantity(TIME, float(walk.max()))} with {len(np.unique(steps)):,} different "
+            f"numbers of steps; steps and time go together (correlation {together:.3f}, of ranks "
+            f"{correlation(ranks(steps), ranks(walk)) or 0.0:.3f}). Each process draws the seed of "
+            "its map, and with it its time: no single number, least of all the minimum, is the "
+            "time of this program."
+        )
+    comparison = measured.comparison(TIME, **BINARY)
+    linear, binary = measured.values(TIME, **LINEAR), measured.values(TIME, **BINARY)
+    if comparison is not None and min(len(linear), len(binary)) >= LEAST_RUNS:
+        yield _verdict(comparison) + " " + _minimum(comparison, linear, binary)
+
+
+def _answer(measured: Measured) -> str:
+    comparison = measured.comparison(TIME, **BINARY)
+    fewest = min(len(measured.values(TIME, **one)) for one in (LINEAR, BINARY))
+    if comparison is not None and comparison.ratio is not None and fewest >= LEAST_RUNS:
+        misleads = "would have misled" if comparison.minimum_misleads else "does not mislead"
+        return f"{_verdict(comparison)} The minimum {misleads}."
+    walk = measured.values(TIME, **WALK)
+    if len(walk) < LEAST_RUNS:
+        return ""
+    return (
+        f"{len(walk):,} runs of one program took {quantity(TIME, float(walk.min()))} to "
+        f"{quantity(TIME, float(walk.max()))}: no single number is its time."
+    )
+
+
+def _verdict(comparison: Comparison) -> str:
+    winners = {"faster": "The verdict is for binary search", "slower": "The verdict is for linear"}
+    if comparison.ratio is None or comparison.verdict == "undecided":
+        return "Linear against binary search is undecided so far."
+    start = winners.get(comparison.verdict, f"The verdict is {comparison.verdict!r}")
+    return (
+        f"{start}: binary over linear is {short(comparison.ratio)} in the typical block, over "
+        f"{comparison.blocks:,} blocks."
+    )
+
+
+def _minimum(comparison: Comparison, linear: FloatArray, binary: FloatArray) -> str:
+    minima = (
+        f"{quantity(TIME, float(linear.min()))} for linear and "
+        f"{quantity(TIME, float(binary.min()))} for binary search"
+    )
+    lucky = int(np.sum(linear < np.median(binary)))
+    runs = (
+        f"{lucky:,} of {len(linear):,} linear runs had a word so near to the front that they beat "
+        "the median binary search"
+    )
+    if comparison.minimum_misleads:
+        return f"The minimum would have misled: it is {minima}. {runs}, and one is enough."
+    return f"The minimum does not mislead this time: it is {minima}. {runs}."

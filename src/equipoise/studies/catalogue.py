@@ -1,0 +1,93 @@
+"""The built-in studies: each a folder of this package with a ``study.toml``."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from equipoise.model.errors import UnusableInput
+from equipoise.studies.reader.table import one_of
+
+FILE = "study.toml"
+PAGE = "page.md"
+ANALYSIS = "analysis.py"
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltIn:
+    """One built-in study."""
+
+    name: str
+    folder: Path
+    summary: str
+
+    @property
+    def file(self) -> Path:
+        """Its study."""
+        return self.folder / FILE
+
+    @property
+    def page(self) -> Path | None:
+        """The page of text that goes with it."""
+        page = self.folder / PAGE
+        return page if page.is_file() else None
+
+    @property
+    def analysis_module(self) -> str | None:
+        """The module that draws its own figure, if it has one."""
+        if not (self.folder / ANALYSIS).is_file():
+            return None
+        return f"{__package__}.builtin.{self.name}.{ANALYSIS.removesuffix('.py')}"
+
+
+def built_in_studies() -> tuple[BuiltIn, ...]:
+    """All of them, by name."""
+    return tuple(BuiltIn(file.parent.name, file.parent, _summary(file)) for file in _files())
+
+
+def built_in_study(name: str) -> BuiltIn | None:
+    """The built-in study of that name."""
+    return next(
+        (
+            BuiltIn(name, file.parent, _summary(file))
+            for file in _files()
+            if file.parent.name == name
+        ),
+        None,
+    )
+
+
+def find_study(asked: str) -> tuple[Path, str]:
+    """The file of a study, and what errors call it: a path, or the name of a built-in one.
+
+    Raises
+    ------
+    UnusableInput
+        There is neither.
+    """
+    path = Path(asked)
+    if path.is_file() or path.suffix == ".toml" or "/" in asked:
+        if not path.is_file():
+            raise UnusableInput(
+                f"there is no study {asked}: no such file",
+                mend="check the path, or see `equipoise list studies`",
+            )
+        return path, asked
+    studies = {study.name: study for study in built_in_studies()}
+    if asked not in studies:
+        raise UnusableInput(
+            f"there is no study {asked!r}: neither a file nor a built-in one",
+            mend=one_of(asked, list(studies)),
+        )
+    return studies[asked].file, f"{asked}/{FILE}"
+
+
+def _files() -> list[Path]:
+    return sorted(Path(str(resources.files(f"{__package__}.builtin"))).glob(f"*/{FILE}"))
+
+
+def _summary(file: Path) -> str:
+    values = tomllib.loads(file.read_text(encoding="utf-8"))
+    return str(values.get("study", {}).get("summary", ""))

@@ -1,0 +1,277 @@
+"""Allocations by size class and lifetime, with sampled stacks.
+
+The preloaded recorder (``crates/recorder``) keeps a file for each process, which is memory of that
+process: whatever ends it, what was counted is there. The layout is that of
+``crates/recorder/src/file.rs``, version 1.
+"""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from equipoise.why.evidence.observed import (
+    Process,
+    decode_document,
+    evidence_program,
+    recorder_library,
+)
+from equipoise.why.evidence.stacks import Frame, Stack, Stacks
+
+VERSION = 1
+_VARIABLE = "EQUIPOISE_ALLOCATIONS"
+_MAGIC = int.from_bytes(b"EQALLOC1", "little")
+_NO_ROOM_BYTES = 1
+"""Length of the file of a process whose recording found no room on the disk."""
+
+_DISK_IS_FULL = "the disk of the temporary folder has no room for them (TMPDIR names another)"
+
+_HEADER = (
+    "magic table_offset table_bytes tables tables_used classes lifetimes row_words maps_offset "
+    "maps_bytes samples_offset sample_bytes samples samples_taken process parent first_ticks "
+    "first_ns second_ticks second_ns steady_clock ended children_without_file calls_without_table "
+    "births_without_place machine tables_without_room samples_without_room maps_without_room"
+).split()
+_HEADER_FORMAT = f"={len(_HEADER)}Q"
+_TABLE_WORDS_BEFORE_ROWS = 8
+_ROW_WORDS_BEFORE_LIFETIMES = 6
+
+
+@dataclass(frozen=True, slots=True)
+class SizeClass:
+    """The blocks of a quarter of a power of two."""
+
+    least_bytes: int
+    most_bytes: int
+    allocations: int
+    bytes: int
+    typical_bytes: int
+    """The size that most blocks have, if one size is in the majority."""
+    typical_at_least: int
+    """How many have just that size, at least."""
+    lifetimes: tuple[int, ...]
+    """Blocks freed in less than ``Allocations.lifetime_bounds_s``, and not less than the one
+    before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allocations:
+    """What one run allocated, with its descendants."""
+
+    processes: int
+    allocations: int
+    bytes: int
+    frees: int
+    resized: int
+    """How many of the allocations were made by realloc, which frees another block each."""
+    zeroed: int
+    aligned: int
+    classes: tuple[SizeClass, ...]
+    """Those with a block, by size."""
+    lifetime_bounds_s: tuple[float, ...]
+    """Upper bounds, each twice the one before."""
+    stacks: Stacks
+    """Of sampled allocations: weights are estimated bytes, and the innermost frame of each stack
+    is the size of the block."""
+    unseen: tuple[str, ...]
+    """What could not be seen, in words."""
+
+    def freed_within(self, seconds: float) -> int:
+        """How many blocks were surely freed within so many seconds."""
+        within = sum(bound <= seconds for bound in self.lifetime_bounds_s)
+        return sum(sum(size.lifetimes[:within]) for size in self.classes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Recording:
+    """The file of one process."""
+
+    header: dict[str, int]
+    counts: dict[str, int]
+    rows: Any
+    """int64, shape (classes, row_words)."""
+
+    def seconds_per_tick(self) -> float:
+        ticks = self.header["second_ticks"] - self.header["first_ticks"]
+        return 1e-9 * (self.header["second_ns"] - self.header["first_ns"]) / max(ticks, 1)
+
+
+def wrap(process: Process, folder: Path) -> Process:
+    """The process with the recorder before its allocator; it writes into the folder.
+
+    Raises
+    ------
+    UnusableInput
+        The recorder is missing.
+    """
+    behind = process.environment.get("LD_PRELOAD", "").split()
+    preload = " ".join((str(recorder_library()), *behind))
+    added = {"LD_PRELOAD": preload, _VARIABLE: str(folder)}
+    return Process(process.command, {**process.environment, **added})
+
+
+def read(folder: Path) -> Allocations:
+    """What the recorder left in the folder, with its stacks named.
+
+    Raises
+    ------
+    UnusableInput
+        The native program that names stacks is missing, or fails.
+    """
+    unseen: list[str] = []
+    recordings = []
+    without_room = 0
+    for file in sorted(folder.glob("*.allocations")):
+        recording = _read_file(file)
+        if recording is None and file.stat().st_size == _NO_ROOM_BYTES:
+            without_room += 1
+        elif recording is None:
+            unseen.append(f"the recording {file.name} was not begun or is of another version")
+        else:
+            recordings.append(recording)
+    stacks = _read_stacks(folder)
+    if without_room:
+        unseen.append(f"all allocations of {without_room} processes: {_DISK_IS_FULL}")
+    unseen += _unseen(recordings)
+    unseen += stacks.unseen
+    if not recordings and not without_room:
+        unseen.append(
+            "every allocation: the program is linked statically, brings an allocator of its own, "
+            "starts with an environment of its own, or cannot make a file in the folder"
+        )
+    bounds_s, classes = _classes(recordings)
+    counts = {
+        name: sum(recording.counts[name] for recording in recordings)
+        for name in ("unknown_frees", "resized", "zeroed", "aligned")
+    }
+    return Allocations(
+        processes=len({recording.header["process"] for recording in recordings}),
+        allocations=sum(size.allocations for size in classes),
+        bytes=sum(size.bytes for size in classes),
+        frees=sum(sum(size.lifetimes) for size in classes) + counts["unknown_frees"],
+        resized=counts["resized"],
+        zeroed=counts["zeroed"],
+        aligned=counts["aligned"],
+        classes=classes,
+        lifetime_bounds_s=bounds_s,
+        stacks=Stacks(stacks.frames, stacks.stacks),
+        unseen=tuple(unseen),
+    )
+
+
+def _read_file(file: Path) -> _Recording | None:
+    with file.open("rb") as opened:
+        begin = opened.read(struct.calcsize(_HEADER_FORMAT))
+        if len(begin) < struct.calcsize(_HEADER_FORMAT):
+            return None
+        header = dict(zip(_HEADER, struct.unpack(_HEADER_FORMAT, begin), strict=True))
+        if header["magic"] != _MAGIC:
+            return None
+        opened.seek(header["table_offset"])
+        used = min(header["tables_used"], header["tables"])
+        words = np.frombuffer(opened.read(used * header["table_bytes"]), dtype=np.int64)
+    tables = words.reshape(used, header["table_bytes"] // 8)
+    first = _TABLE_WORDS_BEFORE_ROWS
+    rows = tables[:, first : first + header["classes"] * header["row_words"]]
+    sums = tables[:, :first].sum(axis=0)
+    return _Recording(
+        header=header,
+        counts={
+            "inherited_frees": int(sums[1]),
+            "unknown_frees": int(sums[2]),
+            "resized": int(sums[3]),
+            "zeroed": int(sums[4]),
+            "aligned": int(sums[5]),
+        },
+        rows=rows.reshape(used, header["classes"], header["row_words"]),
+    )
+
+
+def _classes(
+    recordings: list[_Recording],
+) -> tuple[tuple[float, ...], tuple[SizeClass, ...]]:
+    """The bounds of lifetimes in seconds, and the size classes that have a block."""
+    if not recordings:
+        return (), ()
+    # One processor, one clock: the first recording's calibration is everybody's.
+    tick_s = recordings[0].seconds_per_tick()
+    buckets = recordings[0].header["lifetimes"]
+    bounds_s = tuple(tick_s * 2.0**bits for bits in range(buckets))
+    tables = np.concatenate([recording.rows for recording in recordings])
+    classes = []
+    for number in range(tables.shape[1]):
+        rows = tables[:, number, :]
+        if not rows[:, 0].any() and not rows[:, _ROW_WORDS_BEFORE_LIFETIMES:].any():
+            continue
+        typical, at_least = _majority(rows)
+        lifetimes = rows[:, _ROW_WORDS_BEFORE_LIFETIMES:][:, :buckets].sum(axis=0)
+        power, quarter = divmod(number, 4)
+        least = (4 + quarter) << power >> 2
+        most = ((5 + quarter) << power >> 2) - 1
+        classes.append(
+            SizeClass(
+                least_bytes=least,
+                most_bytes=max(least, most),
+                allocations=int(rows[:, 0].sum()),
+                bytes=int(rows[:, 1].sum()),
+                typical_bytes=typical,
+                typical_at_least=at_least,
+                lifetimes=tuple(int(count) for count in lifetimes),
+            )
+        )
+    return bounds_s, tuple(classes)
+
+
+def _majority(rows: Any) -> tuple[int, int]:
+    """The size that most tables lead with, and how often it was seen at least."""
+    seen: dict[int, int] = {}
+    for size, count in zip(rows[:, 2].tolist(), rows[:, 4].tolist(), strict=True):
+        seen[size] = seen.get(size, 0) + count
+    return max(seen.items(), key=lambda item: (item[1], -item[0]))
+
+
+def _unseen(recordings: list[_Recording]) -> list[str]:
+    """What the recorder itself says that it missed."""
+
+    def total(name: str) -> int:
+        return sum(recording.header[name] for recording in recordings)
+
+    said = []
+    if children := total("children_without_file"):
+        said.append(f"{children} forked processes could not make a recording of their own")
+    calls, tables = total("calls_without_table"), total("tables_without_room")
+    if tables:
+        said.append(f"{calls} calls of {tables} threads: {_DISK_IS_FULL}")
+    elif calls:
+        said.append(f"{calls} calls of threads beyond 1024 at a time")
+    if samples := total("samples_without_room"):
+        said.append(f"{samples} sampled stacks: {_DISK_IS_FULL}")
+    if any(recording.header["maps_without_room"] for recording in recordings):
+        said.append(f"names of functions in some libraries: {_DISK_IS_FULL}")
+    if births := total("births_without_place"):
+        said.append(f"the lifetimes of {births} blocks, for want of address space")
+    if any(not recording.header["steady_clock"] for recording in recordings):
+        said.append("exact lifetimes: the processor's clock changes its speed")
+    if inherited := sum(recording.counts["inherited_frees"] for recording in recordings):
+        said.append(f"the lifetimes of {inherited} blocks that a child freed after a fork")
+    return said
+
+
+@dataclass(frozen=True, slots=True)
+class _StacksDocument:
+    frames: tuple[Frame, ...]
+    stacks: tuple[Stack, ...]
+    unseen: tuple[str, ...]
+
+
+def _read_stacks(folder: Path) -> _StacksDocument:
+    # By a pipe: the disk of the folder may be full.
+    output = "/proc/self/fd/1"
+    command = [str(evidence_program()), "allocations", "--output", output, "--", str(folder)]
+    done = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    return decode_document(done.stdout, "what names sampled stacks", _StacksDocument, VERSION)

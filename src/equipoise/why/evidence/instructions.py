@@ -1,0 +1,113 @@
+"""Instructions by function, counted by valgrind's callgrind: on request, where counters are absent.
+
+The format is that of the Callgrind manual, "Callgrind Format Specification".
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from equipoise.model.errors import UnusableInput
+from equipoise.why.evidence.observed import Process
+
+_PREFIX = "callgrind"
+
+_NAMED = re.compile(r"(fn|fl|fi|fe|ob|cfn|cfi|cfl|cob)=(.*)")
+_COMPRESSED = re.compile(r"\((\d+)\)(?: (.*))?")
+_COSTS = re.compile(r"[+\-*\d]")
+
+
+@dataclass(frozen=True, slots=True)
+class Instructions:
+    """Instructions outside the kernel, of one run and its descendants."""
+
+    total: int
+    functions: Mapping[str, int]
+    """Those of each function itself, without what it called."""
+    unseen: tuple[str, ...]
+    """What could not be seen, in words."""
+
+
+def wrap(process: Process, folder: Path) -> Process:
+    """The process under callgrind, which writes a file for each process into the folder.
+
+    Raises
+    ------
+    UnusableInput
+        Valgrind is missing.
+    """
+    valgrind = shutil.which("valgrind")
+    if valgrind is None:
+        raise UnusableInput(
+            "valgrind is missing, which counts instructions", mend="apt-get install valgrind"
+        )
+    options = (
+        "--quiet",
+        "--tool=callgrind",
+        "--trace-children=yes",
+        f"--callgrind-out-file={folder / _PREFIX}.%p",
+    )
+    return Process((valgrind, *options, *process.command), process.environment)
+
+
+def read(folder: Path) -> Instructions:
+    """What callgrind wrote into the folder.
+
+    Raises
+    ------
+    UnusableInput
+        It wrote nothing.
+    """
+    files = sorted(folder.glob(f"{_PREFIX}.*"))
+    if not files:
+        raise UnusableInput(
+            f"callgrind wrote nothing into {folder}", mend="its standard error says why"
+        )
+    functions: Counter[str] = Counter()
+    for file in files:
+        with file.open(encoding="utf-8", errors="replace") as lines:
+            functions.update(_functions(lines))
+    return Instructions(
+        total=functions.total(),
+        functions=dict(functions.most_common()),
+        unseen=("instructions inside the kernel", "what a killed process had carried out"),
+    )
+
+
+def _functions(lines: Iterable[str]) -> Counter[str]:
+    """The first cost of each function itself in one file."""
+    names: dict[str, str] = {}
+    sums: Counter[str] = Counter()
+    function = ""
+    of_a_call = False
+    for line in lines:
+        if named := _NAMED.match(line):
+            kind, rest = named.groups()
+            # Functions have numbers of their own; those of files mean nothing here.
+            if kind in {"fn", "cfn"}:
+                name = _name(rest, names)
+                function = name if kind == "fn" else function
+        elif line.startswith("calls="):
+            of_a_call = True
+        elif _COSTS.match(line):
+            costs = line.split()
+            if not of_a_call and len(costs) > 1:
+                sums[function] += int(costs[1])
+            of_a_call = False
+    return sums
+
+
+def _name(text: str, names: dict[str, str]) -> str:
+    """A name, which is told once with a number and later by the number alone."""
+    compressed = _COMPRESSED.fullmatch(text.strip())
+    if compressed is None:
+        return text.strip()
+    number, name = compressed.groups()
+    if name:
+        names[number] = name
+    return names.get(number, number)

@@ -1,0 +1,123 @@
+"""System calls by name, count, time and typical arguments; files with bytes; waits on locks.
+
+The native observer (``crates/evidence``, ``calls``) takes them from the kernel's tracepoints, and
+by ``ptrace`` where those are forbidden.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from equipoise.why.evidence.observed import End, Process, evidence_program, read_document
+
+VERSION = 1
+_FILE = "system_calls.json"
+
+Method = Literal["best", "tracepoints", "ptrace"]
+
+
+@dataclass(frozen=True, slots=True)
+class Frequency:
+    """A value of an argument, and how often it was seen at least."""
+
+    value: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """All calls of one name."""
+
+    name: str
+    count: int
+    seconds: float
+    """From entry to return, over the calls that returned, of all threads."""
+    longest_s: float
+    waits: bool
+    """Whether the call mostly waits for somebody else."""
+    errors: Mapping[str, int]
+    """By name: ``ENOENT``."""
+    unfinished: int
+    """Calls whose return was not seen."""
+    bytes_asked: int | None
+    """The sum of their size argument; ``None`` if they have none."""
+    bytes_done: int | None
+    """The sum of what they read or wrote; ``None`` if they do not."""
+    sizes: tuple[Frequency, ...]
+    """The most frequent size arguments, at most 8."""
+    modes: tuple[Frequency, ...]
+    """The most frequent advice of madvise, operation of futex, request of ioctl."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileUse:
+    """All that was done with one file; sockets and pipes are one each."""
+
+    name: str
+    reads: int
+    bytes_read: int
+    writes: int
+    bytes_written: int
+    syncs: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class LockWaits:
+    """Waits on the futexes of one place: "gate in /usr/bin/program", "anonymous memory"."""
+
+    place: str
+    waits: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class SystemCalls:
+    """What one run asked of the kernel, with its descendants."""
+
+    method: Literal["tracepoints", "ptrace"]
+    wall_s: float
+    end: End
+    processes: int
+    threads: int
+    programs: int
+    """Programs that were executed, the command itself among them."""
+    waiting_s: float
+    """Seconds that threads spent in calls that wait for others, added up."""
+    calls: tuple[Calls, ...]
+    """Those with the most time first."""
+    files: tuple[FileUse, ...]
+    locks: tuple[LockWaits, ...]
+    unseen: tuple[str, ...]
+    """What could not be seen, in words."""
+
+    def by_name(self) -> dict[str, Calls]:
+        """The calls by their name."""
+        return {calls.name: calls for calls in self.calls}
+
+
+def wrap(process: Process, folder: Path, method: Method = "best") -> Process:
+    """The process under the observer, which writes into the folder.
+
+    Raises
+    ------
+    UnusableInput
+        The observer is missing.
+    """
+    output = str(folder / _FILE)
+    observer = (str(evidence_program()), "calls", "--method", method, "--output", output, "--")
+    return Process((*observer, *process.command), process.environment)
+
+
+def read(folder: Path) -> SystemCalls:
+    """What the observer wrote into the folder.
+
+    Raises
+    ------
+    UnusableInput
+        It wrote nothing.
+    """
+    return read_document(folder / _FILE, SystemCalls, VERSION)

@@ -1,0 +1,179 @@
+"""Which gap of a campaign is to be explained: that of two conditions whose times surely differ."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from equipoise.analysis.comparisons import Blocks, primary_comparisons
+from equipoise.campaign.blocks import complete_blocks
+from equipoise.model.errors import UnusableInput
+from equipoise.model.plan import PRIMARY_METRIC, Contrast, Plan
+from equipoise.model.record import RunRecord
+from equipoise.model.result import Comparison
+from equipoise.model.trial import Trial
+from equipoise.why.evidence.evidence_set import Runs
+
+CALLED = ("faster", "slower")
+SEVERAL = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Two conditions, and what the campaign says of their times."""
+
+    contrast: Contrast
+    comparison: Comparison
+    """Of the wall time, whatever the campaign's primary metric is."""
+    trials: Runs[Trial]
+    """Those of the complete blocks in which both ran."""
+    chosen_because: str | None = None
+    """Why this one of several, in words."""
+    judged_by: str = PRIMARY_METRIC
+    """The campaign's own primary metric."""
+
+    @property
+    def is_called(self) -> bool:
+        """Whether there is something to explain."""
+        return self.comparison.verdict in CALLED
+
+    @property
+    def longest_s(self) -> float:
+        """What the longest trial of the two took."""
+        both = (*self.trials.baseline, *self.trials.candidate)
+        return max((trial.accounting.wall_s or 0.0 for trial in both), default=0.0)
+
+
+def choose(record: RunRecord, baseline: str | None = None, candidate: str | None = None) -> Gap:
+    """The gap that is meant: the named one, or that which was called and is the largest.
+
+    Parameters
+    ----------
+    baseline, candidate
+        Names of conditions; ``None`` for any.
+
+    Raises
+    ------
+    UnusableInput
+        The campaign was imported, is a gate, compares nothing, has no complete block, or has no
+        such comparison, or several.
+    """
+    plan = record.plan
+    if plan.imported is not None:
+        raise UnusableInput(
+            f"run {record.id} was imported: nothing of it can be run here",
+            mend="measure the commands with equipoise compare, and explain that",
+        )
+    if plan.gated is not None:
+        raise UnusableInput(
+            f"run {record.id} is a gate, whose two revisions are removed when it ends",
+            mend="build both, compare them with equipoise compare, and explain that",
+        )
+    for name in (baseline, candidate):
+        _check_name(plan, name)
+    gaps = gaps_of(record)
+    if not gaps:
+        raise UnusableInput(
+            f"run {record.id} compares nothing, or has no complete block",
+            mend=f"go on with it: equipoise resume {record.id}",
+        )
+    fitting = [
+        one
+        for one in gaps
+        if baseline in (None, one.comparison.baseline)
+        and candidate in (None, one.comparison.candidate)
+    ]
+    if not fitting:
+        raise UnusableInput(
+            f"run {record.id} does not compare {candidate or 'anything'} with "
+            f"{baseline or 'anything'}",
+            mend=f"it compares {_listed(gaps)}",
+        )
+    return fitting[0] if len(fitting) < SEVERAL else _largest(fitting)
+
+
+def gaps_of(record: RunRecord) -> tuple[Gap, ...]:
+    """Every comparison of wall times that the campaign has, in the order of its contrasts."""
+    plan = record.plan
+    blocks = complete_blocks(record.draws, record.trials)
+    if not blocks:
+        return ()
+    by_time = replace(plan, judgement=replace(plan.judgement, primary_metric=PRIMARY_METRIC))
+    compared = primary_comparisons(by_time, blocks)
+    return tuple(
+        Gap(
+            contrast,
+            comparison,
+            _trials(contrast, blocks),
+            judged_by=plan.judgement.primary_metric,
+        )
+        for contrast, comparison in zip(plan.contrasts, compared, strict=True)
+        if comparison.blocks
+    )
+
+
+def largest_gap(record: RunRecord) -> Gap | None:
+    """The gap that `choose` gives if nobody names one; ``None`` if nothing is compared."""
+    gaps = () if record.plan.imported is not None else gaps_of(record)
+    if len(gaps) < SEVERAL:
+        return gaps[0] if gaps else None
+    return _largest(gaps)
+
+
+def nothing_to_explain(gap: Gap) -> str:
+    """Why there is nothing, in words."""
+    one = gap.comparison
+    if one.verdict == "mixed":
+        return f"which of the two is slower depends on what counts: {one.words}"
+    words = f"there is nothing to explain: {one.words}"
+    if gap.judged_by == PRIMARY_METRIC:
+        return words
+    return (
+        f"{words} Wall time is what is explained, not {gap.judged_by}: where trials run for a "
+        "fixed time, give them a fixed amount of work instead"
+    )
+
+
+def _largest(gaps: Sequence[Gap]) -> Gap:
+    called = [one for one in gaps if one.is_called]
+    ranked = called or list(gaps)
+    largest = max(ranked, key=_size)
+    which = "the largest gap that was called" if called else "the largest gap; none was called"
+    return replace(
+        largest,
+        chosen_because=f"of {len(gaps)} comparisons this is {which}",
+    )
+
+
+def _size(gap: Gap) -> float:
+    """How far the ratio is from 1, either way; a ratio that is not finite is farthest."""
+    ratio = gap.comparison.ratio
+    return abs(math.log(ratio)) if ratio else math.inf
+
+
+def _trials(contrast: Contrast, blocks: Blocks) -> Runs[Trial]:
+    def of(condition: int) -> tuple[Trial, ...]:
+        return tuple(
+            trial
+            for block in blocks.values()
+            if {contrast.baseline, contrast.candidate} <= {one.condition for one in block}
+            for trial in block
+            if trial.condition == condition
+        )
+
+    return Runs(of(contrast.baseline), of(contrast.candidate))
+
+
+def _check_name(plan: Plan, name: str | None) -> None:
+    names = [one.name for one in plan.conditions]
+    if name is not None and name not in names:
+        raise UnusableInput(
+            f"there is no condition {name!r}", mend=f"the conditions are {', '.join(names)}"
+        )
+
+
+def _listed(gaps: Sequence[Gap]) -> str:
+    shown = [f"{one.comparison.candidate} with {one.comparison.baseline}" for one in gaps[:5]]
+    more = f" and {len(gaps) - 5} more pairs" if len(gaps) > 5 else ""
+    return "; ".join(shown) + more

@@ -1,0 +1,279 @@
+"""What is reported of a campaign holds no value of a variable that is no known tuning variable."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from equipoise.analysis.redaction.documents import document_without_hidden_values
+from equipoise.analysis.redaction.records import without_hidden_values, without_hidden_variables
+from equipoise.analysis.redaction.values import hidden_values
+from equipoise.analysis.result import document_of
+from equipoise.ledger import open_for_reading
+from equipoise.model.explains import Attempt, Explains
+from equipoise.model.gate import Gated, Revision
+from equipoise.model.plan import Condition, Contrast, Hooks, Plan, Server
+from equipoise.model.record import Notice, RunRecord, Sitting
+from equipoise.model.trial import Draw, Trial
+from equipoise.why.experiment.newest import explains_gap
+from tests.plans import plan_of, trial_of
+from tests.schema import validated
+
+CANARY = "s3cr3t-canary"
+OTHER = "0ther-canary"
+
+
+def record_of(*conditions: Condition, **changes: Any) -> RunRecord:
+    """A campaign of six blocks of these conditions."""
+    plan = replace(plan_of("a", "b"), conditions=conditions or plan_of("a", "b").conditions)
+    draws = tuple(Draw("measured", block, (0, 1), 0) for block in range(1, 7))
+    trials = tuple(trial_of(draw, place, 0.01 + place / 1000) for draw in draws for place in (0, 1))
+    environment = changes.pop("environment", {"kernel": "6.18"})
+    return RunRecord(
+        id="20260301-101500-ab12",
+        plan=replace(plan, **changes),
+        started_at=1.7e9,
+        sittings=(Sitting(1.7e9, environment, 1.7e9 + 1, "blocks"),),
+        draws=draws,
+        trials=trials,
+        notices=(),
+    )
+
+
+def shown(record: RunRecord) -> RunRecord:
+    return without_hidden_values([record])[0]
+
+
+def conditions_of(record: RunRecord) -> tuple[Condition, ...]:
+    return shown(record).plan.conditions
+
+
+SECRET = Condition("a", ("/bin/a",), environment={"TOKEN": CANARY})
+PLAIN = Condition("b", ("/bin/b",))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        replace(SECRET, environment={"TOKEN": CANARY}),
+        replace(SECRET, environment={}, hooks=Hooks(setup=f"export TOKEN={CANARY}")),
+        replace(SECRET, environment={}, hooks=Hooks(prepare=f"TOKEN={CANARY} x")),
+        replace(SECRET, environment={}, hooks=Hooks(conclude=f"env TOKEN={CANARY} x")),
+        replace(SECRET, environment={}, hooks=Hooks(cleanup=f"x; TOKEN={CANARY} y")),
+        replace(SECRET, environment={}, command=("/usr/bin/env", f"TOKEN={CANARY}", "a")),
+        replace(SECRET, environment={}, command=("/bin/sh", "-c", f"TOKEN={CANARY} a")),
+        replace(SECRET, environment={}, server=Server(("s",), {"TOKEN": CANARY})),
+        replace(SECRET, environment={}, server=Server(("env", f"TOKEN={CANARY}", "s"))),
+        replace(
+            SECRET,
+            environment={},
+            server=Server(("s",), prepare=("sh", "-c", f"TOKEN={CANARY} x")),
+        ),
+        replace(SECRET, name=f"a with TOKEN={CANARY}"),
+        replace(SECRET, name=f"a with {CANARY}", levels={"token": CANARY}),
+    ],
+)
+def test_a_value_is_hidden_by_whichever_door_it_came(changed: Condition) -> None:
+    record = record_of(changed, PLAIN)
+    assert CANARY in repr(record)
+    assert CANARY not in repr(shown(record))
+    assert "$TOKEN" in repr(shown(record))
+
+
+def test_the_values_of_tuning_variables_stay() -> None:
+    tuned = replace(SECRET, environment={"MALLOC_ARENA_MAX": CANARY, "LD_PRELOAD": OTHER})
+    record = record_of(tuned, PLAIN)
+    assert shown(record) is record
+
+
+def test_a_name_that_only_begins_like_one_of_a_tuning_variable_is_none() -> None:
+    record = record_of(replace(SECRET, environment={"LC_API_TOKEN": CANARY}), PLAIN)
+    assert conditions_of(record)[0].environment == {"LC_API_TOKEN": "$LC_API_TOKEN"}
+
+
+def test_a_record_without_such_variables_is_given_back_as_it_is() -> None:
+    record = record_of()
+    assert shown(record) is record
+
+
+def test_different_values_of_one_variable_can_be_told_apart() -> None:
+    record = record_of(SECRET, replace(PLAIN, environment={"TOKEN": OTHER}))
+    assert [one.environment["TOKEN"] for one in conditions_of(record)] == ["$TOKEN", "$TOKEN_2"]
+
+
+def test_names_that_differ_in_a_value_alone_stay_different() -> None:
+    pair = tuple(
+        Condition(f"env TOKEN={value} a", ("/usr/bin/env", f"TOKEN={value}", "a"))
+        for value in (CANARY, OTHER)
+    )
+    names = [one.name for one in conditions_of(record_of(*pair))]
+    assert names == ['env TOKEN="$TOKEN" a', 'env TOKEN="$TOKEN_2" a']
+
+
+def test_a_name_of_ordinary_words_or_a_number_keeps_them() -> None:
+    """A level is often called as the value that it sets."""
+    record = record_of(
+        Condition("best effort", ("/bin/a",), environment={"MODE": "best effort"}),
+        Condition("1048576", ("/bin/a",), {"rows": "1048576"}, environment={"ROWS": "1048576"}),
+    )
+    assert [one.name for one in conditions_of(record)] == ["best effort", "1048576"]
+
+
+def test_a_command_keeps_what_it_says_itself() -> None:
+    command = ("/bin/a", "--token", CANARY)
+    assert conditions_of(record_of(replace(SECRET, command=command), PLAIN))[0].command == command
+
+
+def test_messages_and_what_was_mapped_by_a_name_lose_the_values_too() -> None:
+    name = f"env TOKEN='{CANARY} x' a"
+    condition = Condition(name, ("/usr/bin/env", f"TOKEN={CANARY} x", "a"))
+    record = record_of(condition, PLAIN, environment={"mapped": {name: {"program": "/bin/a"}}})
+    failed = replace(record.trials[0], failure="exit status 1", error_tail=f"bad TOKEN={CANARY} x")
+    record = replace(
+        record,
+        trials=(failed, *record.trials[1:]),
+        notices=(Notice("spread", f"{name} spreads widely", f"look at {name}"),),
+    )
+    assert CANARY not in repr(shown(record))
+    assert list(shown(record).sittings[0].environment["mapped"]) == ['env TOKEN="$TOKEN" a']
+
+
+def test_an_old_snapshot_names_the_variables_that_it_should_not_have_recorded() -> None:
+    environment = {
+        "variables": {"LC_ALL": "C", "LC_TOKEN": CANARY, "MALLOC_X": CANARY},
+        "variables_set_but_withheld": ["PATH"],
+    }
+    assert without_hidden_variables(environment) == {
+        "variables": {"LC_ALL": "C"},
+        "variables_set_but_withheld": ["LC_TOKEN", "MALLOC_X", "PATH"],
+    }
+
+
+def test_the_variables_of_an_imported_file_are_hidden() -> None:
+    said = {"variables": {"sleep 1": {"TOKEN": CANARY, "LANG": "C"}}, "cpus": 2}
+    hidden = without_hidden_variables({"as_the_file_says": {"a.json": said}})
+    assert hidden["as_the_file_says"]["a.json"] == {
+        "variables": {"sleep 1": {"TOKEN": "$TOKEN", "LANG": "C"}},
+        "cpus": 2,
+    }
+
+
+def test_a_ledger_of_the_first_tables_is_reported_without_values(tmp_path: Path) -> None:
+    """The plan and the snapshot of such a file, as the first release wrote them."""
+    source = Path(__file__).parents[2] / "ledger" / "version_1.sql"
+    text = source.read_text(encoding="utf-8")
+    before = '{"host":"old","cpus":2}'
+    assert before in text
+    recorded = json.dumps({"host": "old", "variables": {"OMP_TOKEN": CANARY}})
+    text = text.replace(before, recorded)
+    assert '"environment":{}' in text
+    text = text.replace('"environment":{}', f'"environment":{{"TOKEN":"{CANARY}"}}', 1)
+    path = tmp_path / "old.db"
+    connection = sqlite3.connect(path)
+    connection.executescript(text)
+    connection.close()
+    with open_for_reading(path) as ledger:
+        record = ledger.read_run("last")
+    assert repr(record).count(CANARY) == 2
+    assert CANARY not in repr(shown(record))
+
+
+def test_a_gate_is_run_again_with_the_variables_of_its_build() -> None:
+    again = f"equipoise gate --build 'TOKEN={CANARY} make' -- ./bench"
+    revision = Revision("main", "1" * 40)
+    gated = Gated(revision, revision, ("wall_s",), again=again)
+    found = shown(record_of(gated=gated)).plan.gated
+    assert found is not None
+    assert found.again == "equipoise gate --build 'TOKEN=\"$TOKEN\" make' -- ./bench"
+
+
+def attempts_of(*asked_by: tuple[str, str], advice: str = "") -> Explains:
+    return Explains(
+        "20260301-101500-ab12",
+        (),
+        tuple(
+            Attempt(one[1][:4], one[1][:4], (), 0, 1, 0, 1, 1.0, advice=advice, asked_by=one)
+            for one in asked_by
+        ),
+    )
+
+
+def test_an_intervention_of_the_user_s_own_names_its_variable() -> None:
+    explains = attempts_of(
+        ("--try", f"mine:TOKEN={CANARY}"),
+        ("--try-command", f"near=env TOKEN={CANARY} numactl -l"),
+        advice=f"TOKEN={CANARY} {{command}}",
+    )
+    found = shown(record_of(explains=explains)).plan.explains
+    assert found is not None
+    assert [one.advice for one in found.attempts] == ['TOKEN="$TOKEN" {command}'] * 2
+    assert [one.asked_by for one in found.attempts] == [
+        ("--try", "mine:TOKEN=$TOKEN"),
+        ("--try-command", "near=env 'TOKEN=$TOKEN' numactl -l"),
+    ]
+
+
+def test_a_gap_and_the_campaign_that_tested_it_still_belong_together() -> None:
+    """The first of three values is not the first one of the campaign that tests two of them."""
+    three = tuple(
+        Condition(one, ("/bin/a",), environment={"TOKEN": one}) for one in ("x1", "x2", "x3")
+    )
+    record = record_of(*three)
+    experiment = record_of(three[0], three[2])
+    together = without_hidden_values([record, experiment])
+    assert explains_gap(together[1], together[0], Contrast(0, 2))
+
+
+def document(record: RunRecord) -> dict[str, Any]:
+    return asdict(validated(document_of(record)))
+
+
+def test_the_numbers_are_those_of_the_recorded_campaign() -> None:
+    conditions = (SECRET, replace(PLAIN, environment={"TOKEN": OTHER}))
+    record = record_of(*conditions)
+    assert document(shown(record)) == document(record)
+
+
+def test_a_document_of_the_first_release_loses_the_values_of_its_commands() -> None:
+    name = f"env TOKEN={CANARY} a"
+    record = record_of(
+        Condition(name, ("/usr/bin/env", f"TOKEN={CANARY}", "a")),
+        PLAIN,
+        environment={"variables": {"LC_TOKEN": CANARY}},
+    )
+    found = document_without_hidden_values(document_of(record))
+    assert CANARY not in repr(found)
+    assert validated(found).conditions[0].command == ("/usr/bin/env", "TOKEN=$TOKEN", "a")
+    assert found.comparisons[0].baseline == found.conditions[0].name == 'env TOKEN="$TOKEN" a'
+    assert document_without_hidden_values(found) == found
+
+
+def test_a_document_without_values_comes_back_as_it_is() -> None:
+    found = document_of(record_of())
+    assert document_without_hidden_values(found) is found
+
+
+def test_a_short_value_is_replaced_behind_its_name_alone() -> None:
+    hidden = hidden_values([("N", "1"), ("N", "12")])
+    assert hidden.in_text("N=1 and N=12, MAN=1, 1 of 12") == "N=$N and N=$N_2, MAN=1, 1 of 12"
+
+
+def trial_names(record: RunRecord) -> set[str]:
+    return {row.condition for row in document_of(record).trials}
+
+
+def test_every_part_of_a_document_calls_a_condition_the_same() -> None:
+    record = record_of(replace(SECRET, name=f"a {CANARY}"), PLAIN)
+    assert trial_names(shown(record)) == {"a $TOKEN", "b"}
+
+
+def test_a_trial_is_kept_but_for_its_messages() -> None:
+    record = record_of(SECRET, PLAIN)
+    assert shown(record).trials == record.trials
+    assert all(isinstance(one, Trial) for one in shown(record).trials)
+    assert isinstance(shown(record).plan, Plan)

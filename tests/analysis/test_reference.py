@@ -1,0 +1,156 @@
+"""Two sessions held against each other: the same host stays the same, a planted change is found."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from equipoise.analysis.environment_difference import environment_differences
+from equipoise.analysis.reference import against
+from equipoise.analysis.result import document_of
+from equipoise.model.against import Against, RowAgainst
+from equipoise.model.errors import UnusableInput
+from equipoise.model.imported import Source
+from equipoise.model.primitives import BANDWIDTH
+from equipoise.model.result import ImportedResult, ResultDocument
+from equipoise.report.json_document import decode, encode
+from tests.primitives import ROWS, ProbeRunner, Value, plan_of_rows, record_of, unavailable
+from tests.schema import validated
+
+
+def result(
+    seed: int,
+    value: Value = lambda name, block, usual: usual,
+    *,
+    failures: dict[str, str] | None = None,
+    environment: dict[str, object] | None = None,
+) -> ResultDocument:
+    runner = ProbeRunner(
+        plan_of_rows(seed=seed),
+        value=value,
+        failures=failures or {},
+        generator=np.random.default_rng(seed),
+    )
+    return document_of(record_of(runner, environment))
+
+
+def held(there: ResultDocument, here: ResultDocument) -> Against:
+    return against(there, here, min_effect=5.0, alpha=0.05)
+
+
+def row(found: Against, name: str) -> RowAgainst:
+    return next(one for one in found.rows if one.name == name)
+
+
+def test_a_host_against_itself_has_not_changed() -> None:
+    changed = [one.changed for seed in range(10) for one in held(result(seed), result(99)).rows]
+    assert changed == [False] * len(changed)
+
+
+def test_a_row_that_costs_a_fifth_more_is_found_and_no_other() -> None:
+    def slower(name: str, block: int, usual: float) -> float:
+        return 1.2 * usual if name == "fork" else usual
+
+    found = held(result(1), result(2, slower, environment={"kernel": "6.2.0"}))
+    assert [one.name for one in found.rows if one.changed] == ["fork"]
+    low, high = row(found, "fork").ratio_ci
+    assert low is not None and high is not None and low < 1.2 < high
+    assert low > 1.05
+
+
+def test_less_bandwidth_costs_more() -> None:
+    def slower(name: str, block: int, usual: float) -> float:
+        return usual / 1.5 if name == "memory_read" else usual
+
+    found = row(held(result(1), result(2, slower, environment={"kernel": "6.2.0"})), "memory_read")
+    assert found.changed
+    assert found.ratio == pytest.approx(1.5, rel=0.03)
+    assert found.there is not None and found.here is not None and found.here < found.there
+
+
+def test_a_row_without_a_number_on_one_side_cannot_be_told_and_says_why() -> None:
+    found = held(result(1, failures={"fork": unavailable("no child for you")}), result(2))
+    assert (row(found, "fork").ratio, row(found, "fork").changed) == (None, None)
+    assert row(found, "fork").unknown == "there: no child for you"
+    assert row(found, "fork").here is not None
+    assert found.geometric_mean_rows == len(ROWS) - 1
+
+
+def test_a_row_that_the_other_result_does_not_have_is_named() -> None:
+    there = result(1)
+    without = replace(
+        there,
+        conditions=there.conditions[1:],
+        trials=tuple(one for one in there.trials if one.condition != "null_call"),
+    )
+    assert row(held(without, result(2)), "null_call").unknown == "there: not measured"
+
+
+def test_what_differs_between_the_hosts_is_listed_and_a_new_boot_is_not() -> None:
+    there = {"kernel": "6.1", "boot_id": "a", "governor": None, "mitigations": {"l1tf": "none"}}
+    here = {"kernel": "6.2", "boot_id": "b", "governor": "powersave", "mitigations": {"l1tf": "on"}}
+    differences = environment_differences(there, here)
+    assert [(one.name, one.there, one.here) for one in differences] == [
+        ("kernel", "6.1", "6.2"),
+        ("governor", None, "powersave"),
+        ("mitigations.l1tf", "none", "on"),
+    ]
+    assert environment_differences(here, {**here, "boot_id": "c"}) == ()
+
+
+def test_the_scope_says_that_the_sessions_were_not_interleaved() -> None:
+    assert "not interleaved" in held(result(1), result(2)).scope
+    assert "Nothing known of the two environments differs" in held(result(1), result(2)).scope
+    other = held(result(1), result(2, environment={"kernel": "6.2.0"}))
+    assert "measure each side twice" in other.scope
+
+
+def test_so_few_rows_that_drift_cannot_be_seen_say_that() -> None:
+    there, here = (
+        replace(one, trials=tuple(row for row in one.trials if row.condition == "fork"))
+        for one in (result(1), result(2))
+    )
+    found = held(there, here)
+    assert "so few rows do not tell how sessions drift" in found.scope
+    assert row(found, "fork").changed is False
+
+
+def test_a_stored_result_is_held_against_as_the_document_itself() -> None:
+    there, here = result(1), result(2)
+    stored = decode(encode(there), "there.json")
+    assert held(there, here) == held(stored, here)
+    document = validated(replace(here, against=held(there, here)))
+    assert len(json.loads(encode(document))["against"]["rows"]) == len(ROWS)
+    assert decode(encode(document), "here.json").against == document.against
+
+
+def test_results_with_nothing_in_common_are_refused() -> None:
+    there = result(1)
+    with pytest.raises(UnusableInput, match="no row with a number in common"):
+        held(replace(there, trials=()), result(2))
+
+
+def test_trials_of_files_that_know_no_blocks_do_not_move_together() -> None:
+    source = Source("hyperfine", None, ("a.json",), "one after the other")
+    there, here = (
+        replace(
+            one,
+            imported=ImportedResult(source, "wall_s", (), ""),
+            trials=tuple(replace(row, block=1) for row in one.trials),
+        )
+        for one in (result(1), result(2))
+    )
+    assert "do not tell how sessions drift" in held(there, here).scope
+
+
+def test_what_a_workload_says_is_better_when_higher_costs_its_inverse() -> None:
+    def half(name: str, block: int, usual: float) -> float:
+        return usual / 2.0 if name == "memory_read" else usual
+
+    there, here = result(1), result(2, half)
+    assert there.more_is_better == here.more_is_better == (BANDWIDTH,)
+    ratio = row(held(there, here), "memory_read").ratio
+    assert ratio is not None and 1.8 < ratio < 2.2

@@ -1,0 +1,191 @@
+"""The whole story, on logs whose truth is known."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from equipoise.model.errors import UnusableInput
+from equipoise.model.observed import Observed
+from equipoise.observation.analysis import observe
+from tests.observation.logs import EFFECT, Log, loaded_log, question
+
+
+def observed(log: Log, **asked: object) -> Observed:
+    return observe(log, question(**asked), source="log")
+
+
+def test_the_naive_answer_is_wrong_and_the_matched_interval_holds_the_truth() -> None:
+    found = observed(loaded_log())
+    assert found.naive.ratio_ci is not None
+    assert found.naive.ratio_ci[0] > 1.0
+    assert found.matched is not None
+    assert found.matched.effect.ratio_ci is not None
+    low, high = found.matched.effect.ratio_ci
+    assert low < math.exp(EFFECT) < high < 1.0
+    assert found.matched.interval_by == "clusters"
+    assert [error.name for error in found.matched.errors] == ["abadie-imbens", "clusters"]
+    assert found.words.startswith("Naively ")
+    assert "the difference was load" in found.words
+
+
+def test_the_same_seed_gives_the_same_document_whatever_the_threads() -> None:
+    log = loaded_log(150)
+    one = observed(log, method="genetic", covariates=("load", "unmoved"), threads=1)
+    assert one == observed(log, method="genetic", covariates=("load", "unmoved"), threads=2)
+
+
+def test_exchanging_the_versions_turns_the_naive_answer_round() -> None:
+    log = loaded_log()
+    one, other = observed(log), observed(log, values="1.0:2.0")
+    assert one.naive.ratio is not None
+    assert other.naive.ratio == pytest.approx(1.0 / one.naive.ratio)
+
+
+def test_what_cannot_be_balanced_is_refused_with_the_column_and_what_is_needed() -> None:
+    log = loaded_log()
+    log["load"] = log["load"] + np.where(log["version"] == "2.0", 50.0, 0.0)
+    found = observed(log)
+    assert found.refusal is not None
+    assert found.refusal.code == "unbalanced"
+    assert found.refusal.words.startswith("after the best matching load still differs by")
+    assert "rows of 1.0 with load between" in found.refusal.mend
+    (lacking,) = found.refusal.needed
+    assert lacking.baseline_rows == 0 or lacking.candidate_rows > lacking.baseline_rows
+    assert found.matched is None
+    assert found.hidden_bias is None
+    assert "no answer can be given" in found.words
+
+
+def test_fewer_than_ten_clusters_of_a_version_are_refused() -> None:
+    found = observed(loaded_log(days=6))
+    assert found.refusal is not None
+    assert found.refusal.code == "few-clusters"
+    assert "6 clusters only (day)" in found.refusal.words
+    assert found.matched is None
+    assert observed(loaded_log(days=6), cluster=()).matched is not None
+
+
+def test_rows_taken_as_independent_are_warned_of() -> None:
+    found = observed(loaded_log(), cluster=())
+    assert found.clustering is None
+    assert found.matched is not None
+    assert found.matched.interval_by == "abadie-imbens"
+    assert "rows-independent" in [one.code for one in found.warnings]
+
+
+def test_a_covariate_that_the_version_changes_is_warned_of() -> None:
+    log = loaded_log()
+    log["minor_faults"] = log["load"] + 1.0
+    log["queue"] = log["load"] + 2.0
+    asked = {"covariates": ("load", "minor_faults", "queue"), "mediators": ("queue",)}
+    (warning,) = [one for one in observed(log, **asked).warnings if one.code == "mediator"]
+    assert "changes minor_faults, queue" in warning.words
+
+
+def test_whom_the_answer_is_about_is_told_where_rows_are_dropped() -> None:
+    log = loaded_log()
+    new = np.flatnonzero(log["version"] == "2.0")
+    log["load"] = log["load"].copy()
+    log["load"][new[::4]] += 40.0
+    found = observed(log)
+    assert found.matching.candidate_dropped >= len(new[::4])
+    assert f"{found.matching.candidate_dropped} have no comparable row of 1.0" in found.about
+    (load,) = found.dropped
+    assert load.dropped > load.kept
+
+
+def test_an_outcome_of_zero_has_a_difference_only() -> None:
+    log = loaded_log()
+    log["wall_s"] = log["wall_s"] - float(np.median(log["wall_s"]))
+    with pytest.raises(UnusableInput, match="0 or less"):
+        observed(log)
+    found = observed(log, ratio=False)
+    assert found.naive.ratio is None
+    assert found.matched is not None
+    assert found.matched.effect.ratio is None
+    assert found.matched.effect.difference_ci is not None
+
+
+def test_a_placebo_outcome_that_the_version_cannot_have_moved_shows_nothing() -> None:
+    (placebo,) = observed(loaded_log(), placebo_outcomes=("unmoved",)).placebos
+    assert placebo.shows_effect is False
+
+
+def test_a_placebo_outcome_that_differs_warns() -> None:
+    log = loaded_log()
+    log["unmoved"] = log["unmoved"] + np.where(log["version"] == "2.0", 1.0, 0.0)
+    found = observed(log, placebo_outcomes=("unmoved",))
+    assert "placebo-outcome" in [one.code for one in found.warnings]
+
+
+def with_periods(effect_before: float) -> Log:
+    """Rows of the first half are from before the new version: the column names the hosts' group."""
+    log = loaded_log(800, days=80)
+    early = np.arange(800) < 400
+    new = log["version"] == "2.0"
+    log["period"] = np.where(early, "before", "after").astype(object)
+    moved = np.where(early & new, effect_before - EFFECT, 0.0)
+    log["wall_s"] = log["wall_s"] * np.exp(moved)
+    return log
+
+
+def test_a_placebo_period_takes_no_part_in_the_answer_and_shows_no_effect() -> None:
+    found = observed(with_periods(0.0), placebo_period=("period", "before"))
+    (placebo,) = found.placebos
+    assert placebo.shows_effect is False
+    assert found.rows.left_out == {"the placebo period period=before": 400}
+    assert found.rows.candidate + found.rows.baseline == 400
+
+
+def test_an_effect_in_the_placebo_period_warns() -> None:
+    found = observed(with_periods(0.1), placebo_period=("period", "before"))
+    assert "placebo-period" in [one.code for one in found.warnings]
+
+
+def test_a_placebo_period_without_both_versions_is_unknown_and_says_why() -> None:
+    log = loaded_log()
+    early = (np.arange(400) < 80) & (log["version"] == "1.0")
+    log["period"] = np.where(early, "before", "after").astype(object)
+    (placebo,) = observed(log, placebo_period=("period", "before")).placebos
+    assert placebo.shows_effect is None
+    assert placebo.words.startswith("unknown: ")
+
+
+def test_an_effect_that_changes_in_time_is_told_by_stretches_and_warned_of() -> None:
+    log = loaded_log(800, days=80)
+    late = (np.arange(800) >= 400) & (log["version"] == "2.0")
+    log["wall_s"] = log["wall_s"] * np.where(late, 1.3, 1.0)
+    found = observed(log)
+    assert len(found.periods) == 4
+    first, last = found.periods[0], found.periods[-1]
+    assert first.ratio is not None
+    assert last.ratio is not None
+    assert first.ratio < 1.0 < last.ratio
+    assert "effect-changes" in [one.code for one in found.warnings]
+    assert sum(period.candidate_rows for period in found.periods) == found.rows.candidate
+
+
+def test_columns_that_no_option_names_rightly_are_refused() -> None:
+    with pytest.raises(UnusableInput, match="--covariates: there is no column lod"):
+        observed(loaded_log(), covariates=("lod",))
+    with pytest.raises(UnusableInput, match="wall_s is named by --outcome and by --covariates"):
+        observed(loaded_log(), covariates=("wall_s",))
+    with pytest.raises(UnusableInput, match="no row has day=99"):
+        observed(loaded_log(), placebo_period=("day", "99"))
+
+
+def test_the_rows_of_another_version_are_counted() -> None:
+    log = loaded_log()
+    log["version"] = log["version"].copy()
+    log["version"][:10] = "3.0"
+    assert observed(log, leave_others_out=True).rows.left_out == {"another version": 10}
+
+
+def test_the_document_is_frozen_data() -> None:
+    found = observed(loaded_log(150))
+    assert dataclasses.replace(found) == found
+    assert found.question.covariates == ("load",)

@@ -1,0 +1,62 @@
+"""Which rows are taken as not independent."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from equipoise.model.errors import UnusableInput
+from equipoise.observation.clusters import Clusters, clusters_of, windows_of_runs
+from tests.observation.logs import question
+
+NEW = np.tile([True, False], 200)
+DAY = np.arange(400) // 10
+
+
+def chosen(log: dict[str, object], **more: object) -> Clusters | None:
+    columns = {name: np.asarray(column) for name, column in log.items()}
+    return clusters_of(columns, question(**more), NEW)
+
+
+def test_a_window_holds_two_runs_of_a_version() -> None:
+    new = np.array([True, True, False, True, False, False, True])
+    assert windows_of_runs(np.arange(7.0), new).tolist() == [0, 0, 0, 1, 1, 1, 2]
+
+
+def test_windows_follow_time_and_not_the_order_of_the_rows() -> None:
+    new = np.array([False, True, False, True])
+    assert windows_of_runs(np.array([1.0, 2.0, 0.0, 3.0]), new).tolist() == [0, 0, 0, 0]
+    assert windows_of_runs(np.arange(4.0), new).tolist() == [0, 0, 1, 1]
+
+
+def test_the_coarsest_known_column_with_ten_clusters_of_each_version_is_taken() -> None:
+    found = chosen({"host": np.arange(400) % 3, "day": DAY, "job": np.arange(400) // 4})
+    assert found is not None
+    assert found.by == "day"
+
+
+def test_with_too_few_of_every_known_column_the_most_are_taken_so_that_it_is_refused() -> None:
+    found = chosen({"host": np.arange(400) % 3, "day": np.arange(400) // 50})
+    assert found is not None
+    assert found.by == "day"
+
+
+def test_a_time_makes_windows() -> None:
+    found = chosen({"timestamp": np.arange(400.0)})
+    assert found is not None
+    assert found.by == "windows of two runs in timestamp"
+    assert int(found.code.max()) + 1 == 200
+
+
+def test_none_is_known_and_none_is_wanted() -> None:
+    assert chosen({"load": DAY}) is None
+    assert chosen({"day": DAY}, cluster=()) is None
+
+
+def test_of_nested_columns_the_coarser_counts_and_overlapping_ones_are_refused() -> None:
+    job = np.arange(400) // 5
+    found = chosen({"day": DAY, "job": job}, cluster=("job", "day"))
+    assert found is not None
+    assert found.by == "day"
+    with pytest.raises(UnusableInput, match="overlap"):
+        chosen({"day": DAY, "rack": np.arange(400) % 7}, cluster=("day", "rack"))

@@ -1,0 +1,48 @@
+"""What rows must be alike in."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from equipoise.model.errors import UnusableInput
+from equipoise.observation.covariates import covariates_of, default_covariates
+from tests.observation.logs import loaded_log, question
+
+
+def test_words_become_a_column_each_but_the_first() -> None:
+    found = covariates_of(loaded_log(), ("load", "host_type"), ())
+    assert found.names == ("load", "host_type=arm")
+    assert found.owners == ("load", "host_type")
+    assert set(found.matrix[:, 1]) == {0.0, 1.0}
+
+
+def test_exact_columns_are_not_matched_on_twice() -> None:
+    found = covariates_of(loaded_log(), ("load", "host_type"), ("host_type",))
+    assert found.names == ("load",)
+    assert found.exact_names == ("host_type",)
+
+
+def test_by_default_what_the_version_changes_when_and_where_it_ran_are_left_out() -> None:
+    log = loaded_log()
+    log |= {"user_s": log["wall_s"], "host": log["host_type"], "row": np.arange(400)}
+    log |= {"gap": np.where(np.arange(400) == 3, np.nan, 1.0), "mine": log["unmoved"]}
+    asked = question(covariates=None, placebo_outcomes=("unmoved",), mediators=("mine",))
+    assert default_covariates(log, asked) == ("load", "host_type")
+
+
+def test_too_many_words_are_refused_with_the_way_out() -> None:
+    names = np.array([f"h{place}" for place in range(30)], dtype=object)
+    with pytest.raises(UnusableInput, match="30 different words") as refused:
+        covariates_of({"host": names}, ("host",), ())
+    assert "--exact host" in str(refused.value.mend)
+
+
+def test_a_missing_number_is_refused_with_its_row() -> None:
+    with pytest.raises(UnusableInput, match="load: missing in row 1"):
+        covariates_of({"load": np.array([1.0, np.nan])}, ("load",), ())
+
+
+def test_nothing_to_match_on_is_refused() -> None:
+    with pytest.raises(UnusableInput, match="no covariate"):
+        covariates_of(loaded_log(), (), ())

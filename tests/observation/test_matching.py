@@ -1,0 +1,98 @@
+"""Matching until covariates are balanced, and saying so where they cannot be."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from equipoise.model.errors import UnusableInput
+from equipoise.observation import matching
+from equipoise.observation.covariates import covariates_of
+from equipoise.observation.matching import Comparable, again_without_replacement, comparable
+from tests.observation.logs import Log, loaded_log
+
+
+def matched(log: Log, method: str = "mahalanobis", exact: tuple[str, ...] = ()) -> Comparable:
+    names = tuple(name for name in ("load", "unmoved") if name in log)
+    return comparable(
+        covariates_of(log, names, exact),
+        log["version"] == "2.0",
+        method,
+        seed=1,
+        threads=1,
+        tell=lambda _: None,
+    )
+
+
+@pytest.mark.parametrize("method", ["genetic", "mahalanobis", "propensity"])
+def test_every_method_balances_what_overlaps_without_dropping_a_row(method: str) -> None:
+    found = matched(loaded_log(), method)
+    assert found.is_balanced
+    assert found.method == method
+    assert found.caliper is None
+    assert not len(found.pairs.dropped_index)
+
+
+def without_likes() -> Log:
+    """Half of the new version's rows lie where the old one never ran."""
+    log = loaded_log()
+    new = log["version"] == "2.0"
+    beyond = np.flatnonzero(new)[::4]
+    log["load"] = log["load"].copy()
+    log["load"][beyond] += 40.0
+    return log
+
+
+def test_a_caliper_drops_what_has_no_like_where_nothing_else_balances() -> None:
+    log = without_likes()
+    found = matched(log)
+    assert found.is_balanced
+    assert found.caliper is not None
+    assert (log["load"][found.pairs.dropped_index] > 30.0).any()
+    kept = np.setdiff1d(np.flatnonzero(log["version"] == "2.0"), found.pairs.dropped_index)
+    assert (log["load"][kept] < 30.0).all()
+
+
+def test_what_no_caliper_balances_is_told_as_the_nearest_match() -> None:
+    draw = np.random.default_rng(1)
+    new = np.arange(200) < 100
+    log = {
+        "version": np.where(new, "2.0", "1.0").astype(object),
+        "load": np.where(new, 10.0, 0.0) + draw.random(200),
+    }
+    found = matched(log)
+    assert not found.is_balanced
+    assert found.worst > 1.0
+
+
+def test_exact_columns_keep_rows_apart() -> None:
+    log = loaded_log()
+    pairs = matched(log, exact=("host_type",)).pairs
+    hosts = log["host_type"]
+    assert (hosts[pairs.treated_index] == hosts[pairs.control_index]).all()
+
+
+def test_a_log_without_a_single_comparable_pair_is_refused_with_the_columns() -> None:
+    log = loaded_log()
+    log["host_type"] = np.where(log["version"] == "2.0", "arm", "amd").astype(object)
+    with pytest.raises(UnusableInput, match="not a single comparable pair: no value of host_type"):
+        matched(log, exact=("host_type",))
+
+
+def test_pairs_for_the_bounds_use_each_row_once() -> None:
+    log = loaded_log()
+    new = log["version"] == "2.0"
+    pairs = again_without_replacement(matched(log), new, seed=1, threads=1)
+    assert len(np.unique(pairs.treated_index)) == len(pairs.treated_index)
+    assert len(np.unique(pairs.control_index)) == len(pairs.control_index)
+
+
+def test_weights_of_many_rows_are_searched_on_some_of_both_versions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(matching, "SEARCHED_PAIRS", 2_000)
+    new = np.arange(400) < 100
+    rows = matching._searched(new, 1)
+    assert 1_500 < np.count_nonzero(new[rows]) * np.count_nonzero(~new[rows]) < 2_500
+    assert matched(loaded_log(), "genetic").is_balanced
+    assert (matching._searched(new, 1) == rows).all()

@@ -1,0 +1,141 @@
+"""Differences made by hand: what the slower candidate has more, with its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from equipoise.model.why import Explanation
+from equipoise.why.causes.found import Found
+from equipoise.why.causes.ranked import causes
+from equipoise.why.causes.remaining import Remaining
+from equipoise.why.differences.result import (
+    AllocationsChange,
+    CallsChange,
+    Change,
+    Difference,
+    FaultsChange,
+    FileChange,
+    Function,
+    LockChange,
+    SizeClassChange,
+    Wait,
+)
+
+NONE = Change(0.0, 0.0, 0.0, (0.0, 0.0))
+ONE = Change(1.0, 1.0, 0.0, (0.0, 0.0))
+
+
+def change(baseline: float, candidate: float, half: float = 0.0) -> Change:
+    """A change whose interval reaches so far to both sides."""
+    extra = candidate - baseline
+    return Change(baseline, candidate, extra, (extra - half, extra + half))
+
+
+def calls(
+    baseline: float,
+    candidate: float,
+    seconds: Change = NONE,
+    *,
+    errors: Mapping[str, Change] | None = None,
+    typical_bytes: int | None = None,
+    waits: bool = False,
+) -> CallsChange:
+    """Calls of one name, as many in each run."""
+    return CallsChange(change(baseline, candidate), seconds, errors or {}, typical_bytes, waits)
+
+
+def file(**changes: Change) -> FileChange:
+    """What was done with one file: nothing but this."""
+    nothing = FileChange(NONE, NONE, NONE, NONE, NONE, NONE)
+    return replace(nothing, **changes)
+
+
+def lock(waits: Change, seconds: Change) -> LockChange:
+    """Waits at one place."""
+    return LockChange(waits, seconds)
+
+
+def function(name: str, module: str = "program", kind: Any = "user") -> Function:
+    """A function of the program."""
+    return Function(name, module, kind)
+
+
+def wait(door: str, name: str = "waiter") -> Wait:
+    """A place where threads wait."""
+    return Wait(door, function(name))
+
+
+def blocks(size: int, baseline: float, candidate: float) -> SizeClassChange:
+    """Blocks of one size."""
+    return SizeClassChange(
+        least_bytes=size,
+        most_bytes=size + 1,
+        typical_bytes=size,
+        count=change(baseline, candidate),
+        bytes=change(size * baseline, size * candidate),
+        short_lived=change(baseline, candidate),
+    )
+
+
+def allocations(*classes: SizeClassChange, by: str = "asker") -> AllocationsChange:
+    """All allocations, asked for by one function."""
+    baseline = sum(one.count.baseline for one in classes)
+    candidate = sum(one.count.candidate for one in classes)
+    in_bytes = change(
+        sum(one.bytes.baseline for one in classes), sum(one.bytes.candidate for one in classes)
+    )
+    return AllocationsChange(
+        change(baseline, candidate), in_bytes, classes, {function(by): in_bytes}
+    )
+
+
+def faults(baseline: float, candidate: float, by: str = "toucher") -> FaultsChange:
+    """Page faults, all in one function."""
+    count = change(baseline, candidate)
+    return FaultsChange(count, {function(by): count})
+
+
+def made(**fields: Any) -> Difference:
+    """One second more in the candidate, on one thread; nothing else differs but the fields."""
+    plain = Difference(
+        slower="candidate",
+        gap=change(1.0, 2.0, 0.1),
+        split={},
+        accounts={},
+        on_processor=None,
+        doors={},
+        functions={},
+        reached={},
+        doors_by_function={},
+        waits={},
+        calls={},
+        files={},
+        locks={},
+        faults=None,
+        allocations=None,
+        instructions={},
+        processes=ONE,
+        threads=ONE,
+        programs=ONE,
+        settings=(),
+        unseen={},
+    )
+    return replace(plain, **fields)
+
+
+def named(difference: Difference) -> list[str]:
+    """The ids of all causes, the most seconds first."""
+    return [one.cause for one in causes(difference)]
+
+
+def first(difference: Difference) -> Explanation:
+    """The cause with the most seconds."""
+    return causes(difference)[0]
+
+
+def found_by(rule: Any, difference: Difference) -> tuple[Found, ...]:
+    """What one rule by itself finds."""
+    found: tuple[Found, ...] = rule.find(Remaining(difference))
+    return found

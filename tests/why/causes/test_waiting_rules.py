@@ -1,0 +1,123 @@
+"""Causes in which threads wait."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from equipoise.why.causes import lock_waits, sleeping, waiting
+from tests.why.causes.made import (
+    calls,
+    change,
+    file,
+    first,
+    found_by,
+    function,
+    lock,
+    made,
+    named,
+    wait,
+)
+
+SLEEP = made(
+    waits={wait("clock_nanosleep", "clock_nanosleep"): change(0.0, 0.95, 0.1)},
+    calls={"clock_nanosleep": calls(0, 60)},
+)
+
+LOCK = made(
+    threads=change(5, 5),
+    waits={wait("futex", "(unknown)"): change(0.1, 2.0, 0.5)},
+    calls={"futex": calls(2, 182)},
+    locks={
+        "gate in /usr/bin/program": lock(change(0, 90, 10), change(0.0, 1.5, 0.5)),
+        "anonymous memory": lock(change(1, 1), change(1.0, 2.0, 0.1)),
+    },
+)
+
+
+def test_sleep_is_named_by_its_call() -> None:
+    found = first(SLEEP)
+    assert (found.cause, found.evidence["syscall"]) == (sleeping.CAUSE, "clock_nanosleep")
+    assert found.evidence["calls"] == {"baseline": 0.0, "candidate": 60.0}
+
+
+def test_polling_of_nobody_is_sleep() -> None:
+    polling = made(waits={wait("poll", "poll"): change(0.0, 0.9, 0.1)})
+    assert first(polling).cause == sleeping.CAUSE
+    answered = replace(polling, files={"socket": file()})
+    assert first(answered).cause == waiting.CAUSE
+
+
+def test_sleep_that_may_be_none_is_not_named() -> None:
+    unsure = made(waits={wait("clock_nanosleep"): change(0.0, 0.9, 1.0)})
+    assert named(unsure) == []
+
+
+def test_a_thread_that_sleeps_while_another_computes_is_not_why() -> None:
+    ticking = replace(
+        SLEEP,
+        threads=change(2, 2),
+        on_processor=change(1.0, 1.98),
+        functions={function("work"): change(1.0, 1.98, 0.1)},
+    )
+    assert named(ticking) == ["more_time_in_function"]
+
+
+def test_one_thread_cannot_compute_and_sleep_at_once() -> None:
+    both = replace(
+        SLEEP,
+        on_processor=change(1.0, 1.9),
+        functions={function("work"): change(1.0, 1.9, 0.1)},
+    )
+    assert set(named(both)) == {"more_time_in_function", "sleeping"}
+
+
+def test_a_contended_lock_is_named_and_explains_no_more_than_the_gap() -> None:
+    found = first(LOCK)
+    assert (found.cause, found.evidence["lock"]) == (lock_waits.CAUSE, "gate")
+    assert found.evidence["module"] == "/usr/bin/program"
+    assert found.seconds == pytest.approx(1.0)
+    assert found.share_of_gap == pytest.approx(1.0)
+
+
+def test_waiting_for_a_thread_that_takes_longer_is_no_lock() -> None:
+    joined = replace(LOCK, locks={"anonymous memory": lock(change(1, 1), change(1.0, 2.0, 0.1))})
+    assert not found_by(lock_waits, joined)
+
+
+def test_a_lock_in_memory_without_a_name_is_told_by_the_function() -> None:
+    nameless = replace(
+        LOCK,
+        waits={wait("futex", "pop"): change(0.1, 2.0, 0.5)},
+        locks={"anonymous memory": lock(change(1, 90), change(0.0, 1.5, 0.5))},
+    )
+    found = first(nameless)
+    assert found.evidence["lock"] is None
+    assert found.evidence["function"] == "pop"
+
+
+def test_who_waits_for_a_child_that_computes_is_not_named() -> None:
+    parent = made(
+        processes=change(2, 2),
+        on_processor=change(1.0, 2.0),
+        functions={function("work"): change(1.0, 2.0, 0.1)},
+        waits={wait("kernel_wait4", "wait4"): change(1.0, 2.0, 0.1)},
+    )
+    assert named(parent) == ["more_time_in_function"]
+
+
+def test_waiting_that_no_work_explains_is_named_by_its_door() -> None:
+    server = made(waits={wait("recvfrom", "answer"): change(0.1, 0.9, 0.1)})
+    found = first(server)
+    assert (found.cause, found.evidence["syscall"]) == (waiting.CAUSE, "recvfrom")
+    assert found.evidence["function"] == "answer"
+
+
+def test_waiting_is_told_once_although_two_threads_wait() -> None:
+    pair = replace(
+        SLEEP,
+        threads=change(2, 2),
+        waits={**SLEEP.waits, wait("futex", "join"): change(0.0, 0.95, 0.1)},
+    )
+    assert named(pair) == [sleeping.CAUSE]

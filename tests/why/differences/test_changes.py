@@ -1,0 +1,100 @@
+"""How a change is computed: its sign, its interval, and how often the interval misses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from equipoise.why.differences.changes import (
+    changes,
+    counted,
+    is_certain,
+    measured,
+    paired_counted,
+    paired_measured,
+)
+from equipoise.why.evidence.evidence_set import Runs
+
+REPLICATIONS = 2000
+
+
+def test_a_count_that_every_run_repeats_is_exact() -> None:
+    found = counted(Runs((12.0, 12.0, 12.0), (400_012.0, 400_012.0)), "candidate")
+    assert found.extra_ci == (400_000.0, 400_000.0)
+    assert is_certain(found)
+    equal = counted(Runs((3.0, 3.0), (3.0, 3.0)), "candidate")
+    assert equal.extra_ci == (0.0, 0.0)
+    assert not is_certain(equal)
+
+
+def test_a_measure_that_does_not_vary_has_no_interval() -> None:
+    found = measured(Runs((0.0, 0.0), (0.001, 0.001)), "candidate")
+    assert found.extra == 0.001
+    assert found.extra_ci == (None, None)
+    assert not is_certain(found)
+
+
+def test_one_run_of_a_condition_says_nothing_of_the_next() -> None:
+    for compute in (counted, measured):
+        assert compute(Runs((1.0,), (5.0, 6.0, 7.0)), "candidate").extra_ci == (None, None)
+
+
+def test_a_count_that_varies_in_one_condition_has_a_width() -> None:
+    low, high = counted(Runs((5.0, 5.0, 5.0), (9.0, 10.0, 11.0)), "candidate").extra_ci
+    assert low is not None and high is not None and low < 5.0 < high
+
+
+def test_the_slower_baseline_turns_the_sign_and_the_interval() -> None:
+    runs = Runs((9.0, 10.0, 11.5), (5.0, 5.5, 6.0))
+    forward, turned = measured(runs, "candidate"), measured(runs, "baseline")
+    assert forward.extra == -turned.extra < 0
+    low, high = forward.extra_ci
+    assert low is not None and high is not None
+    assert turned.extra_ci == (-high, -low)
+    assert is_certain(forward) and is_certain(turned)
+
+
+def test_what_a_run_did_not_see_it_has_none_of() -> None:
+    runs: Runs[Mapping[str, float]] = Runs(({"a": 1.0}, {}), ({"b": 2.0}, {"b": 4.0}))
+    found = changes(runs, "candidate")
+    assert list(found) == ["b", "a"]
+    assert (found["a"].baseline, found["a"].extra) == (0.5, -0.5)
+    assert changes(Runs(({"a": 1.0},), ()), "candidate") == {}
+
+
+@pytest.mark.parametrize(("few", "many"), [(3, 3), (3, 8)])
+def test_of_repeated_runs_about_one_interval_in_twenty_misses(few: int, many: int) -> None:
+    """Welch's interval with rounded degrees of freedom errs to the safe side in small samples."""
+    generator = np.random.default_rng(few + many)
+    missed = 0
+    for _ in range(REPLICATIONS):
+        runs = Runs(tuple(generator.normal(1.0, 0.1, few)), tuple(generator.normal(1.5, 0.1, many)))
+        low, high = measured(runs, "candidate").extra_ci
+        assert low is not None and high is not None
+        missed += not low <= 0.5 <= high
+    standard_error = math.sqrt(0.05 * 0.95 / REPLICATIONS)
+    assert 0.015 < missed / REPLICATIONS < 0.05 + 4 * standard_error
+
+
+def test_of_paired_trials_one_interval_in_twenty_misses() -> None:
+    """What a block does to both of its trials is no error of the difference."""
+    generator = np.random.default_rng(4)
+    missed = 0
+    for _ in range(REPLICATIONS):
+        blocks = generator.normal(1.0, 0.5, 6)
+        runs = Runs(
+            tuple(blocks + generator.normal(0.0, 0.01, 6)),
+            tuple(blocks + generator.normal(0.1, 0.01, 6)),
+        )
+        low, high = paired_measured(runs, "candidate").extra_ci
+        assert low is not None and high is not None
+        missed += not low <= 0.1 <= high
+    assert abs(missed / REPLICATIONS - 0.05) < 4 * math.sqrt(0.05 * 0.95 / REPLICATIONS)
+
+
+def test_a_count_that_differs_by_the_same_in_every_block_is_exact() -> None:
+    found = paired_counted(Runs((10.0, 12.0, 11.0), (15.0, 17.0, 16.0)), "candidate")
+    assert found.extra_ci == (5.0, 5.0)

@@ -1,0 +1,354 @@
+"""Evidence is gathered in runs that are trials in everything but their command."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from equipoise.measure.launcher import Report, Request, Starter
+from equipoise.measure.own_metrics import VARIABLE
+from equipoise.model.errors import ConditionFailed, UnusableInput
+from equipoise.model.observation import Observation
+from equipoise.model.plan import (
+    PADDING_VARIABLE,
+    Condition,
+    Hooks,
+    Layout,
+    Measure,
+    Output,
+    Plan,
+    Process,
+    Server,
+)
+from equipoise.why.evidence import collect as gathering
+from equipoise.why.evidence import observed
+from equipoise.why.evidence.allocations import Allocations
+from equipoise.why.evidence.collect import Wanted, draw_runs, gather, usual_repetitions
+from equipoise.why.evidence.observed import Process as ObservedProcess
+from equipoise.why.evidence.sampled import Sampled
+from equipoise.why.evidence.sources import BY_DEFAULT, SOURCES, known_sources
+from equipoise.why.evidence.store import latest_conditions, of_pair
+from equipoise.why.evidence.system_calls import SystemCalls
+from tests.plans import plan_of
+from tests.scripted import FINISHED, ScriptedStarter
+from tests.why.evidence.programs import NOBODY, compiled, opened_to_all
+
+CALLS = (
+    '{"version":1,"method":"ptrace","wall_s":0.1,"end":{"exit":%d,"signal":null},"processes":1,'
+    '"threads":1,"programs":1,"waiting_s":0.0,"calls":[],"files":[],"locks":[],"unseen":[]}'
+)
+
+
+def hired(starter: Starter) -> Callable[[Path], AbstractContextManager[Starter]]:
+    @contextmanager
+    def hire(scratch: Path) -> Iterator[Starter]:
+        yield starter
+
+    return hire
+
+
+def gathered_by(
+    starter: Starter, plan: Plan, runs: Sequence[Wanted], longest_s: float = 0.1
+) -> list[Observation]:
+    made = gather(plan, runs, longest_s=longest_s, hire=hired(starter), now=lambda: 5.0)
+    return list(made)
+
+
+def writes_calls(status: int = 0) -> Callable[[Request], None]:
+    """What an observer leaves of a command that ended with this status."""
+
+    def write(request: Request) -> None:
+        output = request.argv[request.argv.index("--output") + 1]
+        Path(output).write_text(CALLS % status)
+
+    return write
+
+
+BOTH = (Wanted("system_calls", 0, 1), Wanted("system_calls", 1, 1))
+
+
+def test_each_source_sees_both_conditions_equally_often() -> None:
+    runs = draw_runs(0, 2, BY_DEFAULT, 3, seed=1)
+    wanted = {(source, one, n) for source in BY_DEFAULT for one in (0, 2) for n in (1, 2, 3)}
+    assert {(run.source, run.condition, run.repetition) for run in runs} == wanted
+    assert len(runs) == len(wanted)
+
+
+def test_the_order_is_drawn_anew_for_each_repetition_and_each_seed() -> None:
+    def order(seed: int, repetition: int) -> list[tuple[str, int]]:
+        runs = draw_runs(0, 1, BY_DEFAULT, 2, seed)
+        return [(run.source, run.condition) for run in runs if run.repetition == repetition]
+
+    assert order(1, 1) == order(1, 1)
+    assert order(1, 1) != order(1, 2)
+    assert order(1, 1) != order(2, 1)
+
+
+def test_either_condition_is_as_likely_to_be_observed_first() -> None:
+    seeds = 2000
+    first = sum(draw_runs(0, 1, ("profile",), 2, seed)[0].condition for seed in range(seeds))
+    # Five standard errors of a fair coin.
+    assert abs(first - seeds / 2) < 5 * (seeds / 4) ** 0.5
+
+
+def test_what_is_known_is_not_wanted_again() -> None:
+    known = Observation("profile", 1, 2, 7, 1.0, b"{}", None)
+    runs = draw_runs(0, 1, ("profile",), 2, 1, (known,))
+    assert Wanted("profile", 1, 2) not in runs
+    assert len(runs) == 3
+
+
+def test_long_runs_are_repeated_less() -> None:
+    assert (usual_repetitions(10.0), usual_repetitions(10.1)) == (3, 2)
+
+
+def test_the_program_gets_all_that_a_trial_gives_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    output = Output("file", "/tmp/out")
+    condition = Condition(
+        "a",
+        ("/bin/a", "--flag"),
+        environment={"LD_PRELOAD": "libjemalloc.so.2", "A": "1"},
+        process=Process(cpus=(0,), huge_pages=False),
+    )
+    plan = replace(
+        plan_of(measure=Measure("/srv", input="/etc/words", output=output, timeout_s=0.5)),
+        conditions=(condition, plan_of().conditions[1]),
+    )
+    starter = ScriptedStarter()
+    gathered_by(starter, plan, [Wanted("allocations", 0, 1), *BOTH[:1]], longest_s=2.0)
+    recorded, traced = starter.requests
+    assert recorded.argv == ("/bin/a", "--flag")
+    recorder, behind = recorded.environment["LD_PRELOAD"].split()
+    assert (Path(recorder).name, behind) == ("libequipoise_recorder.so", "libjemalloc.so.2")
+    assert Path(traced.argv[0]).name == "equipoise-evidence"
+    assert traced.argv[-3:] == ("--", "/bin/a", "--flag")
+    assert traced.environment["LD_PRELOAD"] == "libjemalloc.so.2"
+    for request in starter.requests:
+        assert (request.environment["HOME"], request.environment["A"]) == ("/home/me", "1")
+        assert VARIABLE in request.environment
+        assert PADDING_VARIABLE in request.environment
+        assert (request.working_folder, request.input, request.output, request.process) == (
+            "/srv",
+            "/etc/words",
+            output,
+            condition.process,
+        )
+        assert request.timeout_s >= 20.0
+
+
+def test_in_a_layout_the_program_has_its_longer_path() -> None:
+    plan = replace(plan_of(), layouts=(Layout(100, 3, random_addresses=False),))
+    starter = ScriptedStarter()
+    gathered_by(starter, plan, BOTH[:1])
+    (request,) = starter.requests
+    assert request.argv[-1] == "/bin////a"
+    assert request.process.random_addresses is False
+    assert len(request.environment[PADDING_VARIABLE]) == 100
+
+
+def test_hooks_run_around_it_and_are_not_observed(tmp_path: Path) -> None:
+    seen = tmp_path / "seen"
+    says = f'echo "$1 ${{EQUIPOISE_ALLOCATIONS:-unobserved}}" >> {seen}'
+    lines = (says.replace("$1", name) for name in ("setup", "prepare", "conclude", "cleanup"))
+    condition = Condition("a", ("/bin/a",), hooks=Hooks(*lines))
+    plan = replace(
+        plan_of(measure=Measure(str(tmp_path))), conditions=(condition, plan_of().conditions[1])
+    )
+    gathered_by(ScriptedStarter(), plan, [Wanted("allocations", 0, n) for n in (1, 2)])
+    names = [line.split() for line in seen.read_text().splitlines()]
+    assert names == [
+        [name, "unobserved"]
+        for name in ("setup", "prepare", "conclude", "prepare", "conclude", "cleanup")
+    ]
+
+
+def test_a_hook_that_fails_ends_it_and_what_was_set_up_is_cleaned_up(tmp_path: Path) -> None:
+    hooks = Hooks(prepare="exit 3", cleanup=f"touch {tmp_path}/cleaned")
+    condition = Condition("a", ("/bin/a",), hooks=hooks)
+    plan = replace(
+        plan_of(measure=Measure(str(tmp_path))), conditions=(condition, plan_of().conditions[1])
+    )
+    with pytest.raises(ConditionFailed, match="--prepare of a failed"):
+        gathered_by(ScriptedStarter(), plan, BOTH)
+    assert (tmp_path / "cleaned").exists()
+
+
+def test_no_run_starts_before_the_observation_of_the_one_before_was_taken() -> None:
+    starter = ScriptedStarter(does=writes_calls())
+    made = gather(plan_of(), BOTH, longest_s=0.1, hire=hired(starter))
+    assert len(starter.requests) == 0
+    for taken, observation in enumerate(made, start=1):
+        assert len(starter.requests) == taken
+        assert observation.position == taken - 1
+
+
+def test_what_the_source_read_comes_back() -> None:
+    starter = ScriptedStarter(does=writes_calls())
+    first, second = gathered_by(starter, plan_of(), BOTH)
+    assert (first.source, first.condition, first.repetition) == ("system_calls", 0, 1)
+    assert (second.condition, second.observed_at, second.failure) == (1, 5.0, None)
+    assert second.document is not None
+    assert msgspec.json.decode(second.document, type=SystemCalls).method == "ptrace"
+
+
+def test_a_source_that_says_why_it_cannot_be_used_is_quoted_and_the_others_go_on() -> None:
+    class Forbidden(ScriptedStarter):
+        def run(self, request: Request, on_wait: object = None) -> Report:
+            if "waits" in request.argv:
+                self.requests.append(request)
+                said = "chatter\nequipoise-evidence: perf_event_open: not permitted\n"
+                return replace(FINISHED, exit=1, error_tail=said)
+            return super().run(request)
+
+    starter = Forbidden(does=writes_calls())
+    waits, calls = gathered_by(starter, plan_of(), [Wanted("waits", 0, 1), BOTH[0]])
+    assert (waits.document, waits.failure) == (None, "perf_event_open: not permitted")
+    assert calls.failure is None
+
+
+def test_a_missing_observer_is_found_out_before_anything_is_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(observed, "native_programs", lambda: tmp_path)
+    starter = ScriptedStarter()
+    (found,) = gathered_by(starter, plan_of(), BOTH[:1])
+    assert found.failure is not None
+    assert "equipoise-evidence is missing" in found.failure
+    assert starter.requests == []
+
+
+def test_a_missing_valgrind_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    (found,) = gathered_by(ScriptedStarter(), plan_of(), [Wanted("instructions", 0, 1)])
+    assert found.failure == "valgrind is missing, which counts instructions"
+
+
+@pytest.mark.parametrize(
+    ("ignored", "failure"), [(False, "a fails under it: exit status 3"), (True, None)]
+)
+def test_a_program_that_fails_under_a_source_is_told_unless_failures_are_ignored(
+    ignored: bool, failure: str | None
+) -> None:
+    plan = plan_of(measure=Measure("/", ignore_failure=ignored))
+    (found,) = gathered_by(ScriptedStarter(does=writes_calls(3)), plan, BOTH[:1])
+    assert found.failure == failure
+    assert (found.document is None) is not ignored
+
+
+def test_a_run_that_takes_for_ever_is_ended_and_told() -> None:
+    starter = ScriptedStarter(replace(FINISHED, exit=None, signal=9, timed_out=True))
+    (found,) = gathered_by(starter, plan_of(), BOTH[:1])
+    assert found.failure == "timed out after 60 s"
+
+
+def test_of_a_pair_the_newest_observation_counts_and_those_of_other_pairs_do_not() -> None:
+    def seen(condition: int, position: int, at: float, repetition: int = 1) -> Observation:
+        return Observation("profile", condition, repetition, position, at, b"{}", None)
+
+    first = (seen(0, 0, 1.0), seen(1, 1, 2.0))
+    other_pair = (seen(2, 0, 3.0), seen(0, 1, 4.0))
+    again = (seen(1, 0, 5.0), seen(0, 1, 6.0, repetition=2))
+    observations = (*first, *other_pair, *again)
+    assert {one.observed_at for one in of_pair(observations, 0, 1)} == {1.0, 5.0, 6.0}
+    assert {one.observed_at for one in of_pair(observations, 0, 2)} == {3.0, 4.0}
+    assert latest_conditions(observations[:4]) == {0, 2}
+    assert latest_conditions(()) == frozenset()
+
+
+@pytest.mark.parametrize("names", [("profile", "nosuch"), ()])
+def test_a_source_that_does_not_exist_is_refused(names: tuple[str, ...]) -> None:
+    with pytest.raises(UnusableInput) as refusal:
+        known_sources(names)
+    assert all(source in str(refusal.value.mend) for source in SOURCES)
+
+
+PLAN_OF_HERE = Measure("/tmp")
+
+
+def real(command: tuple[str, ...], *sources: str, server: Server | None = None) -> dict[str, bytes]:
+    """What these sources see of one real run each."""
+    condition = Condition("real", command, server=server)
+    plan = replace(plan_of(measure=PLAN_OF_HERE), conditions=(condition, plan_of().conditions[1]))
+    runs = [Wanted(source, 0, 1) for source in sources]
+    found = list(gather(plan, runs, longest_s=0.1))
+    assert [one.failure for one in found] == [None] * len(runs)
+    return {one.source: one.document for one in found if one.document is not None}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="samples may be forbidden to other users")
+def test_every_usual_source_sees_a_real_command() -> None:
+    busy = "sum(range(3_000_000)); __import__('time').sleep(0.05)"
+    found = real((sys.executable, "-c", busy), *BY_DEFAULT)
+    assert msgspec.json.decode(found["profile"], type=Sampled).samples > 0
+    assert msgspec.json.decode(found["page_faults"], type=Sampled).samples > 0
+    assert (msgspec.json.decode(found["waits"], type=Sampled).total or 0.0) >= 0.05
+    assert msgspec.json.decode(found["system_calls"], type=SystemCalls).programs == 1
+    assert msgspec.json.decode(found["allocations"], type=Allocations).allocations > 100
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="samples may be forbidden to other users")
+def test_children_that_die_and_programs_of_other_users_are_no_failure(tmp_path: Path) -> None:
+    changes = compiled(tmp_path, "int main(void) { return 0; }", name="changes")
+    os.chown(changes, NOBODY, NOBODY)
+    changes.chmod(0o6755)
+    opened_to_all(tmp_path)
+    line = f"sh -c 'kill -9 $$'; (sleep 0.01 &); {changes} && exec true"
+    assert set(real(("/bin/sh", "-c", line), *BY_DEFAULT)) == {*BY_DEFAULT}
+
+
+def test_a_program_that_dies_under_every_source_is_told_so() -> None:
+    condition = Condition("dies", ("/bin/sh", "-c", "kill -SEGV $$"))
+    plan = replace(plan_of(measure=PLAN_OF_HERE), conditions=(condition, plan_of().conditions[1]))
+    runs = [Wanted(source, 0, 1) for source in ("system_calls", "allocations")]
+    found = list(gather(plan, runs, longest_s=0.1))
+    assert [one.failure for one in found] == ["dies fails under it: signal 11 (SIGSEGV)"] * 2
+
+
+FETCH = "import urllib.request as u; [u.urlopen('http://127.0.0.1:{port}/').read() for _ in '123']"
+HTTP = (sys.executable, "-m", "http.server", "{port}", "--bind", "127.0.0.1")
+
+
+def test_of_a_server_and_its_client_the_server_is_observed() -> None:
+    served = Server(HTTP, ready_s=20.0)
+    found = real((sys.executable, "-c", FETCH), "system_calls", "allocations", server=served)
+    calls = msgspec.json.decode(found["system_calls"], type=SystemCalls)
+    assert calls.by_name()["accept4"].count >= 3
+    # The server was told to stop, through its observer; the client ended by itself.
+    assert (calls.end.exit, calls.end.signal) == (None, signal.SIGTERM)
+    assert msgspec.json.decode(found["allocations"], type=Allocations).allocations > 1000
+
+
+def test_a_server_whose_observer_is_refused_is_told_and_the_next_source_is_tried(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Refused:
+        """Says so and ends, as the observer does where the kernel forbids samples."""
+
+        def wrap(self, process: ObservedProcess, folder: Path) -> ObservedProcess:
+            says = "echo 'equipoise-evidence: not permitted' >&2; exit 1"
+            return ObservedProcess(("/bin/sh", "-c", says), process.environment)
+
+        def read(self, folder: Path) -> object:
+            raise AssertionError("there is nothing to read")
+
+    monkeypatch.setattr(gathering, "SOURCES", {**SOURCES, "waits": Refused()})
+    condition = Condition(
+        "served", (sys.executable, "-c", FETCH), server=Server(HTTP, ready_s=20.0)
+    )
+    plan = replace(plan_of(measure=PLAN_OF_HERE), conditions=(condition, plan_of().conditions[1]))
+    runs = [Wanted("waits", 0, 1), Wanted("allocations", 0, 1)]
+    found = list(gather(plan, runs, longest_s=0.1))
+    assert found[0].failure is not None
+    assert found[0].failure.startswith("not permitted")
+    assert found[1].failure is None

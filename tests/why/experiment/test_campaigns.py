@@ -1,0 +1,271 @@
+"""Whole campaigns of interventions: begun, failed in part, stopped, gone on with, read back."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from equipoise.analysis.result import document_of
+from equipoise.campaign.conduct import Interrupted, More
+from equipoise.measure.trials import Ran
+from equipoise.model.errors import ConditionFailed
+from equipoise.model.explains import NotTried
+from equipoise.model.plan import Plan, Stopping
+from equipoise.model.record import RunRecord
+from equipoise.model.trial import Accounting, Draw
+from equipoise.why.experiment import outcome
+from tests.campaign.test_conduct import Stage
+from tests.schema import validated
+from tests.scripted import ScriptedRunner
+from tests.why.experiment.simulated import Truth, plan_and_seconds
+
+NO_LIMIT = Stopping(blocks=200, budget_s=1e9)
+
+
+def conducted(
+    folder: Path, truths: Sequence[Truth], *, gap: float = 2.4, **runner: object
+) -> RunRecord:
+    """The record of a campaign on a scripted clock."""
+    plan, seconds = plan_and_seconds(gap, truths, stopping=NO_LIMIT, seed=1)
+    stage = Stage(folder, medians=seconds, **runner)
+    return stage.ledger.read_run(stage.begin(plan))
+
+
+def without_causes(plan: Plan, *places: int) -> Plan:
+    """The plan with some of its attempts the user's own."""
+    assert plan.explains is not None
+    attempts = tuple(
+        dataclasses.replace(one, causes=()) if place in places else one
+        for place, one in enumerate(plan.explains.attempts)
+    )
+    return dataclasses.replace(plan, explains=dataclasses.replace(plan.explains, attempts=attempts))
+
+
+def test_a_cause_is_confirmed_another_refuted_in_words_and_numbers(tmp_path: Path) -> None:
+    record = conducted(tmp_path, (Truth(0.97), Truth(0.0)))
+    confirmed, refuted = outcome.tested(record)
+    assert (confirmed.status, refuted.status) == ("confirmed", "refuted")
+    assert confirmed.share_of_gap == pytest.approx(0.97, abs=0.05)
+    low, high = confirmed.share_ci
+    assert low is not None
+    assert high is not None
+    assert 0.5 < low < 0.97 < high
+    assert refuted.share_of_gap == pytest.approx(0.0, abs=0.1)
+    assert confirmed.words.startswith("cause 0 suggests itself, as observed. Intervention 0")
+    assert confirmed.words.endswith("] of the gap.")
+    assert confirmed.tested[0].level == 0.025
+    assert confirmed.tested[0].from_candidate == pytest.approx(1.0, abs=0.1)
+    assert confirmed.evidence == {"size_bytes": 35_600}
+    assert record.sittings[-1].stopped_because == "verdict"
+
+
+def test_a_cause_is_confirmed_by_any_and_refuted_only_by_all_of_its_interventions(
+    tmp_path: Path,
+) -> None:
+    plan, seconds = plan_and_seconds(
+        2.4, (Truth(1.0), Truth(0.0), Truth(0.0)), stopping=NO_LIMIT, seed=1
+    )
+    assert plan.explains is not None
+    causes = [("cause 0", "cause 1"), ("cause 0",), ("cause 2",)]
+    attempts = tuple(
+        dataclasses.replace(one, causes=two)
+        for one, two in zip(plan.explains.attempts, causes, strict=True)
+    )
+    explains = dataclasses.replace(
+        plan.explains,
+        attempts=(*attempts[:2], dataclasses.replace(attempts[2], causes=("cause 2",))),
+    )
+    stage = Stage(tmp_path, medians=seconds)
+    run_id = stage.begin(dataclasses.replace(plan, explains=explains))
+    found = outcome.tested(stage.ledger.read_run(run_id))
+    assert [one.status for one in found] == ["confirmed", "confirmed", "refuted"]
+    assert [len(one.tested) for one in found] == [2, 1, 1]
+    assert found[0].share_of_gap == pytest.approx(1.0, abs=0.1)
+
+
+def test_what_would_leave_a_cause_untouched_does_not_refute_it(tmp_path: Path) -> None:
+    plan, seconds = plan_and_seconds(2.4, (Truth(0.0), Truth(0.0)), stopping=NO_LIMIT, seed=1)
+    assert plan.explains is not None
+    first, second = plan.explains.attempts
+    weak = dataclasses.replace(first, only_confirms=True)
+    explains = dataclasses.replace(plan.explains, attempts=(weak, second))
+    stage = Stage(tmp_path, medians=seconds)
+    run_id = stage.begin(dataclasses.replace(plan, explains=explains))
+    found = outcome.tested(stage.ledger.read_run(run_id))
+    assert [one.tested[0].outcome for one in found] == ["refuted", "refuted"]
+    assert [one.status for one in found] == ["open", "refuted"]
+
+
+def test_the_user_s_own_is_an_entry_of_its_own(tmp_path: Path) -> None:
+    plan, seconds = plan_and_seconds(2.4, (Truth(1.0), Truth(0.0)), stopping=NO_LIMIT, seed=1)
+    stage = Stage(tmp_path, medians=seconds)
+    run_id = stage.begin(without_causes(plan, 1))
+    found = outcome.tested(stage.ledger.read_run(run_id))
+    assert [one.cause for one in found] == ["cause 0", "cause 1", outcome.TRIED_BY_USER]
+    assert found[2].kind == "configuration"
+    assert found[2].status == "refuted"
+    assert found[1].status == "open"
+    assert found[1].share_of_gap == 0.9
+    assert "as observed and not tested" in found[1].words
+    assert found[1].words.endswith("Nothing here can be changed to test it.")
+
+
+def test_what_was_not_tried_is_told_with_its_reason(tmp_path: Path) -> None:
+    plan, seconds = plan_and_seconds(2.4, (Truth(0.35),), stopping=NO_LIMIT, seed=1)
+    assert plan.explains is not None
+    left_out = NotTried("jemalloc", "jemalloc", ("cause 0",), "libjemalloc2 is not installed")
+    explains = dataclasses.replace(plan.explains, not_tried=(left_out,))
+    stage = Stage(tmp_path, medians=seconds)
+    run_id = stage.begin(dataclasses.replace(plan, explains=explains))
+    (found,) = outcome.tested(stage.ledger.read_run(run_id))
+    assert found.status == "open"
+    assert found.share_of_gap == 0.9
+    assert [one.outcome for one in found.tested] == ["open", "open"]
+    assert found.tested[1].unknown_because == "not tried: libjemalloc2 is not installed"
+    assert found.words.endswith("; jemalloc: not tried: libjemalloc2 is not installed.")
+
+
+def test_a_cost_that_both_bear_is_told_in_the_ratio_and_in_seconds(tmp_path: Path) -> None:
+    (found,) = outcome.tested(conducted(tmp_path, (Truth(0.0, machinery_s=0.1),)))
+    assert found.status == "open"
+    assert "of the gap as a ratio, but" in found.words
+    assert found.words.endswith("of it in seconds.")
+
+
+def test_a_gap_that_is_not_there_gives_no_share(tmp_path: Path) -> None:
+    (found,) = outcome.tested(conducted(tmp_path, (Truth(0.5),), gap=1.0, noise=0.002))
+    (test,) = found.tested
+    assert (found.status, test.share, test.share_ci) == ("open", None, (None, None))
+    assert test.unknown_because == (
+        "there is no gap to close in this campaign: B and A take the same time, within 1 %"
+    )
+
+
+@pytest.mark.parametrize("phase", ["warmup", "measured"])
+def test_an_intervention_that_breaks_a_condition_ends_and_the_others_go_on(
+    tmp_path: Path, phase: str
+) -> None:
+    plan, seconds = plan_and_seconds(2.4, (Truth(1.0), Truth(1.0)), stopping=NO_LIMIT, seed=1)
+    stage = Stage(tmp_path, medians=seconds)
+
+    def fails_whenever_it_runs(draw: Draw, place: int) -> None:
+        stage.runner.fails_at = None
+        if draw.order[place] == 3 and draw.phase == phase:
+            stage.runner.fails_at = (draw.phase, draw.block, 3)
+
+    stage.runner.before_trial = fails_whenever_it_runs
+    record = stage.ledger.read_run(stage.begin(plan))
+    broken, other = outcome.tested(record)
+    assert (broken.status, other.status) == ("open", "confirmed")
+    (test,) = broken.tested
+    assert test.share is None
+    assert test.unknown_because == (
+        "it cannot be run with it: exit status 1; stderr: no such frobnicator"
+    )
+    failed = [trial for trial in record.trials if trial.failure is not None]
+    assert len(failed) == 1
+    after = [draw for draw in record.draws if draw.block > failed[0].block]
+    assert after
+    assert all(3 not in draw.order for draw in after)
+
+
+def test_a_condition_that_cannot_even_start_with_an_intervention_costs_the_others_nothing(
+    tmp_path: Path,
+) -> None:
+    """Its trial has no time; the block is complete and counts for the gap."""
+
+    class Unstartable(ScriptedRunner):
+        def _run(self, draw: Draw, place: int) -> Ran:
+            ran = super()._run(draw, place)
+            if (draw.phase, draw.order[place]) != ("measured", 2):
+                return ran
+            trial = dataclasses.replace(
+                ran.trial, accounting=Accounting(), exit=None, failure="could not be started"
+            )
+            return dataclasses.replace(ran, trial=trial)
+
+    plan, seconds = plan_and_seconds(2.4, (Truth(1.0), Truth(1.0)), stopping=NO_LIMIT, seed=1)
+    stage = Stage(tmp_path)
+    stage.runner = Unstartable(stage.clock, medians=seconds)
+    record = stage.ledger.read_run(stage.begin(plan))
+    document = validated(document_of(record))
+    assert [one.status for one in document.why] == ["open", "confirmed"]
+    assert document.why[0].tested[0].unknown_because is not None
+    measured = [draw for draw in record.draws if draw.phase == "measured"]
+    assert document.comparisons[0].blocks == len(measured)
+
+
+def test_a_failure_of_the_gap_itself_ends_the_campaign(tmp_path: Path) -> None:
+    plan, seconds = plan_and_seconds(2.4, (Truth(1.0),), stopping=NO_LIMIT, seed=1)
+    stage = Stage(tmp_path, medians=seconds, fails_at=("measured", 3, 1))
+    with pytest.raises(ConditionFailed, match="B failed: exit status 1"):
+        stage.begin(plan)
+
+
+def test_with_every_intervention_broken_the_gap_is_still_judged(tmp_path: Path) -> None:
+    record = conducted(tmp_path, (Truth(1.0),), fails_at=("warmup", 1, 2))
+    assert record.sittings[-1].stopped_because == "verdict"
+    assert {len(draw.order) for draw in record.draws if draw.phase == "measured"} == {2}
+    assert outcome.tested(record)[0].status == "open"
+
+
+def test_a_campaign_that_was_interrupted_goes_on_as_it_would_have(tmp_path: Path) -> None:
+    truths = (Truth(0.9, weight=3.0), Truth(0.35), Truth(0.0))
+    plan, seconds = plan_and_seconds(
+        2.4, truths, stopping=Stopping(blocks=30, budget_s=1e9), seed=6
+    )
+    whole, cut = (Stage(tmp_path / name, medians=seconds) for name in ("whole", "cut"))
+    undisturbed = whole.ledger.read_run(whole.begin(plan))
+
+    def interrupt(draw: Draw, place: int) -> None:
+        if (draw.phase, draw.block, place) == ("measured", 9, 0):
+            raise KeyboardInterrupt
+
+    cut.runner.before_trial = interrupt
+    with pytest.raises(Interrupted) as caught:
+        cut.begin(plan)
+    cut.runner.before_trial = lambda draw, place: None
+    record = cut.ledger.read_run(cut.go_on(caught.value.run_id))
+    measured = [draw for draw in record.draws if draw.phase == "measured"]
+    # The block that was cut is left out; its number, and with it its draw, is used up.
+    expected = [draw for draw in undisturbed.draws if draw.phase == "measured"]
+    assert measured[:9] == expected[:9]
+    assert [draw.phase for draw in record.draws].count("warmup") == 2
+    assert outcome.tested(record)[0].status == "confirmed"
+
+
+def test_an_attempt_that_failed_stays_ended_when_the_campaign_goes_on(tmp_path: Path) -> None:
+    truths = (Truth(1.0), Truth(0.35))
+    plan, seconds = plan_and_seconds(2.4, truths, stopping=Stopping(blocks=6), seed=1)
+    stage = Stage(tmp_path, medians=seconds, fails_at=("warmup", 1, 2))
+    run_id = stage.begin(plan)
+    stage.go_on(run_id, More(blocks=12))
+    record = stage.ledger.read_run(run_id)
+    assert all(2 not in draw.order for draw in record.draws[1:])
+    assert outcome.tested(record)[0].tested[0].unknown_because is not None
+
+
+def test_a_plan_that_explains_nothing_tested_nothing(tmp_path: Path) -> None:
+    record = conducted(tmp_path, (Truth(1.0),))
+    plain = dataclasses.replace(record, plan=dataclasses.replace(record.plan, explains=None))
+    assert outcome.tested(plain) == ()
+
+
+def test_the_ledger_finds_the_campaigns_that_explain_another(tmp_path: Path) -> None:
+    plan, seconds = plan_and_seconds(2.4, (Truth(1.0),), stopping=NO_LIMIT, seed=1)
+    stage = Stage(tmp_path, medians=seconds)
+    explains = plan.explains
+    assert explains is not None
+    of = stage.begin(dataclasses.replace(plan, explains=None))
+    first, second = (
+        stage.begin(
+            dataclasses.replace(plan, explains=dataclasses.replace(explains, run=of), seed=seed)
+        )
+        for seed in (2, 3)
+    )
+    stage.begin(plan)
+    assert stage.ledger.explaining(of) == (second, first)
+    assert stage.ledger.explaining(first) == ()

@@ -1,0 +1,131 @@
+"""Which interventions are proposed, in which order, and what is said of those that cannot be."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from equipoise.design.site import Site
+from equipoise.model.plan import Condition, Output
+from equipoise.studies.allocator_levels import ALLOCATORS
+from equipoise.why.causes.registry import RULES
+from equipoise.why.interventions.case import Case
+from equipoise.why.interventions.catalogue import FILES, offered, proposed
+from equipoise.why.interventions.intervention import Intervention
+from tests.why.interventions.cases import (
+    BASELINE,
+    CANDIDATE,
+    case_of,
+    cause,
+    named,
+    site,
+)
+
+EVERY = offered(case_of())
+
+
+def test_names_are_of_one_intervention_each() -> None:
+    names = [one.name for one in EVERY]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("one", EVERY, ids=lambda one: one.name)
+def test_each_says_what_it_tests_and_how_it_is_seen(one: Intervention) -> None:
+    assert one.causes
+    assert one.words
+    assert one.verified
+    assert one.advice is None or "{command}" in one.advice
+
+
+@pytest.mark.parametrize("one", EVERY, ids=lambda one: one.name)
+def test_altered_twice_is_altered_once(one: Intervention) -> None:
+    for condition in (BASELINE, CANDIDATE):
+        once = one.alter(condition)
+        assert one.alter(once) == once
+        assert (once.name, once.levels) == (condition.name, condition.levels)
+
+
+def test_those_for_the_cause_with_the_most_seconds_come_first() -> None:
+    found = (cause("sleeping", 2.0), cause("blocks_returned_at_free", 5.0), cause("sleeping", 0.5))
+    names = [one.name for one in proposed(found, (BASELINE, CANDIDATE), site())]
+    assert names[:2] == ["never_mmap", "jemalloc"]
+    assert names[-1] == "no_sleep"
+
+
+def test_without_a_cause_nothing_is_proposed() -> None:
+    assert proposed((), (BASELINE, CANDIDATE), site()) == ()
+    assert proposed((cause("no_such_cause"),), (BASELINE, CANDIDATE), site()) == ()
+
+
+def test_what_both_have_already_is_not_proposed() -> None:
+    never = next(level for level in ALLOCATORS if level.name == "glibc_never")
+    pair = tuple(
+        dataclasses.replace(one, environment=never.environment) for one in (BASELINE, CANDIDATE)
+    )
+    found = (cause("blocks_returned_at_free"),)
+    names = [one.name for one in proposed(found, (pair[0], pair[1]), site())]
+    assert "never_mmap" not in names
+    # One that has it already is no reason against it.
+    names = [one.name for one in proposed(found, (pair[0], CANDIDATE), site())]
+    assert "never_mmap" in names
+
+
+def test_what_is_missing_is_proposed_with_its_reason() -> None:
+    nowhere = Site(Path("/own"), lambda _: None, frozenset(), {}, (0,))
+    found = (cause("blocks_returned_at_free"), cause("sleeping"), cause("memory_contention"))
+    reasons = {
+        one.name: one.impossible_because for one in proposed(found, (BASELINE, CANDIDATE), nowhere)
+    }
+    assert reasons["jemalloc"] == "libjemalloc2 is not installed: apt install libjemalloc2"
+    assert "make build" in str(reasons["no_sleep"])
+    assert reasons["pinning"] == "we may use one CPU only: allow more with taskset"
+    assert reasons["never_mmap"] is None
+
+
+def test_a_path_that_cannot_be_preloaded_is_said() -> None:
+    spaced = dataclasses.replace(site(), find_library=lambda name: f"/my home/{name}")
+    for name in ("quick_sync", "dlmalloc"):
+        reason = named(name, case_of(at=spaced)).impossible_because
+        assert "LD_PRELOAD cannot name /my home/libequipoise_" in str(reason)
+
+
+def test_output_goes_nowhere_else_than_it_goes_already() -> None:
+    found = (cause("tiny_writes"),)
+
+    def names(output: Output | None, pair: tuple[Condition, Condition]) -> set[str]:
+        them = proposed(found, pair, site(), output=output)
+        return {one.name for one in them if one.name.startswith("output_")}
+
+    pair = (BASELINE, CANDIDATE)
+    assert names(None, pair) == {"output_to_file"}
+    assert names(Output("file", "/tmp/out"), pair) == {"output_discarded"}
+    loud = dataclasses.replace(CANDIDATE, output=Output("inherit"))
+    assert names(None, (BASELINE, loud)) == {"output_to_file", "output_discarded"}
+
+
+def test_a_sham_is_the_same_library_doing_nothing() -> None:
+    for one in EVERY:
+        if one.sham is None:
+            continue
+        sham, real = one.sham(CANDIDATE).environment, one.alter(CANDIDATE).environment
+        assert sham["LD_PRELOAD"] == real["LD_PRELOAD"]
+        assert (sham["EQUIPOISE_INTERVENTION"], real["EQUIPOISE_INTERVENTION"]) == (
+            "nothing",
+            one.name,
+        )
+    assert sum(one.sham is not None for one in EVERY) == 7
+
+
+def test_no_advice_is_given_for_what_nobody_should_keep() -> None:
+    for name in ("quick_sync", "output_discarded", "fixed_addresses", "no_sleep"):
+        case = Case((BASELINE, CANDIDATE), site(), output=Output("inherit"))
+        assert named(name, case).advice is None
+
+
+def test_every_cause_that_is_tested_is_one_that_can_be_found() -> None:
+    able = frozenset({"avx2", "fma"})
+    known = tuple(one for file in FILES for one in file(case_of(at=site(instructions=able))))
+    found = {rule.cause for rule in RULES}
+    assert {cause for one in known for cause in one.causes} <= found

@@ -1,0 +1,82 @@
+"""Observing a planted pair: a few trials, and runs under the sources."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from equipoise.design.coin import draw_block
+from equipoise.measure.scratch import scratch_folder
+from equipoise.measure.surroundings import CovariateReader
+from equipoise.measure.trials import TrialRunner, own_environment
+from equipoise.model.plan import Judgement, Measure, Plan, Stopping
+from equipoise.model.trial import Draw, Trial
+from equipoise.why.differences.changes import is_certain
+from equipoise.why.differences.result import Difference
+from equipoise.why.differences.trials import trials_change
+from equipoise.why.differences.whole import difference
+from equipoise.why.evidence.collect import REPETITIONS, draw_runs, gather, native_starter
+from equipoise.why.evidence.evidence_set import Runs, gathered
+from equipoise.why.evidence.sources import BY_DEFAULT
+from tests.why.planted.pairs import Planted
+
+FEWEST_BLOCKS = 4
+MOST_BLOCKS = 100
+"""Beside other work it takes long until a gap is certain; alone a few blocks do."""
+
+
+def observed(
+    planted: Planted,
+    folder: Path,
+    *,
+    most_blocks: int = MOST_BLOCKS,
+    repetitions: int = REPETITIONS,
+    seed: int = 1,
+) -> Difference:
+    """What differs between both commands, which were built in that folder.
+
+    As a campaign does, it runs blocks until the gap is certain, or so many at most.
+    """
+    conditions = planted.conditions(folder)
+    plan = Plan(
+        study="compare",
+        conditions=conditions,
+        measure=Measure(working_folder=str(folder)),
+        stopping=Stopping(),
+        judgement=Judgement(),
+        seed=seed,
+    )
+    trials = _trials(plan, most_blocks)
+    longest_s = max(trial.accounting.wall_s or 0.0 for trial in trials.candidate)
+    runs = draw_runs(0, 1, BY_DEFAULT, repetitions, seed)
+    seen = gathered(tuple(gather(plan, runs, longest_s=longest_s)), 0, 1)
+    return difference(trials, seen, conditions)
+
+
+def _trials(plan: Plan, most_blocks: int) -> Runs[Trial]:
+    """One trial of each in each block, after one of each that warms up."""
+    trials: list[Trial] = []
+    with (
+        scratch_folder() as scratch,
+        native_starter(scratch) as starter,
+        CovariateReader() as beside,
+    ):
+        runner = TrialRunner(plan, starter, scratch, own_environment(), beside)
+        _block(plan, runner, draw_block(plan, "warmup", 1))
+        for block in range(1, most_blocks + 1):
+            trials += _block(plan, runner, draw_block(plan, "measured", block))
+            by_condition = Runs(
+                tuple(trial for trial in trials if trial.condition == 0),
+                tuple(trial for trial in trials if trial.condition == 1),
+            )
+            if block >= FEWEST_BLOCKS and is_certain(trials_change(by_condition).gap):
+                break
+    return by_condition
+
+
+def _block(plan: Plan, runner: TrialRunner, draw: Draw) -> list[Trial]:
+    trials = [
+        run().trial for place in range(len(draw.order)) for run in runner.run_place(draw, place)
+    ]
+    for trial in trials:
+        assert trial.failure is None, f"{plan.conditions[trial.condition]}: {trial.failure}"
+    return trials
