@@ -54,7 +54,7 @@ def main() -> int:
     unknown = wanted - {one.name for one in SCREENS}
     if unknown:
         known = ", ".join(dict.fromkeys(one.name for one in SCREENS))
-        print(f"no such page: {', '.join(sorted(unknown))}\n  mend: {known}", file=sys.stderr)
+        print(f"no such page: {', '.join(sorted(unknown))}\n  hint: {known}", file=sys.stderr)
         return 2
     KEPT.mkdir(parents=True, exist_ok=True)
     with chromium() as browser:

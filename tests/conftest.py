@@ -5,7 +5,7 @@ A live test is marked with the programs that it needs::
     @pytest.mark.live("hyperfine")
     @pytest.mark.live("mariadbd", package="mariadb-server-core")
 
-It is skipped where one is missing, with the mend as the reason; with ``CI=true`` that is a
+It is skipped where one is missing, with the hint as the reason; with ``CI=true`` that is a
 failure. The last line adds up the session; ``EQUIPOISE_TEST_SUMMARY`` names a file that gets
 the same as JSON.
 """

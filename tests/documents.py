@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from equipoise.model.plan import Layout
-from equipoise.model.record import Notice
+from equipoise.model.record import CampaignWarning
 from equipoise.model.result import (
     SCHEMA,
     Advice,
@@ -102,7 +102,7 @@ def document_of(
         control=None,
         why=(),
         warnings=(
-            Notice(
+            CampaignWarning(
                 "drift",
                 "The machine became 2 % slower over the campaign; the order of trials cancels it.",
                 "close what else runs, or measure when the machine is idle",
@@ -156,7 +156,7 @@ def comparison_of(
         probability_slower_ci=(0.8, 0.98),
         minimum_misleads=False,
         scope="this campaign",
-        words=words,
+        summary=words,
         level=0.05,
     )
 
@@ -188,7 +188,7 @@ def by_level_of(mean: float) -> ByLevel:
             Component("trial", 60, 1e-4, (0.64e-4, 1.44e-4), 0.1),
         ),
         advice=advice,
-        advice_words=advice_words(advice),
+        advice_summary=advice_words(advice),
     )
 
 
@@ -307,7 +307,7 @@ def _timed_out(block: int, position: int, name: str) -> TrialRow:
 
 CLOSED = Tested(
     intervention="never_mmap",
-    words="keeping freed memory",
+    summary="keeping freed memory",
     outcome="confirmed",
     share=0.97,
     share_ci=(0.94, 0.99),
@@ -330,5 +330,5 @@ def explanation_of(text: str) -> Explanation:
         status="open",
         share_of_gap=None,
         share_ci=(None, None),
-        words=text,
+        summary=text,
     )

@@ -14,7 +14,7 @@ from equipoise.design.probe_rows import QUICK, conditions_of_rows
 from equipoise.measure.trials import Ran
 from equipoise.model.plan import Judgement, Measure, Plan, Stopping
 from equipoise.model.primitives import BANDWIDTH, LATENCY, OS_STUDY, ProbeRow
-from equipoise.model.record import RunRecord, Sitting
+from equipoise.model.record import RunRecord, Segment
 from equipoise.model.trial import UNAVAILABLE, Better, Draw, Sample, Trial
 from tests.plans import trial_of
 from tests.scripted import ScriptedClock
@@ -127,5 +127,5 @@ def record_of(runner: ProbeRunner, environment: Mapping[str, object] | None = No
         for run in runner.run_place(draw, place)
     )
     surroundings = {"kernel": "6.1.0", "cpu_model": "Example CPU", **(environment or {})}
-    sitting = Sitting(1.7e9, surroundings, 1.7e9 + 60.0, "block limit")
-    return RunRecord(f"run-{plan.seed}", plan, 1.7e9, (sitting,), draws, trials, ())
+    segment = Segment(1.7e9, surroundings, 1.7e9 + 60.0, "block limit")
+    return RunRecord(f"run-{plan.seed}", plan, 1.7e9, (segment,), draws, trials, ())

@@ -28,19 +28,22 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "helpers": frozenset({"model", "interop"}),
     "ledger": frozenset({"model", "files"}),
     "stats": frozenset({"model", NATIVE}),
-    "explain": frozenset({"model", "design", "measure", "stats"}),
     # Its results draw themselves, as those of the Python interface do.
     "matching": frozenset({"model", "genoud", "figures", "report", NATIVE}),
     "genoud": frozenset({"model", "figures", "report", NATIVE}),
-    "observe": frozenset({"model", "stats", "matching"}),
+    "observation": frozenset({"model", "stats", "matching"}),
     "figures": frozenset({"model", "stats", "files"}),
     "report": frozenset({"model", "files", "stats", "figures"}),
     "interop": frozenset({"model"}),
     "studies": frozenset({"model", "files", "design", "stats", "figures", "helpers", "matching"}),
-    # Composes the rooms below into one campaign; the command line and `api` call it.
-    "campaign": frozenset({"model", "design", "measure", "ledger", "stats", "explain"}),
+    "campaign": frozenset({"model", "design", "measure", "ledger", "stats"}),
+    "analysis": frozenset({"model", "design", "measure", "ledger", "stats", "campaign"}),
+    "why": frozenset({"model", "design", "measure", "ledger", "stats", "campaign", "analysis"}),
+    "revisions": frozenset({"model", "files", "design", "measure", "campaign", "analysis"}),
     # The Python interface stands beside the command line: on top of the rooms, below the face.
-    "api": frozenset({"model", "design", "measure", "ledger", "figures", "campaign", "report"}),
+    "api": frozenset(
+        {"model", "design", "measure", "ledger", "figures", "campaign", "analysis", "report"}
+    ),
     FACE: frozenset({"model", "api", "genoud"}),
 }
 MAY_IMPORT["cli"] = frozenset(MAY_IMPORT)

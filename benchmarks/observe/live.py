@@ -199,7 +199,7 @@ def main() -> int:
         windows = conduct(site, asked.windows, asked.seed, tell)
     print(file=sys.stderr)
     found = held(windows)
-    print(found.matched.words)
+    print(found.matched.summary)
     print(f"naive                  {100 * math.expm1(found.naive):+.2f} %")
     effect = None if found.matched.matched is None else found.matched.matched.effect
     if effect is not None and effect.ratio is not None and effect.ratio_ci is not None:

@@ -93,7 +93,7 @@ class Result:
         return to_html(self.document)
 
     def __str__(self) -> str:
-        return "\n".join(comparison.words for comparison in self.document.comparisons)
+        return "\n".join(comparison.summary for comparison in self.document.comparisons)
 
 
 def compare(
@@ -245,4 +245,4 @@ def _check(*, alpha: float, min_effect: float, blocks: int, budget: float, timeo
         ("timeout", timeout, timeout > 0.0, "above 0"),
     ):
         if not fits:
-            raise UnusableInput(f"{name}={value} is out of range", mend=f"it must be {wanted}")
+            raise UnusableInput(f"{name}={value} is out of range", hint=f"it must be {wanted}")

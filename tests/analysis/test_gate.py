@@ -65,7 +65,7 @@ def test_a_revision_that_is_much_slower_fails_soon(tmp_path: Path) -> None:
     low, _ = found.rows[0].ratio_ci
     assert low is not None
     assert low > 1.02
-    assert found.words == (
+    assert found.summary == (
         "HEAD (2222222222) against main (1111111111): 0 is slower by more than 2 %, "
         f"by at least {100 * (low - 1):.3g} %."
     )
@@ -98,7 +98,7 @@ def test_it_stops_as_soon_as_too_slow_is_excluded(tmp_path: Path) -> None:
     found = result(stage, gate_of())
     assert found.passed
     assert outcomes(found) == ["passes"]
-    assert found.rows[0].words == "0 is not slower by more than 2 %."
+    assert found.rows[0].summary == "0 is not slower by more than 2 %."
     assert found.rows[0].blocks < 60
 
 
@@ -169,7 +169,7 @@ def test_what_is_not_known_passes_unless_the_plan_says_otherwise(tmp_path: Path)
         found = result(stage, gate_of(blocks=3, fails_undecided=fails_undecided))
         assert outcomes(found) == ["undecided"]
         assert found.passed is not fails_undecided
-        assert found.rows[0].words == (
+        assert found.rows[0].summary == (
             "whether 0 is slower by more than 2 % is not known after 3 blocks."
         )
 
@@ -179,7 +179,7 @@ def test_a_benchmark_that_is_known_gets_no_more_blocks(tmp_path: Path) -> None:
     found = result(stage, gate_of(benchmarks=2))
     assert found.rows[0].outcome == "slower"
     assert found.rows[0].blocks < found.rows[1].blocks
-    assert found.words.endswith("1 of 2 benchmarks is slower by more than 2 %, 1 undecided.")
+    assert found.summary.endswith("1 of 2 benchmarks is slower by more than 2 %, 1 undecided.")
 
 
 class Reporting(ScriptedRunner):

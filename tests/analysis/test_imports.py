@@ -54,19 +54,19 @@ def test_a_campaign_of_our_own_is_no_import() -> None:
 
 def test_a_difference_is_told_with_what_is_not_kept_out() -> None:
     one = the_comparison(result_of(a_plan("a", "b"), {0: [1.0, 1.01, 0.99], 1: [1.2, 1.21, 1.19]}))
-    assert one.words.startswith("b against a: 20.0 % longer in these trials; what else changed")
+    assert one.summary.startswith("b against a: 20.0 % longer in these trials; what else changed")
     assert (one.method, one.baseline_trials, one.candidate_trials) == ("Welch", 3, 3)
 
 
 def test_no_difference_is_told_as_not_told_apart() -> None:
     one = the_comparison(result_of(a_plan("a", "b"), {0: [1.0, 1.1, 0.9], 1: [1.0, 1.2, 0.9]}))
-    assert "which this interval cannot tell from no difference" in one.words
+    assert "which this interval cannot tell from no difference" in one.summary
 
 
 def test_what_is_no_time_is_told_as_a_factor() -> None:
     plan = a_plan("a", "b", metric="value")
     one = the_comparison(result_of(plan, {0: [1.0, 1.1], 1: [3.0, 3.3]}))
-    assert "b against a: 3 times as much" in one.words
+    assert "b against a: 3 times as much" in one.summary
 
 
 def test_only_blocks_with_each_condition_once_are_pairs() -> None:
@@ -81,7 +81,7 @@ def test_only_blocks_with_each_condition_once_are_pairs() -> None:
 
 def test_a_condition_without_values_has_no_ratio() -> None:
     one = the_comparison(result_of(a_plan("a", "b"), {0: [1.0, 1.1], 1: [None, None]}))
-    assert one.words == "b against a: no ratio of time_s, because no value is known."
+    assert one.summary == "b against a: no ratio of time_s, because no value is known."
     assert one.ratio_ci == (None, None)
 
 
@@ -90,8 +90,8 @@ def test_several_intervals_are_said_to_be_each_for_itself() -> None:
         place: [1.0 + place, 1.1 + place] for place in range(5)
     }
     found = result_of(a_plan("a", "b", "c", "d", "e"), values)
-    assert "of 4 about 0.2 miss by chance alone" in found.words
-    assert "miss by chance" not in result_of(a_plan("a", "b"), {0: [1, 2], 1: [2, 3]}).words
+    assert "of 4 about 0.2 miss by chance alone" in found.summary
+    assert "miss by chance" not in result_of(a_plan("a", "b"), {0: [1, 2], 1: [2, 3]}).summary
 
 
 @pytest.mark.parametrize(
@@ -104,5 +104,5 @@ def test_several_intervals_are_said_to_be_each_for_itself() -> None:
 )
 def test_the_order_is_a_threat_of_its_own_kind(order: Order, words: str) -> None:
     (notice,) = threats(result_of(a_plan("a", "b", order=order), {0: [1.0], 1: [2.0]}))
-    assert words in notice.words
+    assert words in notice.summary
     assert threats(result_of(a_plan("a", order=order), {0: [1.0]})) == ()

@@ -33,7 +33,7 @@ def test_each_trial_and_each_condition_is_classed() -> None:
     warming, flat = (one.iterations["request_s"] for one in document.conditions)
     assert (warming.kind, flat.kind) == ("warm-up", "flat")
     assert warming.has_steady_state and flat.has_steady_state
-    assert warming.words == "warm-up in all 20 trials, steady from iteration 11 on (median)"
+    assert warming.summary == "warm-up in all 20 trials, steady from iteration 11 on (median)"
     first = warming.trials[0]
     assert (first.block, first.kind, first.steady_from) == (1, "warm-up", 10)
     assert [(one.begin, one.end) for one in first.stretches] == [(0, 10), (10, 40)]
@@ -50,7 +50,7 @@ def test_the_steady_states_are_compared_without_the_warm_up() -> None:
     assert found.comparison.verdict == "slower"
     assert found.comparison.blocks == 20
     assert found.comparison.ratio == pytest.approx(1.05, abs=0.02)
-    assert found.words == "In the steady state: b against a: request_s costs 1.05 times as much."
+    assert found.summary == "In the steady state: b against a: request_s costs 1.05 times as much."
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_without_a_steady_state_there_is_a_sentence_and_no_number(
 ) -> None:
     found = only(result_of(record_of(steady(1.0), candidate)))
     assert found.comparison is None
-    assert found.words.startswith(
+    assert found.summary.startswith(
         f"b against a: no comparison of request_s in the steady state: {reason}"
     )
 
@@ -76,7 +76,7 @@ def test_too_few_iterations_are_said_to_be_too_few() -> None:
     document = result_of(record_of(short, short))
     shape = document.conditions[0].iterations["request_s"]
     assert (shape.kind, shape.trials, shape.not_classed) == (None, (), 20)
-    assert shape.words == "not classed: no trial has 20 iterations"
+    assert shape.summary == "not classed: no trial has 20 iterations"
     assert document.steady_state == ()
 
 
@@ -86,7 +86,7 @@ def test_a_trial_without_a_steady_state_is_compared_and_not_left_out() -> None:
 
     document = result_of(record_of(steady(1.0), disturbed))
     shape = document.conditions[1].iterations["request_s"]
-    assert shape.words == (
+    assert shape.summary == (
         "warm-up in 17 of 20 trials, steady from iteration 11 on (median); no steady state in 3"
     )
     assert [one.steady for one in shape.trials[:3]] == [None] * 3
@@ -139,7 +139,7 @@ def test_a_control_is_pooled_in_the_steady_state_too_and_must_have_one() -> None
     assert compared is not None
     assert (compared.verdict, compared.baseline) == ("slower", "a")
     without = with_control(steady(1.0), steady(1.1), restless)
-    assert "c: it has no steady state" in without.words
+    assert "c: it has no steady state" in without.summary
 
 
 def test_iterations_stand_in_their_order_however_they_were_reported() -> None:

@@ -99,8 +99,8 @@ def test_advice_is_new_layouts_where_layouts_differ_and_nothing_in_particular_wh
     assert first.more_units == pytest.approx(750, rel=0.1)
     assert first.narrower == pytest.approx(1 - math.sqrt(8 / (8 + first.more_units)), abs=0.01)
     assert second.narrower < 0.05
-    assert found.advice_words is not None
-    assert found.advice_words.startswith("one more minute on new layouts narrows the interval by")
+    assert found.advice_summary is not None
+    assert found.advice_summary.startswith("one more minute on new layouts narrows the interval by")
 
 
 def test_a_condition_has_its_own_variance_by_level() -> None:
@@ -132,7 +132,7 @@ def test_one_block_in_each_layout_is_too_few_and_says_so() -> None:
     )
     assert found.unknown_because is not None
     assert "too few blocks" in found.unknown_because
-    assert (found.mean, found.components, found.advice_words) == (None, (), None)
+    assert (found.mean, found.components, found.advice_summary) == (None, (), None)
 
 
 def test_a_timeout_has_no_logarithm_and_that_is_said() -> None:
@@ -177,7 +177,7 @@ def test_iterations_are_the_lowest_level_and_never_trials() -> None:
     assert iteration.variance == pytest.approx(2 * 0.02**2, rel=0.3)
     assert [one.level for one in found.advice] == ["trial", "iteration"]
     # Half of a trial's time goes by beside its iterations.
-    assert "more iterations" in (found.advice_words or "")
+    assert "more iterations" in (found.advice_summary or "")
 
 
 def test_iterations_in_trials_in_layouts_are_three_levels() -> None:

@@ -32,7 +32,7 @@ def record_of(times: FloatArray, cpus: FloatArray, paddings: FloatArray) -> RunR
         id="r",
         plan=plan_of(),
         started_at=0.0,
-        sittings=(),
+        segments=(),
         draws=draws,
         trials=tuple(trials),
         notices=(),

@@ -6,7 +6,7 @@ import dataclasses
 
 from equipoise.analysis.warnings import warnings_of
 from equipoise.model.plan import Stopping
-from equipoise.model.record import Notice, RunRecord
+from equipoise.model.record import CampaignWarning, RunRecord
 from equipoise.model.result import CarryOver, Comparison
 from equipoise.model.trial import Draw
 from tests.plans import plan_of
@@ -29,17 +29,19 @@ CALM = Comparison(
     probability_slower_ci=(0.8, 1.0),
     minimum_misleads=False,
     scope="",
-    words="",
+    summary="",
     level=0.05,
 )
 
 
-def record(blocks: int = 20, notices: tuple[Notice, ...] = (), **stopping: float) -> RunRecord:
+def record(
+    blocks: int = 20, notices: tuple[CampaignWarning, ...] = (), **stopping: float
+) -> RunRecord:
     return RunRecord(
         id="r",
         plan=plan_of(stopping=Stopping(**stopping)),  # type: ignore[arg-type]
         started_at=0.0,
-        sittings=(),
+        segments=(),
         draws=tuple(Draw("measured", number, (0, 1), 0) for number in range(1, blocks + 1)),
         trials=(),
         notices=notices,
@@ -63,8 +65,8 @@ def test_carry_over_is_warned_of_with_its_mend() -> None:
     carried = CarryOver(ratio=1.03, ratio_ci=(1.025, 1.035), trials=100)
     warned = warnings_of(record(), [dataclasses.replace(CALM, carry_over=carried)], None, 0)
     assert [one.code for one in warned] == ["carry_over"]
-    assert "1.030 times" in warned[0].words
-    assert "--washout" in warned[0].mend
+    assert "1.030 times" in warned[0].summary
+    assert "--washout" in warned[0].hint
 
 
 def test_a_carry_over_that_is_lost_in_noise_is_not_warned_of() -> None:
@@ -91,5 +93,5 @@ def test_precision_that_was_asked_for_takes_the_inflation_away() -> None:
 
 
 def test_what_was_noticed_while_it_ran_is_told_once() -> None:
-    notice = Notice("left_processes", "new left processes behind", "let it wait")
+    notice = CampaignWarning("left_processes", "new left processes behind", "let it wait")
     assert codes(CALM, given=record(notices=(notice, notice))) == ["left_processes"]

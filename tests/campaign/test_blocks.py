@@ -63,7 +63,7 @@ def test_cut_blocks_are_counted_against_what_was_drawn() -> None:
         id="r",
         plan=plan_of(),
         started_at=0.0,
-        sittings=(),
+        segments=(),
         draws=tuple(Draw("measured", number, FORWARD, 0) for number in (1, 2, 3)),
         trials=tuple(block_of(1, FORWARD, 1.0, 1.0) + block_of(2, FORWARD, 1.0)),
         notices=(),

@@ -101,7 +101,7 @@ def test_an_interruption_keeps_the_trials_and_leaves_out_the_cut_block(tmp_path:
     stage.runner.before_trial = lambda draw, place: None
     run_id = stage.go_on(caught.value.run_id)
     record = stage.ledger.read_run(run_id)
-    assert [sitting.stopped_because for sitting in record.sittings] == [
+    assert [segment.stopped_because for segment in record.segments] == [
         "interrupted",
         "block limit",
     ]
@@ -182,7 +182,7 @@ def test_a_campaign_in_which_a_condition_failed_is_not_gone_on_with(tmp_path: Pa
     with pytest.raises(ConditionFailed):
         stage.begin(plan_of())
     record = stage.ledger.read_run("last")
-    assert record.sittings[-1].stopped_because == "a condition failed"
+    assert record.segments[-1].stopped_because == "a condition failed"
     assert record.trials[-1].failure == "exit status 1"
     with pytest.raises(ConditionFailed, match="b failed: exit status 1"):
         stage.go_on("last")
@@ -222,7 +222,7 @@ def test_a_campaign_without_an_effect_that_matters_runs_to_its_limit(tmp_path: P
     comparison = document.comparisons[0]
     assert comparison.verdict == "undecided"
     assert document.run.stopped_because == "block limit"
-    assert "undecided after 40 blocks" in comparison.words
+    assert "undecided after 40 blocks" in comparison.summary
 
 
 def test_a_slot_effect_is_taken_out_not_taken_for_a_difference(tmp_path: Path) -> None:

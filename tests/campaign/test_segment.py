@@ -1,4 +1,4 @@
-"""A sitting runs blocks until there is a reason to stop, and commits each thing in its order."""
+"""A segment runs blocks until there is a reason to stop, and commits each thing in its order."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Literal
 import pytest
 
 from equipoise.campaign.progress import Moment, Standing, Unwatched
-from equipoise.campaign.segment import SittingInProgress
+from equipoise.campaign.segment import SegmentInProgress
 from equipoise.measure.trials import Ran
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Measure, Plan, Stopping
-from equipoise.model.record import Notice
+from equipoise.model.record import CampaignWarning
 from equipoise.model.trial import Draw, Phase, Trial
 from tests.plans import plan_of, trial_of
 from tests.scripted import ScriptedClock, ScriptedRunner
@@ -22,7 +22,7 @@ from tests.scripted import ScriptedClock, ScriptedRunner
 class Diary:
     """A store that keeps what it is given, in order."""
 
-    entries: list[Draw | Trial | Notice] = field(default_factory=list)
+    entries: list[Draw | Trial | CampaignWarning] = field(default_factory=list)
 
     def record_draw(self, run_id: str, draw: Draw) -> None:
         self.entries.append(draw)
@@ -30,7 +30,7 @@ class Diary:
     def record_trial(self, run_id: str, trial: Trial) -> None:
         self.entries.append(trial)
 
-    def record_notice(self, run_id: str, notice: Notice) -> None:
+    def record_notice(self, run_id: str, notice: CampaignWarning) -> None:
         self.entries.append(notice)
 
 
@@ -76,7 +76,7 @@ class Bystander(Unwatched):
         self.moments.append(moment)
 
 
-def sitting(
+def segment(
     plan: Plan,
     *,
     judge: ScriptedJudge | None = None,
@@ -85,9 +85,9 @@ def sitting(
     watcher: Unwatched | None = None,
     spent_before_s: float = 0.0,
     blocks_before: int = 0,
-) -> SittingInProgress:
+) -> SegmentInProgress:
     runner = runner or ScriptedRunner(ScriptedClock())
-    return SittingInProgress(
+    return SegmentInProgress(
         run_id="run",
         plan=plan,
         stopping=plan.stopping,
@@ -103,7 +103,7 @@ def sitting(
 
 def test_it_stops_as_soon_as_the_judge_is_settled() -> None:
     judge = ScriptedJudge(after=9)
-    assert sitting(plan_of(), judge=judge).run(1, 1) == "verdict"
+    assert segment(plan_of(), judge=judge).run(1, 1) == "verdict"
     assert judge.seen == 9
 
 
@@ -111,7 +111,7 @@ def test_every_trial_is_told_with_its_seconds_and_the_size_of_its_block() -> Non
     told = Bystander()
     runner = ScriptedRunner(ScriptedClock(), medians=(0.1, 0.1), noise=0.0)
     plan = plan_of(stopping=Stopping(blocks=2), measure=Measure("/", warmup=1))
-    sitting(plan, runner=runner, watcher=told).run(1, 1)
+    segment(plan, runner=runner, watcher=told).run(1, 1)
     assert [of for _, of in told.trials] == [2] * 6
     assert [seconds for seconds, _ in told.trials] == pytest.approx([0.1] * 6)
 
@@ -119,7 +119,7 @@ def test_every_trial_is_told_with_its_seconds_and_the_size_of_its_block() -> Non
 def test_it_stops_at_the_block_limit_counting_earlier_blocks() -> None:
     judge = ScriptedJudge()
     plan = plan_of(stopping=Stopping(blocks=12))
-    assert sitting(plan, judge=judge, blocks_before=5).run(1, 6) == "block limit"
+    assert segment(plan, judge=judge, blocks_before=5).run(1, 6) == "block limit"
     assert judge.seen == 7
 
 
@@ -127,21 +127,21 @@ def test_it_stops_at_the_budget_counting_what_was_spent() -> None:
     judge = ScriptedJudge()
     plan = plan_of(stopping=Stopping(budget_s=1.0), measure=Measure("/", warmup=0))
     runner = ScriptedRunner(ScriptedClock(), medians=(0.1, 0.1), noise=0.0)
-    assert sitting(plan, judge=judge, runner=runner, spent_before_s=0.55).run(1, 1) == "budget"
+    assert segment(plan, judge=judge, runner=runner, spent_before_s=0.55).run(1, 1) == "budget"
     assert judge.seen == 3
 
 
 def test_a_minimum_of_blocks_that_was_asked_for_beats_the_budget() -> None:
     judge = ScriptedJudge()
     stopping = Stopping(budget_s=0.01, min_blocks=7, min_blocks_explicit=True)
-    assert sitting(plan_of(stopping=stopping), judge=judge).run(1, 1) == "budget"
+    assert segment(plan_of(stopping=stopping), judge=judge).run(1, 1) == "budget"
     assert judge.seen == 7
 
 
 def test_the_budget_beats_a_minimum_that_nobody_asked_for() -> None:
     judge = ScriptedJudge()
     plan = plan_of(stopping=Stopping(budget_s=0.01))
-    assert sitting(plan, judge=judge).run(1, 1) == "budget"
+    assert segment(plan, judge=judge).run(1, 1) == "budget"
     assert judge.seen == 1
 
 
@@ -150,7 +150,7 @@ def test_each_draw_is_in_the_ledger_before_the_trials_that_it_orders() -> None:
     runner = ScriptedRunner(ScriptedClock())
     runner.before_trial = lambda draw, place: checked.append(draw in diary.entries)
     checked: list[bool] = []
-    sitting(plan_of(), judge=ScriptedJudge(after=3), runner=runner, diary=diary).run(1, 1)
+    segment(plan_of(), judge=ScriptedJudge(after=3), runner=runner, diary=diary).run(1, 1)
     assert checked == [True] * 8
 
 
@@ -161,7 +161,7 @@ def test_each_trial_is_in_the_ledger_before_the_next_one_starts() -> None:
     runner.before_trial = lambda draw, place: finished.append(
         sum(isinstance(entry, Trial) for entry in diary.entries)
     )
-    sitting(plan_of(), judge=ScriptedJudge(after=3), runner=runner, diary=diary).run(1, 1)
+    segment(plan_of(), judge=ScriptedJudge(after=3), runner=runner, diary=diary).run(1, 1)
     assert finished == list(range(8))
 
 
@@ -169,7 +169,7 @@ def test_warm_up_trials_are_run_and_marked_and_never_judged() -> None:
     diary = Diary()
     judge = ScriptedJudge(after=2)
     plan = plan_of(measure=Measure("/", warmup=3))
-    sitting(plan, judge=judge, diary=diary).run(1, 1)
+    segment(plan, judge=judge, diary=diary).run(1, 1)
     phases = [entry.phase for entry in diary.entries if isinstance(entry, Trial)]
     assert phases == ["warmup"] * 6 + ["measured"] * 4
 
@@ -178,7 +178,7 @@ def test_a_failing_trial_ends_the_campaign_and_is_kept() -> None:
     diary = Diary()
     runner = ScriptedRunner(ScriptedClock(), fails_at=("measured", 2, 1))
     with pytest.raises(ConditionFailed, match="b failed: exit status 1") as caught:
-        sitting(plan_of(), runner=runner, diary=diary).run(1, 1)
+        segment(plan_of(), runner=runner, diary=diary).run(1, 1)
     assert "no such frobnicator" in caught.value.what
     last = diary.entries[-1]
     assert isinstance(last, Trial)
@@ -189,7 +189,7 @@ def test_a_failing_trial_that_the_judge_excuses_ends_nothing_and_its_block_is_co
     diary = Diary()
     runner = ScriptedRunner(ScriptedClock(), fails_at=("measured", 2, 1))
     judge = ScriptedJudge(after=4, excused=frozenset({1}))
-    assert sitting(plan_of(), runner=runner, judge=judge, diary=diary).run(1, 1) == "verdict"
+    assert segment(plan_of(), runner=runner, judge=judge, diary=diary).run(1, 1) == "verdict"
     of_block = [one for one in diary.entries if isinstance(one, Trial) and one.block == 2]
     assert sorted(one.condition for one in of_block) == [0, 1]
 
@@ -198,20 +198,20 @@ def test_a_failing_trial_counts_like_others_when_failures_are_ignored() -> None:
     runner = ScriptedRunner(ScriptedClock(), fails_at=("measured", 2, 1))
     plan = plan_of(measure=Measure("/", ignore_failure=True))
     judge = ScriptedJudge(after=4)
-    assert sitting(plan, runner=runner, judge=judge).run(1, 1) == "verdict"
+    assert segment(plan, runner=runner, judge=judge).run(1, 1) == "verdict"
 
 
 def test_a_condition_that_times_out_goes_on_as_the_slowest() -> None:
     runner = ScriptedRunner(ScriptedClock(), times_out=frozenset({1}))
     judge = ScriptedJudge(after=4)
-    assert sitting(plan_of(), runner=runner, judge=judge).run(1, 1) == "verdict"
+    assert segment(plan_of(), runner=runner, judge=judge).run(1, 1) == "verdict"
 
 
 def test_a_campaign_in_which_nothing_finishes_ends_after_its_warm_up() -> None:
     runner = ScriptedRunner(ScriptedClock(), times_out=frozenset({0, 1}))
     diary = Diary()
     with pytest.raises(ConditionFailed, match="every condition timed out after 1 s"):
-        sitting(plan_of(), runner=runner, diary=diary).run(1, 1)
+        segment(plan_of(), runner=runner, diary=diary).run(1, 1)
     assert sum(isinstance(entry, Trial) for entry in diary.entries) == 2
 
 
@@ -222,9 +222,9 @@ def test_processes_that_are_left_behind_are_told_of_once() -> None:
 
     diary = Diary()
     runner = Litterer(ScriptedClock())
-    sitting(plan_of(), runner=runner, judge=ScriptedJudge(after=3), diary=diary).run(1, 1)
-    notices = [entry for entry in diary.entries if isinstance(entry, Notice)]
-    assert sorted((notice.code, notice.words[0]) for notice in notices) == [
+    segment(plan_of(), runner=runner, judge=ScriptedJudge(after=3), diary=diary).run(1, 1)
+    notices = [entry for entry in diary.entries if isinstance(entry, CampaignWarning)]
+    assert sorted((notice.code, notice.summary[0]) for notice in notices) == [
         ("left_processes", "a"),
         ("left_processes", "b"),
         ("own_metrics", "a"),
@@ -234,6 +234,6 @@ def test_processes_that_are_left_behind_are_told_of_once() -> None:
 
 def test_whoever_watches_is_told_after_every_block() -> None:
     watcher = Bystander()
-    sitting(plan_of(), judge=ScriptedJudge(after=3), watcher=watcher).run(1, 1)
+    segment(plan_of(), judge=ScriptedJudge(after=3), watcher=watcher).run(1, 1)
     assert [moment.blocks for moment in watcher.moments] == [1, 2, 3]
     assert watcher.moments[-1].elapsed_s > watcher.moments[0].elapsed_s > 0

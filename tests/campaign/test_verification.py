@@ -56,7 +56,7 @@ def test_a_preload_that_does_not_load_is_named_with_its_condition(tmp_path: Path
     with pytest.raises(UnusableInput) as caught:
         check(Condition("broken", (SORT,), environment={"LD_PRELOAD": str(broken)}))
     assert caught.value.what.startswith(f"broken did not take effect: {broken} is not mapped by")
-    assert caught.value.mend is not None
+    assert caught.value.hint is not None
 
 
 def test_tunables_in_force_pass_and_unknown_ones_do_not() -> None:

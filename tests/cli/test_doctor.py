@@ -42,7 +42,7 @@ def test_a_debug_variable_is_found_and_its_mend_named() -> None:
     lines = done.stdout.splitlines()
     place = next(n for n, line in enumerate(lines) if "MALLOC_PERTURB_=165 is set" in line)
     assert lines[place].startswith("disturbs: ")
-    assert lines[place + 1].startswith("  mend: unset MALLOC_PERTURB_")
+    assert lines[place + 1].startswith("  hint: unset MALLOC_PERTURB_")
 
 
 def test_the_document_holds_what_was_found_and_where(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_a_file_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     done = CliRunner().invoke(command, ["--json", f"{tmp_path}/no/where"])
     assert isinstance(done.exception, UnusableInput)
     assert f"cannot write {tmp_path}/no/where" in done.exception.what
-    assert done.exception.mend
+    assert done.exception.hint
 
 
 LACK = Disturbance("no_covariate", "lacks", "temperature_c will be unknown: why", "use another")
@@ -87,7 +87,7 @@ def test_what_the_host_lacks_does_not_disturb(capsys: pytest.CaptureFixture[str]
     doctor.print_examination(lacking, color=False)
     doctor.print_extent(lacking, color=False)
     said = capsys.readouterr()
-    assert said.out == "lacks: temperature_c will be unknown: why\n  mend: use another\n"
+    assert said.out == "lacks: temperature_c will be unknown: why\n  hint: use another\n"
     assert said.err == (
         "nothing disturbs measurements here (1 of 2 checks could look)\n"
         "  not checked: turbo: no switch\n"
@@ -102,4 +102,4 @@ def test_a_name_of_a_process_is_no_markup(capsys: pytest.CaptureFixture[str]) ->
 def test_a_command_to_copy_is_not_broken_into_lines(capsys: pytest.CaptureFixture[str]) -> None:
     long = Disturbance("x", "weakens", "w", "echo max | sudo tee " + "/folder" * 60)
     doctor.print_examination(Examination((long,), ()), color=False)
-    assert f"  mend: {long.mend}\n" in capsys.readouterr().out
+    assert f"  hint: {long.hint}\n" in capsys.readouterr().out

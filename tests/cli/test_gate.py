@@ -269,7 +269,7 @@ def test_what_cannot_be_used_is_told_in_two_lines(
     assert said.status == 2
     assert said.out == ""
     assert told in said.err
-    assert "  mend: " in said.err
+    assert "  hint: " in said.err
     assert said.err.count("\n") == 2
     assert not (made.path / "x").exists()
 

@@ -80,7 +80,7 @@ def test_a_benchmark_of_cargo_that_only_one_revision_has_is_said(
     (row,) = document(said)["gate"]["rows"]
     assert (row["benchmark"], row["outcome"]) == ("sum", "slower")
     assert row["ratio"] == pytest.approx(1.3005)
-    told = [one["words"] for one in document(said)["warnings"]]
+    told = [one["summary"] for one in document(said)["warnings"]]
     assert "only here1,000 is only in the baseline, and was not compared" in told
     assert "only here1,300.5 is only in the candidate, and was not compared" in told
 

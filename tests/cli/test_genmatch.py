@@ -145,7 +145,7 @@ def test_a_scheduler_that_nobody_runs_is_named(equipoise: Equipoise, table: str)
         said = equipoise("genmatch", table, *ASKED, "--scheduler", address)
     assert said.status == 2
     assert f"the scheduler at {address} cannot be reached" in said.err
-    assert "mend: start one with `dask scheduler`" in said.err
+    assert "hint: start one with `dask scheduler`" in said.err
     assert len(said.err.splitlines()) == 2
 
 

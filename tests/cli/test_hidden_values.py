@@ -24,7 +24,7 @@ from equipoise.cli.reported import gap_as_reported, recorded_name, reported_reco
 from equipoise.ledger import open_for_reading, open_for_writing
 from equipoise.model.gate import BENCHMARK, Gated, Revision
 from equipoise.model.plan import Condition, Contrast, Hooks, Plan, Server
-from equipoise.model.record import Notice, RunRecord
+from equipoise.model.record import CampaignWarning, RunRecord
 from equipoise.model.trial import Draw
 from equipoise.report.json_document import decode
 from equipoise.why.gap import choose
@@ -112,8 +112,8 @@ def record(path: Path, plan: Plan) -> None:
             ledger.record_draw(run_id, draw)
             for place in (0, 1):
                 ledger.record_trial(run_id, trial_of(draw, place, 0.01 + (block + place) / 1000))
-        ledger.record_notice(run_id, Notice("noise", f"b with {CANARY} is noisy", "wait"))
-        ledger.end_sitting(run_id, 1, 1.7e9 + 1, "blocks")
+        ledger.record_notice(run_id, CampaignWarning("noise", f"b with {CANARY} is noisy", "wait"))
+        ledger.end_segment(run_id, 1, 1.7e9 + 1, "blocks")
 
 
 def call(command: click.Command, path: Path, *arguments: str) -> None:
@@ -319,8 +319,8 @@ def test_the_gap_that_why_explains_has_the_names_of_the_report(ledger: Path) -> 
     (shown,) = reported_records((found,), show_env=False)
     gap = choose(found)
     named = gap_as_reported(gap, found, shown)
-    assert CANARY in gap.comparison.words
-    assert CANARY not in named.comparison.words
+    assert CANARY in gap.comparison.summary
+    assert CANARY not in named.comparison.summary
     assert named.comparison.ratio_ci == gap.comparison.ratio_ci
     assert gap_as_reported(gap, found, found) is gap
 

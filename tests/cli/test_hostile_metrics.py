@@ -47,7 +47,7 @@ def test_a_line_that_no_ledger_could_keep_is_left_out_with_a_warning(equipoise: 
     document = json.loads(said.out)
     assert document["conditions"][0]["metrics"]["good"]["median"] == 1
     (warning,) = [one for one in document["warnings"] if one["code"] == "own_metrics"]
-    assert "line 2 of its metrics cannot be read" in warning["words"]
+    assert "line 2 of its metrics cannot be read" in warning["summary"]
 
 
 def test_a_primary_metric_that_cannot_be_read_is_missing_for_a_named_reason(

@@ -90,11 +90,11 @@ def test_an_import_has_an_interval_its_scope_and_no_verdict(
     assert one["method"] == "Welch"
     assert "e_value" not in one and "verdict" not in one
     assert "12 processes against 12 processes of these files" in one["scope"]
-    assert "no verdict and no e-value" in imported["words"]
+    assert "no verdict and no e-value" in imported["summary"]
     warnings = document["warnings"]
     assert isinstance(warnings, list)
     (warning,) = [one for one in warnings if one["code"] == "not_randomised"]
-    assert "drifted" in warning["words"]
+    assert "drifted" in warning["summary"]
 
 
 def test_blocks_of_a_file_are_compared_within_them(

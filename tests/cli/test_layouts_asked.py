@@ -22,7 +22,7 @@ def host(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 def addresses(aslr: Addresses | None) -> tuple[set[bool], list[str]]:
     """Whether the layouts have random addresses, and what was said of it."""
     plan, notices = over_layouts(plan_of(), 40, aslr)
-    return {one.random_addresses for one in plan.layouts}, [one.words for one in notices]
+    return {one.random_addresses for one in plan.layouts}, [one.summary for one in notices]
 
 
 @pytest.mark.parametrize(

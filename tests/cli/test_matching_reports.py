@@ -121,5 +121,5 @@ def test_a_report_that_cannot_be_written_is_told_before_the_work(
 ) -> None:
     said = equipoise(command, "disc.csv", *COLUMNS, "--report", report, "--json", "found.json")
     assert said.status == 2
-    assert "mend: " in said.err
+    assert "hint: " in said.err
     assert not (tmp_path / "found.json").exists()

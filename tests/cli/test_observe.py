@@ -71,7 +71,7 @@ def test_the_document_keeps_to_its_schema_and_csv_and_parquet_give_the_same(
     said = equipoise("observe", table, *LOAD, "--json", "-")
     document = json.loads(said.out)
     jsonschema.validate(document, observed_schema())
-    assert document["schema"] == "equipoise.observed/1"
+    assert document["schema"] == "equipoise.observed/2"
     import pandas
 
     pandas.DataFrame(loaded_log()).to_parquet(tmp_path / "ci.parquet")
@@ -99,7 +99,7 @@ def test_a_refusal_has_its_tables_its_document_and_status_2(
     said = equipoise("observe", "ci.csv", *LOAD, "--json", "refused.json")
     assert said.status == 2
     assert said.err.startswith("equipoise: after the best matching load still differs by")
-    assert "mend: needed are rows of 1.0 with load between" in said.err
+    assert "hint: needed are rows of 1.0 with load between" in said.err
     assert "no answer can be given" in said.out
     document = json.loads((tmp_path / "refused.json").read_text(encoding="utf-8"))
     jsonschema.validate(document, observed_schema())
@@ -154,7 +154,7 @@ def record_run(path: Path, environment: dict[str, object], started: float) -> st
                     trial, covariates=covariates, started_at=started + 2 * block + place
                 )
                 ledger.record_trial(run_id, trial)
-        ledger.end_sitting(run_id, 1, started + 100, "decided")
+        ledger.end_segment(run_id, 1, started + 100, "decided")
     return run_id
 
 
@@ -205,7 +205,7 @@ def test_what_differs_may_be_matched_on_or_allowed_by_name(
     matched = json.loads(equipoise(*asked, "--exact", "environment_kernel").out)
     assert matched["question"]["exact"] == ["environment_kernel"]
     allowed = json.loads(equipoise(*asked, "--allow", "kernel").out)
-    assert "kernel (6.1, 6.8), which was allowed" in allowed["warnings"][0]["words"]
+    assert "kernel (6.1, 6.8), which was allowed" in allowed["warnings"][0]["summary"]
     said = equipoise(*asked, "--allow", "cpu_model")
     assert said.status == 2
     assert "what differs: kernel" in said.err
@@ -297,4 +297,4 @@ def test_strata_are_read_one_by_one_from_parquet_and_told_apart(
     (tmp_path / "torn.parquet").write_bytes((tmp_path / "ci.parquet").read_bytes()[:-9])
     torn = equipoise("observe", "torn.parquet", *by_host)
     assert torn.status == 2
-    assert "mend the file" in torn.err
+    assert "correct the file" in torn.err

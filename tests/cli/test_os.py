@@ -73,7 +73,7 @@ def test_what_cannot_be_asked_for_is_named_before_anything_runs(equipoise: Equip
     ):
         answered = equipoise("os", *arguments)
         assert answered.status == 2
-        assert said in answered.err and "mend: " in answered.err
+        assert said in answered.err and "hint: " in answered.err
         assert answered.out == ""
 
 

@@ -50,7 +50,7 @@ def test_pooled_campaigns_have_neither_a_page_nor_the_form_of_another_tool(
     said = equipoise("show", "last", "--pool", "--export-csv", "found.csv")
     assert said.status == 2
     assert "--pool has no form for found.csv" in said.err
-    assert "mend: leave it out; --json has" in said.err
+    assert "hint: leave it out; --json has" in said.err
 
 
 def test_one_campaign_is_not_pooled(equipoise: Equipoise) -> None:
@@ -58,7 +58,7 @@ def test_one_campaign_is_not_pooled(equipoise: Equipoise) -> None:
     said = equipoise("show", "last", "--pool")
     assert said.status == 2
     assert "one campaign of these commands only" in said.err
-    assert "mend: run it again" in said.err
+    assert "hint: run it again" in said.err
 
 
 def test_campaigns_are_pooled_without_describing_each(

@@ -159,8 +159,8 @@ def test_figures_of_several_campaigns_have_a_folder_each(ledger: Path, tmp_path:
         (b"\xff\xfe", "it is no JSON"),
         (b"[1]", "its schema is not named"),
         (b'{"schema": "other/1"}', "its schema is 'other/1'"),
-        (b'{"schema": "equipoise.result/1"}', "missing required field"),
-        (b'{"schema": "equipoise.result/1", "conditions": 3}', "it is no result document"),
+        (b'{"schema": "equipoise.result/2"}', "missing required field"),
+        (b'{"schema": "equipoise.result/2", "conditions": 3}', "it is no result document"),
         (None, "no such file"),
     ],
 )
@@ -172,7 +172,7 @@ def test_a_file_that_is_no_result_is_refused_with_a_mend(
         path.write_bytes(content)
     with pytest.raises(UnusableInput, match=words) as refusal:
         call(report.command, tmp_path / "none.db", str(path), "-o", str(tmp_path / "page.html"))
-    assert refusal.value.mend
+    assert refusal.value.hint
 
 
 def test_a_report_of_nothing_asks_what_is_wanted(ledger: Path) -> None:
@@ -240,7 +240,7 @@ def test_a_file_that_cannot_be_written_is_refused_with_a_mend(
     (tmp_path / "folder.html").mkdir()
     with pytest.raises(UnusableInput, match=words) as refusal:
         call(command, ledger, "-o", str(tmp_path / name))
-    assert refusal.value.mend
+    assert refusal.value.hint
 
 
 def test_an_unknown_run_is_named(ledger: Path, tmp_path: Path) -> None:

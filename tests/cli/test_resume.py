@@ -136,7 +136,7 @@ def test_a_run_that_is_being_measured_is_not_resumed_beside_it(
     assert f"is being measured now, by process {first.pid} of user {os.getuid()}" in second.err
     assert "defect" not in second.err
     with open_for_reading(tmp_path / ".equipoise/ledger.db") as ledger:
-        assert len(ledger.read_run("last").sittings) == 1
+        assert len(ledger.read_run("last").segments) == 1
 
 
 def wait_for_a_draw(ledger: Path) -> None:

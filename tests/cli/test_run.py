@@ -62,7 +62,7 @@ def test_a_study_compares_its_factor_at_each_level_of_the_others(
     ]
     assert found["comparisons"][1]["stratum"] == {"size": "2"}
     assert [one["verdict"] for one in found["comparisons"]] == ["slower", "slower"]
-    words = found["comparisons"][1]["words"]
+    words = found["comparisons"][1]["summary"]
     assert words.startswith("At size 2: long is slower than short: it takes")
     assert found["run"]["study"] == "sleeps"
     screen = equipoise("show", "last").out
@@ -105,7 +105,7 @@ def test_another_program_is_asked_by_changing_one_line_of_the_file(
     found = document(equipoise("run", path, "--quick", "--blocks", "2", "--json", "-"))
     assert_that_every_allocator_ran(found)
     (idle,) = [one for one in found["warnings"] if one["code"] == "factor_idle"]
-    assert "the factor size changes nothing: {size} stands nowhere" in idle["words"]
+    assert "the factor size changes nothing: {size} stands nowhere" in idle["summary"]
 
 
 def assert_that_every_allocator_ran(found: Any) -> None:
@@ -144,10 +144,10 @@ absent = { preload = "libabsent.so.9", package = "libabsent9" }
 """
     said = equipoise("run", written(tmp_path, text), "--blocks", "1", "--json", "-")
     (warning,) = [one for one in document(said)["warnings"] if one["code"] == "level_missing"]
-    assert warning["words"] == (
+    assert warning["summary"] == (
         "allocator absent cannot run here: there is no libabsent.so.9; it is left out"
     )
-    assert warning["mend"] == "apt install libabsent9"
+    assert warning["hint"] == "apt install libabsent9"
 
 
 def test_every_blas_that_is_here_runs_verified_and_the_others_are_named(
@@ -169,7 +169,7 @@ kind = "blas"
         return
     found = document(said)
     assert {one["levels"]["library"] for one in found["conditions"]} == here
-    missing = [one["mend"] for one in found["warnings"] if one["code"] == "level_missing"]
+    missing = [one["hint"] for one in found["warnings"] if one["code"] == "level_missing"]
     packages = [level.package for level in BLAS if level.name not in here]
     assert missing == [f"apt install {package}" for package in packages]
 
@@ -358,8 +358,8 @@ def test_a_program_that_is_not_installed_is_named_with_its_package(
     found = document(equipoise("run", written(tmp_path, text), "--blocks", "1", "--json", "-"))
     assert len(found["conditions"]) == 4
     missing = [one for one in found["warnings"] if one["code"] == "level_missing"]
-    assert [one["mend"] for one in missing] == ["apt install frob"]
-    assert "program frobnicate" in missing[0]["words"]
+    assert [one["hint"] for one in missing] == ["apt install frob"]
+    assert "program frobnicate" in missing[0]["summary"]
 
 
 def test_help_says_that_the_study_has_the_defaults(equipoise: Equipoise) -> None:

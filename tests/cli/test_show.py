@@ -34,7 +34,7 @@ def record(
                 ended = "timed out after 1 s" if late else None
                 trial = trial_of(draw, place, wall, failure=ended, timed_out=late)
                 ledger.record_trial(run_id, trial)
-        ledger.end_sitting(run_id, 1, 1.7e9 + 100, "decided")
+        ledger.end_segment(run_id, 1, 1.7e9 + 100, "decided")
     return run_id
 
 
@@ -78,7 +78,7 @@ def test_what_differs_is_refused_in_one_line_and_allowed_by_name_with_a_warning(
         assert "unlike environments (kernel: 6.1, 6.8)" in said.err
         assert "--allow kernel lets it differ" in said.err
     document = shown(equipoise, *runs, "--allow", "kernel")
-    assert [one["words"] for one in document["warnings"] if one["code"] == "environment"] == [
+    assert [one["summary"] for one in document["warnings"] if one["code"] == "environment"] == [
         "the campaigns differ in kernel (6.1, 6.8), which was allowed"
     ]
 

@@ -113,7 +113,7 @@ def test_too_few_open_files_are_named_with_the_limit(tmp_path: Path) -> None:
     assert said.returncode == 2, said
     assert said.stderr == (
         "equipoise: too many open files\n"
-        "  mend: raise `ulimit -n`, which is 12 here: 256 is enough\n"
+        "  hint: raise `ulimit -n`, which is 12 here: 256 is enough\n"
     )
 
 

@@ -126,9 +126,9 @@ def test_of_a_program_that_is_linked_statically_the_order_of_files_is_not_tried(
     found = document(looked(equipoise, program, "--json", "-"))
     assert "file order" not in [one["cause"] for one in found["why"]]
     (warning,) = [
-        one for one in found["warnings"] if one["words"].startswith("file order is not tried")
+        one for one in found["warnings"] if one["summary"].startswith("file order is not tried")
     ]
-    assert "linked statically" in warning["words"]
+    assert "linked statically" in warning["summary"]
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def test_output_that_finds_no_room_in_the_temporary_folder_says_so(tmp_path: Pat
     assert said.stdout == "3\n", said
     assert said.stderr == (
         f"equipoise: echo words failed: exit status 1: no space was left in {tmp_path}/full\n"
-        "  mend: make room in that folder, or set TMPDIR to one with room\n"
+        "  hint: make room in that folder, or set TMPDIR to one with room\n"
     )
 
 

@@ -35,4 +35,4 @@ def test_a_library_without_threads_has_no_variable_for_them() -> None:
 def test_a_core_type_that_a_library_does_not_know_is_refused(name: str, known: str) -> None:
     with pytest.raises(UnusableInput, match="no core type 'z80'") as caught:
         named(name).environment(core_type="z80")
-    assert known in str(caught.value.mend)
+    assert known in str(caught.value.hint)

@@ -33,7 +33,7 @@ def test_what_cannot_vary_here_is_said_and_not_tried() -> None:
     )
     assert [source.name for source in sources] == ["environment size"]
     assert len(notices) == 4
-    assert all(notice.mend for notice in notices)
+    assert all(notice.hint for notice in notices)
 
 
 def test_a_seed_that_is_asked_to_be_random_varies() -> None:

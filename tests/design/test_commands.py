@@ -64,7 +64,7 @@ def test_an_empty_command_is_refused(empty: str) -> None:
 def test_an_open_quote_is_named() -> None:
     with pytest.raises(UnusableInput, match="no closing quotation") as caught:
         conditions("true", "echo 'oops")
-    assert "close the quote" in str(caught.value.mend)
+    assert "close the quote" in str(caught.value.hint)
 
 
 def test_a_program_that_does_not_exist_is_named() -> None:
@@ -77,7 +77,7 @@ def test_a_file_that_cannot_be_executed_gets_its_chmod(tmp_path: Path) -> None:
     script.write_text("#!/bin/sh\n", encoding="ascii")
     with pytest.raises(UnusableInput, match="cannot be executed") as caught:
         conditions("true", str(script))
-    assert caught.value.mend == f"chmod +x {script}"
+    assert caught.value.hint == f"chmod +x {script}"
 
 
 def test_a_folder_is_no_program(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_an_environment_of_another_form_is_refused(setting: str) -> None:
 def test_an_unknown_condition_is_named_with_those_that_exist(which: str) -> None:
     with pytest.raises(UnusableInput, match="names no condition") as caught:
         conditions("true", "echo", environments=(f"{which}:A=1",))
-    assert "1 = true, 2 = echo" in str(caught.value.mend)
+    assert "1 = true, 2 = echo" in str(caught.value.hint)
 
 
 def test_parameters_fill_the_braces_and_become_levels() -> None:

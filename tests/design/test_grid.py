@@ -117,10 +117,10 @@ def test_a_level_that_is_not_installed_is_named_with_its_package_and_left_out() 
     factor = Factor("allocator", (*ALLOCATOR.levels, absent))
     study, notices = without_missing(study_of(factor), SITE)
     assert study.factor("allocator") == ALLOCATOR
-    assert [(notice.code, notice.mend) for notice in notices] == [
+    assert [(notice.code, notice.hint) for notice in notices] == [
         ("level_missing", "apt install libd1")
     ]
-    assert "allocator d cannot run here: there is no libd.so" in notices[0].words
+    assert "allocator d cannot run here: there is no libd.so" in notices[0].summary
     with pytest.raises(UnusableInput, match="the baseline allocator d cannot run here"):
         without_missing(study_of(factor, compared=Compared("allocator", "d")), SITE)
 
@@ -180,7 +180,7 @@ def test_a_program_that_a_server_needs_is_named_with_its_package() -> None:
     study = study_of(ALLOCATOR, workload=Workload(("sort",), server=server))
     with pytest.raises(UnusableInput, match="there is no program 'no-such-server'") as caught:
         without_missing(study, SITE)
-    assert caught.value.mend == "apt install no-such-package"
+    assert caught.value.hint == "apt install no-such-package"
 
 
 def test_a_level_whose_server_is_not_installed_is_left_out_with_its_package() -> None:
@@ -192,14 +192,14 @@ def test_a_level_whose_server_is_not_installed_is_left_out_with_its_package() ->
     )
     study, notices = without_missing(study_of(systems, workload=Workload(())), SITE)
     assert [level.name for level in study.factors[0].levels] == ["a"]
-    assert [(one.code, one.mend) for one in notices] == [("level_missing", "apt install some")]
+    assert [(one.code, one.hint) for one in notices] == [("level_missing", "apt install some")]
 
 
 def test_a_level_for_a_cpu_that_is_not_ours_is_left_out() -> None:
     placed = Factor("allocator", (Level("a"), Level("b"), Level("c", client_cpus=(9999,))))
     study, notices = without_missing(study_of(placed), SITE)
     assert [level.name for level in study.factors[0].levels] == ["a", "b"]
-    assert "there is no CPU 9999 for us" in notices[0].words
+    assert "there is no CPU 9999 for us" in notices[0].summary
 
 
 def test_levels_are_chosen_on_the_command_line() -> None:
@@ -254,9 +254,9 @@ def test_a_level_whose_program_is_not_installed_is_left_out_and_named() -> None:
     study = Study("s", "/", Workload(("true",)), (Factor("program", levels, role="size"),))
     kept, notices = without_missing(study, Site(Path("/nowhere"), lambda _: None))
     assert [level.name for level in kept.factors[0].levels] == ["here"]
-    assert "program no-such-program-here" in notices[0].words
-    assert notices[0].mend == "apt install a-package"
-    assert "program no-such-compiler-here" in notices[1].words
+    assert "program no-such-program-here" in notices[0].summary
+    assert notices[0].hint == "apt install a-package"
+    assert "program no-such-compiler-here" in notices[1].summary
 
 
 def test_the_only_candidate_that_is_missing_is_named_with_its_mend(tmp_path: Path) -> None:
@@ -267,7 +267,7 @@ def test_the_only_candidate_that_is_missing_is_named_with_its_mend(tmp_path: Pat
         without_missing(study, SITE)
     assert raised.value.what.startswith("nothing is left to compare a with: allocator b cannot run")
     assert f"there is no folder {away}" in raised.value.what
-    assert raised.value.mend == "apt install elsewhere"
+    assert raised.value.hint == "apt install elsewhere"
 
 
 def test_the_rows_stand_where_they_are_named_and_only_where_something_asks_for_them() -> None:

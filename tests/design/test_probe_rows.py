@@ -30,7 +30,7 @@ def test_rows_are_chosen_by_row_probe_or_table_in_their_own_order(
 def test_a_name_that_is_none_is_refused_with_what_was_probably_meant() -> None:
     with pytest.raises(UnusableInput, match="nul_call") as refused:
         chosen_rows(ROWS, ["nul_call"])
-    assert refused.value.mend is not None and "is it null_call?" in refused.value.mend
+    assert refused.value.hint is not None and "is it null_call?" in refused.value.hint
 
 
 def test_a_condition_runs_its_probe_with_its_options_and_batches() -> None:

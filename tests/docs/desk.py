@@ -151,7 +151,7 @@ def _planted(path: Path, kernel: str, started_at: float) -> None:
             for place in (0, 1):
                 wall_s = 1.0 + 0.1 * draw.order[place] + 0.01 * (block * 7 % 5)
                 ledger.record_trial(run, trial_of(draw, place, wall_s))
-        ledger.end_sitting(run, 1, started_at + 100, "decided")
+        ledger.end_segment(run, 1, started_at + 100, "decided")
 
 
 def _run(desk: Path, *words: str) -> None:

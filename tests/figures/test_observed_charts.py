@@ -27,7 +27,7 @@ def test_each_estimate_is_a_row_with_its_interval_in_percent(document: Observed)
 
 
 def test_the_words_describe_the_picture_to_who_cannot_see_it(document: Observed) -> None:
-    assert effects(document).to_dict()["description"] == document.words
+    assert effects(document).to_dict()["description"] == document.summary
 
 
 def test_a_refused_answer_still_has_the_naive_effect_and_the_balance() -> None:

@@ -32,7 +32,7 @@ def controlled(document: ResultDocument, low: float | None = 0.99) -> ResultDocu
     baseline = document.conditions[0]
     again = replace(baseline, name="again")
     own = comparison_of(baseline.name, again.name, 1.001, ratio_ci=(low, 1.004))
-    control = ControlResult(again, own, excludes_one=False, words="It agrees.")
+    control = ControlResult(again, own, excludes_one=False, summary="It agrees.")
     return replace(document, control=control)
 
 

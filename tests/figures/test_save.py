@@ -45,7 +45,7 @@ def test_a_page_of_one_chart_lets_no_name_out_of_its_string(tmp_path: Path) -> N
 def test_another_ending_is_refused_with_those_that_are_known(tmp_path: Path) -> None:
     with pytest.raises(UnusableInput, match="cannot be written as '.gif'") as refusal:
         save(distributions(document_of()), tmp_path / "figure.gif")
-    assert refusal.value.mend == "end the name in .html, .svg, .png"
+    assert refusal.value.hint == "end the name in .html, .svg, .png"
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
     )
     with pytest.raises(UnusableInput, match="figures need vl-convert") as refusal:
         require_figures()
-    assert refusal.value.mend == "pip install 'equipoise[report]'"
+    assert refusal.value.hint == "pip install 'equipoise[report]'"
 
 
 def test_the_library_is_one_script_that_cannot_end_itself() -> None:

@@ -41,7 +41,7 @@ def test_too_many_open_files_are_found_behind_other_errors(error: Exception) -> 
     told = limit_reached(error)
     assert told is not None
     assert told.what == "too many open files"
-    assert "ulimit -n" in str(told.mend)
+    assert "ulimit -n" in str(told.hint)
 
 
 def test_other_errors_mean_no_limit() -> None:
@@ -80,7 +80,7 @@ def test_what_any_access_may_meet_is_the_surroundings_fault(number: int, words: 
     told = environment_fault(OSError(number, os.strerror(number), "/there/file"))
     assert told is not None
     assert words in told.what
-    assert told.mend
+    assert told.hint
 
 
 def test_what_is_vague_without_a_low_limit_is_what_it_says() -> None:
@@ -88,5 +88,5 @@ def test_what_is_vague_without_a_low_limit_is_what_it_says() -> None:
     assert limit_reached(vague) is None
     told = environment_fault(vague)
     assert told is not None
-    assert "TMPDIR" in str(told.mend)
+    assert "TMPDIR" in str(told.hint)
     assert environment_fault(OSError(errno.EIO, "i/o error", "/there")) is None

@@ -69,4 +69,4 @@ def test_a_fifo_to_which_nobody_writes_is_named(
 def test_what_is_no_file_is_named(path: str, words: str) -> None:
     with pytest.raises(UnusableInput, match=words) as caught:
         read_whole(Path(path), hint=HINT)
-    assert caught.value.mend == HINT
+    assert caught.value.hint == HINT

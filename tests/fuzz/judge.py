@@ -98,7 +98,7 @@ def command_line(*arguments: str) -> str:
         try:
             cli.main(list(arguments), prog_name="equipoise", standalone_mode=False)
         except click.ClickException as error:
-            raise UnusableInput(" ".join(error.format_message().split()), mend="--help") from None
+            raise UnusableInput(" ".join(error.format_message().split()), hint="--help") from None
     out.flush()
     buffer = out.buffer
     assert isinstance(buffer, io.BytesIO)
@@ -114,13 +114,13 @@ def command_line(*arguments: str) -> str:
 def _judged_error(error: EquipoiseError) -> Outcome:
     place = _place(error)
     shown = visible(error.what)
-    if not error.mend:
+    if not error.hint:
         return Outcome("find", f"an error without a hint in {place}", str(error)[:500])
-    if not error.what.strip() or max(len(shown), len(error.mend)) > LONGEST_MESSAGE:
+    if not error.what.strip() or max(len(shown), len(error.hint)) > LONGEST_MESSAGE:
         return Outcome("find", f"an error of {len(shown)} letters in {place}", str(error)[:500])
     if error.exit_status != EXIT_UNUSABLE_INPUT:
         return Outcome("find", f"exit status {error.exit_status} in {place}", str(error)[:500])
-    if "defect of Equipoise" in f"{error.what} {error.mend}":
+    if "defect of Equipoise" in f"{error.what} {error.hint}":
         return Outcome("find", f"calls itself a defect in {place}", str(error)[:500])
     return Outcome("refused")
 

@@ -49,7 +49,7 @@ def _quick(variant: str) -> float:
 
 def test_a_result_is_read_and_a_plain_error_refuses(judged: Planted) -> None:
     def refuse(folder: Path) -> None:
-        raise UnusableInput("it is empty", mend="write something")
+        raise UnusableInput("it is empty", hint="write something")
 
     assert judged(lambda folder: None).kind == "read"
     assert judged(refuse).kind == "refused"
@@ -69,9 +69,9 @@ def test_any_other_exception_is_a_find(judged: Planted) -> None:
     ("error", "begins"),
     [
         (UnusableInput("what"), "an error without a hint"),
-        (UnusableInput("it", mend="this is a defect of Equipoise"), "calls itself a defect"),
-        (ConditionFailed("what", mend="how"), "exit status 3"),
-        (UnusableInput(" ", mend="how"), "an error of 1 letters"),
+        (UnusableInput("it", hint="this is a defect of Equipoise"), "calls itself a defect"),
+        (ConditionFailed("what", hint="how"), "exit status 3"),
+        (UnusableInput(" ", hint="how"), "an error of 1 letters"),
     ],
 )
 def test_a_poor_error_is_a_find(judged: Planted, error: Exception, begins: str) -> None:

@@ -107,4 +107,4 @@ def test_a_scheduler_that_nobody_runs_is_named_with_the_mend() -> None:
         ):
             connect(address, timeout_s=1)
     assert address in caught.value.what
-    assert "dask scheduler" in (caught.value.mend or "")
+    assert "dask scheduler" in (caught.value.hint or "")

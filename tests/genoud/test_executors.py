@@ -137,7 +137,7 @@ def test_candidates_that_kill_every_process_are_given_up(pool: ProcessPoolExecut
 def test_a_foreign_executor_that_broke_is_an_error_with_a_mend(pool: ProcessPoolExecutor) -> None:
     with pytest.raises(UnusableInput, match="the executor broke down") as caught:
         values(dies_always, Scales(pool), candidates(3))
-    assert caught.value.mend is not None
+    assert caught.value.hint is not None
 
 
 def test_what_an_evaluator_raises_names_the_parameters_wherever_it_ran(

@@ -280,4 +280,4 @@ def test_arguments_that_cannot_be_used_are_named(options: dict[str, Any], words:
 def test_a_population_whose_numbers_do_not_fit_in_memory_is_refused() -> None:
     with pytest.raises(UnusableInput, match="candidates with 1000 parameters") as refusal:
         genoud(bowl, 1000, population=1_000_000)
-    assert refusal.value.mend == "give a population of at most 100000"
+    assert refusal.value.hint == "give a population of at most 100000"

@@ -23,7 +23,7 @@ from tests.clusters import encrypted_scheduler, litter_collected
 def test_garbage_is_no_address(address: str) -> None:
     with pytest.raises(UnusableInput, match="is not the address of a scheduler") as caught:
         connect(address, timeout_s=1)
-    assert "tcp://HOST:PORT" in str(caught.value.mend)
+    assert "tcp://HOST:PORT" in str(caught.value.hint)
 
 
 @contextmanager

@@ -138,7 +138,7 @@ def test_conditions_on_different_hosts_are_warned_of(tmp_path: Path) -> None:
 def test_one_process_of_a_condition_is_warned_of() -> None:
     (notice,) = imported(SAMPLES / "sysbench.txt").notices
     assert notice.code == "one_process"
-    assert "sysbench ran in one process only" in notice.words
+    assert "sysbench ran in one process only" in notice.summary
 
 
 def test_too_many_values_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,4 +158,4 @@ def test_a_value_that_no_measurement_can_have_is_refused(tmp_path: Path, bytes_:
     text = (SAMPLES / "hyperfine_2.json").read_text().replace("21000192.0", bytes_)
     with pytest.raises(UnusableInput) as refusal:
         imported(written(tmp_path, "strange.json", text))
-    assert refusal.value.mend
+    assert refusal.value.hint

@@ -1,4 +1,4 @@
-"""Whatever is done to a file, a reader reads it or refuses it in one line with a mend."""
+"""Whatever is done to a file, a reader reads it or refuses it in one line with a hint."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def read_or_refused(path: Path, content: bytes, form: str | None) -> bool:
         reading_of(path, form)
     except UnusableInput as error:
         assert str(path) in error.what
-        assert error.mend
+        assert error.hint
         assert "\n" not in error.what
         return False
     return True
@@ -110,4 +110,4 @@ def test_a_sample_of_criterion_that_is_cut_off(share: float, tmp_path: Path) -> 
     (saved / "sample.json").write_bytes(whole[: int(share * len(whole))])
     with pytest.raises(UnusableInput, match="sample.json") as refusal:
         reading_of(tmp_path / "criterion")
-    assert refusal.value.mend
+    assert refusal.value.hint

@@ -75,9 +75,9 @@ def test_every_format_of_200_mb_is_refused_in_one_line_and_no_memory(tmp_path: P
     assert small["status"] == 0
     for name, refusal in zip(huge, refusals, strict=True):
         its = "its samples are" if (tmp_path / name).is_dir() else "it is"
-        first, mend = refusal["said"].splitlines()
+        first, hint = refusal["said"].splitlines()
         assert first == f"equipoise: {name}: {its} larger than 64 MiB"
-        assert mend.startswith("  mend: ")
+        assert hint.startswith("  hint: ")
         assert refusal["status"] == EXIT_UNUSABLE_INPUT
         assert refusal["peak"] - small["peak"] < SPARE
 

@@ -17,7 +17,7 @@ def refusal(path: Path, form: str | None = None) -> UnusableInput:
     """The error of a file that cannot be used."""
     with pytest.raises(UnusableInput) as found:
         reading_of(path, form)
-    assert found.value.mend
+    assert found.value.hint
     assert str(path) in found.value.what
     return found.value
 
@@ -38,7 +38,7 @@ def test_an_empty_file_is_named(tmp_path: Path, content: str) -> None:
 def test_an_unknown_file_is_told_which_formats_there_are(tmp_path: Path) -> None:
     found = refusal(written(tmp_path, "poem.txt", "the quick brown fox\n"))
     assert "of no format that is known here" in found.what
-    assert all(name in str(found.mend) for name in FORMATS)
+    assert all(name in str(found.hint) for name in FORMATS)
 
 
 def test_a_folder_is_criterions_or_nothing(tmp_path: Path) -> None:

@@ -42,14 +42,14 @@ NUMBERS = {
 
 
 def refusal(path: Path, form: str | None = None) -> UnusableInput:
-    """The error of a file that makes no run: one line that names it, with its mend."""
+    """The error of a file that makes no run: one line that names it, with its hint."""
     with pytest.raises(UnusableInput) as found:
         form, _ = reading_of(path, form)
         imported(path)
     assert str(path) in found.value.what
     assert "\n" not in found.value.what
     assert len(found.value.what) < len(str(path)) + 200
-    assert found.value.mend
+    assert found.value.hint
     return found.value
 
 
@@ -123,7 +123,7 @@ def test_how_the_text_is_written_changes_nothing(
 def test_half_a_character_of_utf_16_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(codecs.BOM_UTF16_LE + WHOLE["csv"].decode().encode("utf-16-le")[:-1])
-    assert refusal(path).mend == "save it as UTF-8"
+    assert refusal(path).hint == "save it as UTF-8"
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress])

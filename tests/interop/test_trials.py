@@ -128,4 +128,4 @@ def test_without_pyarrow_parquet_names_the_extra(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(UnusableInput, match="Parquet needs pyarrow") as refusal:
         to_parquet(document_of(blocks=1))
-    assert "pip install 'equipoise[matching]'" in str(refusal.value.mend)
+    assert "pip install 'equipoise[matching]'" in str(refusal.value.hint)

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.ledger import FIRST_SITTING, Ledger
+from equipoise.ledger import FIRST_SEGMENT, Ledger
 from equipoise.model.certificate import Certificate
 from equipoise.model.observation import Observation
 from equipoise.model.plan import Plan
-from equipoise.model.record import Notice
+from equipoise.model.record import CampaignWarning
 from equipoise.model.trial import Accounting, Draw, Sample, Trial
 
 TABLES = (
@@ -90,10 +90,10 @@ def _fill_every_table(ledger: Ledger, plan: Plan) -> None:
         run,
         Trial("measured", 1, 0, 0, 1.0, Accounting(), samples=(Sample("latency_s", 0.5),)),
     )
-    ledger.record_notice(run, Notice("code", "words", "mend"))
+    ledger.record_notice(run, CampaignWarning("code", "words", "hint"))
     ledger.record_observation(run, Observation("profile", 0, 1, 0, 1.0, b"{}", None))
     ledger.record_certificate(CERTIFICATE)
-    ledger.end_sitting(run, FIRST_SITTING, 2.0, "verdict")
+    ledger.end_segment(run, FIRST_SEGMENT, 2.0, "verdict")
 
 
 def _count(path: Path, table: str) -> int:

@@ -10,7 +10,7 @@ import pytest
 from equipoise.ledger import open_for_reading, open_for_writing
 from equipoise.model.errors import UnusableInput
 from equipoise.model.imported import Source
-from equipoise.model.record import Notice
+from equipoise.model.record import CampaignWarning
 from equipoise.model.trial import Draw
 from tests.plans import plan_of, trial_of
 
@@ -21,7 +21,7 @@ DRAW = Draw("measured", 1, (0, 0, 1, 1), padding_bytes=0)
 def test_an_import_comes_back_as_it_was_recorded(tmp_path: Path) -> None:
     plan = replace(plan_of("a", "b"), study="import", imported=SOURCE)
     trials = tuple(trial_of(DRAW, place, 0.5 + place) for place in range(4))
-    notice = Notice("import", "words", "mend")
+    notice = CampaignWarning("import", "words", "hint")
     with open_for_writing(tmp_path / "ledger.db", durable=False) as ledger:
         run = ledger.record_import(plan, {"hosts": ["h"]}, [DRAW], trials, [notice], 1.7e9)
     with open_for_reading(tmp_path / "ledger.db") as ledger:
@@ -29,7 +29,7 @@ def test_an_import_comes_back_as_it_was_recorded(tmp_path: Path) -> None:
         (summary,) = ledger.runs()
     assert (record.plan, record.draws, record.trials) == (plan, (DRAW,), trials)
     assert record.notices == (notice,)
-    (sitting,) = record.sittings
+    (sitting,) = record.segments
     assert (sitting.environment, sitting.ended_at) == ({"hosts": ["h"]}, 1.7e9)
     assert (summary.trials, summary.stopped_because) == (4, "imported")
 

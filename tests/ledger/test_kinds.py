@@ -13,7 +13,7 @@ import pytest
 from equipoise.ledger import Ledger, open_for_reading, open_for_writing
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
-from equipoise.model.record import Notice
+from equipoise.model.record import CampaignWarning
 from equipoise.model.trial import Accounting, Draw, Sample, Trial
 from tests.plans import plan_of
 
@@ -31,7 +31,7 @@ WRONG = {
     "trial.timed_out = 2": "trial.timed_out",
     "sample.metric = zeroblob(1)": "sample.metric",
     "sample.iteration = 0.5": "sample.iteration",
-    "notice.mend = zeroblob(1)": "notice.mend",
+    "notice.hint = zeroblob(1)": "notice.hint",
     "run.id = zeroblob(4)": "run.id",
     "run.started_at = 'now'": "run.started_at",
     "trial.covariates = '[1]'": "array",
@@ -57,8 +57,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 Trial("measured", 1, place, place, 1.0, took, 0, None, False, False, "",
                       {"load": 0.5}, samples),
             )  # fmt: skip
-        ledger.record_notice(run, Notice("code", "words", "mend"))
-        ledger.end_sitting(run, 1, 2.0, "verdict")
+        ledger.record_notice(run, CampaignWarning("code", "words", "hint"))
+        ledger.end_segment(run, 1, 2.0, "verdict")
     return path
 
 

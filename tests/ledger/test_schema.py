@@ -13,7 +13,7 @@ from equipoise.ledger.schema import APPLICATION_ID, STEPS, VERSION, bring_up_to_
 from equipoise.model.errors import UnusableInput
 from equipoise.model.observation import Observation
 from equipoise.model.plan import Condition, Plan
-from equipoise.model.record import Notice, Sitting
+from equipoise.model.record import CampaignWarning, Segment
 from equipoise.model.trial import Accounting, Draw, Sample, Trial
 
 NEXT_STEP = ("ALTER TABLE notice ADD COLUMN severity TEXT",)
@@ -40,11 +40,11 @@ def test_a_file_of_version_1_is_read_as_it_was_written(old_file: Path) -> None:
         Condition("true", ("true",)),
         Condition("false", ("false",)),
     )
-    assert record.sittings == (
-        Sitting(1795174205.25, {"host": "old", "cpus": 2}, 1795174210.5, "blocks"),
+    assert record.segments == (
+        Segment(1795174205.25, {"host": "old", "cpus": 2}, 1795174210.5, "blocks"),
     )
     assert record.draws == (Draw("measured", 1, (1, 0), 128),)
-    assert record.notices == (Notice("few_blocks", "one block", "run more"),)
+    assert record.notices == (CampaignWarning("few_blocks", "one block", "run more"),)
     assert record.trials == (
         Trial(
             phase="measured",
@@ -212,7 +212,7 @@ def test_a_file_from_a_newer_version_is_refused(
     with pytest.raises(UnusableInput, match="is from a newer version of Equipoise") as refusal:
         open_it(old_file)
     assert str(old_file) in refusal.value.what
-    assert refusal.value.mend is not None
+    assert refusal.value.hint is not None
 
 
 def _pretend_one_version_more(monkeypatch: pytest.MonkeyPatch) -> None:

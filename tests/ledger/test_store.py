@@ -14,10 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from equipoise.ledger import FIRST_SITTING, Ledger, open_for_reading, open_for_writing
+from equipoise.ledger import FIRST_SEGMENT, Ledger, open_for_reading, open_for_writing
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition, Hooks, Judgement, Measure, Output, Plan, Stopping
-from equipoise.model.record import Notice, RunSummary, Sitting
+from equipoise.model.record import CampaignWarning, RunSummary, Segment
 from equipoise.model.trial import Accounting, Draw, Sample, Trial
 
 counts = st.none() | st.integers(-(2**63), 2**63 - 1)
@@ -129,23 +129,26 @@ def test_draws_sittings_and_notices_come_back_in_the_order_of_writing(
     ]
     for draw in draws:
         ledger.record_draw(run, draw)
-    notices = [Notice("b", "words", "mend"), Notice("a", "other words", "other mend")]
+    notices = [
+        CampaignWarning("b", "words", "hint"),
+        CampaignWarning("a", "other words", "other hint"),
+    ]
     for notice in notices:
         ledger.record_notice(run, notice)
-    ledger.end_sitting(run, FIRST_SITTING, 11.5, "interrupted")
-    assert ledger.begin_sitting(run, there, 20.25) == 2
-    assert ledger.begin_sitting(run, here, 30.0) == 3
-    ledger.end_sitting(run, 3, 31.0, "verdict")
+    ledger.end_segment(run, FIRST_SEGMENT, 11.5, "interrupted")
+    assert ledger.begin_segment(run, there, 20.25) == 2
+    assert ledger.begin_segment(run, here, 30.0) == 3
+    ledger.end_segment(run, 3, 31.0, "verdict")
 
     record = ledger.read_run(run)
     assert record.id == run
     assert record.started_at == 10.5
     assert record.draws == tuple(draws)
     assert record.notices == tuple(notices)
-    assert record.sittings == (
-        Sitting(10.5, here, 11.5, "interrupted"),
-        Sitting(20.25, there),
-        Sitting(30.0, here, 31.0, "verdict"),
+    assert record.segments == (
+        Segment(10.5, here, 11.5, "interrupted"),
+        Segment(20.25, there),
+        Segment(30.0, here, 31.0, "verdict"),
     )
 
 
@@ -154,7 +157,7 @@ def test_an_environment_is_kept_once_however_often_it_is_met(
 ) -> None:
     for _ in range(3):
         run = ledger.begin_run(make_plan(), {"host": "here"}, 1.0)
-        ledger.begin_sitting(run, {"host": "here"}, 2.0)
+        ledger.begin_segment(run, {"host": "here"}, 2.0)
     assert _count(path, "environment") == 1
     assert _count(path, "sitting") == 6
 
@@ -178,14 +181,14 @@ def test_a_block_is_drawn_once_and_a_sitting_ends_once(
         UnusableInput, match="refuses a second draw of its measured block 1: another process"
     ):
         ledger.record_draw(run, Draw("measured", 1, (1, 0), 0))
-    ledger.end_sitting(run, FIRST_SITTING, 2.0, "verdict")
+    ledger.end_segment(run, FIRST_SEGMENT, 2.0, "verdict")
     with pytest.raises(UnusableInput, match="refuses"):
-        ledger.end_sitting(run, FIRST_SITTING, 3.0, "budget")
+        ledger.end_segment(run, FIRST_SEGMENT, 3.0, "budget")
     with pytest.raises(UnusableInput, match="refuses"):
-        ledger.end_sitting(run, 99, 3.0, "budget")
+        ledger.end_segment(run, 99, 3.0, "budget")
     record = ledger.read_run(run)
     assert record.draws == (Draw("measured", 1, (0, 1), 0),)
-    assert record.sittings[0].stopped_because == "verdict"
+    assert record.segments[0].stopped_because == "verdict"
 
 
 def test_a_run_id_tells_its_time_and_sorts_by_it(
@@ -225,9 +228,9 @@ def test_an_unknown_run_is_answered_with_those_that_there_are(
             ledger.read_run(unknown)
         assert str(ledger.path) in refusal.value.what
         assert f"{identifiers[-1]} and 2 older" in refusal.value.what
-        assert refusal.value.mend is not None
+        assert refusal.value.hint is not None
     with pytest.raises(UnusableInput, match="no run 'last'"):
-        ledger.record_notice("last", Notice("a", "b", "c"))
+        ledger.record_notice("last", CampaignWarning("a", "b", "c"))
 
 
 def test_a_beginning_that_fits_several_runs_is_answered_with_them(
@@ -256,13 +259,13 @@ def test_a_summary_counts_the_trials_and_says_how_the_latest_sitting_ended(
 ) -> None:
     first = ledger.begin_run(make_plan("a", "b"), {}, 1.0)
     record_blocks(ledger, first, range(1, 4))
-    ledger.end_sitting(first, FIRST_SITTING, 2.0, "interrupted")
+    ledger.end_segment(first, FIRST_SEGMENT, 2.0, "interrupted")
     second = ledger.begin_run(make_plan("c", "d", "e"), {}, 3.0)
     assert ledger.runs() == [
         RunSummary(first, "compare", ("a", "b"), 1.0, 6, "interrupted"),
         RunSummary(second, "compare", ("c", "d", "e"), 3.0, 0, None),
     ]
-    ledger.begin_sitting(first, {}, 4.0)
+    ledger.begin_segment(first, {}, 4.0)
     assert ledger.runs()[0].stopped_because is None
 
 

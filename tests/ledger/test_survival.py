@@ -81,7 +81,7 @@ def test_no_acknowledged_trial_is_lost_to_kill_9(tmp_path: Path, seed: int) -> N
         assert all(
             trial.accounting.wall_s == trial.block + trial.position / 10 for trial in record.trials
         )
-        assert record.sittings[0].stopped_because is None
+        assert record.segments[0].stopped_because is None
 
 
 def test_a_killed_campaign_can_be_resumed(
@@ -91,14 +91,14 @@ def test_a_killed_campaign_can_be_resumed(
     run, _ = _record_and_kill(path, 25)
     with open_for_writing(path, durable=False) as ledger:
         before = ledger.read_run(run)
-        sitting = ledger.begin_sitting(run, {"host": "here"}, 99.0)
+        sitting = ledger.begin_segment(run, {"host": "here"}, 99.0)
         last = before.draws[-1].block
         record_blocks(ledger, run, range(last + 1, last + 3))
-        ledger.end_sitting(run, sitting, 100.0, "verdict")
+        ledger.end_segment(run, sitting, 100.0, "verdict")
         after = ledger.read_run(run)
     assert after.trials[: len(before.trials)] == before.trials
     assert len(after.trials) == len(before.trials) + 4
-    assert [sitting.stopped_because for sitting in after.sittings] == [None, "verdict"]
+    assert [sitting.stopped_because for sitting in after.segments] == [None, "verdict"]
 
 
 def test_one_process_reads_whole_states_while_another_writes(tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_a_ledger_that_cannot_grow_says_so_and_keeps_what_it_has(
     ledger._connection.execute("PRAGMA max_page_count = 1")  # SQLite makes it the present count
     with pytest.raises(UnusableInput, match="no space is left") as refusal:
         record_blocks(ledger, run, range(4, 10_000))
-    assert "--ledger" in str(refusal.value.mend)
+    assert "--ledger" in str(refusal.value.hint)
     trials = ledger.read_run(run).trials
     assert [trial.block for trial in trials[:6]] == [1, 1, 2, 2, 3, 3]
 

@@ -189,7 +189,7 @@ def test_the_frame_has_a_row_before_and_after_for_each_variable() -> None:
 def test_a_frame_of_another_library_is_refused() -> None:
     with pytest.raises(UnusableInput, match="no frame of 'arrow' can be made") as caught:
         balance_of("disc").to_frame("arrow")  # type: ignore[arg-type]
-    assert caught.value.mend == 'give "pandas" or "polars"'
+    assert caught.value.hint == 'give "pandas" or "polars"'
 
 
 def test_atc_divides_by_the_controls_unless_r_is_followed() -> None:

@@ -67,7 +67,7 @@ def test_a_missing_package_is_named_with_the_mend(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("importlib.import_module", missing)
     with pytest.raises(UnusableInput) as caught:
         datasets.lalonde()
-    assert caught.value.mend == "pip install 'equipoise[datasets]'"
+    assert caught.value.hint == "pip install 'equipoise[datasets]'"
 
 
 @pytest.mark.usefixtures("_causaldata")

@@ -68,7 +68,7 @@ def test_other_code_is_refused_before_it_runs(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UnusableInput, match="is code that no formula needs") as refusal:
         covariates_of(f"treat ~ x + {term}", PEOPLE)
-    assert refusal.value.mend is not None
+    assert refusal.value.hint is not None
     assert list(tmp_path.iterdir()) == []
 
 
@@ -163,7 +163,7 @@ def test_no_formula_ends_in_anything_but_its_columns_or_one_line(term: str) -> N
     try:
         assert covariates_of(f"treat ~ x + {term}", PEOPLE).names
     except UnusableInput as refusal:
-        assert refusal.mend
+        assert refusal.hint
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A revision is built by a line for the shell; what fails is told with its mend."""
+"""A revision is built by a line for the shell; what fails is told with its hint."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_what_is_not_committed_is_the_usual_reason(tmp_path: Path) -> None:
         ConditionFailed, match="cannot be built: exit status 4: .*no such"
     ) as caught:
         built("echo no such file; exit 4", tmp_path)
-    assert "not committed" in str(caught.value.mend)
+    assert "not committed" in str(caught.value.hint)
 
 
 def test_on_a_full_disk_that_is_what_is_to_be_mended(
@@ -40,7 +40,7 @@ def test_on_a_full_disk_that_is_what_is_to_be_mended(
     monkeypatch.setattr("shutil.disk_usage", lambda path: Usage(10**9, 10**9, 4096))
     with pytest.raises(ConditionFailed) as caught:
         built("exit 1", tmp_path)
-    assert caught.value.mend == (
+    assert caught.value.hint == (
         f"the disk of {tmp_path} is full: set TMPDIR to a folder of one with room"
     )
 

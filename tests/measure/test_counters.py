@@ -225,11 +225,11 @@ def test_what_is_forbidden_is_unknown_and_names_the_mend(
         pytest.skip(f"perf_event_paranoid is {level} here: nothing is forbidden")
     with as_a_stranger(SOFTWARE) as launcher:
         report = launcher.run(Request(("/bin/sh", "-c", SPIN), {}, "/"))
-    mend = "`sudo sysctl kernel.perf_event_paranoid=1` permits it"
+    hint = "`sudo sysctl kernel.perf_event_paranoid=1` permits it"
     for name in ("context_switches", "cpu_migrations"):
         assert report.counters[name] is None
         assert f"perf_event_paranoid is {level}" in report.unknown[name]
-        assert mend in report.unknown[name]
+        assert hint in report.unknown[name]
     if level == 2:
         assert known(report, "page_faults") > 0
         assert "outside the kernel only" in report.unknown["page_faults"]
@@ -273,7 +273,7 @@ def test_nothing_is_counted_unless_it_is_asked_for(
 def test_an_unknown_counter_is_refused_with_those_that_there_are(launcher_program: Path) -> None:
     with pytest.raises(UnusableInput, match="no counter is called 'luck'") as refusal:
         Launcher(launcher_program, counters=("task_clock", "luck"))
-    assert "page_faults" in str(refusal.value.mend)
+    assert "page_faults" in str(refusal.value.hint)
 
 
 def test_the_launcher_knows_the_same_counters(launcher_program: Path) -> None:

@@ -29,7 +29,7 @@ def test_a_failing_hook_names_itself_its_status_and_its_last_lines(tmp_path: Pat
         run(hook("echo out; echo oh no >&2; exit 4"), ENVIRONMENT, str(tmp_path), 10.0)
     assert "--prepare of old failed: exit status 4" in caught.value.what
     assert "oh no" in caught.value.what
-    assert "|| true" in str(caught.value.mend)
+    assert "|| true" in str(caught.value.hint)
 
 
 def test_a_hook_that_dies_of_a_signal_is_told_so(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_the_second_is_refused_with_a_clear_line_if_it_will_not_wait(
         wait_for_turn(waited.append, 0, name=name)
     assert waited == [Holder(first.pid, os.getuid())]
     assert f"process {first.pid} of user {os.getuid()}" in caught.value.what
-    assert "--allow-concurrent" in str(caught.value.mend)
+    assert "--allow-concurrent" in str(caught.value.hint)
 
 
 def test_the_second_waits_until_the_first_has_ended(name: str, campaign: Campaign) -> None:
@@ -225,4 +225,4 @@ def test_where_the_system_allows_no_such_socket_the_way_out_is_named() -> None:
         wait_for_turn(nobody_waits, name="x" * 200)
     assert "cannot make sure that no other campaign runs" in caught.value.what
     assert "None" not in caught.value.what
-    assert "--allow-concurrent" in str(caught.value.mend)
+    assert "--allow-concurrent" in str(caught.value.hint)

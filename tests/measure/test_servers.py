@@ -151,8 +151,8 @@ def test_a_disk_that_fills_up_is_told_among_much_else(stage: Stage, key: str) ->
     server = Server(fails, ready=(FALSE,)) if key == "start" else Server(HTTP, install=fails)
     with pytest.raises(ConditionFailed, match="the disk of .* is full: InnoDB: prealloc") as told:
         stage.run(python("0"), server)
-    assert told.value.mend is not None
-    assert "TMPDIR" in told.value.mend
+    assert told.value.hint is not None
+    assert "TMPDIR" in told.value.hint
     assert stage.nothing_is_left()
 
 
@@ -193,8 +193,8 @@ def test_a_port_in_use_is_told_with_the_mend(stage: Stage) -> None:
             ConditionFailed, match="ended before it was ready.*already in use"
         ) as no:
             stage.run(python("0"), server)
-    assert no.value.mend is not None
-    assert "write {port}" in no.value.mend
+    assert no.value.hint is not None
+    assert "write {port}" in no.value.hint
 
 
 def test_a_port_that_somebody_takes_at_the_last_moment_is_given_up_for_another(

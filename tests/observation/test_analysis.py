@@ -28,8 +28,8 @@ def test_the_naive_answer_is_wrong_and_the_matched_interval_holds_the_truth() ->
     assert low < math.exp(EFFECT) < high < 1.0
     assert found.matched.interval_by == "clusters"
     assert [error.name for error in found.matched.errors] == ["abadie-imbens", "clusters"]
-    assert found.words.startswith("Naively ")
-    assert "the difference was load" in found.words
+    assert found.summary.startswith("Naively ")
+    assert "the difference was load" in found.summary
 
 
 def test_the_same_seed_gives_the_same_document_whatever_the_threads() -> None:
@@ -51,20 +51,20 @@ def test_what_cannot_be_balanced_is_refused_with_the_column_and_what_is_needed()
     found = observed(log)
     assert found.refusal is not None
     assert found.refusal.code == "unbalanced"
-    assert found.refusal.words.startswith("after the best matching load still differs by")
-    assert "rows of 1.0 with load between" in found.refusal.mend
+    assert found.refusal.summary.startswith("after the best matching load still differs by")
+    assert "rows of 1.0 with load between" in found.refusal.hint
     (lacking,) = found.refusal.needed
     assert lacking.baseline_rows == 0 or lacking.candidate_rows > lacking.baseline_rows
     assert found.matched is None
     assert found.hidden_bias is None
-    assert "no answer can be given" in found.words
+    assert "no answer can be given" in found.summary
 
 
 def test_fewer_than_ten_clusters_of_a_version_are_refused() -> None:
     found = observed(loaded_log(days=6))
     assert found.refusal is not None
     assert found.refusal.code == "few-clusters"
-    assert "6 clusters only (day)" in found.refusal.words
+    assert "6 clusters only (day)" in found.refusal.summary
     assert found.matched is None
     assert observed(loaded_log(days=6), cluster=()).matched is not None
 
@@ -83,7 +83,7 @@ def test_a_covariate_that_the_version_changes_is_warned_of() -> None:
     log["queue"] = log["load"] + 2.0
     asked = {"covariates": ("load", "minor_faults", "queue"), "mediators": ("queue",)}
     (warning,) = [one for one in observed(log, **asked).warnings if one.code == "mediator"]
-    assert "changes minor_faults, queue" in warning.words
+    assert "changes minor_faults, queue" in warning.summary
 
 
 def test_whom_the_answer_is_about_is_told_where_rows_are_dropped() -> None:
@@ -152,7 +152,7 @@ def test_a_placebo_period_without_both_versions_is_unknown_and_says_why() -> Non
     log["period"] = np.where(early, "before", "after").astype(object)
     (placebo,) = observed(log, placebo_period=("period", "before")).placebos
     assert placebo.shows_effect is None
-    assert placebo.words.startswith("unknown: ")
+    assert placebo.summary.startswith("unknown: ")
 
 
 def test_an_effect_that_changes_in_time_is_told_by_stretches_and_warned_of() -> None:

@@ -43,7 +43,7 @@ def test_whole_numbers_are_named_without_their_point() -> None:
 def test_a_third_version_is_refused_with_the_option_that_leaves_it_out() -> None:
     with pytest.raises(UnusableInput, match="3 values: 1.0, 1.1, 2.0") as refused:
         arms_in(["1.0", "1.1", "2.0"], "2.0:1.0")
-    assert "--leave-others-out" in str(refused.value.mend)
+    assert "--leave-others-out" in str(refused.value.hint)
     assert arms_in(["1.0", "1.1", "2.0"], "2.0:1.0", leave_others_out=True)[2:] == (1, 1)
 
 

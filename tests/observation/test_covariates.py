@@ -35,7 +35,7 @@ def test_too_many_words_are_refused_with_the_way_out() -> None:
     names = np.array([f"h{place}" for place in range(30)], dtype=object)
     with pytest.raises(UnusableInput, match="30 different words") as refused:
         covariates_of({"host": names}, ("host",), ())
-    assert "--exact host" in str(refused.value.mend)
+    assert "--exact host" in str(refused.value.hint)
 
 
 def test_a_missing_number_is_refused_with_its_row() -> None:

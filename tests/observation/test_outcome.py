@@ -47,4 +47,4 @@ def test_units_in_the_cells_are_named() -> None:
 def test_a_ratio_of_what_is_not_above_zero_is_refused_with_its_rows() -> None:
     with pytest.raises(UnusableInput, match="0 or less in row 1") as refused:
         logarithm_of(np.array([1.0, 0.0, 2.0]), "wall_s")
-    assert "--difference" in str(refused.value.mend)
+    assert "--difference" in str(refused.value.hint)

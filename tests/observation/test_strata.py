@@ -88,7 +88,7 @@ def test_each_stratum_weighs_as_many_rows_of_the_candidate_as_were_matched() -> 
     assert parts[1][1] == pytest.approx(2.0 * math.exp(EFFECT), rel=0.05)
     assert found.hidden_bias is not None
     assert found.hidden_bias.gamma_to_change is None
-    assert "different directions" in found.hidden_bias.words
+    assert "different directions" in found.hidden_bias.summary
 
 
 def test_errors_that_a_day_shares_across_strata_widen_the_interval() -> None:
@@ -156,7 +156,7 @@ def test_an_answer_about_less_than_half_of_the_candidates_rows_is_refused() -> N
     found = judged(log, column="rack")
     assert found.refusal is not None
     assert found.refusal.code == "few-strata"
-    assert "within rack: b (load still differs" in found.refusal.words
+    assert "within rack: b (load still differs" in found.refusal.summary
     assert found.matched is None
     assert found.hidden_bias is None
     log["load"][log["version"] == "2.0"] += 50.0

@@ -1,4 +1,4 @@
-"""`make` says what is missing, one line with the mend for each thing."""
+"""`make` says what is missing, one line with the hint for each thing."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_each_missing_tool_gets_its_line(tools: Path, program: str) -> None:
     status, lines = check(tools)
     assert status == 1
     assert len(lines) == 1
-    assert "Mend:" in lines[0]
+    assert "Hint:" in lines[0]
 
 
 def test_everything_that_is_missing_is_named_at_once(tools: Path) -> None:

@@ -135,7 +135,7 @@ def explained(text: str = "") -> Reported:
         parts=(TimePart("system", 0.01, 0.5, 0.49, (0.4, 0.6), 0.98),),
         observed={"profile": (3, 3)},
         unseen={"waits": (f"not permitted {text}",)},
-        words="98 % of the extra time is system time",
+        summary="98 % of the extra time is system time",
     )
     cause = Explanation(
         cause="blocks_returned_at_free",
@@ -144,7 +144,7 @@ def explained(text: str = "") -> Reported:
         status="confirmed",
         share_of_gap=0.97,
         share_ci=(0.94, 0.99),
-        words=f"blocks {text} go back to the kernel at every free. Nothing else does.",
+        summary=f"blocks {text} go back to the kernel at every free. Nothing else does.",
         seconds=0.48,
         seconds_ci=(0.4, 0.5),
         tested=(CLOSED,),
@@ -186,7 +186,7 @@ def imported(text: str = "") -> Reported:
         baseline_trials=60,
         candidate_trials=60,
         scope="these trials",
-        words=f"imported trials say nothing for certain{text}.",
+        summary=f"imported trials say nothing for certain{text}.",
     )
     source = Source("csv", f"a tool {text}", (f"rows{text}.csv",), "one after the other")
     found = ImportedResult(source, "wall_s", (comparison,), f"drift is a threat {text}")

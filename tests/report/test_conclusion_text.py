@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 
 from equipoise.model.conclusion import Conclusion
 from equipoise.model.findings import FindingTable
-from equipoise.model.record import Notice
+from equipoise.model.record import CampaignWarning
 from equipoise.report.conclusion_text import to_csv, to_latex, to_markdown
 from tests.payloads import PAYLOADS
 
@@ -28,7 +28,7 @@ FOUND = Conclusion(
         FindingTable("Weights", ("covariate", "weight"), (("age", "7"),), ("Of one search.",)),
     ),
     method=("By the nearest.",),
-    warnings=(Notice("dropped", "One is left out.", "widen it"),),
+    warnings=(CampaignWarning("dropped", "One is left out.", "widen it"),),
     again="equipoise match people.csv --m 2",
     numbers=(
         {"kind": "effect", "name": "y", "estimate": 3.0},
@@ -47,7 +47,7 @@ def hostile(payload: str) -> Conclusion:
         facts=((payload, payload),),
         tables=(table, table),
         method=(payload,),
-        warnings=(Notice(payload, payload, payload),),
+        warnings=(CampaignWarning(payload, payload, payload),),
         again=payload,
         numbers=({"kind": "effect", "name": payload},),
     )
@@ -59,7 +59,7 @@ def test_markdown_has_the_answer_first_then_the_tables_and_the_command() -> None
     assert lines[2] == "**+3**, 95 % interval +1 to +5"
     assert lines[4] == "- All 7 treated found a match."
     assert "| age | 1.5 |" in lines
-    assert "- One is left out. Mend: widen it" in lines
+    assert "- One is left out. Hint: widen it" in lines
     assert lines[-3:] == ["```", FOUND.again, "```"]
 
 

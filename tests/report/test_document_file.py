@@ -52,7 +52,7 @@ def test_a_number_that_no_campaign_computes_is_named(
     with pytest.raises(UnusableInput, match="it is no result document") as refusal:
         read_document(path)
     assert what in refusal.value.what
-    assert refusal.value.mend is not None
+    assert refusal.value.hint is not None
 
 
 def test_a_document_is_read_as_it_was_written(tmp_path: Path) -> None:

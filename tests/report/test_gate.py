@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from equipoise.model.gate import GateOutcome, GateResult, GateRow, Revision
-from equipoise.model.record import Notice
+from equipoise.model.record import CampaignWarning
 from equipoise.model.result import ResultDocument
 from equipoise.report.gate import MARK, to_comment, to_markdown
 from equipoise.report.html import Reported, page
@@ -102,15 +102,15 @@ def test_what_timed_out_has_no_number() -> None:
 
 
 def test_warnings_come_with_their_mend() -> None:
-    document = replace(gated(), warnings=(Notice("code", "what is wrong", "the mend"),))
-    assert to_markdown(document).endswith("\n- what is wrong; the mend\n")
+    document = replace(gated(), warnings=(CampaignWarning("code", "what is wrong", "the hint"),))
+    assert to_markdown(document).endswith("\n- what is wrong; the hint\n")
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_no_name_becomes_mark_up(payload: str) -> None:
     document = replace(
         gated(row(payload, "slower", 1.05, 1.2), words=f"{payload} is slower."),
-        warnings=(Notice("code", f"{payload} is wrong", f"mend {payload}"),),
+        warnings=(CampaignWarning("code", f"{payload} is wrong", f"mend {payload}"),),
     )
     markdown = to_markdown(document)
     assert kinds(markdown) <= HARMLESS

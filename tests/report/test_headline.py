@@ -17,7 +17,7 @@ def of(document: ResultDocument) -> Headline:
 
 def test_one_comparison_is_its_own_headline() -> None:
     document = document_of("a", "b")
-    assert of(document) == Headline(document.comparisons[0].words, above_verdicts=False)
+    assert of(document) == Headline(document.comparisons[0].summary, above_verdicts=False)
 
 
 def test_of_many_it_says_how_many_came_out_how_and_the_largest() -> None:

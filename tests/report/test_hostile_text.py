@@ -17,7 +17,7 @@ from equipoise.figures.observed import observed_figures
 from equipoise.figures.save import save
 from equipoise.model.disturbance import Disturbance, Examination
 from equipoise.model.observed import Observed
-from equipoise.model.record import Notice
+from equipoise.model.record import CampaignWarning
 from equipoise.model.result import ResultDocument
 from equipoise.observation.analysis import observe
 from equipoise.report.conclusion_page import conclusion_page
@@ -73,11 +73,11 @@ def document_named(names: Sequence[str]) -> ResultDocument:
             for condition, name in zip((named, *document.conditions[1:]), names, strict=False)
         ),
         comparisons=tuple(
-            replace(comparison, words=name, scope=name, disagreement=name)
+            replace(comparison, summary=name, scope=name, disagreement=name)
             for comparison, name in zip(document.comparisons, names[1:], strict=False)
         ),
         why=tuple(map(explanation_of, names)),
-        warnings=tuple(Notice(name, name, name) for name in names),
+        warnings=tuple(CampaignWarning(name, name, name) for name in names),
     )
 
 

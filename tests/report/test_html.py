@@ -12,7 +12,7 @@ import pytest
 
 from equipoise.analysis.result import document_of as result_of
 from equipoise.figures.limits import EVERY_TRIAL
-from equipoise.model.record import Notice
+from equipoise.model.record import CampaignWarning
 from equipoise.model.result import (
     Answer,
     CarryOver,
@@ -92,7 +92,7 @@ def test_the_verdict_comes_first_then_interval_conditions_figures_warnings_and_e
         visible.index(part)
         for part in (
             "slower",
-            document.comparisons[0].words,
+            document.comparisons[0].summary,
             "Conditions",
             "Figures",
             "How to read it.",
@@ -121,7 +121,7 @@ def test_the_command_and_the_seed_run_it_again() -> None:
 
 def test_warnings_carry_their_mend_and_none_are_said_to_be_none() -> None:
     document = document_of()
-    assert "Mend: close what else runs" in page_of(document)
+    assert "Hint: close what else runs" in page_of(document)
     assert "None." in Outline(page_of(replace(document, warnings=()))).texts
 
 
@@ -231,7 +231,7 @@ def control_of(document: ResultDocument) -> ControlResult:
         condition=again,
         comparison=comparison_of(baseline.name, again.name, 1.0004),
         excludes_one=False,
-        words="The control agrees with the baseline.",
+        summary="The control agrees with the baseline.",
     )
 
 
@@ -247,11 +247,11 @@ def everywhere_hostile() -> ResultDocument:
             for place, one in enumerate(document.conditions, start=1)
         ),
         comparisons=tuple(
-            replace(one, words=HOSTILE, scope=HOSTILE) for one in document.comparisons
+            replace(one, summary=HOSTILE, scope=HOSTILE) for one in document.comparisons
         ),
         control=control_of(document),
         why=(explanation_of(HOSTILE),),
-        warnings=(Notice(HOSTILE, HOSTILE, HOSTILE),),
+        warnings=(CampaignWarning(HOSTILE, HOSTILE, HOSTILE),),
     )
 
 

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.record import Notice
+from equipoise.model.record import CampaignWarning
 from equipoise.model.result import (
     SCHEMA,
     CarryOver,
@@ -77,7 +77,7 @@ def _comparison(e_value: float = 40.0) -> Comparison:
         probability_slower_ci=(0.6, 1.0),
         minimum_misleads=False,
         scope="this campaign",
-        words="new is slower",
+        summary="new is slower",
         level=0.05,
         carry_over=CarryOver(1.0, (0.9, 1.1), 2),
     )
@@ -128,7 +128,7 @@ def _document(**changed: Any) -> ResultDocument:
         comparisons=(_comparison(),),
         control=None,
         why=(),
-        warnings=(Notice("code", "words", "mend"),),
+        warnings=(CampaignWarning("code", "words", "hint"),),
         trials=(_row(), _row(0.13, "new")),
     )
     return replace(document, **changed)
@@ -136,7 +136,7 @@ def _document(**changed: Any) -> ResultDocument:
 
 def _control() -> ControlResult:
     condition = ConditionResult("old (control)", {}, ("old",), 2, 0, {"wall_s": _summary()})
-    return ControlResult(condition, _comparison(), excludes_one=False, words="no difference")
+    return ControlResult(condition, _comparison(), excludes_one=False, summary="no difference")
 
 
 def _validate(encoded: bytes) -> None:

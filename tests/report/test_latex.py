@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.model.record import Notice
+from equipoise.model.record import CampaignWarning
 from equipoise.report.latex import text, to_latex
 from equipoise.report.safe_text import visible
 from tests.documents import document_of, explanation_of
@@ -106,7 +106,7 @@ def test_hostile_text_anywhere_in_a_document_leaves_the_table_whole(tmp_path: Pa
             replace(
                 document_of(payload, f"other {payload}", words=payload, blocks=8),
                 why=(explanation_of(payload),),
-                warnings=(Notice("hostile", payload, payload),),
+                warnings=(CampaignWarning("hostile", payload, payload),),
             )
         )
         for payload in PAYLOADS

@@ -8,7 +8,7 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from equipoise.model.record import Notice
+from equipoise.model.record import CampaignWarning
 from equipoise.report.markdown import code_block, line, text, to_markdown
 from equipoise.report.safe_text import visible
 from tests.documents import comparison_of, document_of, explanation_of
@@ -99,8 +99,8 @@ def test_the_table_has_a_row_for_each_condition_with_ratio_interval_and_verdict(
 
 
 def test_warnings_stand_with_their_mend_and_many_alike_are_counted() -> None:
-    assert "Mend: close what else runs" in to_markdown(document_of())
-    alike = tuple(Notice("same", f"warning {number}.", "do it") for number in range(7))
+    assert "Hint: close what else runs" in to_markdown(document_of())
+    alike = tuple(CampaignWarning("same", f"warning {number}.", "do it") for number in range(7))
     markdown = to_markdown(replace(document_of(), warnings=alike))
     assert "warning 2." in markdown
     assert "warning 3." not in markdown
@@ -142,7 +142,7 @@ def test_hostile_text_anywhere_in_a_document_makes_no_html(payload: str) -> None
     document = replace(
         document_of(payload, f"other {payload}", words=payload),
         why=(explanation_of(payload),),
-        warnings=(Notice("hostile", payload, payload),),
+        warnings=(CampaignWarning("hostile", payload, payload),),
     )
     for token in parsed(to_markdown(document)):
         assert token.type not in ("html_block", "heading_open", "blockquote_open", "hr")

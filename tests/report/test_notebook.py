@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from equipoise.api import Result
 from equipoise.genoud import genoud
 from equipoise.matching import gen_match, match, match_balance, match_by
-from equipoise.model.record import Notice
+from equipoise.model.record import CampaignWarning
 from equipoise.report.safe_text import visible
 from tests.documents import document_of, explanation_of
 from tests.payloads import PAYLOADS
@@ -94,7 +94,7 @@ def test_hostile_text_anywhere_in_a_result_is_read_as_it_stands(payload: str) ->
     document = replace(
         document_of(payload, f"other {payload}", words=payload, blocks=8),
         why=(explanation_of(payload),),
-        warnings=(Notice("hostile", payload, payload),),
+        warnings=(CampaignWarning("hostile", payload, payload),),
     )
     piece = Piece(Result(document)._repr_html_())
     expected = visible(payload.encode("utf-8", "backslashreplace").decode("utf-8"))

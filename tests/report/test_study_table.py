@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.model.record import Notice
+from equipoise.model.record import CampaignWarning
 from equipoise.model.result import ResultDocument
 from equipoise.report.terminal import print_result
 from tests.documents import comparison_of, document_of
@@ -72,8 +72,12 @@ def test_it_says_how_many_came_out_how_and_how_far_the_next_is(
 def test_warnings_alike_are_shown_up_to_three_and_counted(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    many = tuple(Notice("inflated", f"the effect of c{n}", "--precision 1") for n in range(9))
-    lines = screen(capsys, replace(study(), warnings=(*many, Notice("other", "else", "mend it"))))
+    many = tuple(
+        CampaignWarning("inflated", f"the effect of c{n}", "--precision 1") for n in range(9)
+    )
+    lines = screen(
+        capsys, replace(study(), warnings=(*many, CampaignWarning("other", "else", "change it")))
+    )
     assert sum(line.startswith("warning: the effect") for line in lines) == 3
     assert "  and 6 more like these; --json has all" in lines
     assert "warning: else" in lines

@@ -39,7 +39,7 @@ def test_each_condition_has_a_line_and_each_comparison_its_words(
     for condition in document.conditions:
         assert any(line.startswith(condition.name) for line in shown.splitlines())
     for comparison in document.comparisons:
-        assert f"{comparison.verdict}: {comparison.words}" in shown
+        assert f"{comparison.verdict}: {comparison.summary}" in shown
     assert document.run.id in shown
     assert f"seed {document.run.seed}" in shown
 
@@ -49,7 +49,7 @@ def test_warnings_come_with_their_mend(capsys: pytest.CaptureFixture[str]) -> No
     shown = " ".join(screen(capsys, document).split())
     assert document.warnings
     for warning in document.warnings:
-        assert f"warning: {warning.words} mend: {warning.mend}" in shown
+        assert f"warning: {warning.summary} hint: {warning.hint}" in shown
 
 
 def test_other_metrics_stand_in_a_table_as_costs(capsys: pytest.CaptureFixture[str]) -> None:
@@ -131,7 +131,11 @@ def test_both_scopes_and_the_advice_are_told_where_layouts_are_a_level(
 def test_levels_that_cannot_be_told_apart_say_why(capsys: pytest.CaptureFixture[str]) -> None:
     document = layered_document("a", "b")
     unknown = replace(
-        by_level_of(1.0), mean=None, components=(), advice_words=None, unknown_because="one layout"
+        by_level_of(1.0),
+        mean=None,
+        components=(),
+        advice_summary=None,
+        unknown_because="one layout",
     )
     (comparison,) = document.comparisons
     shown = screen(capsys, replace(document, comparisons=(replace(comparison, by_level=unknown),)))

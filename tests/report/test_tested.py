@@ -18,7 +18,7 @@ CLOSED = dataclasses.replace(documents.CLOSED, advice="GLIBC_TUNABLES=glibc.mall
 UNKNOWN = dataclasses.replace(
     CLOSED,
     intervention="jemalloc",
-    words="jemalloc",
+    summary="jemalloc",
     outcome="open",
     share=None,
     share_ci=(None, None),
@@ -84,7 +84,7 @@ def test_what_is_known_well_and_neither_confirmed_nor_refuted_leaves_the_gap_ope
 
 
 def test_the_page_has_the_same_and_untrusted_text_stays_text() -> None:
-    hostile = dataclasses.replace(CLOSED, words=HOSTILE, advice=HOSTILE)
+    hostile = dataclasses.replace(CLOSED, summary=HOSTILE, advice=HOSTILE)
     made = page([Reported(changed(hostile, UNKNOWN), {}, None)])
     assert "97 % [94, 99]" in made
     assert "not tried: libjemalloc2 is not installed" in made

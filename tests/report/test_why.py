@@ -32,7 +32,7 @@ def explained(name: str = "new") -> ResultDocument:
         ),
         observed={"profile": (3, 3)},
         unseen={"waits": ("perf_event_open: not permitted", "more", "and more")},
-        words="98 % of the extra time is system time",
+        summary="98 % of the extra time is system time",
     )
     cause = Explanation(
         cause="returned_memory",
@@ -41,7 +41,7 @@ def explained(name: str = "new") -> ResultDocument:
         status="open",
         share_of_gap=0.97,
         share_ci=(0.9, 1.0),
-        words=f"large blocks of {name} are returned to the kernel at every free",
+        summary=f"large blocks of {name} are returned to the kernel at every free",
         seconds=0.48,
         seconds_ci=(0.4, 0.5),
     )

@@ -157,7 +157,7 @@ def test_without_a_commit_in_common_the_mend_is_told(made: MadeRepository) -> No
     main = revision_named(found, "main", "--baseline")
     with pytest.raises(UnusableInput, match="have no commit in common") as caught:
         fork_point(found, main, revision_of_working_tree(found))
-    assert "fetch-depth: 0" in str(caught.value.mend)
+    assert "fetch-depth: 0" in str(caught.value.hint)
 
 
 def test_a_detached_head_is_a_candidate_like_any_other(
@@ -198,7 +198,7 @@ def test_a_shallow_clone_has_its_commits_and_says_why_it_lacks_others(
     assert (checked_out(shallow, "HEAD", tmp_path / "new") / "value").read_text() == "new\n"
     with pytest.raises(UnusableInput, match="no such commit in .*, a shallow clone") as caught:
         checked_out(shallow, first, tmp_path / "old")
-    assert "fetch-depth: 0" in str(caught.value.mend)
+    assert "fetch-depth: 0" in str(caught.value.hint)
 
 
 def test_submodules_that_are_checked_out_are_taken_from_there(
@@ -264,7 +264,7 @@ def test_without_git_the_mend_names_it(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UnusableInput, match="git is not installed") as caught:
         repository_at(tmp_path)
-    assert "apt-get install git" in str(caught.value.mend)
+    assert "apt-get install git" in str(caught.value.hint)
 
 
 def test_what_a_hook_of_git_sets_leads_nobody_back(
@@ -285,4 +285,4 @@ def test_a_broken_repository_is_told_in_git_s_own_words(
     (made.path / ".git" / "objects" / tree[:2] / tree[2:]).unlink()
     with pytest.raises(UnusableInput, match="git cannot check out .*: .*") as caught:
         checked_out(made, "HEAD", tmp_path / "new")
-    assert "git fsck" in str(caught.value.mend)
+    assert "git fsck" in str(caught.value.hint)

@@ -86,7 +86,7 @@ def test_a_program_that_is_not_there_is_told(
     Path(sides[0].folder, "text").write_text("")
     with pytest.raises(UnusableInput, match=told) as caught:
         conditions_of_gate([Benchmark("b", (name,))], *sides, tmp_path, HERE)
-    assert caught.value.mend
+    assert caught.value.hint
 
 
 def test_a_program_of_the_users_own_tree_is_refused(

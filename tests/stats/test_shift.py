@@ -107,4 +107,4 @@ def test_what_it_cannot_use_is_refused_with_a_mend(
 ) -> None:
     with pytest.raises(UnusableInput, match=words) as refusal:
         shift_function(baseline, candidate, seed=1)
-    assert refusal.value.mend
+    assert refusal.value.hint

@@ -113,11 +113,11 @@ REFUSED = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_a_study_cannot_do_here_is_told_in_exact_words(case: str, tmp_path: Path) -> None:
-    text, what, mend = REFUSED[case]
+    text, what, hint = REFUSED[case]
     study = read(tmp_path, text)
     with pytest.raises(UnusableInput) as caught:
         prepare(study)
-    assert (caught.value.what, caught.value.mend) == (what, mend)
+    assert (caught.value.what, caught.value.hint) == (what, hint)
 
 
 def test_levels_that_set_the_same_can_be_kept_apart(tmp_path: Path) -> None:

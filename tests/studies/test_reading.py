@@ -1,4 +1,4 @@
-"""A study's file is read, or refused with file, line, key and the mend."""
+"""A study's file is read, or refused with file, line, key and the hint."""
 
 from __future__ import annotations
 
@@ -293,10 +293,10 @@ MALFORMED = {
 
 @pytest.mark.parametrize("case", MALFORMED)
 def test_a_malformed_study_is_refused_in_exact_words(case: str, tmp_path: Path) -> None:
-    text, what, mend = MALFORMED[case]
+    text, what, hint = MALFORMED[case]
     with pytest.raises(UnusableInput) as caught:
         read(tmp_path, text)
-    assert (caught.value.what, caught.value.mend) == (what, mend)
+    assert (caught.value.what, caught.value.hint) == (what, hint)
 
 
 def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The table of a server in a study is read, or refused with file, line, key and the mend."""
+"""The table of a server in a study is read, or refused with file, line, key and the hint."""
 
 from __future__ import annotations
 
@@ -73,10 +73,10 @@ MALFORMED = {
 
 @pytest.mark.parametrize("case", MALFORMED)
 def test_a_malformed_server_is_refused_in_exact_words(case: str, tmp_path: Path) -> None:
-    text, what, mend = MALFORMED[case]
+    text, what, hint = MALFORMED[case]
     with pytest.raises(UnusableInput) as caught:
         read(tmp_path, text)
-    assert (caught.value.what, caught.value.mend) == (what, mend)
+    assert (caught.value.what, caught.value.hint) == (what, hint)
 
 
 def test_a_whole_table_of_a_server_is_read(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_a_command_is_a_line_or_a_list_of_words(tmp_path: Path) -> None:
 def test_what_is_no_suite_is_told_with_its_place(tmp_path: Path, text: str, told: str) -> None:
     with pytest.raises(UnusableInput, match=told) as caught:
         read_suite(suite(tmp_path, text))
-    assert caught.value.mend
+    assert caught.value.hint
 
 
 def test_a_file_that_is_not_there_or_no_text_is_told(tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ def test_a_comparison_that_there_is_not_is_refused_with_those_that_there_are(
 ) -> None:
     with pytest.raises(UnusableInput, match=what) as refusal:
         choose(record_of(1.0, 2.0, 0.1), baseline, candidate)
-    assert "b" in str(refusal.value.mend)
+    assert "b" in str(refusal.value.hint)
 
 
 def test_an_imported_campaign_is_refused() -> None:
@@ -162,7 +162,7 @@ def test_the_extra_time_is_split_by_the_accounts_of_the_trials() -> None:
     shares = {one.part: one.share_of_gap for one in extra.parts}
     assert shares["system"] == pytest.approx(0.9, abs=0.01)
     assert shares["user"] == pytest.approx(0.1, abs=0.01)
-    assert extra.words.startswith("90 % of the extra time is system time and 10 % user time")
+    assert extra.summary.startswith("90 % of the extra time is system time and 10 % user time")
     assert extra.observed == {"profile": (3, 3)}
 
 

@@ -36,7 +36,7 @@ def test_the_first_cause_is_the_planted_one(planted: Planted, folder: Path) -> N
     if not found and planted.at_once and changes_from_run_to_run(difference.gap):
         pytest.skip(f"the cache of these processors is shared now and then: {difference.gap}")
     assert found, f"nothing was named of {difference.gap}"
-    assert found[0].cause == planted.cause, found[0].words
+    assert found[0].cause == planted.cause, found[0].summary
     assert found[0].evidence[planted.key] in planted.expected(folder)
 
 

@@ -11,7 +11,7 @@ from equipoise.analysis.wording import disagreement_words, verdict_words
 from equipoise.campaign.blocks import QUANTA, BlockCosts, block_costs
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast, Plan
-from equipoise.model.record import Notice
+from equipoise.model.record import CampaignWarning
 from equipoise.model.result import CarryOver, Comparison
 from equipoise.model.trial import Trial
 from equipoise.stats.carry_over import carry_over
@@ -62,18 +62,18 @@ def primary_ratios(plan: Plan, costs: BlockCosts) -> dict[str, float | None]:
 
 def other_comparisons(
     plan: Plan, blocks: Blocks
-) -> tuple[tuple[Comparison, ...], tuple[Notice, ...]]:
+) -> tuple[tuple[Comparison, ...], tuple[CampaignWarning, ...]]:
     """Every candidate on every other metric, which share alpha among themselves.
 
     A metric that a trial does not know is named in a warning and left out.
     """
     pairings: list[Pairing] = []
-    unknown: list[Notice] = []
+    unknown: list[CampaignWarning] = []
     for metric in plan.judgement.other_metrics if blocks else ():
         try:
             costs = block_costs(plan, blocks, metric)
         except UnusableInput as error:
-            unknown.append(Notice("metric_unknown", error.what, error.mend or ""))
+            unknown.append(CampaignWarning("metric_unknown", error.what, error.hint or ""))
             continue
         pairings.extend(pairing_of(plan, metric, costs, one) for one in plan.contrasts)
     return judged_pairings(plan, pairings), tuple(unknown)
@@ -155,7 +155,7 @@ def _comparison(plan: Plan, pairing: Pairing, judged: Judged, to_go: int | None)
             min_effect=judgement.min_effect,
         ),
         scope=scope_of(plan),
-        words=verdict_words(
+        summary=verdict_words(
             judged.verdict,
             pairing.metric,
             baseline.levels.get(contrast.factor or "", baseline.name),

@@ -79,7 +79,7 @@ def _record(document: ResultDocument, primary: Sequence[Comparison]) -> RunRecor
         id=document.run.id,
         plan=plan,
         started_at=0.0,
-        sittings=(),
+        segments=(),
         draws=tuple(
             Draw("measured", block, tuple(one.condition for one in trials), 0)
             for block, trials in blocks.items()

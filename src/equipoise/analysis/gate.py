@@ -51,7 +51,7 @@ def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
         min_effect=judgement.min_effect,
         passed=not (tally.slower or (gated.fails_undecided and tally.undecided)),
         rows=rows,
-        words=_words(gated, rows, tally, judgement.min_effect),
+        summary=_words(gated, rows, tally, judgement.min_effect),
         again=gated.again,
     )
 
@@ -83,7 +83,7 @@ def _row(plan: Plan, pairing: Pairing, gauged: Gauged) -> GateRow:
         level=judged.level,
         blocks=judged.blocks,
         outcome=gauged.outcome,
-        words=_row_words(name, gauged.outcome, judged.ratio_ci, judged.blocks, plan),
+        summary=_row_words(name, gauged.outcome, judged.ratio_ci, judged.blocks, plan),
     )
 
 
@@ -127,7 +127,7 @@ def _least(interval: Interval) -> str:
 def _words(gated: Gated, rows: tuple[GateRow, ...], tally: _Tally, min_effect: float) -> str:
     compared = f"{gated.candidate.shown} against {gated.baseline.shown}"
     if tally.all == 1:
-        return f"{compared}: {rows[0].words}"
+        return f"{compared}: {rows[0].summary}"
     limit = f"slower by more than {min_effect:g} %"
     if tally.slower:
         verb = "is" if tally.slower == 1 else "are"

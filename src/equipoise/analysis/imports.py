@@ -14,7 +14,7 @@ from equipoise.analysis.wording import times_words
 from equipoise.campaign.blocks import cost_in
 from equipoise.model.imported import Source
 from equipoise.model.plan import Contrast, Plan
-from equipoise.model.record import Notice
+from equipoise.model.record import CampaignWarning
 from equipoise.model.result import ImportedResult, SampleComparison
 from equipoise.model.trial import Trial
 from equipoise.stats.arrays import FloatArray
@@ -47,11 +47,11 @@ def imported_result(plan: Plan, blocks: Blocks) -> ImportedResult | None:
         source=source,
         metric=metric,
         comparisons=comparisons,
-        words=WORTH + _several(comparisons, plan.judgement.alpha),
+        summary=WORTH + _several(comparisons, plan.judgement.alpha),
     )
 
 
-def threats(imported: ImportedResult | None) -> tuple[Notice, ...]:
+def threats(imported: ImportedResult | None) -> tuple[CampaignWarning, ...]:
     """What an interval of an imported run does not hold against."""
     if imported is None or not imported.comparisons:
         return ()
@@ -64,7 +64,7 @@ def threats(imported: ImportedResult | None) -> tuple[Notice, ...]:
         "favour one condition",
     }[imported.source.order]
     return (
-        Notice(
+        CampaignWarning(
             "not_randomised", words, "equipoise compare A B runs both in random blocks: measure so"
         ),
     )
@@ -111,7 +111,7 @@ def _compared(
         baseline_trials=len(below),
         candidate_trials=len(above),
         scope=_scope(len(below), len(above), paired=paired),
-        words=_words(names[1], names[0], plan.judgement.primary_metric, found),
+        summary=_words(names[1], names[0], plan.judgement.primary_metric, found),
         stratum=contrast.stratum,
     )
 

@@ -127,7 +127,7 @@ def iteration_shape(classed: ClassedCondition) -> IterationShape:
             _trial_iterations(one, one.shape) for one in classed.trials if one.shape is not None
         ),
         not_classed=classed.not_classed,
-        words=words,
+        summary=words,
     )
 
 
@@ -176,8 +176,8 @@ def _is_classed(classed: Classed, place: int, metric: str) -> bool:
 
 
 def _given(judged: Comparison) -> SteadyComparison:
-    words = f"In the steady state: {judged.words}"
-    comparison = dataclasses.replace(judged, estimand=ESTIMAND, words=words)
+    words = f"In the steady state: {judged.summary}"
+    comparison = dataclasses.replace(judged, estimand=ESTIMAND, summary=words)
     return SteadyComparison(judged.baseline, judged.candidate, judged.metric, comparison, words)
 
 

@@ -212,7 +212,7 @@ def _by_level(plan: Plan, names: Sequence[str], units: Sequence[_Unit]) -> ByLev
         level=plan.judgement.alpha,
         components=found.components,
         advice=advised,
-        advice_words=advice_words(advised) + _not_counted(plan) if advised else None,
+        advice_summary=advice_words(advised) + _not_counted(plan) if advised else None,
     )
 
 
@@ -236,7 +236,7 @@ def _unknown(plan: Plan, highest: str, reason: str) -> ByLevel:
         level=plan.judgement.alpha,
         components=(),
         advice=(),
-        advice_words=None,
+        advice_summary=None,
         unknown_because=reason,
     )
 

@@ -39,18 +39,18 @@ def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
     if len(records) < 2:
         raise UnusableInput(
             "there is one campaign of these commands only: nothing to pool",
-            mend="run it again on another day, or after a reboot, with the same --ledger",
+            hint="run it again on another day, or after a reboot, with the same --ledger",
         )
     if any(record.plan.imported is not None for record in records):
         raise UnusableInput(
             "imported runs cannot be pooled: no campaign of ours measured them",
-            mend="import their files at once: each then gives more trials",
+            hint="import their files at once: each then gives more trials",
         )
     metrics = {record.plan.judgement.primary_metric for record in records}
     if len(metrics) > 1:
         raise UnusableInput(
             f"the campaigns decided by different metrics: {', '.join(sorted(metrics))}",
-            mend="pool campaigns of the same study",
+            hint="pool campaigns of the same study",
         )
     read = [_read(record) for record in records]
     boots = [f"{one.campaign.boot} {one.campaign.kernel}" for one in read]
@@ -98,7 +98,7 @@ class _Campaign:
 def _read(record: RunRecord) -> _Campaign:
     plan = record.plan
     blocks = complete_blocks(record.draws, record.trials)
-    environment = record.sittings[0].environment if record.sittings else {}
+    environment = record.segments[0].environment if record.segments else {}
     ratios: dict[str, float | None] = {}
     errors: dict[tuple[str, str], float] = {}
     if blocks:

@@ -70,7 +70,7 @@ def against(
     if not both:
         raise UnusableInput(
             f"run {there.run.id} has no row with a number in common with this one",
-            mend=f"hold it against a result with the same rows and their {' or '.join(metrics)}",
+            hint=f"hold it against a result with the same rows and their {' or '.join(metrics)}",
         )
     earlier = [rows_there[name].session for name in both]
     later = [rows_here[name].session for name in both]

@@ -47,7 +47,7 @@ from equipoise.campaign.blocks import (
 )
 from equipoise.model.bulk import collector_at_rest, make_many
 from equipoise.model.plan import Plan
-from equipoise.model.record import RunRecord, Sitting
+from equipoise.model.record import RunRecord, Segment
 from equipoise.model.result import (
     SCHEMA,
     ConditionResult,
@@ -90,7 +90,7 @@ def _document_of(record: RunRecord, experiment: RunRecord | None) -> ResultDocum
     return ResultDocument(
         schema=SCHEMA,
         run=_run_info(record, len(blocks)),
-        environment=record.sittings[0].environment if record.sittings else {},
+        environment=record.segments[0].environment if record.segments else {},
         conditions=tuple(_condition_result(plan, index, gathered) for index in plan.described),
         comparisons=()
         if imported
@@ -117,7 +117,7 @@ def _more_is_better(record: RunRecord) -> tuple[str, ...]:
 
 
 def _run_info(record: RunRecord, blocks: int) -> RunInfo:
-    last = record.sittings[-1] if record.sittings else Sitting(record.started_at, {})
+    last = record.segments[-1] if record.segments else Segment(record.started_at, {})
     return RunInfo(
         id=record.id,
         study=record.plan.study,
@@ -140,7 +140,7 @@ def _control(plan: Plan, blocks: Blocks, gathered: _Gathered) -> ControlResult |
         condition=_condition_result(plan, plan.control, gathered),
         comparison=comparison,
         excludes_one=excludes_one,
-        words=control_words(excludes_one=excludes_one, alpha=comparison.alpha),
+        summary=control_words(excludes_one=excludes_one, alpha=comparison.alpha),
     )
 
 

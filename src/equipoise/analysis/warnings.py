@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from equipoise.model.record import Notice, RunRecord
+from equipoise.model.record import CampaignWarning, RunRecord
 from equipoise.model.result import Comparison, ControlResult
 from equipoise.stats.carry_over import should_warn
 
@@ -16,7 +16,7 @@ INFLATED_UP_TO = "a fifth"
 
 def warnings_of(
     record: RunRecord, comparisons: Sequence[Comparison], control: ControlResult | None, cut: int
-) -> tuple[Notice, ...]:
+) -> tuple[CampaignWarning, ...]:
     """What was noticed while it ran, and what its numbers show.
 
     Parameters
@@ -24,11 +24,11 @@ def warnings_of(
     cut
         Measured blocks that were begun and not completed.
     """
-    noticed: list[Notice] = list(dict.fromkeys(record.notices))
+    noticed: list[CampaignWarning] = list(dict.fromkeys(record.notices))
     drawn = sum(draw.phase == "measured" for draw in record.draws)
     if drawn and cut / drawn > CUT_SHARE:
         noticed.append(
-            Notice(
+            CampaignWarning(
                 "cut_blocks",
                 f"{cut} of {drawn} blocks were cut by interruptions and left out",
                 "let the campaign run undisturbed; whoever interrupts it may choose its blocks",
@@ -36,9 +36,9 @@ def warnings_of(
         )
     if control is not None and control.excludes_one:
         noticed.append(
-            Notice(
+            CampaignWarning(
                 "control",
-                control.words,
+                control.summary,
                 "do not begin again until it is clean; `equipoise doctor --certify` measures "
                 "this host's own rate of false alarms",
             )
@@ -48,12 +48,12 @@ def warnings_of(
     return tuple(noticed)
 
 
-def _of(comparison: Comparison, record: RunRecord) -> list[Notice]:
-    noticed: list[Notice] = []
+def _of(comparison: Comparison, record: RunRecord) -> list[CampaignWarning]:
+    noticed: list[CampaignWarning] = []
     carried = comparison.carry_over
     if carried is not None and should_warn(carried, min_effect=comparison.min_effect):
         noticed.append(
-            Notice(
+            CampaignWarning(
                 "carry_over",
                 f"whatever runs after {comparison.candidate} takes {carried.ratio:.3f} times what "
                 f"it takes after {comparison.baseline}: the ratio is off by about half of that",
@@ -62,7 +62,7 @@ def _of(comparison: Comparison, record: RunRecord) -> list[Notice]:
         )
     if comparison.minimum_misleads:
         noticed.append(
-            Notice(
+            CampaignWarning(
                 "minimum_misleads",
                 f"the minimum of {comparison.candidate} and {comparison.baseline} tells another "
                 "story than their distributions"
@@ -78,12 +78,12 @@ def _of(comparison: Comparison, record: RunRecord) -> list[Notice]:
 def _stopped_at_it(record: RunRecord) -> bool:
     """Whether the campaign went on just until it was certain; a gate may go past a verdict."""
     plan = record.plan
-    if plan.gated is not None and record.sittings[-1].stopped_because != "verdict":
+    if plan.gated is not None and record.segments[-1].stopped_because != "verdict":
         return False
     return plan.stopping.precision is None
 
 
-def _touching(comparison: Comparison) -> list[Notice]:
+def _touching(comparison: Comparison) -> list[CampaignWarning]:
     """A campaign that stops at its verdict stops where the interval almost touches none."""
     low, high = comparison.ratio_ci
     if low is None or high is None:
@@ -93,7 +93,7 @@ def _touching(comparison: Comparison) -> list[Notice]:
     if nearest > width**0.5:
         return []
     return [
-        Notice(
+        CampaignWarning(
             "inflated",
             f"the effect of {comparison.candidate} may be overstated by up to {INFLATED_UP_TO}: "
             "the campaign stopped as soon as it was certain",

@@ -66,7 +66,7 @@ def _entry(name: str, one: SpreadChange, adjusted: float | None, alpha: float) -
         status=status,
         share_of_gap=one.share,
         share_ci=one.share_ci,
-        words=_words(name, one, status),
+        summary=_words(name, one, status),
     )
 
 

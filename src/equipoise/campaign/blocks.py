@@ -334,5 +334,5 @@ def _unknown(trial: Trial, metric: str) -> UnusableInput:
     reason = trial.accounting.unknown.get(metric, "the workload did not report it")
     return UnusableInput(
         f"a trial of block {trial.block} has no {metric}: {reason}",
-        mend="compare a metric that every trial has, such as wall_s",
+        hint="compare a metric that every trial has, such as wall_s",
     )

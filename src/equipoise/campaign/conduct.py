@@ -14,9 +14,9 @@ from typing import Any, Protocol
 from equipoise.campaign.blocks import complete_blocks
 from equipoise.campaign.judges import judge_of
 from equipoise.campaign.progress import Watcher
-from equipoise.campaign.segment import Judge, Runner, SittingInProgress, Store, failed, fails
+from equipoise.campaign.segment import Judge, Runner, SegmentInProgress, Store, failed, fails
 from equipoise.campaign.verification import check_that_each_took_effect, mapped_by_condition
-from equipoise.ledger import FIRST_SITTING
+from equipoise.ledger import FIRST_SEGMENT
 from equipoise.measure.launcher import Launcher
 from equipoise.measure.leftovers import clear_leftovers
 from equipoise.measure.native import launcher_program
@@ -28,7 +28,7 @@ from equipoise.measure.trials import TrialRunner, own_environment
 from equipoise.model.certificate import Certificate
 from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInput
 from equipoise.model.plan import Plan, Stopping
-from equipoise.model.record import Notice, RunRecord
+from equipoise.model.record import CampaignWarning, RunRecord
 from equipoise.model.trial import Phase, Trial
 
 __all__ = [
@@ -50,13 +50,13 @@ class Keeper(Store, Protocol):
     """The part of the ledger that conducting a campaign needs."""
 
     def begin_run(self, plan: Plan, environment: dict[str, Any], started_at: float) -> str:
-        """Commit a plan, and that its first sitting begins."""
+        """Commit a plan, and that its first segment begins."""
 
-    def begin_sitting(self, run_id: str, environment: dict[str, Any], started_at: float) -> int:
-        """Commit that a further sitting begins."""
+    def begin_segment(self, run_id: str, environment: dict[str, Any], started_at: float) -> int:
+        """Commit that a further segment begins."""
 
-    def end_sitting(self, run_id: str, sitting: int, ended_at: float, stopped_because: str) -> None:
-        """Commit that a sitting ended, and why."""
+    def end_segment(self, run_id: str, segment: int, ended_at: float, stopped_because: str) -> None:
+        """Commit that a segment ended, and why."""
 
     def read_run(self, reference: str) -> RunRecord:
         """All that is known of one campaign."""
@@ -106,7 +106,7 @@ RunnerFactory = Callable[[Plan, Callable[[], None]], AbstractContextManager[Runn
 
 
 def surroundings_of(plan: Plan, ledger: Keeper) -> dict[str, Any]:
-    """What a sitting runs on, what certifies it, and what each condition maps.
+    """What a segment runs on, what certifies it, and what each condition maps.
 
     Raises
     ------
@@ -127,7 +127,7 @@ def surroundings_of(plan: Plan, ledger: Keeper) -> dict[str, Any]:
 
 @contextmanager
 def native_runner(plan: Plan, on_wait: Callable[[], None]) -> Iterator[Runner]:
-    """The runner of real trials: one launcher and one private folder for a whole sitting."""
+    """The runner of real trials: one launcher and one private folder for a whole segment."""
     # What still runs of a killed campaign would run beside this one.
     clear_leftovers()
     with (
@@ -156,7 +156,7 @@ def begin(
     ledger: Keeper,
     watcher: Watcher,
     *,
-    notices: Sequence[Notice] = (),
+    notices: Sequence[CampaignWarning] = (),
     runner_factory: RunnerFactory = native_runner,
     clock: Callable[[], float] = time.monotonic,
     now: Callable[[], float] = time.time,
@@ -182,7 +182,9 @@ def begin(
         for notice in notices:
             ledger.record_notice(run_id, notice)
         state = _State(judge_of(plan, plan.stopping), plan.stopping)
-        _sit(run_id, FIRST_SITTING, plan, state, ledger, watcher, runner_factory, clock, now)
+        _conduct_segment(
+            run_id, FIRST_SEGMENT, plan, state, ledger, watcher, runner_factory, clock, now
+        )
     return run_id
 
 
@@ -230,7 +232,7 @@ def _go_on(
     if record.plan.gated is not None:
         raise UnusableInput(
             f"run {record.id} is a gate, whose two revisions are removed when it ends",
-            mend="run equipoise gate again, with a larger --budget",
+            hint="run equipoise gate again, with a larger --budget",
         )
     stopping = _extended(record.plan.stopping, more)
     judge = judge_of(record.plan, stopping)
@@ -246,10 +248,12 @@ def _go_on(
     if state.blocks >= stopping.blocks:
         raise UnusableInput(
             f"run {record.id} has its {state.blocks} blocks already",
-            mend=f"ask for more: equipoise resume {record.id} --blocks {2 * state.blocks}",
+            hint=f"ask for more: equipoise resume {record.id} --blocks {2 * state.blocks}",
         )
-    sitting_id = ledger.begin_sitting(record.id, surroundings_of(record.plan, ledger), now())
-    _sit(record.id, sitting_id, record.plan, state, ledger, watcher, runner_factory, clock, now)
+    segment_id = ledger.begin_segment(record.id, surroundings_of(record.plan, ledger), now())
+    _conduct_segment(
+        record.id, segment_id, record.plan, state, ledger, watcher, runner_factory, clock, now
+    )
     return record.id
 
 
@@ -265,7 +269,7 @@ def _measured_by_us_alone(run_id: str, ledger: Keeper) -> AbstractContextManager
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """Where a campaign stands before a sitting."""
+    """Where a campaign stands before a segment."""
 
     judge: Judge
     stopping: Stopping
@@ -275,9 +279,9 @@ class _State:
     spent_s: float = 0.0
 
 
-def _sit(
+def _conduct_segment(
     run_id: str,
-    sitting_id: int,
+    segment_id: int,
     plan: Plan,
     state: _State,
     ledger: Keeper,
@@ -295,7 +299,7 @@ def _sit(
     reason: str = INTERRUPTED
     try:
         with runner_factory(plan, watcher.waits) as runner:
-            sitting = SittingInProgress(
+            segment = SegmentInProgress(
                 run_id=run_id,
                 plan=plan,
                 stopping=state.stopping,
@@ -307,7 +311,7 @@ def _sit(
                 spent_before_s=state.spent_s,
                 blocks_before=state.blocks,
             )
-            reason = sitting.run(state.next_warmup, state.next_block)
+            reason = segment.run(state.next_warmup, state.next_block)
     except ConditionFailed:
         reason = FAILED
         raise
@@ -315,7 +319,7 @@ def _sit(
         raise Interrupted(run_id) from None
     finally:
         watcher.ends()
-        ledger.end_sitting(run_id, sitting_id, now(), reason)
+        ledger.end_segment(run_id, segment_id, now(), reason)
 
 
 def _state_of(record: RunRecord, judge: Judge, stopping: Stopping, spent_s: float) -> _State:
@@ -331,18 +335,18 @@ def _state_of(record: RunRecord, judge: Judge, stopping: Stopping, spent_s: floa
 
 def _spent(record: RunRecord) -> float:
     """Seconds of the budget that are gone; a budget that was used up is granted anew."""
-    if record.sittings and record.sittings[-1].stopped_because == "budget":
+    if record.segments and record.segments[-1].stopped_because == "budget":
         return 0.0
     spent = 0.0
-    for sitting, following in itertools.zip_longest(record.sittings, record.sittings[1:]):
-        ended = sitting.ended_at
+    for segment, following in itertools.zip_longest(record.segments, record.segments[1:]):
+        ended = segment.ended_at
         if ended is None:
             until = math.inf if following is None else following.started_at
             ended = max(
-                (_end_of(t) for t in record.trials if sitting.started_at <= t.started_at < until),
-                default=sitting.started_at,
+                (_end_of(t) for t in record.trials if segment.started_at <= t.started_at < until),
+                default=segment.started_at,
             )
-        spent += max(0.0, ended - sitting.started_at)
+        spent += max(0.0, ended - segment.started_at)
     return spent
 
 

@@ -40,7 +40,7 @@ class Watcher(Protocol):
     """Told of a campaign's progress, between trials only."""
 
     def begins(self, run_id: str, plan: Plan, earliest_block: int, blocks_before: int) -> None:
-        """A sitting begins after so many blocks; no verdict comes before ``earliest_block``."""
+        """A segment begins after so many blocks; no verdict comes before ``earliest_block``."""
 
     def trial_ended(self, seconds: float, of: int) -> None:
         """One of the ``of`` trials of a block is over, with washout a pair; it took ``seconds``."""
@@ -55,7 +55,7 @@ class Watcher(Protocol):
         """A long trial is running: called about once a second."""
 
     def ends(self) -> None:
-        """The sitting is over, for whatever reason."""
+        """The segment is over, for whatever reason."""
 
 
 class Unwatched:

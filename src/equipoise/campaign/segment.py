@@ -1,4 +1,4 @@
-"""One sitting: an uninterrupted stretch of a campaign, from its warm-up to its stop."""
+"""One segment: an uninterrupted stretch of a campaign, from its warm-up to its stop."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from equipoise.measure.hooks import last_words
 from equipoise.measure.trials import Ran
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Plan, Stopping
-from equipoise.model.record import Notice
+from equipoise.model.record import CampaignWarning
 from equipoise.model.trial import NO_ROOM, Draw, Phase, Trial
 
 StopReason = Literal["verdict", "block limit", "budget", "precision", "failure", "interrupted"]
 
 
 class Store(Protocol):
-    """The part of the ledger that a sitting writes to."""
+    """The part of the ledger that a segment writes to."""
 
     def record_draw(self, run_id: str, draw: Draw) -> None:
         """Commit a draw."""
@@ -27,12 +27,12 @@ class Store(Protocol):
     def record_trial(self, run_id: str, trial: Trial) -> None:
         """Commit a trial."""
 
-    def record_notice(self, run_id: str, notice: Notice) -> None:
+    def record_notice(self, run_id: str, notice: CampaignWarning) -> None:
         """Commit a warning."""
 
 
 class Runner(Protocol):
-    """What runs the trials of a sitting."""
+    """What runs the trials of a segment."""
 
     def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], Ran], ...]:
         """The trials at one place of a block, each run when it is called."""
@@ -61,13 +61,13 @@ class Judge(Protocol):
 
 
 @dataclass(slots=True)
-class SittingInProgress:
+class SegmentInProgress:
     """Runs blocks until there is a reason to stop.
 
     Parameters
     ----------
     spent_before_s
-        What earlier sittings of the campaign took of its budget.
+        What earlier segments of the campaign took of its budget.
     clock
         Monotonic seconds, for the budget.
     """
@@ -82,7 +82,7 @@ class SittingInProgress:
     clock: Callable[[], float]
     spent_before_s: float = 0.0
     blocks_before: int = 0
-    """Complete blocks of earlier sittings."""
+    """Complete blocks of earlier segments."""
     _noticed: set[tuple[str, str]] = field(default_factory=set)
 
     def run(self, next_warmup: int, next_block: int) -> StopReason:
@@ -147,14 +147,14 @@ class SittingInProgress:
         if warmups and all(trial.timed_out for trial in warmups):
             raise ConditionFailed(
                 f"every condition {warmups[0].failure}",
-                mend="raise --timeout; a program that waits for input needs --input FILE",
+                hint="raise --timeout; a program that waits for input needs --input FILE",
             )
 
     def _notice(self, ran: Ran) -> None:
         name = self.plan.conditions[ran.trial.condition].name
         if ran.left_behind:
             self._notice_once(
-                Notice(
+                CampaignWarning(
                     "left_processes",
                     f"{name} left processes behind; they were ended before the next trial",
                     "let it wait for its children, or start servers in --setup",
@@ -163,7 +163,7 @@ class SittingInProgress:
             )
         if ran.metrics_problem is not None:
             self._notice_once(
-                Notice(
+                CampaignWarning(
                     "own_metrics",
                     f"{name}: {ran.metrics_problem}",
                     'append lines such as {"metric": "latency_s", "value": 0.0012} '
@@ -172,7 +172,7 @@ class SittingInProgress:
                 name,
             )
 
-    def _notice_once(self, notice: Notice, name: str) -> None:
+    def _notice_once(self, notice: CampaignWarning, name: str) -> None:
         """Record the first notice of its kind about a condition: others differ in details."""
         if (notice.code, name) not in self._noticed:
             self._noticed.add((notice.code, name))
@@ -193,9 +193,9 @@ def failed(plan: Plan, trial: Trial) -> ConditionFailed:
     if trial.failure is not None and NO_ROOM in trial.failure:
         return ConditionFailed(
             f"{name} failed: {trial.failure}",
-            mend="make room in that folder, or set TMPDIR to one with room",
+            hint="make room in that folder, or set TMPDIR to one with room",
         )
     return ConditionFailed(
         f"{name} failed: {trial.failure}" + last_words(trial.error_tail),
-        mend="mend the command, or count failed trials like others with --ignore-failure",
+        hint="correct the command, or count failed trials like others with --ignore-failure",
     )

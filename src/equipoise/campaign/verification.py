@@ -49,7 +49,7 @@ def check_that_each_took_effect(
     Raises
     ------
     TookNoEffect
-        It names the condition, what did not take effect, and the mend.
+        It names the condition, what did not take effect, and the hint.
     """
     _check_that_trials_are_of_one_kind(plan)
     checked: set[tuple[object, ...]] = set()
@@ -64,7 +64,7 @@ def check_that_each_took_effect(
             raise TookNoEffect(
                 condition.name,
                 missing,
-                mend="give a library that its loader can load, and a program that is linked to "
+                hint="give a library that its loader can load, and a program that is linked to "
                 "the C library dynamically",
                 key="preload",
             )
@@ -81,7 +81,7 @@ def _check_that_trials_are_of_one_kind(plan: Plan) -> None:
     if len(kinds) > 1:
         raise UnusableInput(
             "a trial is a whole life of one server and an interval of another",
-            mend="give every server the same trial",
+            hint="give every server the same trial",
         )
 
 
@@ -132,7 +132,7 @@ def _check_tunables(
         raise TookNoEffect(
             condition.name,
             f"{VARIABLE} cannot be verified: {reason}",
-            mend="use a program of glibc",
+            hint="use a program of glibc",
             key="env",
             value=VARIABLE,
         ) from None
@@ -140,7 +140,7 @@ def _check_tunables(
         raise TookNoEffect(
             condition.name,
             f"{VARIABLE}: {ignored[0]}",
-            mend="see `ld.so --list-tunables` for the names and their ranges",
+            hint="see `ld.so --list-tunables` for the names and their ranges",
             key="env",
             value=VARIABLE,
         )
@@ -161,7 +161,7 @@ def _check_core_type(
         raise TookNoEffect(
             condition.name,
             f"its core type cannot be verified: {reason}",
-            mend="try the command by hand",
+            hint="try the command by hand",
             key="env",
             value=variable,
         ) from None
@@ -170,7 +170,7 @@ def _check_core_type(
         raise TookNoEffect(
             condition.name,
             wrong,
-            mend="see `equipoise list blas` for core types that a library knows",
+            hint="see `equipoise list blas` for core types that a library knows",
             key="env",
             value=variable,
         )
@@ -210,7 +210,7 @@ def _check_libraries(
             raise TookNoEffect(
                 condition.name,
                 f"it cannot be verified: {reason}",
-                mend="try the command by hand",
+                hint="try the command by hand",
                 key="library_path",
                 value=missing[0],
             ) from None
@@ -219,7 +219,7 @@ def _check_libraries(
         raise TookNoEffect(
             condition.name,
             f"it maps no library from {missing[0]}",
-            mend="name the folder of a library that the program uses",
+            hint="name the folder of a library that the program uses",
             key="library_path",
             value=missing[0],
         )
@@ -239,14 +239,14 @@ def _check_process(condition: Condition) -> None:
             raise TookNoEffect(
                 condition.name,
                 f"CPU {absent[0]} is not there for us",
-                mend=f"the CPUs are {', '.join(map(str, sorted(allowed)))}",
+                hint=f"the CPUs are {', '.join(map(str, sorted(allowed)))}",
                 key="cpu",
             )
         if process.huge_pages and _huge_pages_are_off():
             raise TookNoEffect(
                 condition.name,
                 f"this host gives nobody huge pages ({HUGE_PAGES})",
-                mend=f"echo madvise | sudo tee {HUGE_PAGES}",
+                hint=f"echo madvise | sudo tee {HUGE_PAGES}",
                 key="huge_pages",
             )
 

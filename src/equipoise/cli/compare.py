@@ -118,12 +118,12 @@ def command(**given: Any) -> int:
         if given["why"]:
             raise UnusableInput(
                 "--what-varies looks at one command, --why at the gap of two",
-                mend="leave out one of the two",
+                hint="leave out one of the two",
             )
         if given["layouts"] is not None:
             raise UnusableInput(
                 "--what-varies holds the parts of a layout one at a time, --layouts draws them",
-                mend="leave out one of the two",
+                hint="leave out one of the two",
             )
         plan, notices = what_varies(plan_of(given, least=1), own_environment())
     else:
@@ -193,7 +193,7 @@ def _parameters(given: dict[str, Any]) -> dict[str, tuple[str, ...]]:
 
 def _take(parameters: dict[str, tuple[str, ...]], name: str, values: tuple[str, ...]) -> None:
     if name in parameters:
-        raise UnusableInput(f"the parameter {name} is given twice", mend="leave one of them out")
+        raise UnusableInput(f"the parameter {name} is given twice", hint="leave one of them out")
     parameters[name] = values
 
 
@@ -201,9 +201,9 @@ def _input(path: str | None) -> str | None:
     if path is None or path == "null":
         return None
     if not os.path.isfile(path):
-        raise UnusableInput(f"--input {path}: there is no such file", mend="check the path")
+        raise UnusableInput(f"--input {path}: there is no such file", hint="check the path")
     if not os.access(path, os.R_OK):
-        raise UnusableInput(f"--input {path} cannot be read", mend="check its permissions")
+        raise UnusableInput(f"--input {path} cannot be read", hint="check its permissions")
     return os.path.abspath(path)
 
 
@@ -216,12 +216,12 @@ def _output(kind: str) -> Output:
         case "pipe":
             raise UnusableInput(
                 "--output pipe would let the reader of the pipe into the measurement",
-                mend="--output count sends the output to a file and counts it",
+                hint="--output count sends the output to a file and counts it",
             )
         case _:
             folder = Path(kind).resolve().parent
             if not folder.is_dir():
                 raise UnusableInput(
-                    f"--output {kind}: there is no folder {folder}", mend="make it first"
+                    f"--output {kind}: there is no folder {folder}", hint="make it first"
                 )
             return Output("file", os.path.abspath(kind))

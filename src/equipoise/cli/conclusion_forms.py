@@ -35,7 +35,7 @@ def check_conclusion(source: Path, report: Path | None, figures: Path | None) ->
     if report is not None:
         if report.resolve() == source.resolve():
             raise UnusableInput(
-                f"--report {report} is the table itself", mend="name another file for the report"
+                f"--report {report} is the table itself", hint="name another file for the report"
             )
         from equipoise.cli.report_forms import check_report
 

@@ -33,7 +33,7 @@ from equipoise.report import certificate, doctor
 @options.turn_option
 @options.output_options
 def command(**given: Any) -> int:
-    """Print what disturbs measurements on this host, worst first, each with its mend.
+    """Print what disturbs measurements on this host, worst first, each with its hint.
 
     Nothing is changed, but what a killed campaign provably has left is cleared away; what cannot
     be proven is named. 'disturbs' slows trials down now; 'weakens' adds noise; 'lacks' is what this

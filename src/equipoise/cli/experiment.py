@@ -34,7 +34,7 @@ def with_experiment(
     try:
         plan = planned_experiment(OpenGap(record, gap.contrast, causes), trying, site_here())
     except NothingToTry as error:
-        _say(f"nothing is tested: {error.what}\n  mend: {error.mend}")
+        _say(f"nothing is tested: {error.what}\n  hint: {error.hint}")
         return
     assert plan.explains is not None
     if not wanted.quiet:
@@ -46,7 +46,7 @@ def with_experiment(
     except conduct.Interrupted as interruption:
         _say(
             "interrupted; nothing that was measured is lost\n"
-            f"  mend: equipoise resume {interruption.run_id}"
+            f"  hint: equipoise resume {interruption.run_id}"
         )
         raise KeyboardInterrupt from None
 
@@ -62,7 +62,7 @@ def say_it_was_tested(by: RunRecord) -> None:
     """Say which campaign the shares are from, and how to have more."""
     _say(
         f"tested already, by campaign {by.id}\n"
-        f"  mend: --again tests anew; equipoise resume {by.id} --min-blocks 40 goes on with it "
+        f"  hint: --again tests anew; equipoise resume {by.id} --min-blocks 40 goes on with it "
         "until every interval is narrower"
     )
 

@@ -24,7 +24,7 @@ def _to_hyperfine(document: ResultDocument) -> bytes:
     if not any(row.wall_s is not None for row in document.trials):
         raise UnusableInput(
             f"run {document.run.id} has no wall times, and hyperfine's form has nothing else",
-            mend="take --format csv, parquet, json or bmf",
+            hint="take --format csv, parquet, json or bmf",
         )
     return hyperfine.to_json(document)
 
@@ -79,7 +79,7 @@ def command(**given: Any) -> int:
     if form is None:
         raise UnusableInput(
             f"{output}: a run cannot be written as '{output.suffix}'",
-            mend=f"end the name in {', '.join(BY_ENDING)}, or say --format",
+            hint=f"end the name in {', '.join(BY_ENDING)}, or say --format",
         )
     check_folder(output)
     with open_for_reading(given["ledger_path"]) as ledger:

@@ -67,5 +67,5 @@ def _make(folder: Path) -> None:
     except OSError as error:
         raise UnusableInput(
             f"cannot make the folder {folder}: {error.strerror}",
-            mend="name another one with --figures",
+            hint="name another one with --figures",
         ) from None

@@ -23,12 +23,12 @@ from equipoise.model.errors import (
     EXIT_INTERRUPTED,
 )
 from equipoise.model.plan import Plan
-from equipoise.model.record import Notice, RunRecord, RunSummary
+from equipoise.model.record import CampaignWarning, RunRecord, RunSummary
 from equipoise.model.result import ResultDocument
 from equipoise.why.experiment.newest import newest_experiment
 
 
-def conduct_and_show(plan: Plan, wanted: Wanted, notices: Sequence[Notice] = ()) -> int:
+def conduct_and_show(plan: Plan, wanted: Wanted, notices: Sequence[CampaignWarning] = ()) -> int:
     """Run a new campaign to its stop and show its result; return the exit status."""
 
     def campaign(ledger: conduct.Keeper, watcher: conduct.Watcher) -> str:
@@ -100,7 +100,7 @@ def conducted(
         except conduct.Interrupted as interruption:
             print(
                 f"equipoise: interrupted; nothing that was measured is lost\n"
-                f"  mend: {going_on.format(run=interruption.run_id)}",
+                f"  hint: {going_on.format(run=interruption.run_id)}",
                 file=sys.stderr,
             )
             return None
@@ -119,7 +119,7 @@ def say_whom_it_waits_for(holder: conduct.Holder) -> None:
     """Say on stderr which campaign this one waits for."""
     print(
         f"equipoise: another campaign runs on this host ({holder.words()}): waiting for its end\n"
-        "  mend: Ctrl-C, or --allow-concurrent to measure all the same",
+        "  hint: Ctrl-C, or --allow-concurrent to measure all the same",
         file=sys.stderr,
         flush=True,
     )
@@ -134,7 +134,7 @@ def exit_status(record: RunRecord, document: ResultDocument) -> int:
     name = record.plan.conditions[timed_out[0].condition].name
     print(
         f"equipoise: no verdict: {name} {timed_out[0].failure}\n"
-        "  mend: raise --timeout, or --blocks and --budget so that a timeout can tell",
+        "  hint: raise --timeout, or --blocks and --budget so that a timeout can tell",
         file=sys.stderr,
     )
     return EXIT_CONDITION_FAILED

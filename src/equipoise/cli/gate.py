@@ -18,7 +18,7 @@ from equipoise.cli.output_file import check_folder, write_file
 from equipoise.cli.wanted import Wanted, write_files
 from equipoise.measure.scratch import scratch_folder
 from equipoise.model.errors import EXIT_DONE, EXIT_GATE_FAILED, EXIT_INTERRUPTED, UnusableInput
-from equipoise.model.record import Notice
+from equipoise.model.record import CampaignWarning
 from equipoise.model.result import ResultDocument
 from equipoise.report.gate import to_comment, to_markdown
 from equipoise.revisions.benchmark_tools import TOOLS
@@ -161,7 +161,7 @@ def _summarise(document: ResultDocument, files: _SummaryFiles, wanted: Wanted) -
             # The outcome counts, whoever may read of it.
             print(
                 f"equipoise: cannot append to {STEP_SUMMARY} {files.of_step}: {error.strerror}\n"
-                f"  mend: unset {STEP_SUMMARY}, or make the file writable",
+                f"  hint: unset {STEP_SUMMARY}, or make the file writable",
                 file=sys.stderr,
             )
     if wanted.has_screen:
@@ -196,7 +196,7 @@ def _suite(given: dict[str, Any]) -> Suite:
     if sum(map(bool, (words or kind, benches, file))) != 1:
         raise UnusableInput(
             "a gate needs one thing to run: a command behind --, --bench, --suite or --kind",
-            mend="as in: equipoise gate --baseline main --build make -- ./bench",
+            hint="as in: equipoise gate --baseline main --build make -- ./bench",
         )
     if benches:
         return Suite(benchmarks_named(benches))
@@ -204,16 +204,16 @@ def _suite(given: dict[str, Any]) -> Suite:
         return read_suite(file)
     words = words or TOOLS[kind].command
     if not words[0] or any("\0" in word for word in words):
-        raise UnusableInput("the command behind -- is empty", mend="write the program to be run")
+        raise UnusableInput("the command behind -- is empty", hint="write the program to be run")
     return Suite((Benchmark(shlex.join(words), tuple(words)),))
 
 
-def _notices(asked: Asked, is_working_tree: bool) -> tuple[Notice, ...]:
+def _notices(asked: Asked, is_working_tree: bool) -> tuple[CampaignWarning, ...]:
     notices = []
     same = asked.baseline.commit == asked.candidate.commit
     if same and not asked.candidate.uncommitted:
         notices.append(
-            Notice(
+            CampaignWarning(
                 "same_revision",
                 f"baseline and candidate are the same commit {asked.candidate.commit}",
                 "name the revision that is to be compared with by --baseline",
@@ -224,7 +224,7 @@ def _notices(asked: Asked, is_working_tree: bool) -> tuple[Notice, ...]:
     submodules = changed_submodules(asked.repository)
     if submodules:
         notices.append(
-            Notice(
+            CampaignWarning(
                 "changed_submodules",
                 f"what changed in submodules is in neither revision: {len(submodules)}, "
                 f"{submodules[0]} among them",
@@ -234,7 +234,7 @@ def _notices(asked: Asked, is_working_tree: bool) -> tuple[Notice, ...]:
     untracked = untracked_files(asked.repository)
     if untracked:
         notices.append(
-            Notice(
+            CampaignWarning(
                 "untracked_files",
                 f"untracked files of the working tree are in neither revision: "
                 f"{len(untracked)}, {untracked[0]} among them",

@@ -205,7 +205,7 @@ def _executor(given: dict[str, Any]) -> Iterator[Any]:
     missing = [f"--{name.replace('_', '-')}" for name, file in files.items() if file is None]
     if given["scheduler"] is None:
         if len(missing) < len(files):
-            raise UnusableInput("TLS files without --scheduler", mend="name the scheduler")
+            raise UnusableInput("TLS files without --scheduler", hint="name the scheduler")
         yield None
         return
     from equipoise.genoud.scheduler import TlsFiles, connect
@@ -213,7 +213,7 @@ def _executor(given: dict[str, Any]) -> Iterator[Any]:
     if missing and len(missing) < len(files):
         raise UnusableInput(
             f"{' and '.join(missing)} missing: TLS needs three files",
-            mend="give --tls-ca, --tls-cert and --tls-key together, or none of them",
+            hint="give --tls-ca, --tls-cert and --tls-key together, or none of them",
         )
     tls = None if missing else TlsFiles(files["tls_ca"], files["tls_cert"], files["tls_key"])
     with connect(given["scheduler"], tls=tls) as client:
@@ -227,7 +227,7 @@ def _frame(covariates: Any) -> Any:
     except ImportError as error:
         raise UnusableInput(
             "genmatch needs pandas, which is not installed",
-            mend="pip install 'equipoise[matching]'",
+            hint="pip install 'equipoise[matching]'",
         ) from error
     return pandas.DataFrame(covariates.matrix, columns=list(covariates.names))
 

@@ -90,7 +90,7 @@ def _named(files: Sequence[str], names: Sequence[str], form: str | None) -> list
     if names and len(names) != len(files):
         raise UnusableInput(
             f"there are {len(files)} files but {len(names)} names",
-            mend="give --name once for each file, or not at all",
+            hint="give --name once for each file, or not at all",
         )
     found: list[Named] = []
     for place, file in enumerate(files):

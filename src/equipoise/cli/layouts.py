@@ -54,7 +54,7 @@ def command(count: int, seed: int, folder: Path | None, line: tuple[str, ...]) -
         click.echo(str(program))
     click.echo(f"{made.different} different layouts of {count}: {_HOW[linker]}", err=True)
     if linker == "objects":
-        click.echo("  mend: apt install lld", err=True)
+        click.echo("  hint: apt install lld", err=True)
     if made.different < count:
         click.echo(
             f"warning: {count - made.different} layouts are the same as others: there is too "
@@ -62,5 +62,5 @@ def command(count: int, seed: int, folder: Path | None, line: tuple[str, ...]) -
             err=True,
         )
     if made.different < 2:
-        click.echo(f"  mend: split {shlex.join(compilation.sources)} into functions", err=True)
+        click.echo(f"  hint: split {shlex.join(compilation.sources)} into functions", err=True)
     return 0

@@ -8,7 +8,7 @@ from equipoise.measure.surroundings.host import Host
 from equipoise.measure.surroundings.kernel import addresses_are_random, addresses_can_be_held
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
-from equipoise.model.record import Notice
+from equipoise.model.record import CampaignWarning
 
 _ALWAYS_RANDOM: tuple[Addresses, str, str] = (
     "on",
@@ -24,7 +24,7 @@ _NEVER_RANDOM: tuple[Addresses, str, str] = (
 
 def over_layouts(
     plan: Plan, count: int | None, aslr: Addresses | None
-) -> tuple[Plan, tuple[Notice, ...]]:
+) -> tuple[Plan, tuple[CampaignWarning, ...]]:
     """The plan over so many layouts, and what of them this host cannot vary.
 
     Raises
@@ -36,16 +36,16 @@ def over_layouts(
         if aslr is not None:
             raise UnusableInput(
                 f"--aslr {aslr} says how layouts are drawn, but there are none",
-                mend="give --layouts 12 with it",
+                hint="give --layouts 12 with it",
             )
         return plan, ()
     random = addresses_are_random(Host())
     if random and addresses_can_be_held():
         return with_layouts(plan, count, aslr or "drawn"), ()
-    only, what, mend = _ALWAYS_RANDOM if random else _NEVER_RANDOM
+    only, what, hint = _ALWAYS_RANDOM if random else _NEVER_RANDOM
     over = with_layouts(plan, count, only)
     if aslr == only:
         return over, ()
     if aslr is not None:
-        raise UnusableInput(what, mend=mend)
-    return over, (Notice("layouts_without_addresses", what, mend),)
+        raise UnusableInput(what, hint=hint)
+    return over, (CampaignWarning("layouts_without_addresses", what, hint),)

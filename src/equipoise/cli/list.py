@@ -77,4 +77,4 @@ def _listed(level: Level) -> Listed:
     missing = what_is_missing(level, site_here())
     if missing is None:
         return Listed(level.name, level.summary, "yes")
-    return Listed(level.name, level.summary, f"no: {missing.mend}")
+    return Listed(level.name, level.summary, f"no: {missing.hint}")

@@ -202,20 +202,20 @@ def _working_folder_gone() -> EquipoiseError | None:
         os.getcwd()
     except FileNotFoundError:
         return UnusableInput(
-            "the working folder was deleted", mend="change to a folder that exists, and try again"
+            "the working folder was deleted", hint="change to a folder that exists, and try again"
         )
     return None
 
 
 def _complain_of(error: EquipoiseError) -> int:
-    _complain(error.what, error.mend)
+    _complain(error.what, error.hint)
     return error.exit_status
 
 
-def _complain(what: str, mend: str | None = None) -> None:
+def _complain(what: str, hint: str | None = None) -> None:
     click.echo(f"equipoise: {visible(what)}", err=True)
-    if mend:
-        click.echo(f"  mend: {visible(mend)}", err=True)
+    if hint:
+        click.echo(f"  hint: {visible(hint)}", err=True)
 
 
 def _terminate(number: int, frame: FrameType | None) -> NoReturn:

@@ -80,10 +80,10 @@ def command(**given: Any) -> int:
 
     check_outputs(given)
     if given["bias_adjust"] and not given["outcome"]:
-        raise UnusableInput("--bias-adjust has no outcome to adjust", mend="give --outcome COLUMN")
+        raise UnusableInput("--bias-adjust has no outcome to adjust", hint="give --outcome COLUMN")
     if given["bias_adjust"] and given["by"]:
         raise UnusableInput(
-            "--bias-adjust and --by do not go together", mend="leave one of them out"
+            "--bias-adjust and --by do not go together", hint="leave one of them out"
         )
     asked = read_asked(given)
     adjusted = {"bias_adjust": True} if given["bias_adjust"] else {}

@@ -140,12 +140,12 @@ def read_asked(given: dict[str, Any]) -> Asked:
     if formula and (treatment or names):
         raise UnusableInput(
             "--formula names treatment and covariates itself",
-            mend="leave out --treatment and --covariates, or --formula",
+            hint="leave out --treatment and --covariates, or --formula",
         )
     if not formula and not (treatment and names):
         missing = "--covariates" if treatment else "--treatment"
         raise UnusableInput(
-            f"{missing} is missing", mend="give --treatment and --covariates, or --formula"
+            f"{missing} is missing", hint="give --treatment and --covariates, or --formula"
         )
     from equipoise.cli.table_file import read_table
     from equipoise.matching.frames import columns_of, covariates_of, numbers_of
@@ -156,14 +156,14 @@ def read_asked(given: dict[str, Any]) -> Asked:
         if name not in table.column_names:
             raise UnusableInput(
                 f"{given['file']}: no column {name}",
-                mend=f"there are {', '.join(table.column_names)}",
+                hint=f"there are {', '.join(table.column_names)}",
             )
         return (columns_of(table.select([name])) or {})[name]
 
     if treatment in (names or ()):
         raise UnusableInput(
             f"{treatment} is the treatment and a covariate",
-            mend="leave it out of --covariates: nobody is like the others in it",
+            hint="leave it out of --covariates: nobody is like the others in it",
         )
     if formula:
         covariates = covariates_of(formula, table)
@@ -197,14 +197,14 @@ def pairing(given: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
         if unknown:
             raise UnusableInput(
                 f"--exact: {', '.join(unknown)} is not matched on",
-                mend=f"matched on are {', '.join(names)}",
+                hint=f"matched on are {', '.join(names)}",
             )
         exact = [name in given["exact"] for name in names]
     caliper = given["caliper"]
     if caliper is not None and len(caliper) not in (1, len(names)):
         raise UnusableInput(
             f"--caliper: {len(caliper)} numbers for {len(names)} covariates",
-            mend=f"give one, or one each for {', '.join(names)}",
+            hint=f"give one, or one each for {', '.join(names)}",
         )
     if caliper is not None:
         caliper = caliper[0] if len(caliper) == 1 else list(caliper)
@@ -232,7 +232,7 @@ def run_match(asked: Asked, given: dict[str, Any], **more: Any) -> Any:
     if given["by"] and given["common_support"]:
         raise UnusableInput(
             "--by and --common-support do not go together",
-            mend="leave one of them out; a caliper keeps strata apart from what is too far, too",
+            hint="leave one of them out; a caliper keeps strata apart from what is too far, too",
         )
     covariates = asked.covariates
     matrix, names = covariates.matrix, covariates.names

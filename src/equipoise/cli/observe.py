@@ -158,7 +158,7 @@ def _by_strata(given: dict[str, Any]) -> Observed:
 def _answered(document: Observed, given: dict[str, Any]) -> int:
     _put_out(document, given)
     if document.refusal is not None:
-        raise UnusableInput(document.refusal.words, mend=document.refusal.mend)
+        raise UnusableInput(document.refusal.summary, hint=document.refusal.hint)
     return 0
 
 

@@ -16,7 +16,7 @@ PREFIX = "environment_"
 
 def differing_environments(records: Sequence[RunRecord]) -> Differing:
     """What is not the same in the environments of all campaigns."""
-    environments = [one.sittings[0].environment if one.sittings else {} for one in records]
+    environments = [one.segments[0].environment if one.segments else {} for one in records]
     names = dict.fromkeys(
         difference.name
         for environment in environments[1:]
@@ -45,7 +45,7 @@ def refuse_unlike(
         there = ", ".join(differing) or "none"
         raise UnusableInput(
             f"--allow: {', '.join(unknown)} does not differ between the campaigns",
-            mend=f"what differs: {there}",
+            hint=f"what differs: {there}",
         )
     if matched_on is None:
         return

@@ -78,7 +78,7 @@ def read_log(named: str, ledger_path: Path, treatment: str, *, show_env: bool) -
     if path.suffix:
         raise UnusableInput(
             f"{named}: there is no such file",
-            mend=f"name a table ({', '.join(ENDINGS)}), a ledger's file, or a RUN of the ledger",
+            hint=f"name a table ({', '.join(ENDINGS)}), a ledger's file, or a RUN of the ledger",
         )
     with open_for_reading(ledger_path) as ledger:
         record = ledger.read_run(named)
@@ -111,7 +111,7 @@ def trials_of(records: Sequence[RunRecord], source: str) -> ObservedLog:
             else:
                 left_out[reason] += 1
     if not rows:
-        raise UnusableInput(f"{source}: no measured trial ended well", mend="name another campaign")
+        raise UnusableInput(f"{source}: no measured trial ended well", hint="name another campaign")
     names = dict.fromkeys(name for row in rows for name in row)
     columns = {name: _column([row.get(name) for row in rows]) for name in names}
     return ObservedLog(source, columns, dict(left_out), differing)
@@ -127,7 +127,7 @@ def _no_row(trial: Trial) -> str | None:
 
 def _row(record: RunRecord, trial: Trial) -> dict[str, Any]:
     condition = record.plan.conditions[trial.condition]
-    environment = record.sittings[0].environment if record.sittings else {}
+    environment = record.segments[0].environment if record.segments else {}
     return {
         "run": record.id,
         "study": record.plan.study,

@@ -30,15 +30,15 @@ def read_strata(named: str, column: str, question: Question) -> StratifiedLog:
         raise UnusableInput(
             f"{named}: by strata only Parquet is read: of other files every row would be read "
             "for each stratum",
-            mend="save it as Parquet, such as by pandas.read_csv(…).to_parquet(…)",
+            hint="save it as Parquet, such as by pandas.read_csv(…).to_parquet(…)",
         )
     if not path.is_file():
-        raise UnusableInput(f"{path}: there is no such file", mend="check the name")
+        raise UnusableInput(f"{path}: there is no such file", hint="check the name")
     try:
         arrow, datasets = (importlib.import_module(f"pyarrow{part}") for part in ("", ".dataset"))
     except ImportError as error:
         raise UnusableInput(
-            f"{path}: reading it needs pyarrow", mend="pip install 'equipoise[matching]'"
+            f"{path}: reading it needs pyarrow", hint="pip install 'equipoise[matching]'"
         ) from error
     with _faults_named(path, arrow):
         dataset = datasets.dataset(path, format="parquet")
@@ -48,15 +48,15 @@ def read_strata(named: str, column: str, question: Question) -> StratifiedLog:
         if missing:
             raise UnusableInput(
                 f"{path}: there is no column {', '.join(missing)}",
-                mend=f"there are {', '.join(there)}",
+                hint=f"there are {', '.join(there)}",
             )
         values = _distinct(dataset, column)
         versions = _distinct(dataset, question.treatment)
     if not values:
-        raise UnusableInput(f"{path}: no row", mend="give a table with rows")
+        raise UnusableInput(f"{path}: no row", hint="give a table with rows")
     if None in values:
         raise UnusableInput(
-            f"--strata: {column} is missing in some rows", mend="fill it in, or leave them out"
+            f"--strata: {column} is missing in some rows", hint="fill it in, or leave them out"
         )
     by_name = {text_of(value): value for value in sorted(values)}
 
@@ -79,7 +79,7 @@ def _faults_named(path: Path, arrow: Any) -> Iterator[None]:
     except (arrow.ArrowException, OSError) as error:
         raise UnusableInput(
             f"{path}: {' '.join(str(error).split())}",
-            mend="mend the file, or save it again from the program that wrote it",
+            hint="correct the file, or save it again from the program that wrote it",
         ) from error
 
 

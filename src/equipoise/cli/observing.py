@@ -70,7 +70,7 @@ def _observe_with_a_bar(
             )
     except KeyboardInterrupt:
         _say(
-            f"interrupted; what was observed is kept\n  mend: go on with equipoise why {record.id}"
+            f"interrupted; what was observed is kept\n  hint: go on with equipoise why {record.id}"
         )
         raise
 

@@ -304,7 +304,7 @@ def stopping_of(given: Mapping[str, Any], usual: Stopping | None = None) -> Stop
     if stopping.min_blocks_explicit and stopping.min_blocks > stopping.blocks:
         raise UnusableInput(
             f"--min-blocks {stopping.min_blocks} is more than --blocks {stopping.blocks}",
-            mend="lower the one or raise the other",
+            hint="lower the one or raise the other",
         )
     return stopping
 
@@ -320,7 +320,7 @@ def metrics_named(text: str) -> list[str]:
     names = list(dict.fromkeys(name.strip() for name in text.split(",")))
     if not all(names):
         raise UnusableInput(
-            f"--metrics {text!r} holds an empty name", mend="as in --metrics wall_s,max_rss_bytes"
+            f"--metrics {text!r} holds an empty name", hint="as in --metrics wall_s,max_rss_bytes"
         )
     return names
 

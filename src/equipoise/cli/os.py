@@ -149,7 +149,7 @@ def _names(text: str | None) -> list[str]:
     names = [name.strip() for name in text.split(",")]
     if not all(names):
         raise UnusableInput(
-            f"--only {text!r} holds an empty name", mend="as in --only null_call,pipe"
+            f"--only {text!r} holds an empty name", hint="as in --only null_call,pipe"
         )
     return list(dict.fromkeys(names))
 
@@ -160,7 +160,7 @@ def _stopping(given: dict[str, Any], form: Form) -> Stopping:
     if least > blocks:
         raise UnusableInput(
             f"--min-blocks {least} is more than the {blocks} blocks there are at most",
-            mend="lower it, or raise --blocks",
+            hint="lower it, or raise --blocks",
         )
     return Stopping(
         blocks=blocks,

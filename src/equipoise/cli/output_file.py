@@ -18,10 +18,10 @@ def check_folder(path: Path) -> None:
     """
     if not path.resolve().parent.is_dir():
         raise UnusableInput(
-            f"{path}: there is no folder {path.resolve().parent}", mend="make it first"
+            f"{path}: there is no folder {path.resolve().parent}", hint="make it first"
         )
     if path.is_dir():
-        raise UnusableInput(f"{path} is a folder", mend="name a file in it")
+        raise UnusableInput(f"{path} is a folder", hint="name a file in it")
 
 
 def write_file(path: Path, content: bytes) -> None:
@@ -37,5 +37,5 @@ def write_file(path: Path, content: bytes) -> None:
     except OSError as error:
         raise UnusableInput(
             f"cannot write {path}: {error.strerror}",
-            mend="nothing is lost: the campaign is in the ledger; name another file",
+            hint="nothing is lost: the campaign is in the ledger; name another file",
         ) from error

@@ -47,7 +47,7 @@ def command(**given: Any) -> int:
     figures: Path | None = given["figures"]
     if output is None and figures is None:
         raise UnusableInput(
-            "nothing is asked for", mend="-o PAGE.html for a page, --figures FOLDER for its figures"
+            "nothing is asked for", hint="-o PAGE.html for a page, --figures FOLDER for its figures"
         )
     if output is not None:
         check_report(output)

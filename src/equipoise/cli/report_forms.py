@@ -79,7 +79,7 @@ def check_report(path: Path) -> None:
     if path.suffix.lower() not in FORMS:
         raise UnusableInput(
             f"{path}: no report is written as '{path.suffix}'",
-            mend=f"end the name in {', '.join(FORMS)}",
+            hint=f"end the name in {', '.join(FORMS)}",
         )
     check_folder(path)
     if FORMS[path.suffix.lower()] is page:

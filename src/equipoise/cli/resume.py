@@ -43,7 +43,7 @@ def command(**given: Any) -> int:
         if plan.imported is not None:
             raise UnusableInput(
                 f"{given['run']} was imported: there is nothing to run",
-                mend="measure it with equipoise compare",
+                hint="measure it with equipoise compare",
             )
         require_data(plan, wanted.ledger)
         return conduct.go_on(given["run"], more, ledger, watcher)

@@ -34,7 +34,7 @@ from equipoise.measure.here import site_here
 from equipoise.measure.trials import own_environment
 from equipoise.model.errors import TookNoEffect, UnusableInput
 from equipoise.model.plan import Judgement, Measure, Plan, Stopping
-from equipoise.model.record import Notice
+from equipoise.model.record import CampaignWarning
 from equipoise.model.study import Study
 from equipoise.report.safe_text import visible
 from equipoise.studies.catalogue import find_study
@@ -113,11 +113,11 @@ def command(context: click.Context, /, **given: Any) -> int:
     if sys.stderr.isatty() and not wanted.quiet:
         # They stand among the result's warnings too, but that may be hours from now.
         for notice in notices:
-            print(f"equipoise: {visible(notice.words)}", file=sys.stderr)
-            print(f"  mend: {visible(notice.mend)}", file=sys.stderr)
+            print(f"equipoise: {visible(notice.summary)}", file=sys.stderr)
+            print(f"  hint: {visible(notice.hint)}", file=sys.stderr)
     lines = build_lines(study)
 
-    def planned(grid: Grid) -> tuple[Plan, tuple[Notice, ...]]:
+    def planned(grid: Grid) -> tuple[Plan, tuple[CampaignWarning, ...]]:
         asked = study.measure
         return over_layouts(plan_of(study, grid, given), asked.layouts, asked.aslr)
 
@@ -136,7 +136,7 @@ def command(context: click.Context, /, **given: Any) -> int:
         except TookNoEffect as error:
             levels = next(one.levels for one in plan.conditions if one.name == error.condition)
             place = setting_place(study, levels, error.key, error.value)
-            raise place.fail(error.what, error.mend) from None
+            raise place.fail(error.what, error.hint) from None
 
     return show_after(campaign, wanted, about_s=study.measure.about_s)
 
@@ -168,7 +168,7 @@ def plan_of(study: Study, grid: Grid, given: dict[str, Any]) -> Plan:
     if stopping.min_blocks_explicit and stopping.min_blocks > stopping.blocks:
         raise UnusableInput(
             f"at least {stopping.min_blocks} blocks are more than at most {stopping.blocks}",
-            mend="lower the one or raise the other",
+            hint="lower the one or raise the other",
         )
     primary, *others = asked.metrics
     return Plan(
@@ -211,8 +211,8 @@ def _words(line: str) -> tuple[str, ...]:
     except ValueError as error:
         raise UnusableInput(
             f"cannot split the command {line!r} into words: {str(error).lower()}",
-            mend="close the quote, or escape it with a backslash",
+            hint="close the quote, or escape it with a backslash",
         ) from error
     if not words:
-        raise UnusableInput("--command is empty", mend="write the program that is to be run")
+        raise UnusableInput("--command is empty", hint="write the program that is to be run")
     return words

@@ -80,7 +80,7 @@ def _show_two(given: dict[str, Any], wanted: Wanted) -> int:
     if given["pooled"] or wanted.against is not None:
         raise UnusableInput(
             f"show {given['run']} {given['other']} holds two runs against each other already",
-            mend="leave --pool and --against out, or name one run",
+            hint="leave --pool and --against out, or name one run",
         )
     with collector_at_rest():
         with open_for_reading(wanted.ledger) as ledger:
@@ -104,7 +104,7 @@ def _show_pooled(run: str, wanted: Wanted) -> int:
     if wanted.exports():
         raise UnusableInput(
             f"--pool has no form for {wanted.exports()[0]}",
-            mend="leave it out; --json has what holds over all campaigns",
+            hint="leave it out; --json has what holds over all campaigns",
         )
     with open_for_reading(wanted.ledger) as ledger:
         runs = ledger.same_commands(ledger.read_run(run).plan)

@@ -7,7 +7,7 @@ from pathlib import Path
 from equipoise.design.choice import named_data, with_data_word
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
-from equipoise.model.record import Notice
+from equipoise.model.record import CampaignWarning
 from equipoise.model.study import Study
 from equipoise.studies.data_sets import DATA_SETS, data_file
 
@@ -15,7 +15,7 @@ DATA = "data"
 """Beside the ledger."""
 
 
-def with_data(study: Study, ledger: Path) -> tuple[Study, tuple[Notice, ...]]:
+def with_data(study: Study, ledger: Path) -> tuple[Study, tuple[CampaignWarning, ...]]:
     """The study with the file of its rows, or the word for made-up ones and a notice of it.
 
     Raises
@@ -31,7 +31,7 @@ def with_data(study: Study, ledger: Path) -> tuple[Study, tuple[Notice, ...]]:
         rows = data_set.text()
     except UnusableInput as missing:
         words = f"{name}: {missing.what}; {data_set.otherwise} rows stand in"
-        notice = Notice("data_missing", words, missing.mend or "see docs/studies.md")
+        notice = CampaignWarning("data_missing", words, missing.hint or "see docs/studies.md")
         return with_data_word(study, data_set.otherwise), (notice,)
     return with_data_word(study, str(data_file(name, rows, ledger.parent / DATA))), ()
 
@@ -52,6 +52,6 @@ def require_data(plan: Plan, ledger: Path) -> None:
         if file.parent == home and not file.is_file():
             raise UnusableInput(
                 f"the rows that the campaign began with are gone: there is no {file}",
-                mend="put the file back (`equipoise run` of the study writes it again), "
+                hint="put the file back (`equipoise run` of the study writes it again), "
                 "or begin the study anew",
             )

@@ -39,7 +39,7 @@ def with_findings(document: ResultDocument) -> ResultDocument:
         raise UnusableInput(
             f"run {document.run.id} says that it is of the study {study}, whose tables cannot be "
             f"made of it: {error}",
-            mend=f"see `equipoise list studies`, and the levels of {study} there",
+            hint=f"see `equipoise list studies`, and the levels of {study} there",
         ) from error
     return replace(document, findings=findings)
 
@@ -67,7 +67,7 @@ def write_figures(document: ResultDocument, folder: Path, *, quiet: bool, color:
         # Not worth losing a result for: whoever asked for them by --figures was told before.
         print(
             f"equipoise: the study's own figures are left out: {missing.what}\n"
-            f"  mend: {missing.mend}",
+            f"  hint: {missing.hint}",
             file=sys.stderr,
         )
         return

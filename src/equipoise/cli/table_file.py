@@ -32,16 +32,16 @@ def read_table(path: Path, as_text: Sequence[str] = ()) -> Any:
     if not name.endswith(ENDINGS):
         raise UnusableInput(
             f"{path}: no table is read from '{path.suffix}'",
-            mend=f"give a file that ends in {', '.join(ENDINGS)}",
+            hint=f"give a file that ends in {', '.join(ENDINGS)}",
         )
     if not path.is_file():
-        raise UnusableInput(f"{path}: there is no such file", mend="check the name")
+        raise UnusableInput(f"{path}: there is no such file", hint="check the name")
     try:
         csv, parquet = (importlib.import_module(f"pyarrow.{kind}") for kind in ("csv", "parquet"))
         faulty = importlib.import_module("pyarrow").ArrowException
     except ImportError as error:
         raise UnusableInput(
-            f"{path}: reading it needs pyarrow", mend="pip install 'equipoise[matching]'"
+            f"{path}: reading it needs pyarrow", hint="pip install 'equipoise[matching]'"
         ) from error
     try:
         is_parquet = name.endswith(ENDINGS[2:])
@@ -49,15 +49,15 @@ def read_table(path: Path, as_text: Sequence[str] = ()) -> Any:
     except (faulty, OSError) as error:
         raise UnusableInput(
             f"{path}: {' '.join(str(error).split())}",
-            mend="mend the file, or save it again from the program that wrote it",
+            hint="correct the file, or save it again from the program that wrote it",
         ) from error
     twice = [column for column, number in Counter(table.column_names).items() if number > 1]
     if twice:
         raise UnusableInput(
-            f"{path}: more than one column {', '.join(twice)}", mend="rename all but one"
+            f"{path}: more than one column {', '.join(twice)}", hint="rename all but one"
         )
     if not table.num_rows:
-        raise UnusableInput(f"{path}: no row", mend="give a table with rows")
+        raise UnusableInput(f"{path}: no row", hint="give a table with rows")
     return table
 
 

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from equipoise.model.against import EnvironmentDifference
 from equipoise.model.errors import UnusableInput
-from equipoise.model.record import Notice
+from equipoise.model.record import CampaignWarning
 from equipoise.report.safe_text import visible
 
 _NAMED = 4
@@ -34,13 +34,13 @@ def refuse(differing: Differing, left: Sequence[str], instead: str) -> NoReturn:
     more = f"; and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
     raise UnusableInput(
         f"the campaigns ran in unlike environments ({told}{more})",
-        mend=f"{instead}; --allow {','.join(left)} lets it differ",
+        hint=f"{instead}; --allow {','.join(left)} lets it differ",
     )
 
 
 def allowed_only(
     differences: Sequence[EnvironmentDifference], allowed: Sequence[str]
-) -> tuple[Notice, ...]:
+) -> tuple[CampaignWarning, ...]:
     """Refuse two campaigns unless all that differs is allowed by name; that, as warnings.
 
     Raises
@@ -53,7 +53,7 @@ def allowed_only(
     if left:
         refuse(differing, left, "measure both in one campaign")
     return tuple(
-        Notice(
+        CampaignWarning(
             "environment",
             differ_in_words(name, values),
             "measure both in one campaign: what this does stands in the ratio",

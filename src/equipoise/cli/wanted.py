@@ -70,7 +70,7 @@ class Wanted:
         if wanted.allowed is not None and wanted.against is None and not given.get("other"):
             raise UnusableInput(
                 "--allow without another result: nothing is compared across environments",
-                mend="leave it out, or name the other one: --against FILE, or `equipoise show A B`",
+                hint="leave it out, or name the other one: --against FILE, or `equipoise show A B`",
             )
         # Found out before the campaign, not after an hour of it.
         for path in wanted.files():

@@ -23,11 +23,13 @@ from equipoise.measure.surroundings.host import Host
 from equipoise.measure.surroundings.kernel import addresses_are_random
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
-from equipoise.model.record import Notice
+from equipoise.model.record import CampaignWarning
 from equipoise.stats.spread import LEAST_BLOCKS
 
 
-def what_varies(plan: Plan, environment: Mapping[str, str]) -> tuple[Plan, tuple[Notice, ...]]:
+def what_varies(
+    plan: Plan, environment: Mapping[str, str]
+) -> tuple[Plan, tuple[CampaignWarning, ...]]:
     """The plan that holds the sources of chance of its one condition, and which it cannot try.
 
     Raises
@@ -38,12 +40,12 @@ def what_varies(plan: Plan, environment: Mapping[str, str]) -> tuple[Plan, tuple
     if len(plan.conditions) != 1:
         raise UnusableInput(
             f"--what-varies looks at one command, not at {len(plan.conditions)}",
-            mend="leave out --control and all commands but one",
+            hint="leave out --control and all commands but one",
         )
     if plan.stopping.blocks < LEAST_BLOCKS:
         raise UnusableInput(
             f"--what-varies with {plan.stopping.blocks} blocks can tell nothing",
-            mend=f"give at least --blocks {LEAST_BLOCKS}",
+            hint=f"give at least --blocks {LEAST_BLOCKS}",
         )
     sources, notices = sources_here(
         environment,
@@ -51,7 +53,7 @@ def what_varies(plan: Plan, environment: Mapping[str, str]) -> tuple[Plan, tuple
         random_addresses=addresses_are_random(Host()),
     )
     order = _file_order(plan, environment)
-    if isinstance(order, Notice):
+    if isinstance(order, CampaignWarning):
         notices = (*notices, order)
     else:
         sources = (*sources, order)
@@ -60,7 +62,7 @@ def what_varies(plan: Plan, environment: Mapping[str, str]) -> tuple[Plan, tuple
     return replace(plan, study=STUDY, conditions=conditions, chosen_contrasts=()), notices
 
 
-def _file_order(plan: Plan, environment: Mapping[str, str]) -> Source | Notice:
+def _file_order(plan: Plan, environment: Mapping[str, str]) -> Source | CampaignWarning:
     """The order of files as a source, or why it cannot be held: only a library can hold it."""
     condition = plan.conditions[0]
     library = native_programs() / FILE_ORDER_LIBRARY

@@ -151,7 +151,7 @@ def _print(document: ResultDocument, gap: Gap, wanted: Wanted) -> None:
     if not gap.is_called:
         console.print(visible(nothing_to_explain(gap)))
         return
-    console.print(visible(gap.comparison.words))
+    console.print(visible(gap.comparison.summary))
     print_why(console, document)
     print_tested(console, document)
 

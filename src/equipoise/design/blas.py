@@ -79,7 +79,7 @@ class Blas:
             if self.core_variable is None or core_type not in self.core_types:
                 known = ", ".join(self.core_types) or "none at all"
                 raise UnusableInput(
-                    f"{self.name} knows no core type {core_type!r}", mend=f"it knows {known}"
+                    f"{self.name} knows no core type {core_type!r}", hint=f"it knows {known}"
                 )
             chosen[self.core_variable] = self.core_types[core_type].value
         return chosen

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from equipoise.model.plan import PADDING_VARIABLE, Condition
-from equipoise.model.record import Notice
+from equipoise.model.record import CampaignWarning
 
 STUDY = "what-varies"
 HELD = "held"
@@ -56,7 +56,7 @@ FILE_ORDER_LIBRARY = "libequipoise_file_order.so"
 
 def sources_here(
     environment: Mapping[str, str], cpus: tuple[int, ...], *, random_addresses: bool
-) -> tuple[tuple[Source, ...], tuple[Notice, ...]]:
+) -> tuple[tuple[Source, ...], tuple[CampaignWarning, ...]]:
     """The sources that vary here, and why others cannot be tried.
 
     Parameters
@@ -69,7 +69,7 @@ def sources_here(
         Whether this host draws addresses at random.
     """
     sources: list[Source] = []
-    notices: list[Notice] = []
+    notices: list[CampaignWarning] = []
     for seed in SEEDS:
         variable = next(iter(seed.environment))
         if variable in environment and environment[variable] != "random":
@@ -126,6 +126,8 @@ def file_order(library: str, preloaded: str) -> Source:
     return Source(FILE_ORDER, {PRELOAD_VARIABLE: f"{library} {preloaded}".strip()})
 
 
-def not_tried(name: str, reason: str, mend: str) -> Notice:
+def not_tried(name: str, reason: str, hint: str) -> CampaignWarning:
     """Why a source cannot be tried."""
-    return Notice("source_not_tried", f"{name} is not tried as a source of chance: {reason}", mend)
+    return CampaignWarning(
+        "source_not_tried", f"{name} is not tried as a source of chance: {reason}", hint
+    )

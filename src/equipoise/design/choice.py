@@ -8,7 +8,7 @@ from dataclasses import replace
 from equipoise.design.commands import parameter_list
 from equipoise.model.errors import UnusableInput
 from equipoise.model.places import Place
-from equipoise.model.record import Notice
+from equipoise.model.record import CampaignWarning
 from equipoise.model.study import Factor, Level, ServerWorkload, Study, Words, is_size
 
 
@@ -24,7 +24,7 @@ def quick_form(study: Study) -> Study:
     if quick is None:
         raise UnusableInput(
             f"the study {study.name} has no quick form",
-            mend="give it a table [quick], or use --budget and --factor",
+            hint="give it a table [quick], or use --budget and --factor",
         )
     measure = replace(
         study.measure,
@@ -51,7 +51,7 @@ def with_command(study: Study, command: Words) -> Study:
     if study.workload.server is not None:
         raise UnusableInput(
             f"the workload of {study.name} is a server: --command cannot replace it",
-            mend="change [workload.server] in its file",
+            hint="change [workload.server] in its file",
         )
     workload = replace(study.workload, command=command, command_place=Place("--command"))
     return replace(study, workload=workload, measure=replace(study.measure, about_s=None))
@@ -72,16 +72,16 @@ def chosen_levels(study: Study, options: Sequence[str]) -> dict[str, tuple[str, 
         if not equals or not text:
             raise UnusableInput(
                 f"--factor {option!r} is not of the form NAME=LEVEL,LEVEL",
-                mend=f"the factors are {known}",
+                hint=f"the factors are {known}",
             )
         if study.factor(name) is None:
             raise UnusableInput(
                 f"--factor {option!r}: the study {study.name} has no factor {name!r}",
-                mend=f"there are {known}",
+                hint=f"there are {known}",
             )
         if name in chosen:
             raise UnusableInput(
-                f"--factor {name} is given twice", mend="separate its levels by commas"
+                f"--factor {name} is given twice", hint="separate its levels by commas"
             )
         chosen[name] = tuple(dict.fromkeys(parameter_list(text)))
     return chosen
@@ -124,7 +124,7 @@ def with_data_word(study: Study, word: str) -> Study:
     return replace(study, workload=replace(study.workload, data_word=word))
 
 
-def without_idle_factors(study: Study) -> tuple[Study, tuple[Notice, ...]]:
+def without_idle_factors(study: Study) -> tuple[Study, tuple[CampaignWarning, ...]]:
     """The study without the factors that change nothing: plain ones that no text names.
 
     So another program can stand in a study whose sizes it does not have.
@@ -135,16 +135,16 @@ def without_idle_factors(study: Study) -> tuple[Study, tuple[Notice, ...]]:
         What is to be compared is one of them.
     """
     kept: list[Factor] = []
-    notices: list[Notice] = []
+    notices: list[CampaignWarning] = []
     for factor in study.factors:
         if not factor.plain or any(f"{{{factor.name}}}" in text for text in _texts(study)):
             kept.append(factor)
             continue
         what = f"the factor {factor.name} changes nothing: {{{factor.name}}} stands nowhere"
-        mend = f"write {{{factor.name}}} where its level belongs, as in the command"
+        hint = f"write {{{factor.name}}} where its level belongs, as in the command"
         if study.compared is not None and study.compared.factor == factor.name:
-            raise study.places.table("factors", factor.name).fail(what, mend)
-        notices.append(Notice("factor_idle", f"{what}; it is left out", mend))
+            raise study.places.table("factors", factor.name).fail(what, hint)
+        notices.append(CampaignWarning("factor_idle", f"{what}; it is left out", hint))
     names = {factor.name for factor in kept}
     exclusions = tuple(one for one in study.exclusions if set(one) <= names)
     return replace(study, factors=tuple(kept), exclusions=exclusions), tuple(notices)
@@ -175,7 +175,7 @@ def _with_levels(factor: Factor, names: tuple[str, ...]) -> Factor:
         if factor.role == "size" and not is_size(name):
             raise UnusableInput(
                 f"the factor {factor.name} is a size, and {name!r} is none",
-                mend="give numbers above 0",
+                hint="give numbers above 0",
             )
         if name in known:
             levels.append(known[name])
@@ -184,7 +184,7 @@ def _with_levels(factor: Factor, names: tuple[str, ...]) -> Factor:
         else:
             raise UnusableInput(
                 f"the factor {factor.name} has no level {name!r}",
-                mend=f"there are {', '.join(known)}",
+                hint=f"there are {', '.join(known)}",
             )
     # What the quick form leaves out can still be asked for.
     choices = factor.choices if factor.plain else tuple(known.values())

@@ -63,12 +63,12 @@ def conditions_of(asked: Asked, native_programs: Path, *, least: int = 2) -> tup
         number = "two commands" if least == 2 else "one command"
         raise UnusableInput(
             f"compare needs at least {number}, got {len(spelled)}",
-            mend="give the baseline first: equipoise compare 'OLD COMMAND' 'NEW COMMAND'",
+            hint="give the baseline first: equipoise compare 'OLD COMMAND' 'NEW COMMAND'",
         )
     if len(spelled) > MOST_CONDITIONS:
         raise UnusableInput(
             f"{len(spelled)} conditions are more than the {MOST_CONDITIONS} of one block",
-            mend="give fewer parameter values",
+            hint="give fewer parameter values",
         )
     names = _names(asked, [one.text for one in spelled])
     environments = _environments(asked, names)
@@ -129,7 +129,7 @@ def _with_parameters(asked: Asked) -> list[_Spelled]:
     if unused:
         raise UnusableInput(
             f"no command mentions the parameter {{{unused[0]}}}",
-            mend=f"write {{{unused[0]}}} where its value belongs, or leave the parameter out",
+            hint=f"write {{{unused[0]}}} where its value belongs, or leave the parameter out",
         )
     return spelled
 
@@ -149,7 +149,7 @@ def _names(asked: Asked, texts: Sequence[str]) -> list[str]:
     if len(asked.names) > len(texts):
         raise UnusableInput(
             f"{len(asked.names)} names for {len(texts)} commands",
-            mend="give at most one -n/--command-name for each command",
+            hint="give at most one -n/--command-name for each command",
         )
     wanted = [*asked.names, *texts[len(asked.names) :]]
     taken: Counter[str] = Counter()
@@ -184,7 +184,7 @@ def _split_setting(setting: str, names: Sequence[str]) -> tuple[str, str, str]:
     if not which or not key or not equals:
         raise UnusableInput(
             f"--env {setting!r} is not of the form WHICH:KEY=VALUE",
-            mend="WHICH is a name or a position from 1, as in --env '2:LD_PRELOAD=lib.so'",
+            hint="WHICH is a name or a position from 1, as in --env '2:LD_PRELOAD=lib.so'",
         )
     return which, key, value
 
@@ -196,7 +196,7 @@ def _position(which: str, setting: str, names: Sequence[str]) -> int:
         return int(which) - 1
     known = ", ".join(f"{index + 1} = {name}" for index, name in enumerate(names))
     raise UnusableInput(
-        f"--env {setting!r} names no condition: {which!r}", mend=f"the conditions are {known}"
+        f"--env {setting!r} names no condition: {which!r}", hint=f"the conditions are {known}"
     )
 
 
@@ -205,7 +205,7 @@ def _hooks(asked: Asked, levels: Sequence[Mapping[str, str]]) -> list[Hooks]:
         if len(given) > 1 and len(given) != len(levels):
             raise UnusableInput(
                 f"{len(given)} times --{option} for {len(levels)} conditions",
-                mend=f"give --{option} once for all conditions, or once for each",
+                hint=f"give --{option} once for all conditions, or once for each",
             )
         if not given:
             return [None] * len(levels)
@@ -252,13 +252,13 @@ def _argument_vector(
         if "\0" in word:
             raise UnusableInput(
                 f"the command {words!r} holds a null byte",
-                mend="no program can be given one: leave it out",
+                hint="no program can be given one: leave it out",
             )
     return (finder.find(split[0]), *split[1:])
 
 
 def _empty_command() -> UnusableInput:
-    return UnusableInput("a command is empty", mend="write the program that is to be run")
+    return UnusableInput("a command is empty", hint="write the program that is to be run")
 
 
 def _split(text: str) -> list[str]:
@@ -267,7 +267,7 @@ def _split(text: str) -> list[str]:
     except ValueError as error:
         raise UnusableInput(
             f"cannot split the command {text!r} into words: {str(error).lower()}",
-            mend="close the quote, or escape it with a backslash",
+            hint="close the quote, or escape it with a backslash",
         ) from error
 
 
@@ -275,13 +275,13 @@ SHELL_OPTION = "check its spelling; a shell built-in or a pipeline needs --shell
 
 
 def find_program(
-    name: str, native_programs: Path, environment: Mapping[str, str], mend: str = SHELL_OPTION
+    name: str, native_programs: Path, environment: Mapping[str, str], hint: str = SHELL_OPTION
 ) -> str:
     """Find a program now: a missing one is bad input, not a failed trial.
 
     Parameters
     ----------
-    mend
+    hint
         What to do where there is none.
 
     Raises
@@ -296,12 +296,12 @@ def find_program(
     if found is not None:
         return os.path.abspath(found)
     if "/" in name and os.path.isdir(name):
-        raise UnusableInput(f"{name} is a folder, not a program", mend="name a program in it")
+        raise UnusableInput(f"{name} is a folder, not a program", hint="name a program in it")
     if "/" in name and os.path.exists(name):
-        raise UnusableInput(f"{name} cannot be executed", mend=f"chmod +x {shlex.quote(name)}")
+        raise UnusableInput(f"{name} cannot be executed", hint=f"chmod +x {shlex.quote(name)}")
     raise UnusableInput(
         f"there is no program {name!r}" + ("" if "/" in name else " on the PATH"),
-        mend=mend,
+        hint=hint,
     )
 
 
@@ -309,7 +309,7 @@ def find_programs(
     name: str,
     native_programs: Path,
     environment: Mapping[str, str],
-    mend: str = SHELL_OPTION,
+    hint: str = SHELL_OPTION,
     *,
     layouts: int,
 ) -> str:
@@ -321,9 +321,9 @@ def find_programs(
         One of them is not there, or cannot be executed.
     """
     if LAYOUT not in name or not layouts:
-        return find_program(name, native_programs, environment, mend)
+        return find_program(name, native_programs, environment, hint)
     found = [
-        find_program(name.replace(LAYOUT, str(layout)), native_programs, environment, mend)
+        find_program(name.replace(LAYOUT, str(layout)), native_programs, environment, hint)
         for layout in range(1, layouts + 1)
     ]
     if "/" in name:
@@ -367,13 +367,13 @@ def parameter_scan(low: str, high: str, step: str | None) -> tuple[str, ...]:
     except InvalidOperation as error:
         raise UnusableInput(
             f"--parameter-scan {low} {high} with step {step or 1} is not made of numbers",
-            mend="as in -P threads 1 8 -D 1",
+            hint="as in -P threads 1 8 -D 1",
         ) from error
     if not (start.is_finite() and end.is_finite() and stride.is_finite()) or stride <= 0:
-        raise UnusableInput("the step of --parameter-scan must be above zero", mend="as in -D 0.5")
+        raise UnusableInput("the step of --parameter-scan must be above zero", hint="as in -D 0.5")
     if start > end:
         raise UnusableInput(
-            f"--parameter-scan begins at {low}, above its end {high}", mend="exchange them"
+            f"--parameter-scan begins at {low}, above its end {high}", hint="exchange them"
         )
     try:
         steps = (end - start) / stride
@@ -385,6 +385,6 @@ def parameter_scan(low: str, high: str, step: str | None) -> tuple[str, ...]:
         count = int(steps) + 1 if steps < _MOST_COUNTED else f"{_MOST_COUNTED} or more"
         raise UnusableInput(
             f"--parameter-scan makes {count} values, over {MOST_CONDITIONS}",
-            mend="take a larger step with -D",
+            hint="take a larger step with -D",
         )
     return tuple(str(start + stride * index) for index in range(int(steps) + 1))

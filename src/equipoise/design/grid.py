@@ -92,7 +92,7 @@ def build_lines(study: Study) -> dict[str, str]:
     """
     paths = _meanings(study)
     for line in (level.build for factor in study.factors for level in factor.levels):
-        refuse_in_shell_line(line or "", paths, mend="move it to a folder with a plain name")
+        refuse_in_shell_line(line or "", paths, hint="move it to a folder with a plain name")
     return {
         level.name: _fill(
             level.build,
@@ -308,7 +308,7 @@ def _command(
     try:
         program = find_programs(front, site.native_programs, environment, PIPELINE, layouts=layouts)
     except UnusableInput as error:
-        raise place.fail(error.what, error.mend) from None
+        raise place.fail(error.what, error.hint) from None
     return (program, *rest)
 
 

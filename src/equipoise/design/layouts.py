@@ -33,14 +33,14 @@ def with_layouts(plan: Plan, count: int, addresses: Addresses = "drawn") -> Plan
     if served is not None:
         raise UnusableInput(
             f"{served} is a server: layouts are drawn of programs that run for one trial",
-            mend="leave out the layouts; the size of its environment is drawn all the same",
+            hint="leave out the layouts; the size of its environment is drawn all the same",
         )
     least = BLOCKS_IN_EACH * count
     stopping = plan.stopping
     if stopping.blocks < least:
         raise UnusableInput(
             f"{stopping.blocks} blocks are too few for {count} layouts",
-            mend=f"allow --blocks {least}: at least two for each layout",
+            hint=f"allow --blocks {least}: at least two for each layout",
         )
     if not stopping.min_blocks_explicit:
         stopping = replace(stopping, min_blocks=max(stopping.min_blocks, least))

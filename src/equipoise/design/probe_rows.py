@@ -69,7 +69,7 @@ def chosen_rows(rows: Sequence[ProbeRow], asked: Sequence[str]) -> tuple[ProbeRo
             meant = f"is it {close[0]}? " if close else ""
             raise UnusableInput(
                 f"--only {name}: there is no such row, probe or table",
-                mend=f"{meant}`equipoise list probes` has them all",
+                hint=f"{meant}`equipoise list probes` has them all",
             )
     wanted = set(asked)
     return tuple(row for row in rows if wanted & {row.name, row.probe, row.group})

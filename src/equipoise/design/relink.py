@@ -103,5 +103,5 @@ def taken_apart(words: Sequence[str]) -> Compilation:
 def _unusable(what: str) -> UnusableInput:
     return UnusableInput(
         f"the compiler's command line cannot be used: {what}",
-        mend="as in equipoise layouts -- cc -O2 main.c list.c -lm -o program",
+        hint="as in equipoise layouts -- cc -O2 main.c list.c -lm -o program",
     )

@@ -25,7 +25,7 @@ class Absent:
     """Of the server's table: the one that names it."""
 
     @property
-    def mend(self) -> str:
+    def hint(self) -> str:
         """How to get it."""
         if self.package is None:
             return "install it, or name its folder in the server's path"

@@ -11,7 +11,7 @@ _PLAIN = re.compile(r"[\w@%+=:,./ -]*")
 """Letters of any language, digits and signs that mean nothing to a shell; a space only parts."""
 
 
-def refuse_in_shell_line(line: str, paths: Mapping[str, str], mend: str) -> None:
+def refuse_in_shell_line(line: str, paths: Mapping[str, str], hint: str) -> None:
     """Refuse a path with signs that a shell would obey, where the line names it in braces.
 
     How a sign would have to be quoted depends on what stands around it in the line, a
@@ -34,5 +34,5 @@ def refuse_in_shell_line(line: str, paths: Mapping[str, str], mend: str) -> None
             raise UnusableInput(
                 f"{{{name}}} in a line for the shell stands for {path}, which a shell would not "
                 "take as it stands",
-                mend=mend,
+                hint=hint,
             )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from equipoise.design.server_programs import absent_program, searched
 from equipoise.model.places import Place
-from equipoise.model.record import Notice
+from equipoise.model.record import CampaignWarning
 from equipoise.model.study import Factor, Level, Study
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][\w.+-]*")
@@ -38,7 +38,7 @@ class Missing:
     """Something that a level needs and this host lacks."""
 
     what: str
-    mend: str
+    hint: str
     key: str
     """Of the level's table: the one that asks for it."""
 
@@ -48,7 +48,7 @@ def what_is_missing(level: Level, site: Site) -> Missing | None:
     return next(_missing(level, site), None)
 
 
-def without_missing(study: Study, site: Site) -> tuple[Study, tuple[Notice, ...]]:
+def without_missing(study: Study, site: Site) -> tuple[Study, tuple[CampaignWarning, ...]]:
     """The study without the levels that this host cannot run, and which they are.
 
     Raises
@@ -60,9 +60,9 @@ def without_missing(study: Study, site: Site) -> tuple[Study, tuple[Notice, ...]
     absent = None if server is None else absent_program(server, site.native_programs)
     if absent is not None:
         raise study.places.key("workload", "server", absent.key).fail(
-            f"there is no program '{absent.program}' on the PATH", absent.mend
+            f"there is no program '{absent.program}' on the PATH", absent.hint
         )
-    notices: list[Notice] = []
+    notices: list[CampaignWarning] = []
     factors: list[Factor] = []
     for factor in study.factors:
         place = study.places.table("factors", factor.name)
@@ -75,18 +75,20 @@ def without_missing(study: Study, site: Site) -> tuple[Study, tuple[Notice, ...]
             what = f"{factor.name} {level.name} cannot run here: there is no {missing.what}"
             if _is_baseline(level, factor, study):
                 raise study.places.table("factors", factor.name, level.name).fail(
-                    f"the baseline {what}", missing.mend
+                    f"the baseline {what}", missing.hint
                 )
             left_out = study.places.key("factors", factor.name, level.name, missing.key)
-            notices.append(Notice("level_missing", f"{what}; it is left out", missing.mend))
+            notices.append(
+                CampaignWarning("level_missing", f"{what}; it is left out", missing.hint)
+            )
         if not present:
             raise place.fail(
-                f"no level of {factor.name} can run here: {notices[-1].words}", notices[-1].mend
+                f"no level of {factor.name} can run here: {notices[-1].summary}", notices[-1].hint
             )
         if len(present) == 1 < len(factor.levels) and _is_compared(factor, study):
             raise left_out.fail(
-                f"nothing is left to compare {present[0].name} with: {notices[-1].words}",
-                notices[-1].mend,
+                f"nothing is left to compare {present[0].name} with: {notices[-1].summary}",
+                notices[-1].hint,
             )
         factors.append(replace(factor, levels=tuple(present)))
     return replace(study, factors=tuple(factors)), tuple(notices)
@@ -140,13 +142,13 @@ def _missing(level: Level, site: Site) -> Iterator[Missing]:
     ours = os.sched_getaffinity(0)
     for cpu in (*(level.cpus or ()), *(level.client_cpus or ())):
         if cpu not in ours:
-            mend = f"name CPUs of {', '.join(map(str, sorted(ours)))}"
-            yield Missing(f"CPU {cpu} for us", mend, "cpu")
+            hint = f"name CPUs of {', '.join(map(str, sorted(ours)))}"
+            yield Missing(f"CPU {cpu} for us", hint, "cpu")
     search = None
     if level.server is not None:
         absent = absent_program(level.server, site.native_programs)
         if absent is not None:
-            yield Missing(f"program {absent.program}", absent.mend, "server")
+            yield Missing(f"program {absent.program}", absent.hint, "server")
         search = searched(level.server)
     program = None if level.command is None else level.command[0]
     own = program is not None and (site.native_programs / program).is_file()

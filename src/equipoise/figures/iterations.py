@@ -78,7 +78,7 @@ def iterations(
         .mark_point(filled=True, size=40, opacity=1, color=color)
         .encode(x=x, y=y, tooltip=_tooltip(name, unit)),
     ]
-    notes = [f"{metric}: {condition.iterations[metric].words}."]
+    notes = [f"{metric}: {condition.iterations[metric].summary}."]
     if stretch > 1:
         notes.append(f"Each point of a thin line is the median of {stretch} iterations.")
     if len(found) > MOST_TRIALS:
@@ -89,7 +89,7 @@ def iterations(
         notes=notes,
         description=(
             f"The {name} of each iteration of {len(shown)} trials of {condition.name}, with "
-            f"change-points: {condition.iterations[metric].words}."
+            f"change-points: {condition.iterations[metric].summary}."
         ),
         height=HEIGHT,
     )

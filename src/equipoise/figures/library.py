@@ -24,7 +24,7 @@ def require_figures() -> None:
     if missing:
         raise UnusableInput(
             f"figures need {' and '.join(missing).replace('_', '-')}, which is not installed",
-            mend="pip install 'equipoise[report]'",
+            hint="pip install 'equipoise[report]'",
         )
 
 

@@ -85,7 +85,7 @@ def effects(document: Observed) -> alt.LayerChart:
         unit="change, %" if in_percent else f"difference in {question.outcome}",
         title=f"{question.candidate} against {question.baseline}: {question.outcome}",
         notes=[f"About {document.about}."],
-        description=document.words,
+        description=document.summary,
     )
 
 

@@ -64,14 +64,14 @@ def save(chart: alt.LayerChart, path: Path, theme: Theme = "light") -> None:
     if write is None:
         raise UnusableInput(
             f"{path}: a figure cannot be written as '{path.suffix}'",
-            mend=f"end the name in {', '.join(writers)}",
+            hint=f"end the name in {', '.join(writers)}",
         )
     content = write({**chart.to_dict(), "config": configuration(theme)})
     try:
         write_whole(path, content)
     except OSError as error:
         raise UnusableInput(
-            f"cannot write {path}: {error.strerror}", mend="name a folder that can be written to"
+            f"cannot write {path}: {error.strerror}", hint="name a folder that can be written to"
         ) from error
 
 

@@ -47,7 +47,7 @@ def size_scaling(
     if factor not in numeric_factors(document, metric):
         raise UnusableInput(
             f"the factor {factor} has no two measured levels that are positive numbers",
-            mend="name one of: "
+            hint="name one of: "
             + (", ".join(numeric_factors(document, metric)) or "there is none"),
         )
     measured = measured_sizes(document, factor, metric)

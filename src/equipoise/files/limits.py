@@ -20,7 +20,7 @@ def too_many_open_files() -> UnusableInput:
     """Return the error of a process that can open no further file."""
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return UnusableInput(
-        "too many open files", mend=f"raise `ulimit -n`, which is {limit} here: 256 is enough"
+        "too many open files", hint=f"raise `ulimit -n`, which is {limit} here: 256 is enough"
     )
 
 
@@ -66,22 +66,22 @@ def environment_fault(error: OSError) -> UnusableInput | None:
     name = "" if error.filename is None else str(error.filename)
     if error.errno == errno.ENAMETOOLONG:
         return UnusableInput(
-            f"the name {name[:MOST_LETTERS]}… of {len(name)} letters is too long", mend="shorten it"
+            f"the name {name[:MOST_LETTERS]}… of {len(name)} letters is too long", hint="shorten it"
         )
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return UnusableInput(
             f"no space is left on the disk{' of ' + name if name else ''}",
-            mend=f"make room there; temporary files lie in {_temporary_folder()} (TMPDIR)",
+            hint=f"make room there; temporary files lie in {_temporary_folder()} (TMPDIR)",
         )
     if _is_without_temporary_folder(error):
         return UnusableInput(
             "there is no temporary folder that can be written to",
-            mend="set TMPDIR to a folder that you may write to",
+            hint="set TMPDIR to a folder that you may write to",
         )
     if error.errno == errno.EAGAIN:
         return UnusableInput(
             "the system starts no further process or thread for this user",
-            mend="raise `ulimit -u`, or end some processes",
+            hint="raise `ulimit -u`, or end some processes",
         )
     return None
 

@@ -40,10 +40,10 @@ def read_whole(path: Path, *, hint: str, most_bytes: int | None = None) -> bytes
         try:
             mode = os.fstat(descriptor).st_mode
             if stat.S_ISDIR(mode):
-                raise UnusableInput(f"cannot read {path}: it is a folder", mend=hint)
+                raise UnusableInput(f"cannot read {path}: it is a folder", hint=hint)
             if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
                 raise UnusableInput(
-                    f"cannot read {path}: it is neither a file nor a pipe", mend=hint
+                    f"cannot read {path}: it is neither a file nor a pipe", hint=hint
                 )
             content = bytearray()
             while most_bytes is None or len(content) <= most_bytes:
@@ -57,7 +57,7 @@ def read_whole(path: Path, *, hint: str, most_bytes: int | None = None) -> bytes
             os.close(descriptor)
     except OSError as error:
         raise UnusableInput(
-            f"cannot read {path}: {(error.strerror or str(error)).lower()}", mend=hint
+            f"cannot read {path}: {(error.strerror or str(error)).lower()}", hint=hint
         ) from error
     return bytes(content)
 
@@ -70,5 +70,5 @@ def _wait_for_writer(path: Path, descriptor: int) -> None:
         raise UnusableInput(
             f"cannot read {path}: it is a FIFO to which nobody has written for "
             f"{WRITER_PATIENCE_S:g} s",
-            mend="start what writes to it first, or name a file",
+            hint="start what writes to it first, or name a file",
         )

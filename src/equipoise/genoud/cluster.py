@@ -31,7 +31,7 @@ class Cluster:
     def __init__(self, parcel: Parcel, client: Client) -> None:
         if client.asynchronous:
             raise UnusableInput(
-                "executor is an asynchronous Client", mend="give one made without asynchronous=True"
+                "executor is an asynchronous Client", hint="give one made without asynchronous=True"
             )
         self._parcel = parcel
         self._client: Any = client  # Dask types half of its methods.
@@ -101,7 +101,7 @@ class Cluster:
                 return Failed(
                     UnusableInput(
                         f"a worker of the cluster at {self._address} cannot run Equipoise: {error}",
-                        mend="install there what this process has, in the same versions",
+                        hint="install there what this process has, in the same versions",
                     )
                 )
 
@@ -112,7 +112,7 @@ class Cluster:
             raise UnusableInput(
                 f"the cluster at {self._address} gave up the same candidates {losses} times: "
                 f"{lost}",
-                mend="look into the workers' logs; give them more memory if it ran out",
+                hint="look into the workers' logs; give them more memory if it ran out",
             ) from lost
         self._scattered = self._scatter()
 
@@ -131,7 +131,7 @@ class Cluster:
     def _scheduler_lost(self) -> UnusableInput:
         return UnusableInput(
             f"the connection to the scheduler at {self._address} was lost",
-            mend="start it again, and then the search: the same seed gives the same answer",
+            hint="start it again, and then the search: the same seed gives the same answer",
         )
 
     def _wait_for_a_worker(self) -> None:
@@ -140,7 +140,7 @@ class Cluster:
         except TimeoutError as error:
             raise UnusableInput(
                 f"the cluster at {self._address} has no worker",
-                mend=f"start some: dask worker {self._address}",
+                hint=f"start some: dask worker {self._address}",
             ) from error
 
 

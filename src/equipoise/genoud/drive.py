@@ -149,7 +149,7 @@ def search(
 def needed(given: Given | None, name: str) -> Given:
     """What the options ask for must be given."""
     if given is None:
-        raise UnusableInput(f"the search asks for {name}, and there is none", mend=f"give {name}=")
+        raise UnusableInput(f"the search asks for {name}, and there is none", hint=f"give {name}=")
     return given
 
 

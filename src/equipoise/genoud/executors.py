@@ -117,7 +117,7 @@ def batch_evaluator(
         the cluster has no worker.
     """
     if batch_size is not None and batch_size < 1:
-        raise UnusableInput(f"batch_size is {batch_size}", mend="give 1 or more")
+        raise UnusableInput(f"batch_size is {batch_size}", hint="give 1 or more")
     return BatchEvaluator(_carrier(evaluate, executor), batch_size)
 
 
@@ -133,7 +133,7 @@ def _carrier(evaluate: Evaluate, executor: Any) -> Carrier:
     if not callable(getattr(executor, "submit", None)):
         raise UnusableInput(
             f"executor is {type(executor).__name__}, which has no submit",
-            mend="give an executor of concurrent.futures or a dask.distributed Client",
+            hint="give an executor of concurrent.futures or a dask.distributed Client",
         )
     return Pool(parcel_of(evaluate), executor)
 

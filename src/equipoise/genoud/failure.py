@@ -16,12 +16,12 @@ class EvaluationFailed(UnusableInput):
     def __init__(self, what: str) -> None:
         super().__init__(
             what,
-            mend="return a number at every point of the domain (infinity where it is worthless), "
+            hint="return a number at every point of the domain (infinity where it is worthless), "
             "or narrow the bounds",
         )
 
     def __reduce__(self) -> tuple[type[EvaluationFailed], tuple[str]]:
-        """Pickled by what is wrong: the mend is added anew where it arrives."""
+        """Pickled by what is wrong: the hint is added anew where it arrives."""
         return EvaluationFailed, (self.what,)
 
 

@@ -139,7 +139,7 @@ def genoud(
         raise UnusableInput(
             "operator 9 polishes by derivatives, and there are none of whole numbers and of "
             "several values",
-            mend="give P9 the weight 0",
+            hint="give P9 the weight 0",
         )
     options = search_options(
         nvars,

@@ -113,7 +113,7 @@ def search_options(
     if candidates * nvars > MOST_NUMBERS:
         raise UnusableInput(
             f"a population of {candidates} candidates with {nvars} parameters each",
-            mend=f"give a population of at most {MOST_NUMBERS // nvars}",
+            hint=f"give a population of at most {MOST_NUMBERS // nvars}",
         )
     lower, upper = checked_bounds(bounds, nvars, integer=integer)
     chosen = one_of("generator", generator, GENERATORS)
@@ -163,7 +163,7 @@ def one_of(name: str, value: Choice, choices: Sequence[Choice]) -> Choice:
     """One of the choices."""
     if value not in choices:
         raise UnusableInput(
-            f"{name} is {value!r}", mend=f"give one of {', '.join(map(str, choices))}"
+            f"{name} is {value!r}", hint=f"give one of {', '.join(map(str, choices))}"
         )
     return value
 
@@ -176,7 +176,7 @@ def checked_bounds(bounds: ArrayLike | None, nvars: int, *, integer: bool) -> tu
     if table.shape != (nvars, 2):
         raise UnusableInput(
             f"bounds have shape {table.shape}",
-            mend=f"give a lower and an upper bound for each parameter: shape ({nvars}, 2)",
+            hint=f"give a lower and an upper bound for each parameter: shape ({nvars}, 2)",
         )
     for place, (low, high) in enumerate(table, 1):
         if not np.isfinite(high - low):
@@ -184,7 +184,7 @@ def checked_bounds(bounds: ArrayLike | None, nvars: int, *, integer: bool) -> tu
         if low > high:
             raise UnusableInput(
                 f"bounds of parameter {place} cross: {low:g} > {high:g}",
-                mend="give the lower bound first",
+                hint="give the lower bound first",
             )
         if integer and not (low.is_integer() and high.is_integer()):
             raise UnusableInput(
@@ -204,7 +204,7 @@ def checked_starts(
     if starts.ndim != 2 or starts.shape[1] != nvars:
         raise UnusableInput(
             f"starting_values have shape {starts.shape}",
-            mend=f"give one row of {nvars} parameters for each starting value",
+            hint=f"give one row of {nvars} parameters for each starting value",
         )
     for row, start in enumerate(starts, 1):
         outside = ~((start >= lower) & (start <= upper))
@@ -213,7 +213,7 @@ def checked_starts(
             raise UnusableInput(
                 f"starting value {row}: parameter {place + 1} is {start[place]:g}, outside "
                 f"{lower[place]:g} to {upper[place]:g}",
-                mend="move it inside or widen the bounds",
+                hint="move it inside or widen the bounds",
             )
         if integer and not np.all(start == np.round(start)):
             raise UnusableInput(f"starting value {row} has a parameter that is no whole number")
@@ -228,7 +228,7 @@ def checked_operators(operators: Sequence[float] | None) -> tuple[float, ...]:
     usable = len(weights) == len(EVEN_OPERATORS) and all(0 <= one < np.inf for one in weights)
     if not usable or sum(weights) == 0:
         raise UnusableInput(
-            f"operators are {weights}", mend="give nine weights of 0 or more, not all 0: P1 to P9"
+            f"operators are {weights}", hint="give nine weights of 0 or more, not all 0: P1 to P9"
         )
     return weights
 

@@ -48,7 +48,7 @@ class Polisher:
         except ImportError as error:
             raise UnusableInput(
                 "polishing by BFGS needs SciPy",
-                mend="pip install 'equipoise[matching]', or bfgs=False",
+                hint="pip install 'equipoise[matching]', or bfgs=False",
             ) from error
         self._minimize = minimize
         self._sign = -1.0 if options.maximize else 1.0

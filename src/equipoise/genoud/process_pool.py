@@ -89,13 +89,13 @@ class Pool:
         if not isinstance(broken, ProcessPoolExecutor):
             raise UnusableInput(
                 f"the executor broke down: {error}",
-                mend="give a new one; if its workers ran out of memory, one with fewer of them",
+                hint="give a new one; if its workers ran out of memory, one with fewer of them",
             ) from error
         if losses == MOST_LOSSES:
             raise UnusableInput(
                 f"the pool of processes lost a worker {losses} times over the same candidates "
                 "(killed, crashed or out of memory)",
-                mend="use fewer processes if memory ran out",
+                hint="use fewer processes if memory ran out",
             ) from error
         self.close()
         # The executor tells nobody how it was made; without these it gets its defaults.

@@ -72,7 +72,7 @@ def connect(address: str, *, tls: TlsFiles | None = None, timeout_s: float = CON
     if is_encrypted and context is None:
         raise UnusableInput(
             f"the scheduler at {address} needs TLS files",
-            mend="add --tls-ca, --tls-cert and --tls-key",
+            hint="add --tls-ca, --tls-cert and --tls-key",
         )
     try:
         _greet(host, port, context if is_encrypted else None, timeout_s)
@@ -83,7 +83,7 @@ def connect(address: str, *, tls: TlsFiles | None = None, timeout_s: float = CON
         why = getattr(error, "strerror", None) or str(error)
         raise UnusableInput(
             f"the scheduler at {address} cannot be reached: {why}",
-            mend=f"start one with `dask scheduler` and give the address that it prints, {_FORM}",
+            hint=f"start one with `dask scheduler` and give the address that it prints, {_FORM}",
         ) from error
     return client
 
@@ -94,7 +94,7 @@ def _distributed() -> Any:
     except ImportError as error:
         raise UnusableInput(
             "a cluster needs dask.distributed, which is not installed",
-            mend="pip install 'equipoise[cluster]'",
+            hint="pip install 'equipoise[cluster]'",
         ) from error
 
 
@@ -103,12 +103,12 @@ def _host_and_port(address: str, tls: TlsFiles | None) -> tuple[str, int]:
     if found is None or not 0 < int(found["port"]) <= _LARGEST_PORT:
         raise UnusableInput(
             f"{address!r} is not the address of a scheduler",
-            mend=f"give the address that `dask scheduler` prints, {_FORM}",
+            hint=f"give the address that `dask scheduler` prints, {_FORM}",
         )
     if found["scheme"] == "tcp" and tls is not None:
         raise UnusableInput(
             f"the connection to {address} would not be encrypted, TLS files or not",
-            mend=f"write tls://{found['host']}:{found['port']}, or leave the TLS files out",
+            hint=f"write tls://{found['host']}:{found['port']}, or leave the TLS files out",
         )
     return found["host"].strip("[]"), int(found["port"])
 
@@ -140,10 +140,10 @@ def _tls_context(tls: TlsFiles) -> ssl.SSLContext:
 
 def _unusable(file: Path, error: Exception) -> UnusableInput:
     if isinstance(error, FileNotFoundError):
-        return UnusableInput(f"there is no TLS file {file}", mend="check its name")
+        return UnusableInput(f"there is no TLS file {file}", hint="check its name")
     return UnusableInput(
         f"the TLS file {file} cannot be used: {error}",
-        mend="give PEM files: --tls-key is the key of --tls-cert, without a password",
+        hint="give PEM files: --tls-key is the key of --tls-cert, without a password",
     )
 
 

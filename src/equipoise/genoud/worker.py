@@ -92,7 +92,7 @@ def parcel_of(evaluate: Evaluate) -> Parcel:
     if fault is not None:
         raise UnusableInput(
             f"the function cannot be sent to other processes: {fault}",
-            mend="define it at the top of a module and let it hold no open file, lock or "
+            hint="define it at the top of a module and let it hold no open file, lock or "
             "generator; or use threads",
         ) from fault
     token = hashlib.blake2b(payload, digest_size=16).hexdigest()
@@ -111,7 +111,7 @@ def evaluate_parcel(parcel: Parcel, candidates: Floats) -> Outcome:
         return Failed(
             UnusableInput(
                 f"a worker cannot unpack the function: {type(error).__name__}: {error}",
-                mend="install on every worker what this process has",
+                hint="install on every worker what this process has",
             )
         )
     try:
@@ -170,7 +170,7 @@ def _opened(parcel: Parcel) -> Evaluate:
     if here != parcel.version:
         raise UnusableInput(
             f"a worker has Equipoise {here} and the search runs on {parcel.version}",
-            mend="install the same version on every worker: their answers must agree",
+            hint="install the same version on every worker: their answers must agree",
         )
     evaluate: Evaluate = pickle.loads(parcel.payload)
     return evaluate

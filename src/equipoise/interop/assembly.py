@@ -17,7 +17,7 @@ from equipoise.interop.reading import BENCHMARK, Process, Reading, shown
 from equipoise.model.errors import UnusableInput
 from equipoise.model.imported import Order, Source
 from equipoise.model.plan import Condition, Judgement, Measure, Plan, Stopping
-from equipoise.model.record import Notice
+from equipoise.model.record import CampaignWarning
 from equipoise.model.trial import Accounting, Draw, Sample, Trial
 
 STUDY = "import"
@@ -60,7 +60,7 @@ class Imported:
     environment: dict[str, Any]
     draws: tuple[Draw, ...]
     trials: tuple[Trial, ...]
-    notices: tuple[Notice, ...]
+    notices: tuple[CampaignWarning, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ def _common_metric(named: Sequence[Named]) -> str:
     if len(metrics) > 1:
         raise UnusableInput(
             f"the files measure different things: {', '.join(metrics)}",
-            mend="import them one by one",
+            hint="import them one by one",
         )
     return metrics[0]
 
@@ -216,14 +216,14 @@ def _check_size(named: Sequence[Named], keyed: Keyed) -> None:
         raise UnusableInput(
             f"there are {len(keyed)} processes with {values} values; one import takes "
             f"{MOST_TRIALS} and {MOST_VALUES}",
-            mend="import the files one by one, or export fewer values",
+            hint="import the files one by one, or export fewer values",
         )
     for place, process, _ in keyed:
         names = (process.benchmark, *process.iterations, *process.values, *_both(process.levels))
         if any(len(name) > LONGEST_NAME for name in names):
             raise UnusableInput(
                 f"{named[place].file}: a name has more than {LONGEST_NAME} characters",
-                mend="name the benchmark shorter",
+                hint="name the benchmark shorter",
             )
         every = (process.values.values(), *process.iterations.values())
         whole = (process.values.get(name, 0.0) for name in _WHOLE)
@@ -234,7 +234,7 @@ def _check_size(named: Sequence[Named], keyed: Keyed) -> None:
             raise UnusableInput(
                 f"{named[place].file}: {shown(process.benchmark)} has a value that no measurement "
                 "can have",
-                mend="mend the file, or leave the benchmark out",
+                hint="correct the file, or leave the benchmark out",
             )
 
 
@@ -336,9 +336,9 @@ def _notices(
     placed: Sequence[_Placed],
     conditions: Sequence[Condition],
     hosts: Sequence[str],
-) -> tuple[Notice, ...]:
+) -> tuple[CampaignWarning, ...]:
     notices = [
-        Notice("import", f"{one.file}: {words}", "nothing to do if that is what you want")
+        CampaignWarning("import", f"{one.file}: {words}", "nothing to do if that is what you want")
         for one in named
         for words in one.reading.notes
     ]
@@ -347,7 +347,7 @@ def _notices(
     if single:
         some = single[0].name if len(single) == 1 else f"{len(single)} conditions"
         notices.append(
-            Notice(
+            CampaignWarning(
                 "one_process",
                 f"{some} ran in one process only: its iterations are no independent trials, so "
                 "nothing tells what another process would do",
@@ -357,7 +357,7 @@ def _notices(
     used = {(one.condition, one.process.host) for one in placed}
     if len(hosts) > 1 and any(len({h for c, h in used if c == index}) == 1 for index in counts):
         notices.append(
-            Notice(
+            CampaignWarning(
                 "hosts",
                 "some conditions ran on one host and others on another: the hosts are in the ratio",
                 "measure every condition on every host",

@@ -49,6 +49,6 @@ def with_baseline(conditions: Sequence[Condition], name: str) -> tuple[Contrast,
     names = [condition.name for condition in conditions]
     if name not in names:
         some = ", ".join(names[:NAMES_SHOWN]) + (", …" if len(names) > NAMES_SHOWN else "")
-        raise UnusableInput(f"no condition is named {shown(name)}", mend=f"there are: {some}")
+        raise UnusableInput(f"no condition is named {shown(name)}", hint=f"there are: {some}")
     baseline = names.index(name)
     return tuple(Contrast(baseline, index) for index in range(len(names)) if index != baseline)

@@ -42,7 +42,7 @@ def read_within_bounds(name: str, path: Path) -> SourceFile:
         if stat.S_ISDIR(found.st_mode):
             return SourceFile(name, path, is_folder=True)
         if not stat.S_ISREG(found.st_mode):
-            raise UnusableInput(f"{name} is no regular file", mend="write it to a file first")
+            raise UnusableInput(f"{name} is no regular file", hint="write it to a file first")
         if found.st_size > MOST_BYTES:
             raise _larger(name)
         with path.open("rb") as file:
@@ -50,17 +50,17 @@ def read_within_bounds(name: str, path: Path) -> SourceFile:
             content = file.read(MOST_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise UnusableInput(
-            f"{name or repr(name)}: there is no such file", mend="check the name"
+            f"{name or repr(name)}: there is no such file", hint="check the name"
         ) from error
     except OSError as error:
         raise UnusableInput(
             f"{name}: {(error.strerror or str(error)).lower()}",
-            mend="name a file that you may read",
+            hint="name a file that you may read",
         ) from error
     if len(content) > MOST_BYTES:
         raise _larger(name)
     if not content.strip():
-        raise UnusableInput(f"{name} is empty", mend="run the tool again; it wrote nothing")
+        raise UnusableInput(f"{name} is empty", hint="run the tool again; it wrote nothing")
     content = _plain(name, content)
     if max(content.count(b",") + content.count(b"\t"), content.count(b"\n")) > MOST_SEPARATORS:
         raise _too_large(name, f"it holds more than {MOST_SEPARATORS} values or lines")
@@ -71,13 +71,13 @@ def _plain(name: str, content: bytes) -> bytes:
     """The same in UTF-8 without a mark of byte order, as far as it is text at all."""
     for begins, kind in _COMPRESSED.items():
         if content.startswith(begins):
-            raise UnusableInput(f"{name} is compressed ({kind})", mend="unpack it first")
+            raise UnusableInput(f"{name} is compressed ({kind})", hint="unpack it first")
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         try:
             return content.decode("utf-16").encode()
         except UnicodeError as error:
             raise UnusableInput(
-                f"{name} is no whole file of UTF-16: {error}", mend="save it as UTF-8"
+                f"{name} is no whole file of UTF-16: {error}", hint="save it as UTF-8"
             ) from error
     return content.removeprefix(codecs.BOM_UTF8)
 
@@ -129,5 +129,5 @@ def _larger(name: str) -> UnusableInput:
 
 def _too_large(name: str, what: str) -> UnusableInput:
     return UnusableInput(
-        f"{name}: {what}", mend="split it, or export it with fewer values for each benchmark"
+        f"{name}: {what}", hint="split it, or export it with fewer values for each benchmark"
     )

@@ -74,9 +74,9 @@ class SourceFile:
         except NOT_DECODED as error:
             raise self.unusable(f"no result of {tool}: {error}") from error
 
-    def unusable(self, what: str, mend: str = SAVE_AGAIN) -> UnusableInput:
+    def unusable(self, what: str, hint: str = SAVE_AGAIN) -> UnusableInput:
         """The error that says what is wrong with this file."""
-        return UnusableInput(f"{self.name}: {what}", mend=mend)
+        return UnusableInput(f"{self.name}: {what}", hint=hint)
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,7 +113,7 @@ def to_parquet(document: ResultDocument) -> bytes:
     except ImportError as error:
         raise UnusableInput(
             "Parquet needs pyarrow, which is not installed",
-            mend="pip install 'equipoise[matching]', or export to .csv or .json",
+            hint="pip install 'equipoise[matching]', or export to .csv or .json",
         ) from error
     types = {
         "text": pyarrow.string(),

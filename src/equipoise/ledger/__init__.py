@@ -5,6 +5,6 @@ docs/ledger.md describes the file.
 """
 
 from equipoise.ledger.opening import open_for_reading, open_for_writing
-from equipoise.ledger.store import FIRST_SITTING, Ledger
+from equipoise.ledger.store import FIRST_SEGMENT, Ledger
 
-__all__ = ["FIRST_SITTING", "Ledger", "open_for_reading", "open_for_writing"]
+__all__ = ["FIRST_SEGMENT", "Ledger", "open_for_reading", "open_for_writing"]

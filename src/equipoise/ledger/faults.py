@@ -1,4 +1,4 @@
-"""What SQLite and the disk complain of, said in our words: what, where and the mend."""
+"""What SQLite and the disk complain of, said in our words: what, where and the hint."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def explained(path: Path) -> Iterator[None]:
         raise UnusableInput(
             f"the ledger {path} cannot be used: "
             f"{error.filename or path}: {(error.strerror or str(error)).lower()}",
-            mend=OTHER_LEDGER,
+            hint=OTHER_LEDGER,
         ) from error
 
 
@@ -52,9 +52,9 @@ def explanation(path: Path, error: sqlite3.Error) -> UnusableInput:
         return damaged(path, "to read it takes more steps than a file of its size needs")
     if code == sqlite3.SQLITE_TOOBIG:
         return damaged(path, "a row is larger than any that Equipoise records")
-    trouble, mend = _TROUBLES.get(code, ("cannot be used: {error}", OTHER_LEDGER))
+    trouble, hint = _TROUBLES.get(code, ("cannot be used: {error}", OTHER_LEDGER))
     words = trouble.format(error=error, why=_why_not_opened(path))
-    return UnusableInput(f"the ledger {path} {words}", mend=mend)
+    return UnusableInput(f"the ledger {path} {words}", hint=hint)
 
 
 _TROUBLES: dict[int, tuple[str, str]] = {
@@ -92,7 +92,7 @@ def not_a_ledger(path: Path, why: str) -> UnusableInput:
     """The file is something else."""
     return UnusableInput(
         f"{path} is not a ledger of Equipoise: {why}",
-        mend=OTHER_LEDGER,
+        hint=OTHER_LEDGER,
     )
 
 
@@ -100,7 +100,7 @@ def damaged(path: Path, why: str) -> UnusableInput:
     """The file was a ledger once."""
     return UnusableInput(
         f"the ledger {path} is damaged: {why}",
-        mend=f"restore it from a copy, save what is left with `sqlite3 {path} .recover`, "
+        hint=f"restore it from a copy, save what is left with `sqlite3 {path} .recover`, "
         f"or {OTHER_LEDGER}",
     )
 

@@ -97,7 +97,7 @@ def open_for_reading(path: str | os.PathLike[str]) -> Ledger:
         _refuse_what_is_no_file(file)
         if not file.exists():
             raise UnusableInput(
-                f"no ledger at {file}", mend="run `equipoise compare` first, or give --ledger FILE"
+                f"no ledger at {file}", hint="run `equipoise compare` first, or give --ledger FILE"
             )
         connection = _connect_to_read(file)
         try:
@@ -152,7 +152,7 @@ def _connect_without_log(file: Path) -> sqlite3.Connection:
         raise UnusableInput(
             f"the ledger {file} cannot be read where it is: its last trials are in {log.name} "
             "and its folder is not writable",
-            mend=f"copy {file.name} and {log.name} to a writable folder and name the copy "
+            hint=f"copy {file.name} and {log.name} to a writable folder and name the copy "
             "with --ledger FILE",
         )
     return _connect(file, "mode=ro&immutable=1")
@@ -195,7 +195,7 @@ def _refuse_foreign(connection: sqlite3.Connection, file: Path) -> None:
         raise UnusableInput(
             f"the ledger {file} is from a newer version of Equipoise (its format is {version}, "
             f"this one knows up to {VERSION})",
-            mend=f"update Equipoise, or {OTHER_LEDGER}",
+            hint=f"update Equipoise, or {OTHER_LEDGER}",
         )
     if version < 1 or things == 0:
         raise damaged(file, "its tables are missing")
@@ -228,7 +228,7 @@ def _make_folder(folder: Path) -> None:
     if folder.is_dir():
         return
     if folder.exists():
-        raise UnusableInput(f"{folder} is a file, not a folder for a ledger", mend=OTHER_LEDGER)
+        raise UnusableInput(f"{folder} is a file, not a folder for a ledger", hint=OTHER_LEDGER)
     is_own = folder.name == OWN_FOLDER
     folder.mkdir(mode=_FOR_ITS_OWNER if is_own else 0o777, parents=True, exist_ok=True)
     if is_own:

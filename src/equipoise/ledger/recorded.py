@@ -11,7 +11,7 @@ import msgspec
 from equipoise.ledger import rows
 from equipoise.ledger.text import read_as
 from equipoise.ledger.untrusted import check_rows_of_run
-from equipoise.model.record import Notice, RunRecord, Sitting
+from equipoise.model.record import CampaignWarning, RunRecord, Segment
 
 _ENVIRONMENT = msgspec.json.Decoder(dict[str, Any])
 _SELECT_SITTINGS = """
@@ -43,14 +43,14 @@ def recorded_run(connection: sqlite3.Connection, path: Path, run: int) -> RunRec
         id=identifier,
         plan=rows.plan_from(plan),
         started_at=started_at,
-        sittings=tuple(
-            Sitting(begun, read_as(document, _ENVIRONMENT), ended, because)
+        segments=tuple(
+            Segment(begun, read_as(document, _ENVIRONMENT), ended, because)
             for begun, document, ended, because in select(_SELECT_SITTINGS, (run,))
         ),
         draws=rows.draws_from(select(rows.SELECT_DRAWS, (run,))),
         trials=rows.trials_from(select(rows.SELECT_TRIALS, (run,)), samples),
         notices=tuple(
-            Notice(*row)
+            CampaignWarning(*row)
             for row in select(
                 "SELECT code, words, mend FROM notice WHERE run = ? ORDER BY number", (run,)
             )

@@ -42,7 +42,7 @@ def find_run(connection: sqlite3.Connection, path: Path, reference: str) -> int:
         identifiers = [identifier for _, identifier in fitting]
         raise UnusableInput(
             f"{len(fitting)} runs in {path} begin with {reference!r}: {_some_of(identifiers)}",
-            mend="give more of the id",
+            hint="give more of the id",
         )
     raise _unknown(connection, path, reference)
 
@@ -67,14 +67,14 @@ def _unknown(connection: sqlite3.Connection, path: Path, reference: str) -> Unus
         return _no_runs(path)
     return UnusableInput(
         f"no run {reference!r} in {path}; it holds {_some_of([row[0] for row in everything])}",
-        mend="give the id of a run or the beginning of one, or `last`; "
+        hint="give the id of a run or the beginning of one, or `last`; "
         "`equipoise list runs` shows them all",
     )
 
 
 def _no_runs(path: Path) -> UnusableInput:
     return UnusableInput(
-        f"the ledger {path} holds no run yet", mend="run `equipoise compare` first"
+        f"the ledger {path} holds no run yet", hint="run `equipoise compare` first"
     )
 
 

@@ -300,7 +300,11 @@ def plan_from(text: str) -> Plan:
     ValueError
         It is none.
     """
-    plan = msgspec.convert(from_text(text), Plan)
+    stored = from_text(text)
+    for cause in (stored.get("explains") or {}).get("causes", ()):
+        if "words" in cause:  # as the first release wrote it
+            cause["summary"] = cause.pop("words")
+    plan = msgspec.convert(stored, Plan)
     if not plan.conditions:
         raise ValueError("a plan without conditions")
     return plan

@@ -31,14 +31,14 @@ from equipoise.model.certificate import Certificate
 from equipoise.model.errors import UnusableInput
 from equipoise.model.observation import Observation
 from equipoise.model.plan import Plan
-from equipoise.model.record import Notice, RunRecord, RunSummary
+from equipoise.model.record import CampaignWarning, RunRecord, RunSummary
 from equipoise.model.trial import Draw, Trial
 
-FIRST_SITTING = 1
-"""The number of the sitting that `Ledger.begin_run` opens."""
+FIRST_SEGMENT = 1
+"""The number of the segment that `Ledger.begin_run` opens."""
 
 IMPORTED = "imported"
-"""Why the only sitting of an imported run ended."""
+"""Why the only segment of an imported run ended."""
 
 _NAMES = msgspec.json.Decoder(tuple[str, ...])
 _INSERT_SITTING_END = (
@@ -89,7 +89,7 @@ class Ledger:
             self._connection.close()
 
     def begin_run(self, plan: Plan, environment: dict[str, Any], started_at: float) -> str:
-        """Record a plan and open its first sitting, whose number is `FIRST_SITTING`.
+        """Record a plan and open its first segment, whose number is `FIRST_SEGMENT`.
 
         Returns
         -------
@@ -107,7 +107,7 @@ class Ledger:
         environment: dict[str, Any],
         draws: Sequence[Draw],
         trials: Sequence[Trial],
-        notices: Sequence[Notice],
+        notices: Sequence[CampaignWarning],
         imported_at: float,
     ) -> str:
         """Record a run that another tool measured: all of it or nothing.
@@ -127,26 +127,26 @@ class Ledger:
             for notice in notices:
                 self._insert_notice(run, notice)
             self._connection.execute(
-                _INSERT_SITTING_END, (run, FIRST_SITTING, float(imported_at), IMPORTED)
+                _INSERT_SITTING_END, (run, FIRST_SEGMENT, float(imported_at), IMPORTED)
             )
         self._numbers[identifier] = run
         return identifier
 
-    def begin_sitting(self, run_id: str, environment: dict[str, Any], started_at: float) -> int:
-        """Record that a run is resumed; gives the number of the new sitting."""
+    def begin_segment(self, run_id: str, environment: dict[str, Any], started_at: float) -> int:
+        """Record that a run is resumed; gives the number of the new segment."""
         run = self._number_of(run_id)
         with self._writing():
             latest: int = self._connection.execute(
                 "SELECT max(number) FROM sitting WHERE run = ?", (run,)
             ).fetchone()[0]
-            self._insert_sitting(run, latest + 1, environment, started_at)
+            self._insert_segment(run, latest + 1, environment, started_at)
         return latest + 1
 
-    def end_sitting(self, run_id: str, sitting: int, ended_at: float, stopped_because: str) -> None:
-        """Record that a sitting ended, and why; a sitting ends once."""
+    def end_segment(self, run_id: str, segment: int, ended_at: float, stopped_because: str) -> None:
+        """Record that a segment ended, and why; a segment ends once."""
         self._record(
             _INSERT_SITTING_END,
-            (self._number_of(run_id), sitting, float(ended_at), storable(stopped_because)),
+            (self._number_of(run_id), segment, float(ended_at), storable(stopped_because)),
         )
 
     def key_of(self, run_id: str) -> str:
@@ -169,7 +169,7 @@ class Ledger:
                 raise UnusableInput(
                     f"run {run_id} in {self.path} refuses a second draw of its {draw.phase} block "
                     f"{draw.block}: another process goes on with it",
-                    mend="let one `equipoise resume` at a time go on with a run",
+                    hint="let one `equipoise resume` at a time go on with a run",
                 ) from error
 
     def record_trial(self, run_id: str, trial: Trial) -> None:
@@ -178,7 +178,7 @@ class Ledger:
         with self._writing():
             self._insert_trial(run, trial)
 
-    def record_notice(self, run_id: str, notice: Notice) -> None:
+    def record_notice(self, run_id: str, notice: CampaignWarning) -> None:
         """Record a warning."""
         run = self._number_of(run_id)
         with self._writing():
@@ -265,7 +265,7 @@ class Ledger:
     def _insert_run(
         self, plan: Plan, environment: dict[str, Any], started_at: float
     ) -> tuple[str, int]:
-        """Insert a run and its first sitting; gives the run's id and number."""
+        """Insert a run and its first segment; gives the run's id and number."""
         identifier = self._unused_id(started_at)
         number = self._connection.execute(
             "INSERT INTO run (id, study, names, commands_digest, plan, started_at) "
@@ -280,7 +280,7 @@ class Ledger:
             ),
         ).lastrowid
         assert number is not None
-        self._insert_sitting(number, FIRST_SITTING, environment, started_at)
+        self._insert_segment(number, FIRST_SEGMENT, environment, started_at)
         return identifier, number
 
     def _insert_trial(self, run: int, trial: Trial) -> None:
@@ -291,13 +291,13 @@ class Ledger:
                 rows.INSERT_SAMPLE, rows.sample_rows(number, trial.samples)
             )
 
-    def _insert_notice(self, run: int, notice: Notice) -> None:
-        words = (storable(text) for text in (notice.code, notice.words, notice.mend))
+    def _insert_notice(self, run: int, notice: CampaignWarning) -> None:
+        words = (storable(text) for text in (notice.code, notice.summary, notice.hint))
         self._connection.execute(
             "INSERT INTO notice (run, code, words, mend) VALUES (?, ?, ?, ?)", (run, *words)
         )
 
-    def _insert_sitting(
+    def _insert_segment(
         self, run: int, number: int, environment: dict[str, Any], started_at: float
     ) -> None:
         document = to_text(environment)
@@ -325,7 +325,7 @@ class Ledger:
         return self._numbers[run_id]
 
     def _refuse_if_moved(self) -> None:
-        """Notice that the file was removed or replaced: SQLite would write on into nowhere."""
+        """CampaignWarning that the file was removed or replaced: SQLite would write on into nowhere."""
         try:
             present = os.stat(self.path)
         except FileNotFoundError:
@@ -333,7 +333,7 @@ class Ledger:
         if present is None or (present.st_dev, present.st_ino) != self._identity:
             raise UnusableInput(
                 f"the ledger {self.path} was removed or replaced while it was in use",
-                mend="leave the file where it is while a campaign runs, and start it again",
+                hint="leave the file where it is while a campaign runs, and start it again",
             )
 
     def _record(self, statement: str, row: tuple[Any, ...]) -> None:

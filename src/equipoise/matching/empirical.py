@@ -66,11 +66,11 @@ def sample(values: Any, name: str) -> Values:
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise UnusableInput(f"{name}: not numbers ({error})", mend="give numbers") from error
+        raise UnusableInput(f"{name}: not numbers ({error})", hint="give numbers") from error
     if array.ndim != 1 or not len(array):
         raise UnusableInput(
             f"{name}: a list of at least one number is needed, not shape {array.shape}",
-            mend="give one column",
+            hint="give one column",
         )
     check_finite(array, name)
     return array
@@ -90,14 +90,14 @@ def sample_weights(weights: Any, values: Values, name: str) -> Values | None:
     if len(array) != len(values):
         raise UnusableInput(
             f"{name}: {len(array)} weights for {len(values)} values",
-            mend="give one weight for each value",
+            hint="give one weight for each value",
         )
     if np.any(array < 0):
         raise UnusableInput(
-            f"{name}: negative in {rows_in_words(array < 0)}", mend="weights are zero or more"
+            f"{name}: negative in {rows_in_words(array < 0)}", hint="weights are zero or more"
         )
     if not np.any(array > 0):
-        raise UnusableInput(f"{name}: every weight is zero", mend="some row must count")
+        raise UnusableInput(f"{name}: every weight is zero", hint="some row must count")
     return array
 
 
@@ -114,7 +114,7 @@ def check_finite(array: Values, name: str) -> None:
         kind = "missing" if np.all(np.isnan(array[bad])) else "missing or infinite"
         raise UnusableInput(
             f"{name}: {kind} in {rows_in_words(bad)}",
-            mend="drop these rows or fill them in first; rows are counted from 0",
+            hint="drop these rows or fill them in first; rows are counted from 0",
         )
 
 

@@ -168,7 +168,7 @@ class FitnessProblem:
         if given.ndim != 2 or given.shape[1] != self.columns:
             raise UnusableInput(
                 f"w has shape {np.shape(weights)} and X has {self.columns} columns",
-                mend=f"give {self.columns} weights for each candidate",
+                hint=f"give {self.columns} weights for each candidate",
             )
         wrong = np.argwhere(~(np.isfinite(given) & (given >= 0)))
         if len(wrong):
@@ -176,7 +176,7 @@ class FitnessProblem:
             raise UnusableInput(
                 f"w, column {self.names[column]!r} is {given[row, column]:g} in candidate {row} "
                 "(from 0)",
-                mend="give finite weights of 0 or more",
+                hint="give finite weights of 0 or more",
             )
         return np.ascontiguousarray(given)
 
@@ -207,7 +207,7 @@ class FitnessProblem:
         if answer.ndim != 1 or not len(answer) or np.isnan(answer).any():
             raise UnusableInput(
                 f"{name} answered {answer} for w = {_told(candidate)}",
-                mend="answer a number, or a list of numbers to be compared lexically",
+                hint="answer a number, or a list of numbers to be compared lexically",
             )
         return answer
 
@@ -226,7 +226,7 @@ def _of_one_length(answers: list[Floats | None], candidates: Floats, worst: floa
             raise UnusableInput(
                 f"the function answered {len(answer)} numbers for w = {_told(candidates[row])}, "
                 f"and {length} before",
-                mend="answer as many numbers for each candidate",
+                hint="answer as many numbers for each candidate",
             )
         criteria[row] = answer
     return criteria
@@ -351,9 +351,9 @@ def _measure(
 ) -> tuple[FitnessFunction | None, dict[str, str]]:
     """A given function, and what the engine computes."""
     if not isinstance(boot, int | np.integer) or not 0 <= boot <= MOST_BOOT:
-        raise UnusableInput(f"boot is {boot}", mend=f"give a whole number from 0 to {MOST_BOOT}")
+        raise UnusableInput(f"boot is {boot}", hint=f"give a whole number from 0 to {MOST_BOOT}")
     if not callable(loss) and loss not in LOSSES:
-        raise UnusableInput(f"there is no loss {loss!r}", mend="give 1, 2 or a function")
+        raise UnusableInput(f"there is no loss {loss!r}", hint="give 1, 2 or a function")
     if callable(fitness):
         if loss != 1:
             raise UnusableInput("loss is for fitness='pvals', and fitness is a function")
@@ -363,7 +363,7 @@ def _measure(
     if fitness not in DISTANCES:
         raise UnusableInput(
             f"there is no fitness {fitness!r}",
-            mend=f"give 'pvals', a function, or one of {', '.join(DISTANCES)}",
+            hint=f"give 'pvals', a function, or one of {', '.join(DISTANCES)}",
         )
     if loss != 1:
         raise UnusableInput(f"loss is for fitness='pvals', not for {fitness!r}")

@@ -22,7 +22,7 @@ _ARITHMETIC = (
     *(ast.operator, ast.unaryop, ast.boolop, ast.cmpop),
     *(ast.Name, ast.Load, ast.Tuple, ast.List, ast.keyword),
 )
-_MEND = (
+_HINT = (
     "it may have arithmetic, comparisons, formulaic's transforms (I, C, log, poly, bs, scale, …) "
     "and NumPy's functions of elements (np.log1p); compute anything else as a column first"
 )
@@ -51,7 +51,7 @@ def columns_in(formula: str, text: Collection[str] = ()) -> tuple[str, ...]:
     if len(formula) > MOST_LETTERS:
         raise UnusableInput(
             f"a formula of {len(formula)} letters; at most {MOST_LETTERS} are read",
-            mend="match on a matrix of covariates instead",
+            hint="match on a matrix of covariates instead",
         )
     parser, transforms, code = (
         importlib.import_module(f"formulaic.{name}")
@@ -64,7 +64,7 @@ def columns_in(formula: str, text: Collection[str] = ()) -> tuple[str, ...]:
     if terms > MOST_TERMS:
         raise UnusableInput(
             f"formula '{formula}' multiplies to more than {MOST_TERMS} terms",
-            mend="name the interactions that matter, such as age:educ",
+            hint="name the interactions that matter, such as age:educ",
         )
     for token in read.get_tokens(formula):
         if token.kind is token.Kind.NAME:
@@ -76,11 +76,11 @@ def columns_in(formula: str, text: Collection[str] = ()) -> tuple[str, ...]:
             for refused in _other_code(evaluated, brought - {"np"}):
                 raise UnusableInput(
                     f"formula '{formula}': {ast.unparse(refused)} is code that no formula needs",
-                    mend=_MEND,
+                    hint=_HINT,
                 )
             hold_text = {*text, *(made for made, name in names.items() if name in text)}
             for what in too_large_code(evaluated, hold_text):
-                raise UnusableInput(f"formula '{formula}': {what}", mend=_SMALLER)
+                raise UnusableInput(f"formula '{formula}': {what}", hint=_SMALLER)
             found += [names.get(name, name) for name in _columns(evaluated) if name not in brought]
     return tuple(dict.fromkeys(found))
 

@@ -67,7 +67,7 @@ def covariates_of(formula_or_matrix: Any, data: Any) -> Covariates:
     if len(treated) != len(matrix):
         raise UnusableInput(
             f"treat has {len(treated)} rows and the covariates {len(matrix)}",
-            mend="give one treatment for each row",
+            hint="give one treatment for each row",
         )
     return Covariates(names, matrix, treated)
 
@@ -90,11 +90,11 @@ def matrix_of(given: Any) -> tuple[tuple[str, ...], Values]:
         if array.ndim != 2 or not array.shape[1]:
             raise UnusableInput(
                 f"covariates of shape {array.shape} are no matrix",
-                mend="give rows of units and columns of covariates",
+                hint="give rows of units and columns of covariates",
             )
         columns = {f"x{index}": array[:, index] for index in range(array.shape[1])}
     if not columns:
-        raise UnusableInput("there is no covariate", mend="give at least one column")
+        raise UnusableInput("there is no covariate", hint="give at least one column")
     numbers = [numbers_of(column, name) for name, column in columns.items()]
     return tuple(columns), np.column_stack(numbers)
 
@@ -131,7 +131,7 @@ def numbers_of(column: Any, name: str) -> Values:
         if words.any():
             raise UnusableInput(
                 f"{name}: no number in {rows_in_words(words)}",
-                mend="a formula makes numbers of a column of words: 'treat ~ column'",
+                hint="a formula makes numbers of a column of words: 'treat ~ column'",
             )
     numbers = np.asarray(array, dtype=np.float64)
     check_finite(numbers, name)
@@ -153,7 +153,7 @@ def treatment_of(given: Any, name: str) -> NDArray[np.bool_]:
         raise UnusableInput(
             f"{name}: one column is needed, not {', '.join(columns) or 'none'} "
             f"of shape {np.shape(given)}",
-            mend="give one treatment for each row",
+            hint="give one treatment for each row",
         )
     (name,) = columns
     column = numbers_of(array, name)
@@ -161,14 +161,14 @@ def treatment_of(given: Any, name: str) -> NDArray[np.bool_]:
     if wrong.any():
         raise UnusableInput(
             f"{name}: neither 0 nor 1 in {rows_in_words(wrong)}",
-            mend="1 is treated and 0 is not",
+            hint="1 is treated and 0 is not",
         )
     treated = column == 1.0
     if treated.all() or not treated.any():
         raise UnusableInput(
             f"{name} is {int(column[0]) if len(column) else 'empty'} in every row: "
             "there is nobody to compare with",
-            mend="give treated (1) and untreated (0) units",
+            hint="give treated (1) and untreated (0) units",
         )
     return np.asarray(treated, dtype=np.bool_)
 
@@ -183,11 +183,11 @@ def _from_formula(formula: str, data: Any) -> Covariates:
     if columns is None:
         raise UnusableInput(
             f"a formula needs a data frame, not {type(data).__name__}",
-            mend="give a pandas or polars frame, or a matrix instead of the formula",
+            hint="give a pandas or polars frame, or a matrix instead of the formula",
         )
     if "~" not in formula:
         raise UnusableInput(
-            f"formula '{formula}': no treatment", mend="write it as 'treat ~ age + educ'"
+            f"formula '{formula}': no treatment", hint="write it as 'treat ~ age + educ'"
         )
     try:
         text = {name for name, column in columns.items() if column.dtype.kind not in "biufmM"}
@@ -197,7 +197,7 @@ def _from_formula(formula: str, data: Any) -> Covariates:
             if name not in columns:
                 raise UnusableInput(
                     f"formula '{formula}': no column {name}",
-                    mend=f"there are {', '.join(columns)}",
+                    hint=f"there are {', '.join(columns)}",
                 )
         used = {name: _widest(columns[name]) for name in named}
         for name, column in used.items():
@@ -216,15 +216,15 @@ def _from_formula(formula: str, data: Any) -> Covariates:
         said = str(error).partition("\n")[0].partition(". ")[0].removesuffix(".")
         raise UnusableInput(
             f"formula '{formula}': {said}",
-            mend="write it as 'treat ~ age + I(age**2) + age:educ'; the power is **",
+            hint="write it as 'treat ~ age + I(age**2) + age:educ'; the power is **",
         ) from error
     if not hasattr(left, "columns") or not hasattr(right, "columns"):
         raise UnusableInput(
-            f"formula '{formula}': several parts", mend="write it without |: 'treat ~ age + educ'"
+            f"formula '{formula}': several parts", hint="write it without |: 'treat ~ age + educ'"
         )
     if not len(left.columns):
         raise UnusableInput(
-            f"formula '{formula}': no treatment", mend="write it as 'treat ~ age + educ'"
+            f"formula '{formula}': no treatment", hint="write it as 'treat ~ age + educ'"
         )
     treated = treatment_of(
         {str(name): left[name].to_numpy() for name in left}, str(left.columns[0])
@@ -236,7 +236,7 @@ def _from_formula(formula: str, data: Any) -> Covariates:
     if exclusive_or:
         raise UnusableInput(
             f"formula '{formula}': in {exclusive_or[0]} the ^ is Python's exclusive or",
-            mend="write the power as **: I(age**2)",
+            hint="write the power as **: I(age**2)",
         )
     names, matrix = matrix_of(covariates)
     return Covariates(names, matrix, treated)
@@ -255,7 +255,7 @@ def _refuse_large_table(formula: str, parsed: Any, frame: Any, text: set[str]) -
         raise UnusableInput(
             f"formula '{formula}' makes about {cells / len(frame):.0f} columns of {len(frame)} "
             f"rows; at most {MOST_CELLS} cells are made",
-            mend="leave out columns with a value for each row, or match exactly on them",
+            hint="leave out columns with a value for each row, or match exactly on them",
         )
 
 
@@ -277,7 +277,7 @@ def check_present(column: NDArray[Any], name: str) -> None:
     if missing.any():
         raise UnusableInput(
             f"{name}: missing in {rows_in_words(missing)}",
-            mend="drop these rows or fill them in first; rows are counted from 0",
+            hint="drop these rows or fill them in first; rows are counted from 0",
         )
 
 
@@ -294,4 +294,4 @@ def require(package: str, what_for: str) -> Any:
     try:
         return importlib.import_module(package)
     except ImportError as error:
-        raise UnusableInput(f"{what_for} need {package}", mend=MEND_EXTRA) from error
+        raise UnusableInput(f"{what_for} need {package}", hint=MEND_EXTRA) from error

@@ -203,13 +203,13 @@ def settings(
     if bounds.shape != (count, 2):
         raise UnusableInput(
             f"domains have shape {bounds.shape} and X has {count} columns",
-            mend=f"give a lowest and a highest weight for each: shape ({count}, 2)",
+            hint=f"give a lowest and a highest weight for each: shape ({count}, 2)",
         )
     for (low, high), name in zip(bounds, problem.names, strict=True):
         if not 0 <= low <= high < np.inf:
             raise UnusableInput(
                 f"domains, column {name!r}: a weight cannot lie between {low:g} and {high:g}",
-                mend="give the lowest weight first, 0 or more, and then a finite highest one",
+                hint="give the lowest weight first, 0 or more, and then a finite highest one",
             )
     options = search_options(
         count,

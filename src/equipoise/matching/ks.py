@@ -99,11 +99,11 @@ def check_boot(boot: int) -> None:
     """
     if boot and boot < 10:
         raise UnusableInput(
-            f"boot={boot}: too few bootstrap samples", mend="give 0 for none, or 10 and more"
+            f"boot={boot}: too few bootstrap samples", hint="give 0 for none, or 10 and more"
         )
     if boot > MOST_BOOT:
         raise UnusableInput(
-            f"boot={boot}: too many bootstrap samples", mend=f"give at most {MOST_BOOT}"
+            f"boot={boot}: too many bootstrap samples", hint=f"give at most {MOST_BOOT}"
         )
 
 
@@ -118,7 +118,7 @@ def draws(seed: int | np.random.Generator | None) -> np.random.Generator:
     try:
         return np.random.default_rng(seed)
     except (TypeError, ValueError) as error:
-        raise UnusableInput(f"seed is {seed!r}", mend="give a whole number from 0 up") from error
+        raise UnusableInput(f"seed is {seed!r}", hint="give a whole number from 0 up") from error
 
 
 def effective_weights(weights: Values | None) -> Values | None:

@@ -199,13 +199,13 @@ def reused(earlier: MatchResult, rows: int, estimand: str, common_support: bool)
     """The pairs of an earlier match of the same units."""
     if not isinstance(earlier, MatchResult):
         raise UnusableInput(
-            f"reuse is of type {type(earlier).__name__}", mend="give what match() returned"
+            f"reuse is of type {type(earlier).__name__}", hint="give what match() returned"
         )
     if earlier.rows != rows or earlier.estimand != estimand:
         raise UnusableInput(
             f"reuse is a match of {earlier.rows} rows for {earlier.estimand}, and this is one of "
             f"{rows} rows for {estimand}",
-            mend="reuse a match of the same units with the same estimand",
+            hint="reuse a match of the same units with the same estimand",
         )
     if common_support or earlier.n != earlier.rows:
         raise UnusableInput("reuse and common_support do not go together")
@@ -227,7 +227,7 @@ def no_valid_match() -> UnusableInput:
     """The error where nobody is left to match with."""
     return UnusableInput(
         "no unit has a valid match: caliper, exact or restrict leave none",
-        mend="widen the caliper, or ask for fewer exact columns or fewer matches (m)",
+        hint="widen the caliper, or ask for fewer exact columns or fewer matches (m)",
     )
 
 
@@ -305,7 +305,7 @@ def estimated(
                 raise UnusableInput(
                     f"bias_adjust fits {z.shape[1]} slopes and a constant to {serving} matched "
                     f"{'treated units' if arm else 'controls'}: too few",
-                    mend="give fewer covariates, or match without bias_adjust",
+                    hint="give fewer covariates, or match without bias_adjust",
                 )
     weights = np.ones(len(given.x)) if given.weights is None else given.weights
     return _native.matching_estimate(
@@ -368,10 +368,10 @@ def check_choices(
 ) -> None:
     """The single values, each in its range."""
     if estimand not in ESTIMANDS:
-        raise UnusableInput(f"there is no estimand {estimand!r}", mend="give ATT, ATC or ATE")
+        raise UnusableInput(f"there is no estimand {estimand!r}", hint="give ATT, ATC or ATE")
     if variance not in ("population", "sample"):
         raise UnusableInput(
-            f"there is no variance {variance!r}", mend="give 'population' or 'sample'"
+            f"there is no variance {variance!r}", hint="give 'population' or 'sample'"
         )
     whole: list[tuple[str, int | None, int]] = [
         ("m", m, 1),
@@ -383,7 +383,7 @@ def check_choices(
         known = isinstance(value, int | float | np.number) and math.isfinite(value)
         if value is not None and not (known and value == int(value) and least <= value < 2**63):
             raise UnusableInput(
-                f"{name} is {value!r}", mend=f"give a whole number from {least} to 2^63"
+                f"{name} is {value!r}", hint=f"give a whole number from {least} to 2^63"
             )
     if not (isinstance(tolerance, int | float | np.number) and 0 <= tolerance < math.inf):
-        raise UnusableInput(f"distance_tolerance is {tolerance!r}", mend="give 0 or more")
+        raise UnusableInput(f"distance_tolerance is {tolerance!r}", hint="give 0 or more")

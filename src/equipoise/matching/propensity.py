@@ -73,7 +73,7 @@ def score_of(covariates: Covariates) -> PropensityScore:
             raise UnusableInput(
                 "the covariates tell treated from untreated without error: no propensity "
                 "score exists",
-                mend="leave out the covariate that decides the treatment",
+                hint="leave out the covariate that decides the treatment",
             ) from warning
     score = np.asarray(fitted.fittedvalues, dtype=np.float64)
     linear = np.asarray(design @ fitted.params, dtype=np.float64)

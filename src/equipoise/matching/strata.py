@@ -46,7 +46,7 @@ def factors_of(by: Any, rows: int) -> Factors:
         array = np.asarray(by)
         if array.ndim not in (1, 2) or (array.ndim == 2 and not array.shape[1]):
             raise UnusableInput(
-                f"by has shape {array.shape}", mend="give one value, or one a factor, for each row"
+                f"by has shape {array.shape}", hint="give one value, or one a factor, for each row"
             )
         many = array.reshape(len(array), -1)
         columns = {
@@ -54,7 +54,7 @@ def factors_of(by: Any, rows: int) -> Factors:
             for place in range(many.shape[1])
         }
     if not columns:
-        raise UnusableInput("by has no column", mend="give at least one factor")
+        raise UnusableInput("by has no column", hint="give at least one factor")
     together = np.zeros(rows, dtype=np.int64)
     for name, column in columns.items():
         if column.ndim != 1:
@@ -76,7 +76,7 @@ def levels_of(column: NDArray[Any], name: str) -> Indices:
         if missing.any():
             raise UnusableInput(
                 f"{name}: missing in {rows_in_words(missing)}",
-                mend="leave out these rows, or make a category of their own of them",
+                hint="leave out these rows, or make a category of their own of them",
             )
     elif column.dtype.kind not in "biuSU":
         check_present(column, name)

@@ -117,7 +117,7 @@ variance, distance_tolerance, threads, seed
         raise UnusableInput(
             f"each of the {count} strata of {', '.join(factors.names)} lacks treated units or "
             "controls",
-            mend="match by fewer factors or coarser ones",
+            hint="match by fewer factors or coarser ones",
         )
     if not len(pairs.query):
         raise no_valid_match()

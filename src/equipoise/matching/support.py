@@ -23,7 +23,7 @@ def common_rows(values: Floats, treated: NDArray[np.uint8], name: str, tolerance
     if np.unique(treated[kept]).size < 2:
         raise UnusableInput(
             f"X, column {name!r}: treated units and controls have no range in common",
-            mend="match without common_support, or leave this column out",
+            hint="match without common_support, or leave this column out",
         )
     return kept
 

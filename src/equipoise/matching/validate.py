@@ -88,12 +88,12 @@ def numbers(values: Any, name: str, letter: str | None = None) -> Floats:
         array = np.asarray(given)
     except ValueError as error:
         raise UnusableInput(
-            f"{name} has rows of unequal lengths", mend="give a value for each row and column"
+            f"{name} has rows of unequal lengths", hint="give a value for each row and column"
         ) from error
     if array.dtype.kind in "cmMV":
         raise UnusableInput(
             f"{name} holds {array.dtype}, no real numbers",
-            mend="make numbers of it first, such as days since a date",
+            hint="make numbers of it first, such as days since a date",
         )
     try:
         return np.array(array, dtype=np.float64)
@@ -167,7 +167,7 @@ def same_length(length: int, name: str, rows: int) -> None:
     """As many values as X has rows."""
     if length != rows:
         raise UnusableInput(
-            f"{name} has {length} rows and X has {rows}", mend="give one row for each unit in all"
+            f"{name} has {length} rows and X has {rows}", hint="give one row for each unit in all"
         )
 
 
@@ -181,14 +181,14 @@ def refuse_non_finite(values: Floats, name: str) -> None:
     )
 
 
-def refuse_rows(wrong: NDArray[np.bool_], name: str, fault: str, mend: str) -> None:
+def refuse_rows(wrong: NDArray[np.bool_], name: str, fault: str, hint: str) -> None:
     """Names the rows that are wrong."""
     if wrong.any():
         rows = np.flatnonzero(wrong)
         named = ", ".join(str(row) for row in rows[:NAMED_ROWS])
         more = f" and {rows.size - NAMED_ROWS} more" if rows.size > NAMED_ROWS else ""
         raise UnusableInput(
-            f"{name} {fault} in row{'s' if rows.size > 1 else ''} {named}{more} (from 0)", mend=mend
+            f"{name} {fault} in row{'s' if rows.size > 1 else ''} {named}{more} (from 0)", hint=hint
         )
 
 
@@ -204,7 +204,7 @@ def treatment(values: Any, rows: int) -> NDArray[np.uint8]:
     if given.min() == given.max():
         raise UnusableInput(
             f"treat is {given[0]:.0f} in all {rows} rows: there is nobody to match with",
-            mend="give both treated units (1) and controls (0)",
+            hint="give both treated units (1) and controls (0)",
         )
     return given.astype(np.uint8)
 
@@ -215,7 +215,7 @@ def metric_matrix(metric: str | ArrayLike, names: Sequence[str]) -> Floats | Non
         if metric not in ("inverse_variance", "mahalanobis"):
             raise UnusableInput(
                 f"there is no metric {metric!r}",
-                mend="give 'inverse_variance', 'mahalanobis', a diagonal or a full matrix",
+                hint="give 'inverse_variance', 'mahalanobis', a diagonal or a full matrix",
             )
         return None
     given = numbers(metric, "metric")
@@ -225,7 +225,7 @@ def metric_matrix(metric: str | ArrayLike, names: Sequence[str]) -> Floats | Non
     if given.shape != (count, count):
         raise UnusableInput(
             f"metric has shape {given.shape} and X has {count} columns",
-            mend=f"give {count} weights or a matrix of {count} rows and columns",
+            hint=f"give {count} weights or a matrix of {count} rows and columns",
         )
     for place, label in enumerate(names):
         refuse_non_finite(given[:, place], f"metric, column {label!r}")
@@ -244,7 +244,7 @@ def metric_matrix(metric: str | ArrayLike, names: Sequence[str]) -> Floats | Non
         raise UnusableInput(
             f"metric is not positive semidefinite: its smallest eigenvalue is {values[0]:g}, "
             f"mostly along column {worst!r}",
-            mend="give weights of 0 or more: distances would be negative",
+            hint="give weights of 0 or more: distances would be negative",
         )
     if largest == 0:
         raise UnusableInput("metric is 0 throughout: every pair would be at distance 0")
@@ -260,7 +260,7 @@ def per_column(values: Any, name: str, names: Sequence[str]) -> NDArray[Any]:
         raise UnusableInput(
             f"{name} has {given.size} values and X has {len(names)} columns "
             f"({', '.join(names[:NAMED_ROWS])}{', …' if len(names) > NAMED_ROWS else ''})",
-            mend=f"give one value, or {len(names)}",
+            hint=f"give one value, or {len(names)}",
         )
     return given
 
@@ -271,13 +271,13 @@ def calipers(caliper: Any, names: Sequence[str]) -> Floats:
         given = np.asarray(per_column(caliper, "caliper", names), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise UnusableInput(
-            f"caliper is {caliper!r}", mend="give standard deviations: one number or one a column"
+            f"caliper is {caliper!r}", hint="give standard deviations: one number or one a column"
         ) from error
     for width, label in zip(given, names, strict=True):
         if not width >= 0:
             raise UnusableInput(
                 f"caliper, column {label!r} is {width:g}",
-                mend="a caliper is 0 or more standard deviations (infinite for no limit)",
+                hint="a caliper is 0 or more standard deviations (infinite for no limit)",
             )
     return given
 
@@ -291,7 +291,7 @@ def exact_columns(exact: Any, names: Sequence[str]) -> NDArray[np.bool_]:
         unknown = [str(name) for name in given if name not in names]
         if unknown:
             raise UnusableInput(
-                f"exact names {unknown[0]!r}, which is no column of X", mend=f"X has {list(names)}"
+                f"exact names {unknown[0]!r}, which is no column of X", hint=f"X has {list(names)}"
             )
         return np.array([name in given for name in names])
     return np.asarray(per_column(exact, "exact", names), dtype=np.bool_)
@@ -307,7 +307,7 @@ def restrictions(restrict: Any, rows: int) -> list[tuple[int, int, float]]:
     if given.ndim != 2 or given.shape[1] != 3:
         raise UnusableInput(
             f"restrict has shape {given.shape}",
-            mend="give triples: a row, another row, a distance (negative to forbid the pair)",
+            hint="give triples: a row, another row, a distance (negative to forbid the pair)",
         )
     refuse_rows(
         np.asarray(np.isnan(given).any(axis=1)), "restrict", "is missing", "fill in these triples"

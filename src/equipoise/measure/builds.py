@@ -55,7 +55,7 @@ def build_levels(
         refuse_in_shell_line(
             line,
             {"build": os.path.abspath(home)},
-            mend=f'write "${VARIABLE}" for it, or name a --ledger in another folder',
+            hint=f'write "${VARIABLE}" for it, or name a --ledger in another folder',
         )
     home.mkdir(parents=True, exist_ok=True)
     builds: dict[str, str] = {}
@@ -67,7 +67,7 @@ def build_levels(
             raise ConditionFailed(
                 f"{level} cannot be built: {status_words(status)}: {line}"
                 + last_words(said).replace("stderr: ", ""),
-                mend="try the line by hand; it runs through sh in the working folder",
+                hint="try the line by hand; it runs through sh in the working folder",
             )
     return builds
 
@@ -97,7 +97,7 @@ def build_revision(
         raise ConditionFailed(
             f"{revision} cannot be built: {status_words(status)}: {line}"
             + last_words(said).replace("; stderr: ", "; it said: "),
-            mend=_mend_of(home),
+            hint=_mend_of(home),
         )
 
 

@@ -58,5 +58,5 @@ def check_names(names: Iterable[str]) -> None:
     for name in names:
         if name not in COUNTERS:
             raise UnusableInput(
-                f"no counter is called {name!r}", mend=f"there are {', '.join(COUNTERS)}"
+                f"no counter is called {name!r}", hint=f"there are {', '.join(COUNTERS)}"
             )

@@ -82,7 +82,7 @@ def _failed(hook: Hook, failure: str, error_tail: str) -> ConditionFailed:
     return ConditionFailed(
         f"--{hook.option} of {hook.condition} failed: {failure}: {hook.line}"
         + last_words(error_tail),
-        mend="append '|| true' to it if its failure does not matter",
+        hint="append '|| true' to it if its failure does not matter",
     )
 
 

@@ -270,7 +270,7 @@ class Launcher:
         pipe = _pipe(self._process.stdin)
         if pipe.closed:
             raise EquipoiseError(
-                "the launcher is closed", mend="start a new one for the next campaign"
+                "the launcher is closed", hint="start a new one for the next campaign"
             )
         rest = memoryview(line)
         try:
@@ -303,7 +303,7 @@ class Launcher:
         words = said.decode("utf-8", "replace").strip()
         return EquipoiseError(
             f"the launcher died during a trial ({how}){': ' + words if words else ''}",
-            mend="finished trials are in the ledger: go on with `equipoise resume`",
+            hint="finished trials are in the ledger: go on with `equipoise resume`",
         )
 
 
@@ -324,7 +324,7 @@ def _start(arguments: list[str], descriptors: tuple[int, ...]) -> subprocess.Pop
     except OSError as error:
         raise limit_reached(error) or EquipoiseError(
             f"the launcher {arguments[0]} cannot be started: {error.strerror}",
-            mend="build it with `cargo build --release`, or install Equipoise again",
+            hint="build it with `cargo build --release`, or install Equipoise again",
         ) from None
 
 
@@ -380,7 +380,7 @@ def _decode(answer: bytes) -> Report:
         refused = msgspec.json.decode(answer, type=_Refusal).refused
         raise EquipoiseError(
             f"the launcher refuses the trial: {refused}",
-            mend="check the command, its environment and its timeout",
+            hint="check the command, its environment and its timeout",
         )
     report = msgspec.json.decode(answer, type=Report)
     reason = report.could_not_start

@@ -60,7 +60,7 @@ def make_layouts(
         kept.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise EquipoiseError(
-            f"cannot make the folder {kept}: {error.strerror}", mend="name another with --output"
+            f"cannot make the folder {kept}: {error.strerror}", hint="name another with --output"
         ) from None
     objects = [
         str(kept / f"{number}-{Path(source).stem}.o")
@@ -88,10 +88,10 @@ def _run(line: tuple[str, ...], temporary: str) -> None:
         )
     except OSError as error:
         raise UnusableInput(
-            f"cannot start {line[0]}: {error.strerror}", mend="check the name of the compiler"
+            f"cannot start {line[0]}: {error.strerror}", hint="check the name of the compiler"
         ) from None
     if done.returncode != 0:
         said = "\n".join(done.stderr.strip().splitlines()[-_LAST_LINES:])
         raise UnusableInput(
-            f"{shlex.join(line)} failed:\n{said}", mend="mend what the compiler complains of"
+            f"{shlex.join(line)} failed:\n{said}", hint="correct what the compiler complains of"
         )

@@ -68,7 +68,7 @@ class Kept:
 
     def describe(self) -> str:
         """Return a sentence for the user, and its hint on a second line."""
-        return f"left alone: {self.path}: {self.reason}\n  mend: {self.hint}"
+        return f"left alone: {self.path}: {self.reason}\n  hint: {self.hint}"
 
 
 @dataclass(frozen=True, slots=True)

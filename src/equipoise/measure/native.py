@@ -26,6 +26,6 @@ def launcher_program() -> Path:
     if not program.is_file():
         raise UnusableInput(
             f"the launcher is missing: {program}",
-            mend="run `make build` in a checkout, or install the package again",
+            hint="run `make build` in a checkout, or install the package again",
         )
     return program

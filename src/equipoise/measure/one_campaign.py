@@ -143,7 +143,7 @@ def take_run(run_id: str, key: str) -> Turn:
     who = "another process" if holder is None else holder.words()
     raise UnusableInput(
         f"run {run_id} is being measured now, by {who}",
-        mend=f"wait until that has ended; `equipoise show {run_id}` shows what it has so far",
+        hint=f"wait until that has ended; `equipoise show {run_id}` shows what it has so far",
     )
 
 
@@ -158,7 +158,7 @@ def _take(name: str) -> Turn | None:
             return None
         raise EquipoiseError(
             f"cannot make sure that no other campaign runs on this host: {error.strerror or error}",
-            mend=f"go on without, if none does: {_OVERRIDE}",
+            hint=f"go on without, if none does: {_OVERRIDE}",
         ) from error
     return Turn(listener)
 
@@ -187,7 +187,7 @@ def _still_taken(holder: Holder | None) -> UnusableInput:
     who = "somebody" if holder is None else holder.words()
     return UnusableInput(
         f"another campaign is running on this host ({who}): the two would measure each other",
-        mend=f"wait until it has ended, or measure all the same: {_OVERRIDE}",
+        hint=f"wait until it has ended, or measure all the same: {_OVERRIDE}",
     )
 
 
@@ -196,7 +196,7 @@ def _refuse_ancestor(holder: Holder) -> None:
     if holder.process in _ancestors(os.getppid()):
         raise UnusableInput(
             f"this campaign runs inside of another one ({holder.words()}), which waits for it",
-            mend=f"give the inner one {_OVERRIDE}",
+            hint=f"give the inner one {_OVERRIDE}",
         )
 
 

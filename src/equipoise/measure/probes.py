@@ -49,7 +49,7 @@ def probe_program() -> Path:
     if not program.is_file():
         raise UnusableInput(
             f"the probes are missing: {program}",
-            mend="run `make build` in a checkout, or install the package again",
+            hint="run `make build` in a checkout, or install the package again",
         )
     return program
 
@@ -70,7 +70,7 @@ def probe_rows(program: Path) -> tuple[ProbeRow, ...]:
     except (OSError, subprocess.SubprocessError, msgspec.DecodeError) as error:
         raise UnusableInput(
             f"{program} does not list its probes: {error}",
-            mend="run `make build` in a checkout, or install the package again",
+            hint="run `make build` in a checkout, or install the package again",
         ) from error
 
 

@@ -49,7 +49,7 @@ def metrics_reported(
         except subprocess.TimeoutExpired:
             end_group(process)
             raise ConditionFailed(
-                f"{condition.name} takes longer than {timeout_s:g} s", mend="raise --timeout"
+                f"{condition.name} takes longer than {timeout_s:g} s", hint="raise --timeout"
             ) from None
         except BaseException:
             end_group(process)
@@ -58,13 +58,13 @@ def metrics_reported(
             raise ConditionFailed(
                 f"{condition.name} failed: {status_words(status)}"
                 + last_words(tail(errors.fileno())),
-                mend="run it by hand in that revision",
+                hint="run it by hand in that revision",
             )
     reported = file.read()
     # A bad line beside good ones is warned of by the campaign that follows.
     problem = reported.unreadable or (None if reported.samples else reported.problem)
     if problem is not None:
         raise ConditionFailed(
-            f"{condition.name}: {problem}", mend="see docs/gate.md for what is read"
+            f"{condition.name}: {problem}", hint="see docs/gate.md for what is read"
         )
     return tuple(one for one in reported.samples if one.iteration is None)

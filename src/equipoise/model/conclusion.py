@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from equipoise.model.findings import FindingTable
-from equipoise.model.record import Notice
+from equipoise.model.record import CampaignWarning
 
 Cell = str | float | None
 
@@ -31,7 +31,7 @@ class Conclusion:
     tables: tuple[FindingTable, ...]
     method: tuple[str, ...]
     """How it was computed, a paragraph each."""
-    warnings: tuple[Notice, ...]
+    warnings: tuple[CampaignWarning, ...]
     again: str
     """The command that does it again."""
     numbers: tuple[dict[str, Cell], ...]

@@ -19,8 +19,8 @@ class Disturbance:
 
     code: str
     severity: Severity
-    words: str
-    mend: str
+    summary: str
+    hint: str
 
 
 @dataclass(frozen=True, slots=True)

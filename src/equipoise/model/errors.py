@@ -17,27 +17,27 @@ LONGEST_TEXT = 1000
 
 
 class EquipoiseError(Exception):
-    """Something the user can mend: what is wrong, where, and the mend.
+    """Something the user can hint: what is wrong, where, and the hint.
 
     Parameters
     ----------
     what
         What is wrong, naming the thing and the place. Of more than `LONGEST_TEXT` letters the
         middle is left out.
-    mend
+    hint
         What the user can do about it; likewise.
     exit_status
         What the command line exits with (design.md §4).
     """
 
     def __init__(
-        self, what: str, *, mend: str | None = None, exit_status: int = EXIT_UNUSABLE_INPUT
+        self, what: str, *, hint: str | None = None, exit_status: int = EXIT_UNUSABLE_INPUT
     ) -> None:
         what = _shortened(what)
-        mend = None if mend is None else _shortened(mend)
-        super().__init__(what if mend is None else f"{what}\n{mend}")
+        hint = None if hint is None else _shortened(hint)
+        super().__init__(what if hint is None else f"{what}\n{hint}")
         self.what = what
-        self.mend = mend
+        self.hint = hint
         self.exit_status = exit_status
 
 
@@ -70,9 +70,9 @@ class TookNoEffect(UnusableInput):
     """
 
     def __init__(
-        self, condition: str, what: str, *, mend: str, key: str, value: str | None = None
+        self, condition: str, what: str, *, hint: str, key: str, value: str | None = None
     ) -> None:
-        super().__init__(f"{condition} did not take effect: {what}", mend=mend)
+        super().__init__(f"{condition} did not take effect: {what}", hint=hint)
         self.condition = condition
         self.key = key
         self.value = value
@@ -81,5 +81,5 @@ class TookNoEffect(UnusableInput):
 class ConditionFailed(EquipoiseError):
     """Exit status 3: a condition failed and no verdict could be given."""
 
-    def __init__(self, what: str, *, mend: str | None = None) -> None:
-        super().__init__(what, mend=mend, exit_status=EXIT_CONDITION_FAILED)
+    def __init__(self, what: str, *, hint: str | None = None) -> None:
+        super().__init__(what, hint=hint, exit_status=EXIT_CONDITION_FAILED)

@@ -40,7 +40,7 @@ class NotTried:
     words: str
     causes: tuple[str, ...]
     because: str
-    """With the mend: ``libjemalloc2 is not installed``."""
+    """With the hint: ``libjemalloc2 is not installed``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ def frame_of(
     """
     if library not in get_args(Library):
         raise UnusableInput(
-            f"no frame of {library!r} can be made", mend='give "pandas" or "polars"'
+            f"no frame of {library!r} can be made", hint='give "pandas" or "polars"'
         )
     try:
         if library == "polars":
@@ -37,4 +37,4 @@ def frame_of(
 
         return pandas.DataFrame(rows)
     except ImportError as error:
-        raise UnusableInput(f"{library} is not installed", mend=f"pip install {library}") from error
+        raise UnusableInput(f"{library} is not installed", hint=f"pip install {library}") from error

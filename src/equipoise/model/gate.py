@@ -69,7 +69,7 @@ class GateRow:
     """1 minus the coverage of ``ratio_ci``."""
     blocks: int
     outcome: GateOutcome
-    words: str
+    summary: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +82,6 @@ class GateResult:
     """In percent: slower by more than this fails."""
     passed: bool
     rows: tuple[GateRow, ...]
-    words: str
+    summary: str
     again: str
     """The shell line that runs it again in the repository, coin and revisions included."""

@@ -47,4 +47,4 @@ class IterationShape:
     """Those that could be classed, in the order in which they ran."""
     not_classed: int
     """Trials with too few iterations, or with one that is no finite number."""
-    words: str
+    summary: str

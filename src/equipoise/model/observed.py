@@ -1,13 +1,13 @@
 """What was found in a log by matching, as frozen data.
 
-Field names and their order are the outward form ``equipoise.observed/1`` of ``observe --json``.
+Field names and their order are the outward form ``equipoise.observed/2`` of ``observe --json``.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-OBSERVED_SCHEMA = "equipoise.observed/1"
+OBSERVED_SCHEMA = "equipoise.observed/2"
 
 Bounds = tuple[float, float] | None
 """The ends of a 95 % interval; ``None`` where there is none."""
@@ -149,8 +149,8 @@ class Refusal:
     """Why no number is given."""
 
     code: str
-    words: str
-    mend: str
+    summary: str
+    hint: str
     needed: tuple[Needed, ...] = ()
 
 
@@ -174,7 +174,7 @@ class HiddenBias:
     bounds: tuple[GammaBound, ...]
     gamma_to_change: float | None
     """From this factor of the odds on, the interval holds "no difference"."""
-    words: str
+    summary: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ class Robustness:
     """The observed column that the factor is measured by."""
     multiple: float | None
     """So many times as strong as that column takes the whole effect away."""
-    words: str
+    summary: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +202,7 @@ class Placebo:
     difference_ci: Bounds
     shows_effect: bool | None
     """Whether it shows one all the same; ``None`` if it could not be looked at."""
-    words: str
+    summary: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,8 +232,8 @@ class Caution:
     """A warning: what, and what to do about it."""
 
     code: str
-    words: str
-    mend: str
+    summary: str
+    hint: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +275,7 @@ class Observed:
     """The whole document, in the order in which it is written."""
 
     schema: str
-    words: str
+    summary: str
     question: Asked
     rows: Rows
     naive: Effect

@@ -19,9 +19,9 @@ class Place:
     words: str = ""
     """``study.toml:4: [workload] command``; empty for what stands nowhere."""
 
-    def fail(self, what: str, mend: str | None) -> UnusableInput:
+    def fail(self, what: str, hint: str | None) -> UnusableInput:
         """The error of what is wrong there."""
-        return UnusableInput(f"{self.words}: {what}" if self.words else what, mend=mend)
+        return UnusableInput(f"{self.words}: {what}" if self.words else what, hint=hint)
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,7 +84,7 @@ class Server:
     process: Process = Process()
     """Its working folder is ``{folder}`` by default."""
     install: tuple[str, ...] | None = None
-    """Run to its end once in each sitting, in an empty folder; every life begins with a copy of
+    """Run to its end once in each segment, in an empty folder; every life begins with a copy of
     what is in it then. The levels of a study do not reach it."""
     fill: tuple[str, ...] | None = None
     """Run once, after ``install``, while a server runs in that folder."""

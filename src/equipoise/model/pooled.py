@@ -1,6 +1,6 @@
 """Campaigns of the same commands and what holds over all of them, as frozen data.
 
-Field names and their order are the outward form ``equipoise.pooled/1`` of ``show --pool --json``.
+Field names and their order are the outward form ``equipoise.pooled/2`` of ``show --pool --json``.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from equipoise.model.result import ByLevel, Interval
 
-POOLED_SCHEMA = "equipoise.pooled/1"
+POOLED_SCHEMA = "equipoise.pooled/2"
 
 
 @dataclass(frozen=True, slots=True)

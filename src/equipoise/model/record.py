@@ -11,19 +11,19 @@ from equipoise.model.trial import Draw, Trial
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
+class CampaignWarning:
     """A warning: what, and what to do about it (rule 8)."""
 
     code: str
-    words: str
-    mend: str
+    summary: str
+    hint: str
 
 
 @dataclass(frozen=True, slots=True)
-class Sitting:
+class Segment:
     """One uninterrupted stretch of a campaign; a resumed campaign has several.
 
-    ``ended_at`` and ``stopped_because`` are ``None`` for a sitting that was killed.
+    ``ended_at`` and ``stopped_because`` are ``None`` for a segment that was killed.
     """
 
     started_at: float
@@ -39,10 +39,10 @@ class RunRecord:
     id: str
     plan: Plan
     started_at: float
-    sittings: tuple[Sitting, ...]
+    segments: tuple[Segment, ...]
     draws: tuple[Draw, ...]
     trials: tuple[Trial, ...]
-    notices: tuple[Notice, ...]
+    notices: tuple[CampaignWarning, ...]
     observations: tuple[Observation, ...] = ()
     """Of the instrumented runs that were made to explain it."""
 

@@ -1,6 +1,6 @@
 """The result document (design.md §4), as frozen data.
 
-Field names and their order are the outward form ``equipoise.result/1``: others build on
+Field names and their order are the outward form ``equipoise.result/2``: others build on
 them. An interval is ``[low, high]``; a bound that is not known yet (an interval that is
 still infinite) is null.
 """
@@ -17,11 +17,13 @@ from equipoise.model.imported import Source
 from equipoise.model.interval import Interval as Interval
 from equipoise.model.iterations import IterationShape
 from equipoise.model.plan import PRIMARY_METRIC, Layout
-from equipoise.model.record import Notice
+from equipoise.model.record import CampaignWarning
 from equipoise.model.trial import Phase
 from equipoise.model.why import Explanation, ExtraTime
 
-SCHEMA = "equipoise.result/1"
+SCHEMA = "equipoise.result/2"
+FIRST_SCHEMA = "equipoise.result/1"
+"""Of the first release; documents of it are still read."""
 
 Verdict = Literal["faster", "slower", "equivalent", "mixed", "undecided"]
 
@@ -116,7 +118,7 @@ class ByLevel:
     """Of the logarithm, the highest level first."""
     advice: tuple[Advice, ...]
     """The best first; empty where the seconds that a unit takes are not known."""
-    advice_words: str | None
+    advice_summary: str | None
     unknown_because: str | None = None
 
 
@@ -214,7 +216,7 @@ class Comparison:
     probability_slower_ci: Interval
     minimum_misleads: bool
     scope: str
-    words: str
+    summary: str
     level: float
     """1 minus the coverage of ``ratio_ci``: alpha, or less among several comparisons."""
     blocks_to_go: int | None = None
@@ -239,7 +241,7 @@ class SteadyComparison:
     metric: str
     comparison: Comparison | None
     """On one number for each trial; null unless both conditions have a steady state."""
-    words: str
+    summary: str
     """What came of it, or why there is no comparison."""
 
 
@@ -252,7 +254,7 @@ class ControlResult:
     """The control against the baseline, at the same alpha."""
     excludes_one: bool
     """Whether its interval leaves out "no difference": in at most alpha of all campaigns."""
-    words: str
+    summary: str
 
     @property
     def noise_floor(self) -> float | None:
@@ -284,7 +286,7 @@ class SampleComparison:
     baseline_trials: int
     candidate_trials: int
     scope: str
-    words: str
+    summary: str
     stratum: dict[str, str] = field(default_factory=dict)
     """The levels that both conditions share, where several pairs are compared."""
 
@@ -296,7 +298,7 @@ class ImportedResult:
     source: Source
     metric: str
     comparisons: tuple[SampleComparison, ...]
-    words: str
+    summary: str
     """What these comparisons are worth."""
 
 
@@ -360,7 +362,7 @@ class ResultDocument:
     comparisons: tuple[Comparison, ...]
     control: ControlResult | None
     why: tuple[Explanation, ...]
-    warnings: tuple[Notice, ...]
+    warnings: tuple[CampaignWarning, ...]
     trials: tuple[TrialRow, ...]
     against: Against | None = None
     """This result against another one that was asked for; in no ledger."""

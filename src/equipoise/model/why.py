@@ -32,7 +32,7 @@ class Tested:
 
     intervention: str
     """A stable id, listed in docs/why.md; the user's own name for one of theirs."""
-    words: str
+    summary: str
     """What was changed, as the subject of a sentence: ``keeping freed memory (mmap_max=0)``."""
     outcome: Outcome
     share: float | None
@@ -69,7 +69,7 @@ class Explanation:
     """What an intervention closed; while the status is ``open``, what the evidence says: its
     seconds over the gap's."""
     share_ci: Interval
-    words: str
+    summary: str
     seconds: float | None = None
     """Of the extra time of the slower condition, as observed."""
     seconds_ci: Interval = (None, None)
@@ -112,4 +112,4 @@ class ExtraTime:
     """By source: how many runs of the baseline and of the candidate gave something."""
     unseen: dict[str, tuple[str, ...]]
     """By source, in words: what it could not see, and why runs under it gave nothing."""
-    words: str
+    summary: str

@@ -39,7 +39,7 @@ def observe(
     Raises
     ------
     UnusableInput
-        The question cannot be put to this log: naming column, rows and the mend.
+        The question cannot be put to this log: naming column, rows and the hint.
     """
     prepared = prepare(log, question, left_out or {})
     one = weighed(prepared, tell)

@@ -63,7 +63,7 @@ def answered(
     )
     return dataclasses.replace(
         document,
-        words=words,
+        summary=words,
         matched=matched,
         contributions=shares,
         hidden_bias=hidden,
@@ -89,7 +89,7 @@ def _cautions(
         if placebo.shows_effect:
             yield Caution(
                 f"placebo-{placebo.kind}",
-                placebo.words,
+                placebo.summary,
                 "do not trust the answer until what differs is found and given as a covariate",
             )
     if unequal is not None and unequal < _UNLIKELY:

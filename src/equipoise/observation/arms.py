@@ -43,7 +43,7 @@ def arms_of(log: Log, question: Question) -> Arms:
     if others and not question.leave_others_out:
         raise UnusableInput(
             f"{name} has {len(values)} values: {_some(values)}; the question names two",
-            mend="--leave-others-out leaves the rows of the others out",
+            hint="--leave-others-out leaves the rows of the others out",
         )
     return Arms(
         candidate,
@@ -75,18 +75,18 @@ def _two_of(asked: str, values: list[str], there: str) -> tuple[str, str]:
         return fitting[0]
     if not splits or not all(splits[0]):
         raise UnusableInput(
-            f"--treatment: '{asked}' is not CANDIDATE:BASELINE", mend=f"name two values; {there}"
+            f"--treatment: '{asked}' is not CANDIDATE:BASELINE", hint=f"name two values; {there}"
         )
     if len(fitting) > 1:
         raise UnusableInput(
-            f"--treatment: '{asked}' can be split in several ways", mend="rename one of the values"
+            f"--treatment: '{asked}' can be split in several ways", hint="rename one of the values"
         )
     if fitting:
         raise UnusableInput(
-            f"--treatment: '{asked}' names one value twice", mend=f"name two values; {there}"
+            f"--treatment: '{asked}' names one value twice", hint=f"name two values; {there}"
         )
     missing = [part for part in splits[0] if part not in values] if len(splits) == 1 else [asked]
-    raise UnusableInput(f"--treatment: no row has {', '.join(missing)}", mend=there)
+    raise UnusableInput(f"--treatment: no row has {', '.join(missing)}", hint=there)
 
 
 def text_of(value: Any) -> str:

@@ -117,7 +117,7 @@ def _asked(log: Log, names: tuple[str, ...], treated: NDArray[np.bool_]) -> Clus
             raise UnusableInput(
                 f"--cluster: {coarsest.by} and {finer.by} overlap: a {finer.by} lies in several "
                 f"of {coarsest.by}, so no row is in one cluster only",
-                mend="name the one whose rows depend more on each other",
+                hint="name the one whose rows depend more on each other",
             )
     return coarsest
 

@@ -62,7 +62,7 @@ def covariates_of(log: Log, names: tuple[str, ...], exact: tuple[str, ...]) -> C
     if not names and not exact:
         raise UnusableInput(
             "there is no covariate: rows cannot be told comparable",
-            mend="--covariates a,b,c names what may explain the difference",
+            hint="--covariates a,b,c names what may explain the difference",
         )
     columns: list[tuple[str, str, Values]] = []
     for name in names:
@@ -128,7 +128,7 @@ def _numbers(column: NDArray[Any], name: str) -> list[tuple[str, str, Values]]:
     if len(words) > MOST_CATEGORIES:
         raise UnusableInput(
             f"{name}: {len(words)} different words are too many to be alike in",
-            mend=f"--exact {name} compares within each, or leave it out",
+            hint=f"--exact {name} compares within each, or leave it out",
         )
     return [
         (f"{name}={word}", name, (code == place).astype(np.float64))

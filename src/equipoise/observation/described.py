@@ -56,7 +56,7 @@ def described(
     own = cautions(question, clustering, kept.method, dropped / candidate_rows)
     return Observed(
         schema=OBSERVED_SCHEMA,
-        words="" if refusal is None else refused_words(naively, refusal, question.outcome),
+        summary="" if refusal is None else refused_words(naively, refusal, question.outcome),
         question=asked_of(question, arms, source),
         rows=Rows(prepared.read, candidate_rows, len(treated) - candidate_rows, prepared.left_out),
         naive=naively,

@@ -135,7 +135,7 @@ def comparable(
     raise UnusableInput(
         f"not a single comparable pair: no value of {', '.join(covariates.exact_names)} was run "
         "by both",
-        mend="leave a column out of --exact, or gather rows that share its values",
+        hint="leave a column out of --exact, or gather rows that share its values",
     ) from lacking
 
 

@@ -48,7 +48,7 @@ def outcome_of(log: Log, question: Question) -> Values:
                 else (f"the unit {next(iter(units))} in each cell")
             )
             raise UnusableInput(
-                f"{name} has {mixed}", mend="write plain numbers in one unit, such as seconds"
+                f"{name} has {mixed}", hint="write plain numbers in one unit, such as seconds"
             )
     values = numbers_of(column, name)
     if not question.one_unit:
@@ -68,21 +68,21 @@ def logarithm_of(values: Values, name: str) -> Values:
     if wrong.any():
         raise UnusableInput(
             f"{name}: 0 or less in {rows_in_words(wrong)}: no ratio is defined",
-            mend="leave out rows without a measurement, or give --difference",
+            hint="leave out rows without a measurement, or give --difference",
         )
     return np.asarray(np.log(values), dtype=np.float64)
 
 
 def _refuse_mixed(log: Log, question: Question, values: Values) -> None:
     name = question.outcome
-    mend = "bring them to one unit; --one-unit if they are in one already"
+    hint = "bring them to one unit; --one-unit if they are in one already"
     for column in (*UNIT_COLUMNS, f"{name}_unit"):
         if column in log:
             units, _ = texts_of(log[column], column)
             if len(units) > 1:
                 raise UnusableInput(
                     f"{name} is in mixed units: column {column} has {', '.join(units[:6])}",
-                    mend=mend,
+                    hint=hint,
                 )
     found = _unit_step(values)
     if found is not None:
@@ -91,7 +91,7 @@ def _refuse_mixed(log: Log, question: Question, values: Values) -> None:
             f"{name} seems to be in mixed units: {np.size(low)} values around "
             f"{np.median(low):.3g} and {np.size(high)} around {np.median(high):.3g}, a factor of "
             f"about {step:,.0f}, with none between",
-            mend=mend,
+            hint=hint,
         )
 
 

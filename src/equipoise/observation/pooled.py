@@ -154,7 +154,7 @@ def hidden_in(named: Sequence[tuple[str, Judged]]) -> HiddenBias:
     """
     name, weakest = min(named, key=lambda one: one[1].hidden.gamma_to_change or 0.0)
     own = weakest.hidden
-    gamma, words = own.gamma_to_change, f"in {name}, the weakest stratum: {own.words}"
+    gamma, words = own.gamma_to_change, f"in {name}, the weakest stratum: {own.summary}"
     if len({(one.on_log or one.plain).effect > 0.0 for _, one in named}) > 1:
         gamma, words = None, "unknown: the strata point in different directions"
     return HiddenBias(own.of, own.number, own.bounds, gamma, words)

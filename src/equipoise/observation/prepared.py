@@ -84,7 +84,7 @@ def prepare(log: Log, question: Question, left_out: dict[str, int]) -> Prepared:
         lacking = arms.baseline if treated.any() else arms.candidate
         raise UnusableInput(
             f"no row of {question.treatment}={lacking} takes part: there is nobody to compare with",
-            mend="gather such rows, or name another --placebo-period",
+            hint="gather such rows, or name another --placebo-period",
         )
     outcome = outcome_of(taking, question)
     has_period = question.placebo_period is not None
@@ -113,6 +113,6 @@ def _placebo_rows(log: Log, question: Question) -> NDArray[np.bool_]:
     if value not in values:
         raise UnusableInput(
             f"--placebo-period: no row has {name}={value}",
-            mend=f"{name} has {', '.join(values[:6])}",
+            hint=f"{name} has {', '.join(values[:6])}",
         )
     return np.asarray(code == values.index(value))

@@ -87,7 +87,7 @@ def column_of(log: Log, name: str, what: str) -> NDArray[Any]:
     """
     if name not in log:
         raise UnusableInput(
-            f"{what}: there is no column {name}", mend=f"there are {', '.join(log)}"
+            f"{what}: there is no column {name}", hint=f"there are {', '.join(log)}"
         )
     return log[name]
 
@@ -129,5 +129,5 @@ def check(log: Log, question: Question) -> None:
                 if other != option and name in named[other]:
                     raise UnusableInput(
                         f"{name} is named by {option} and by {other}",
-                        mend=f"leave it out of {other}: nothing is explained by itself",
+                        hint=f"leave it out of {other}: nothing is explained by itself",
                     )

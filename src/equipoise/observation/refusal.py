@@ -37,7 +37,7 @@ def refusal_of(
 
 def refused_words(naive: Effect, refusal: Refusal, outcome: str) -> str:
     """What can be said all the same."""
-    return f"Naively {size_words(naive, outcome)}, but no answer can be given: {refusal.words}."
+    return f"Naively {size_words(naive, outcome)}, but no answer can be given: {refusal.summary}."
 
 
 def _unbalanced(lacking: tuple[Needed, ...], arms: Arms) -> Refusal:

@@ -73,26 +73,26 @@ def check_strata(column: str, question: Question) -> None:
     Raises
     ------
     UnusableInput
-        Naming the option and the mend.
+        Naming the option and the hint.
     """
     if question.covariates is None and not question.exact:
         raise UnusableInput(
             "--strata: what can serve as a covariate may be another in each stratum",
-            mend="name what to match on with --covariates, --exact",
+            hint="name what to match on with --covariates, --exact",
         )
     if question.cluster is None or len(question.cluster) > 1:
         raise UnusableInput(
             "--strata: what is not independent must be the same in each stratum",
-            mend="name one column with --cluster, or --cluster none",
+            hint="name one column with --cluster, or --cluster none",
         )
     if question.placebo_outcomes or question.placebo_period is not None:
         raise UnusableInput(
             "--strata: placebos are not put together over strata",
-            mend="ask one stratum alone with them",
+            hint="ask one stratum alone with them",
         )
     if column in (question.treatment, question.outcome):
         raise UnusableInput(
-            f"--strata: {column} is the treatment or the outcome", mend="name another column"
+            f"--strata: {column} is the treatment or the outcome", hint="name another column"
         )
 
 
@@ -118,7 +118,7 @@ def observe_strata(
     if all(one.judged is None for one in outcomes):
         raise UnusableInput(
             f"--strata {log.column}: none can be judged: {_reasons(outcomes)}",
-            mend="name a column whose values both versions ran with, or gather such rows",
+            hint="name a column whose values both versions ran with, or gather such rows",
         )
     return _document(log.column, outcomes, question, arms, source)
 
@@ -157,7 +157,7 @@ def _document(
     others = read - candidate_rows - baseline_rows
     return Observed(
         schema=OBSERVED_SCHEMA,
-        words=words,
+        summary=words,
         question=asked_of(question, arms, source),
         rows=Rows(
             read, candidate_rows, baseline_rows, {"another version": others} if others else {}

@@ -124,7 +124,7 @@ def outcome_in(name: str, log: Log, question: Question, arms: Arms, tell: Tell) 
     Raises
     ------
     UnusableInput
-        The question cannot be put to its rows: naming the stratum, column, rows and the mend.
+        The question cannot be put to its rows: naming the stratum, column, rows and the hint.
     """
     try:
         versions, code = texts_of(log[question.treatment], question.treatment)
@@ -140,7 +140,7 @@ def outcome_in(name: str, log: Log, question: Question, arms: Arms, tell: Tell) 
             seeded = dataclasses.replace(question, seed=seed_of(question.seed, name))
             judged = _judged(name, prepare(log, seeded, {}), tell)
     except UnusableInput as error:
-        raise UnusableInput(f"stratum {name}: {error.what}", mend=error.mend) from error
+        raise UnusableInput(f"stratum {name}: {error.what}", hint=error.hint) from error
     counts = int(np.count_nonzero(treated)), int(np.count_nonzero(others))
     if isinstance(judged, str):
         return Outcome(name, len(code), *counts, naively, None, judged)

@@ -65,7 +65,7 @@ def _latex(found: Conclusion) -> Iterator[str]:
 
 def _latex_notes(found: Conclusion) -> Iterator[str]:
     for one in found.warnings:
-        yield f"Warning: {latex.text(one.words)} {latex.text(one.mend)}"
+        yield f"Warning: {latex.text(one.summary)} {latex.text(one.hint)}"
     yield latex.text("; ".join(f"{name}: {value}" for name, value in found.facts))
     yield from map(latex.text, found.method)
     yield rf"Again: \texttt{{{latex.text(found.again)}}}"

@@ -22,7 +22,7 @@ def control_view(control: ControlResult) -> ControlView:
     one = control.comparison
     change = "not known yet" if one.ratio is None else percent_change(one.ratio)
     return ControlView(
-        words=control.words[:1].upper() + control.words[1:],
+        words=control.summary[:1].upper() + control.summary[1:],
         facts=(
             (f"{one.candidate} against {one.baseline}", change),
             (f"{100 * (1 - one.level):g} % interval", ratio_interval(one.ratio_ci)),

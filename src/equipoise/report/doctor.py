@@ -17,16 +17,16 @@ _WIDTH_OF_A_PIPE = 160
 
 
 def print_examination(examination: Examination, *, color: bool) -> None:
-    """Print the disturbances to stdout, worst first, each with its mend.
+    """Print the disturbances to stdout, worst first, each with its hint.
 
     Where nothing was found nothing is printed there: what was looked for goes to stderr.
     """
     console = _console(color=color, to_stderr=False)
     for one in examination.disturbances:
         console.print(
-            Text.assemble((f"{one.severity}: ", _STYLE[one.severity]), visible(one.words))
+            Text.assemble((f"{one.severity}: ", _STYLE[one.severity]), visible(one.summary))
         )
-        console.print(Text(f"  mend: {visible(one.mend)}"))
+        console.print(Text(f"  hint: {visible(one.hint)}"))
 
 
 def print_extent(examination: Examination, *, color: bool) -> None:

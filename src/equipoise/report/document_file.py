@@ -18,7 +18,7 @@ from equipoise.report.json_document import decode
 
 MOST_BYTES = 1024 * 1024 * 1024
 """A campaign of 100,000 trials writes about 100 MB."""
-_MEND = "name a file that `equipoise … --json FILE` wrote"
+_HINT = "name a file that `equipoise … --json FILE` wrote"
 _MOST_MIN_EFFECT = 1000.0
 
 
@@ -30,12 +30,12 @@ def read_document(path: Path) -> ResultDocument:
     UnusableInput
         The file cannot be read, or holds no document that a campaign writes.
     """
-    content = read_whole(path, hint=_MEND, most_bytes=MOST_BYTES)
+    content = read_whole(path, hint=_HINT, most_bytes=MOST_BYTES)
     if len(content) > MOST_BYTES:
-        raise UnusableInput(f"{path} is larger than {MOST_BYTES >> 30} GiB", mend=_MEND)
+        raise UnusableInput(f"{path} is larger than {MOST_BYTES >> 30} GiB", hint=_HINT)
     document = decode(content, str(path))
     for what in _impossible(document):
-        raise UnusableInput(f"{path}: it is no result document: {what}", mend=_MEND)
+        raise UnusableInput(f"{path}: it is no result document: {what}", hint=_HINT)
     return document
 
 

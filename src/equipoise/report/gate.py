@@ -46,7 +46,7 @@ def to_markdown(document: ResultDocument) -> str:
     lines = [
         f"## Equipoise gate: {passed}",
         "",
-        line(gate.words),
+        line(gate.summary),
         "",
         *_tables(gate.rows),
         f"{blocks} in random order on one host; a benchmark fails where its whole interval lies "
@@ -55,7 +55,7 @@ def to_markdown(document: ResultDocument) -> str:
         code_block(gate.again),
     ]
     if document.warnings:
-        lines += ["", *(f"- {line(one.words)}; {text(one.mend)}" for one in document.warnings)]
+        lines += ["", *(f"- {line(one.summary)}; {text(one.hint)}" for one in document.warnings)]
     return "\n".join(lines) + "\n"
 
 

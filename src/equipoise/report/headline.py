@@ -38,7 +38,7 @@ def headline(document: ResultDocument, primary: Sequence[Comparison]) -> Headlin
     """
     if document.gate is not None:
         outcome = "passes" if document.gate.passed else "fails"
-        return Headline(f"The gate {outcome}: {document.gate.words}")
+        return Headline(f"The gate {outcome}: {document.gate.summary}")
     if document.findings is not None and document.findings.answer:
         return Headline(document.findings.answer, tuple(_counted(primary)))
     if not primary and document.against is not None:
@@ -46,7 +46,7 @@ def headline(document: ResultDocument, primary: Sequence[Comparison]) -> Headlin
     if len(primary) > MOST_SENTENCES:
         return Headline(verdict_counts(primary), tuple(_largest(primary)))
     if primary:
-        return Headline(primary[0].words, above_verdicts=False)
+        return Headline(primary[0].summary, above_verdicts=False)
     return _without_verdict(document)
 
 
@@ -74,7 +74,7 @@ def _largest(primary: Sequence[Comparison]) -> Iterator[str]:
         if one.ratio is not None and one.verdict in ("faster", "slower", "mixed")
     ]
     if called:
-        yield f"The largest difference: {primary[max(called)[1]].words}"
+        yield f"The largest difference: {primary[max(called)[1]].summary}"
 
 
 def _against(held: Against) -> Headline:
@@ -109,9 +109,9 @@ def _without_verdict(document: ResultDocument) -> Headline:
     if imported is not None and imported.comparisons:
         if is_many(len(imported.comparisons)):
             return Headline(
-                f"{len(imported.comparisons)} comparisons of imported trials", (imported.words,)
+                f"{len(imported.comparisons)} comparisons of imported trials", (imported.summary,)
             )
-        return Headline(imported.comparisons[0].words, above_verdicts=False)
+        return Headline(imported.comparisons[0].summary, above_verdicts=False)
     if is_of_primitives(document):
         known = (document.environment.get(one) for one in ("system", "kernel"))
         system = " ".join(str(one) for one in known if one) or "this system"

@@ -28,7 +28,7 @@ def print_imported(console: Console, imported: ImportedResult) -> None:
             console.print(_in_words(one))
     else:
         console.print(_table(compared))
-    console.print(Text(f"  {visible(imported.words)}", style="dim"))
+    console.print(Text(f"  {visible(imported.summary)}", style="dim"))
 
 
 def imported_words(imported: ImportedResult, run_id: str, ledger: Path) -> str:
@@ -42,7 +42,7 @@ def imported_words(imported: ImportedResult, run_id: str, ledger: Path) -> str:
 
 
 def _in_words(one: SampleComparison) -> Text:
-    text = Text.assemble(("imported: ", "bold"), visible(one.words))
+    text = Text.assemble(("imported: ", "bold"), visible(one.summary))
     if one.ratio is not None:
         text.append(f"\n  {one.estimand}: {percent_change(one.ratio)}{_interval(one, ', ')}")
     text.append(f"\n  scope: {visible(one.scope)}")

@@ -12,7 +12,7 @@ import msgspec
 from equipoise.model.errors import UnusableInput
 from equipoise.model.observed import OBSERVED_SCHEMA, Observed
 from equipoise.model.pooled import POOLED_SCHEMA, PooledCampaigns
-from equipoise.model.result import SCHEMA, MetricSummary, ResultDocument
+from equipoise.model.result import FIRST_SCHEMA, SCHEMA, MetricSummary, ResultDocument
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -44,28 +44,30 @@ def decode(text: bytes, name: str) -> ResultDocument:
     UnusableInput
         It is no JSON, or no result document of this version.
     """
-    mend = "name a file that `equipoise … --json FILE` wrote"
+    hint = "name a file that `equipoise … --json FILE` wrote"
     try:
         read = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise UnusableInput(f"{name}: it is no JSON: {error}", mend=mend) from None
+        raise UnusableInput(f"{name}: it is no JSON: {error}", hint=hint) from None
     except RecursionError:
         raise UnusableInput(
-            f"{name}: it is no result document: its parts are nested too deeply", mend=mend
+            f"{name}: it is no result document: its parts are nested too deeply", hint=hint
         ) from None
     found = read.get("schema") if isinstance(read, dict) else None
+    if found == FIRST_SCHEMA:
+        read, found = {**_of_first_schema(read), "schema": SCHEMA}, SCHEMA
     if found != SCHEMA:
         raise UnusableInput(
             f"{name}: its schema is {'not named' if found is None else repr(found)}, not {SCHEMA}",
-            mend=mend,
+            hint=hint,
         )
     # Decimals have fewer digits; texts of digits alone are rare.
     if _LONG_NUMBER.search(text) is not None and _has_huge_integer(read):
-        raise UnusableInput(f"{name}: it holds an integer beyond 64 bits", mend=mend)
+        raise UnusableInput(f"{name}: it holds an integer beyond 64 bits", hint=hint)
     try:
         return msgspec.convert(_with_infinities(read), ResultDocument)
     except msgspec.ValidationError as error:
-        raise UnusableInput(f"{name}: it is no result document: {error}", mend=mend) from None
+        raise UnusableInput(f"{name}: it is no result document: {error}", hint=hint) from None
 
 
 def schema() -> dict[str, Any]:
@@ -91,6 +93,27 @@ def _schema_of(kind: type, name: str) -> dict[str, Any]:
     generated = _as_written(msgspec.json.schema(kind))
     generated["$defs"][kind.__name__]["properties"]["schema"] = {"const": name}
     return {"$schema": _DIALECT, "$id": f"urn:{name}", **generated}
+
+
+_RENAMED = {"words": "summary", "mend": "hint", "advice_words": "advice_summary"}
+"""Fields of ``equipoise.result/1`` under other names, each a text."""
+_NAMED_BY_USERS = frozenset({"environment", "levels", "stratum", "unknown", "spread_because"})
+"""Mappings whose keys are no fields."""
+
+
+def _of_first_schema(part: Any) -> Any:
+    """Return a part of an ``equipoise.result/1`` document with its fields under today's names."""
+    match part:
+        case dict():
+            return {
+                _RENAMED.get(key, key) if isinstance(value, str | None) else key: (
+                    value if key in _NAMED_BY_USERS else _of_first_schema(value)
+                )
+                for key, value in part.items()
+            }
+        case list():
+            return [_of_first_schema(inner) for inner in part]
+    return part
 
 
 _LONG_NUMBER = re.compile(rb"\d{19}")

@@ -128,7 +128,7 @@ def _notes(told: Summary) -> Iterator[str]:
     yield from map(text, told.notes)
     yield from map(text, told.findings.paragraphs)
     for one in told.warnings:
-        yield f"Warning: {text(one.words)} {text(one.mend)}"
+        yield f"Warning: {text(one.summary)} {text(one.hint)}"
     if told.unsaid_warnings:
         yield f"And {told.unsaid_warnings} warnings more like these."
     yield text("; ".join(f"{name}: {value}" for name, value in told.how))

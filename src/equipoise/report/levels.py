@@ -70,8 +70,8 @@ def scope_rows(found: ByLevel) -> Iterator[tuple[str, str]]:
     yield _capital(found.across), interval_words(*found.across_ci)
     for one in found.components:
         yield f"Variance: {one.level}", component_words(one)
-    if found.advice_words is not None:
-        yield "More measuring", found.advice_words
+    if found.advice_summary is not None:
+        yield "More measuring", found.advice_summary
 
 
 def levelled_ratio(name: str, found: ByLevel) -> Levelled:
@@ -130,11 +130,11 @@ def _table(rows: Sequence[Levelled]) -> Table:
 
 def _advice(rows: Sequence[Levelled]) -> Iterator[str]:
     """Of the comparisons; of the conditions where nothing was compared."""
-    told = [row for row in rows if row.found.advice_words is not None]
+    told = [row for row in rows if row.found.advice_summary is not None]
     compared = [row for row in told if row.compared] or told
     for row in compared[:MOST_ADVISED]:
         name = f"{visible(row.name)}: " if len(compared) > 1 else ""
-        yield f"{name}{_capital(row.found.advice_words or '')}"
+        yield f"{name}{_capital(row.found.advice_summary or '')}"
 
 
 def _sd(variance: float) -> str:

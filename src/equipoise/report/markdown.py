@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from equipoise.model.findings import Findings
-from equipoise.model.record import Notice
+from equipoise.model.record import CampaignWarning
 from equipoise.model.result import ResultDocument
 from equipoise.report.safe_text import visible
 from equipoise.report.summary import Summary, summary
@@ -66,9 +66,9 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join((_row(headings), f"|{'|'.join(aligned)}|", *map(_row, rows)))
 
 
-def warning(one: Notice) -> str:
-    """A warning and its mend as an item of a list."""
-    return f"- {line(one.words)} Mend: {text(one.mend)}"
+def warning(one: CampaignWarning) -> str:
+    """A warning and its hint as an item of a list."""
+    return f"- {line(one.summary)} Hint: {text(one.hint)}"
 
 
 def _parts(told: Summary) -> Iterator[str]:

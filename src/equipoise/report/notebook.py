@@ -19,7 +19,7 @@ def _parts(told: Summary) -> Iterator[str]:
         yield f"<p>{_sentence(one)}</p>"
     yield table(told.table.headings, told.table.rows)
     for warning in told.warnings:
-        yield f"<p><strong>Warning</strong>: {text(warning.words)} Mend: {text(warning.mend)}</p>"
+        yield f"<p><strong>Warning</strong>: {text(warning.summary)} Hint: {text(warning.hint)}</p>"
     if told.unsaid_warnings:
         yield f"<p>And {told.unsaid_warnings} warnings more like these.</p>"
     notes = "".join(f"<li>{text(note)}</li>" for note in told.notes)

@@ -17,7 +17,7 @@ from equipoise.report.units import interval_words, percent_change, significant
 def print_observed(document: Observed, *, color: bool) -> None:
     """Print the answer, what it rests on, and what can be held against it."""
     console = console_for(color)
-    console.print(Text(visible(document.words), style="bold"))
+    console.print(Text(visible(document.summary), style="bold"))
     for title, (headings, rows) in tables(document).items():
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), title=None)
         for place, heading in enumerate((title, *headings)):
@@ -30,8 +30,8 @@ def print_observed(document: Observed, *, color: bool) -> None:
     for line in facts(document):
         console.print(Text(visible(line)))
     for warning in document.warnings:
-        console.print(Text.assemble(("warning: ", "yellow"), visible(warning.words)))
-        console.print(Text(f"  mend: {visible(warning.mend)}"))
+        console.print(Text.assemble(("warning: ", "yellow"), visible(warning.summary)))
+        console.print(Text(f"  hint: {visible(warning.hint)}"))
 
 
 Rows = list[list[str]]
@@ -115,11 +115,11 @@ def facts(document: Observed) -> Iterator[str]:
             if each.dropped is not None:
                 yield f"  {each.name} takes no part: {each.dropped}"
     if document.hidden_bias is not None:
-        yield f"hidden factor: {document.hidden_bias.words}"
+        yield f"hidden factor: {document.hidden_bias.summary}"
     if document.robustness is not None:
-        yield f"robustness: {document.robustness.words}"
+        yield f"robustness: {document.robustness.summary}"
     for placebo in document.placebos:
-        yield f"placebo {placebo.kind}: {placebo.words}"
+        yield f"placebo {placebo.kind}: {placebo.summary}"
 
 
 def effect_cells(effect: Effect) -> list[str]:

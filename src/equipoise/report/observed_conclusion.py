@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from equipoise.model.conclusion import Cell, Conclusion
 from equipoise.model.findings import FindingTable
 from equipoise.model.observed import Bounds, Observed
-from equipoise.model.record import Notice
+from equipoise.model.record import CampaignWarning
 from equipoise.report.observed import effect_cells, facts, tables
 
 _METHOD = (
@@ -35,9 +35,9 @@ def observed_conclusion(document: Observed, again: str) -> Conclusion:
         title=f"{question.candidate} against {question.baseline}",
         badge="refused" if refusal else "observed",
         tone=_tone(document),
-        words=document.words,
+        words=document.summary,
         estimate=None if cells is None else (cells[0], cells[1]),
-        beside=(refusal.mend,) if refusal else (),
+        beside=(refusal.hint,) if refusal else (),
         facts=(
             ("log", question.source),
             ("seed", str(question.seed)),
@@ -48,7 +48,9 @@ def observed_conclusion(document: Observed, again: str) -> Conclusion:
             for title, (headings, rows) in tables(document).items()
         ),
         method=(*_METHOD, *(() if document.clustering is None else (_CLUSTERS,))),
-        warnings=tuple(Notice(one.code, one.words, one.mend) for one in document.warnings),
+        warnings=tuple(
+            CampaignWarning(one.code, one.summary, one.hint) for one in document.warnings
+        ),
         again=again,
         numbers=(*_effects(document), *_balance(document)),
     )

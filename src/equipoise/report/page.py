@@ -10,7 +10,7 @@ from equipoise.figures.quantity import metric_name
 from equipoise.figures.theme import color_of
 from equipoise.model.against import Against
 from equipoise.model.findings import Findings
-from equipoise.model.record import Notice
+from equipoise.model.record import CampaignWarning
 from equipoise.model.result import (
     Comparison,
     ConditionResult,
@@ -116,7 +116,7 @@ class RunView:
     flame_graph: FlameGraphView | None
     why: tuple[str, ...]
     control: ControlView | None
-    warnings: tuple[Notice, ...]
+    warnings: tuple[CampaignWarning, ...]
     how_it_ran: tuple[tuple[str, str], ...]
     environment: EnvironmentView
     again: str
@@ -172,7 +172,7 @@ def run_view(
         interventions=interventions_view(document),
         flame_graph=flame_graph,
         why=(
-            *(one.words for one in document.why if extra_time is None or not is_of_gap(one)),
+            *(one.summary for one in document.why if extra_time is None or not is_of_gap(one)),
             *(_why_of_rows(document) if by_themselves else ()),
         ),
         control=None if document.control is None else control_view(document.control),
@@ -211,7 +211,7 @@ def _why_of_rows(document: ResultDocument) -> Iterator[str]:
 def _verdict(one: Comparison, document: ResultDocument) -> VerdictView:
     return VerdictView(
         verdict=one.verdict,
-        words=one.words,
+        words=one.summary,
         candidate=one.candidate,
         baseline=one.baseline,
         change="not known yet" if one.ratio is None else percent_change(one.ratio),

@@ -77,7 +77,7 @@ def iteration_words(condition: ConditionResult) -> Iterator[str]:
         if shape.kind is None:
             # A few measurements in a process are no course; the document counts them.
             continue
-        words = f"iterations of {metric}: {shape.words}"
+        words = f"iterations of {metric}: {shape.summary}"
         steady = [one.steady for one in shape.trials if one.steady is not None]
         if shape.has_steady_state and steady:
             mean = shower(metric)(sum(steady) / len(steady))
@@ -90,11 +90,11 @@ def iteration_words(condition: ConditionResult) -> Iterator[str]:
 def steady_words(found: SteadyComparison) -> str:
     """The verdict with its interval, or why there is none."""
     if found.comparison is None or found.comparison.ratio_ci == (None, None):
-        return found.words
+        return found.summary
     compared = found.comparison
     change = "" if compared.ratio is None else f"{percent_change(compared.ratio)}, "
     interval = interval_words(*compared.ratio_ci)
-    return f"{found.words} {change}{100 * (1 - compared.level):g} % interval {interval}."
+    return f"{found.summary} {change}{100 * (1 - compared.level):g} % interval {interval}."
 
 
 def _which(modes: Sequence[Mode], mode: int, metric: str) -> str:

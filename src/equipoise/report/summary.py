@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from equipoise.model.findings import Findings
-from equipoise.model.record import Notice
+from equipoise.model.record import CampaignWarning
 from equipoise.model.result import ResultDocument
 from equipoise.report.environment_view import flattened
 from equipoise.report.page import RunView, run_view
@@ -54,7 +54,7 @@ class Summary:
     """At least one."""
     table: SummaryTable
     notes: tuple[str, ...]
-    warnings: tuple[Notice, ...]
+    warnings: tuple[CampaignWarning, ...]
     unsaid_warnings: int
     """That are like these."""
     how: tuple[tuple[str, str], ...]
@@ -153,6 +153,6 @@ def _facts(one: VerdictView) -> str:
     )
 
 
-def _first_of_each(warnings: Sequence[Notice]) -> Iterator[Notice]:
+def _first_of_each(warnings: Sequence[CampaignWarning]) -> Iterator[CampaignWarning]:
     for code in dict.fromkeys(one.code for one in warnings):
         yield from [one for one in warnings if one.code == code][:ALIKE_SHOWN]

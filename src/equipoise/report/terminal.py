@@ -14,7 +14,7 @@ from rich.text import Text
 from equipoise.figures.trial_values import analysed_values
 from equipoise.model.gate import GateResult
 from equipoise.model.plan import PRIMARY_METRIC
-from equipoise.model.record import Notice, RunSummary
+from equipoise.model.record import CampaignWarning, RunSummary
 from equipoise.model.result import (
     Comparison,
     ConditionResult,
@@ -125,12 +125,12 @@ def _print_alike(console: Console, lines: Sequence[str], shown: int) -> None:
     _say_how_many_more(console, len(lines), shown)
 
 
-def _print_warnings(console: Console, warnings: Sequence[Notice]) -> None:
+def _print_warnings(console: Console, warnings: Sequence[CampaignWarning]) -> None:
     for code in dict.fromkeys(warning.code for warning in warnings):
         alike = [warning for warning in warnings if warning.code == code]
         for warning in alike[:ALIKE_SHOWN]:
-            console.print(Text.assemble(("warning: ", "yellow"), visible(warning.words)))
-            console.print(Text(f"  mend: {visible(warning.mend)}"))
+            console.print(Text.assemble(("warning: ", "yellow"), visible(warning.summary)))
+            console.print(Text(f"  hint: {visible(warning.hint)}"))
         _say_how_many_more(console, len(alike))
 
 
@@ -263,7 +263,7 @@ def _others_table(others: Sequence[Comparison]) -> Table:
 
 
 def _control(control: ControlResult) -> Text:
-    text = Text.assemble(("control: ", "bold"), visible(control.words))
+    text = Text.assemble(("control: ", "bold"), visible(control.summary))
     low, high = control.comparison.ratio_ci
     if low is not None or high is not None:
         text.append(f"; interval {interval_words(low, high)}")
@@ -273,7 +273,7 @@ def _control(control: ControlResult) -> Text:
 def _verdict(comparison: Comparison) -> Text:
     text = Text()
     text.append(f"{comparison.verdict}: ", style=VERDICT_STYLE[comparison.verdict])
-    text.append(visible(comparison.words))
+    text.append(visible(comparison.summary))
     low, high = comparison.ratio_ci
     if low is not None or high is not None:
         names = f"{comparison.candidate} against {comparison.baseline}"
@@ -299,7 +299,7 @@ def _how_sure(comparison: Comparison) -> str:
 
 def _gate(gate: GateResult) -> Text:
     passed = Text("passes", "bold green") if gate.passed else Text("fails", "bold red")
-    return Text.assemble("gate: ", passed, f": {visible(gate.words)}")
+    return Text.assemble("gate: ", passed, f": {visible(gate.summary)}")
 
 
 def _how_it_ran(document: ResultDocument, ledger: Path) -> str:

@@ -55,9 +55,9 @@ def interventions_view(document: ResultDocument) -> InterventionsView | None:
         rows=tuple(_cells(one) for one in found),
         summary=_summary(found),
         unknown=tuple(
-            f"{one.words}: {one.unknown_because}" for one in found if one.unknown_because
+            f"{one.summary}: {one.unknown_because}" for one in found if one.unknown_because
         ),
-        advice=tuple(f"to keep it ({one.words}): {one.advice}" for one in found if one.advice),
+        advice=tuple(f"to keep it ({one.summary}): {one.advice}" for one in found if one.advice),
         note=NOTE,
     )
 
@@ -131,7 +131,7 @@ def _gap(document: ResultDocument) -> Comparison | None:
 
 def _cells(one: Tested) -> tuple[str, ...]:
     return (
-        one.words,
+        one.summary,
         share_words(one.share, one.share_ci),
         _parts(one),
         share_words(one.share_of_seconds, one.share_of_seconds_ci),

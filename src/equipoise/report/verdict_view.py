@@ -36,7 +36,7 @@ def imported_views(document: ResultDocument) -> tuple[VerdictView, ...]:
     return tuple(
         VerdictView(
             verdict=NO_VERDICT,
-            words=one.words,
+            words=one.summary,
             candidate=one.candidate,
             baseline=one.baseline,
             change="unknown" if one.ratio is None else percent_change(one.ratio),
@@ -44,7 +44,7 @@ def imported_views(document: ResultDocument) -> tuple[VerdictView, ...]:
             coverage=f"ordinary {100 * (1 - one.level):g} %",
             strip=None,
             facts=(
-                ("What this is", imported.words),
+                ("What this is", imported.summary),
                 ("Estimand", f"{one.estimand} ({one.method})"),
                 ("Trials", f"{one.baseline_trials} against {one.candidate_trials}"),
                 ("Holds for", one.scope),

@@ -56,6 +56,6 @@ def _cells(one: Explanation) -> tuple[Text, ...]:
 
 def _sentences(found: list[Explanation]) -> list[str]:
     sources = [one for one in found if one.status == _SOURCE]
-    told = [one.words for one in sources] or ["no source that was held makes the times spread"]
-    told += [one.words for one in found if one.status == "remainder"]
+    told = [one.summary for one in sources] or ["no source that was held makes the times spread"]
+    told += [one.summary for one in found if one.status == "remainder"]
     return [f"{words[0].upper()}{words[1:]}." for words in told]

@@ -49,7 +49,7 @@ def why_view(document: ResultDocument) -> WhyView | None:
         return None
     return WhyView(
         title=f"Where the extra {_seconds(extra.gap_s)} of {extra.slower} are",
-        words=extra.words,
+        words=extra.summary,
         columns=("", extra.baseline, extra.candidate, "extra", "95 % interval", "share"),
         parts=tuple(_part_cells(one) for one in extra.parts),
         causes=tuple(_cause_cells(one) for one in document.why if is_of_gap(one)),
@@ -91,13 +91,13 @@ def because_words(document: ResultDocument, comparison: Comparison) -> str:
     causes = [one for one in document.why if is_of_gap(one)]
     confirmed = [one for one in causes if one.status == "confirmed"]
     if not causes:
-        return f"Why: {extra.words}; no rule finds a cause in it."
+        return f"Why: {extra.summary}; no rule finds a cause in it."
     first = (confirmed or causes)[0]
-    found, *_ = first.words.partition(". ")
+    found, *_ = first.summary.partition(". ")
     said = f"Why ({_BECAUSE.get(first.status, first.status)}): {found.rstrip('.')}."
     closing = [one for one in first.tested if one.outcome == "confirmed"]
     if closing:
-        words = closing[0].words
+        words = closing[0].summary
         share = share_words(closing[0].share, closing[0].share_ci)
         said += f" {words[:1].upper()}{words[1:]} closes {share} of the gap."
     return said
@@ -148,7 +148,7 @@ def _part_cells(one: TimePart) -> tuple[str, ...]:
 
 
 def _cause_cells(one: Explanation) -> tuple[str, ...]:
-    return (_seconds(one.seconds), _percent(one.share_of_gap), one.status, one.words)
+    return (_seconds(one.seconds), _percent(one.share_of_gap), one.status, one.summary)
 
 
 def _interval(interval: Interval) -> str:

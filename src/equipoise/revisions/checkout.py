@@ -78,7 +78,7 @@ def repository_at(folder: Path) -> Repository:
     if top.returncode != 0:
         raise UnusableInput(
             f"{folder} is in no git working tree that can be read{_said(top)}",
-            mend="run it in the repository whose revisions are to be compared",
+            hint="run it in the repository whose revisions are to be compared",
         )
     inside = _path_of(_git(folder, "rev-parse", "--show-prefix"))
     return Repository(Path(_path_of(top)), inside.removesuffix("/"))
@@ -101,7 +101,7 @@ def revision_named(repository: Repository, asked: str, option: str) -> Revision:
     if commit is None:
         raise UnusableInput(
             f"{option} {asked}: there is no such commit in {repository.top}{_depth(repository)}",
-            mend="check its spelling; a shallow clone has it only after "
+            hint="check its spelling; a shallow clone has it only after "
             "`git fetch --unshallow` (GitHub: fetch-depth: 0, GitLab: GIT_DEPTH: 0)",
         )
     return Revision(asked, commit)
@@ -120,7 +120,7 @@ def fork_point(repository: Repository, baseline: Revision, candidate: Revision) 
         raise UnusableInput(
             f"{baseline.shown} and {candidate.shown} have no commit in common in "
             f"{repository.top}{_depth(repository)}",
-            mend="leave --merge-base out; a shallow clone has it only after "
+            hint="leave --merge-base out; a shallow clone has it only after "
             "`git fetch --unshallow` (GitHub: fetch-depth: 0, GitLab: GIT_DEPTH: 0)",
         )
     commit = done.stdout.decode().strip()
@@ -275,7 +275,7 @@ def _git(
     except FileNotFoundError:
         raise UnusableInput(
             "git is not installed, and a gate compares revisions of a git repository",
-            mend="apt-get install git, or compare two builds with equipoise compare",
+            hint="apt-get install git, or compare two builds with equipoise compare",
         ) from None
 
 
@@ -285,7 +285,7 @@ def _done(
     if done.returncode != 0:
         raise UnusableInput(
             f"git cannot check out {shown}{_said(done)}",
-            mend="look whether `git fsck` and `git submodule update --init` succeed in your "
+            hint="look whether `git fsck` and `git submodule update --init` succeed in your "
             "repository, and whether the disk of TMPDIR is full",
         )
     return done

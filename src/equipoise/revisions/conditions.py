@@ -98,16 +98,16 @@ def _program(
     if os.path.isabs(name) and _is_below(name, side.instead_of):
         raise UnusableInput(
             f"{name} is a program of your own working tree: it would be run as both revisions",
-            mend=f"name it by its path in the repository, "
+            hint=f"name it by its path in the repository, "
             f"./{os.path.relpath(name, side.instead_of)}",
         )
     path = os.path.normpath(os.path.join(side.folder, name))
     if os.path.isfile(path) and not os.access(path, os.X_OK):
-        raise UnusableInput(f"{name} of the {side.shown} cannot be executed", mend="chmod +x it")
+        raise UnusableInput(f"{name} of the {side.shown} cannot be executed", hint="chmod +x it")
     if not os.path.isfile(path):
         raise UnusableInput(
             f"the {side.shown} has no program {name}",
-            mend="let --build make it; the path is from the folder in which you run the gate",
+            hint="let --build make it; the path is from the folder in which you run the gate",
         )
     return path
 

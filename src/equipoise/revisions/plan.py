@@ -18,7 +18,7 @@ from equipoise.measure.trials import own_environment
 from equipoise.model.errors import UnusableInput
 from equipoise.model.gate import OF_BENCHMARK, STUDY, Gated, Revision
 from equipoise.model.plan import PRIMARY_METRIC, Condition, Judgement, Measure, Plan, Stopping
-from equipoise.model.record import Notice
+from equipoise.model.record import CampaignWarning
 from equipoise.report.safe_text import visible
 from equipoise.report.shell_line import shell_line
 from equipoise.revisions.benchmark_tools import BenchmarkTool
@@ -74,7 +74,7 @@ def checked_out_and_built(asked: Asked, scratch: Path, *, say: Callable[[str], N
         if not folder.is_dir():
             raise UnusableInput(
                 f"the {role} {revision.shown} has no folder {asked.repository.inside}",
-                mend="run the gate in a folder that both revisions have",
+                hint="run the gate in a folder that both revisions have",
             )
         top = str(asked.repository.top)
         sides.append(CheckedOut(role, revision, str(tree), str(folder), top))
@@ -91,7 +91,7 @@ def _build(line: str, side: CheckedOut, tool: BenchmarkTool | None) -> None:
     build_revision(line, Path(side.folder), Path(side.tree), environment, f"the {side.shown}")
 
 
-def planned(asked: Asked, pair: Pair, scratch: Path) -> tuple[Plan, tuple[Notice, ...]]:
+def planned(asked: Asked, pair: Pair, scratch: Path) -> tuple[Plan, tuple[CampaignWarning, ...]]:
     """The plan of a gate, and what is to be said of it.
 
     Raises
@@ -146,7 +146,7 @@ def planned(asked: Asked, pair: Pair, scratch: Path) -> tuple[Plan, tuple[Notice
 
 def _metrics(
     asked: Asked, conditions: tuple[Condition, ...], scratch: Path
-) -> tuple[tuple[str, ...], tuple[Notice, ...]]:
+) -> tuple[tuple[str, ...], tuple[CampaignWarning, ...]]:
     """What is compared: what was named, or the benchmarks that both revisions report."""
     named = asked.options["metrics"]
     if named is not None:
@@ -167,14 +167,14 @@ def _metrics(
     if not both:
         raise UnusableInput(
             f"the two revisions report no benchmark of {asked.tool.name} that both have",
-            mend="see docs/gate.md for what is read of it",
+            hint="see docs/gate.md for what is read of it",
         )
     alone = (
         *((metric, "baseline") for metric in baseline if metric not in candidate),
         *((metric, "candidate") for metric in candidate if metric not in baseline),
     )
     return both, tuple(
-        Notice(
+        CampaignWarning(
             "only_in_one_revision",
             f"{metric.removesuffix(OF_BENCHMARK)} is only in the {role}, and was not compared",
             "compare it once both revisions have it",

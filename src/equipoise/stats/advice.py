@@ -40,7 +40,7 @@ def advice(
     if len(unit_s) != len(components) or min(unit_s) < 0 or unit_s[-1] <= 0:
         raise UnusableInput(
             f"{len(components)} levels need as many costs in seconds, but there are {len(unit_s)}",
-            mend="give what one more unit of each level takes by itself, the highest first",
+            hint="give what one more unit of each level takes by itself, the highest first",
         )
     whole_s = list(unit_s)
     for place in range(len(components) - 2, -1, -1):

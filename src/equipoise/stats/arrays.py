@@ -29,7 +29,7 @@ def as_costs(costs: FloatArray | Sequence[float], name: str) -> FloatArray:
         raise UnusableInput(
             f"block {bad[0] + 1} of {name} has the cost {array[bad[0]]}, "
             "which is no number from 0 up",
-            mend="compare a metric that is a cost, and leave out trials that have none",
+            hint="compare a metric that is a cost, and leave out trials that have none",
         )
     return array
 

@@ -69,7 +69,7 @@ def carry_over(
     if orders.shape != costs.shape or orders.ndim != 2:
         raise UnusableInput(
             f"orders of shape {orders.shape} and costs of shape {costs.shape} do not agree",
-            mend="give both by block and position",
+            hint="give both by block and position",
         )
     if len(orders) < 2:
         return None

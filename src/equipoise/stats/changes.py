@@ -69,7 +69,7 @@ def find_changes(series: FloatArray) -> Segments:
     if len(series) == 0 or not np.isfinite(series).all():
         raise UnusableInput(
             "change-points need at least one value, and finite ones",
-            mend="leave out the trials that have none",
+            hint="leave out the trials that have none",
         )
     clean = _huberised(series)
     if len(series) < 2 * LEAST_LENGTH:

@@ -46,7 +46,7 @@ def describe(
     if len(values) == 0 or not np.isfinite(values).all():
         raise UnusableInput(
             "a description needs at least one value, and finite ones",
-            mend="leave out the trials that have none",
+            hint="leave out the trials that have none",
         )
     ordered = np.sort(values)
     p05, p25, median, p75, p95 = (

@@ -127,7 +127,7 @@ def intervened(
     if len({len(values) for values in costs}) != 1:
         raise UnusableInput(
             "the four conditions of a block have not run equally often",
-            mend="give the complete blocks only",
+            hint="give the complete blocks only",
         )
     blocks = InterventionBlocks(level)
     for block in zip(*costs, strict=True):

@@ -146,7 +146,7 @@ def _climb(
             raise UnusableInput(
                 f"no two {plural_of(names[place])} stand in one unit above: their variance is "
                 "unknown",
-                mend=f"measure at least two {plural_of(names[place])} in each unit above",
+                hint=f"measure at least two {plural_of(names[place])} in each unit above",
             )
         spread = float(np.sum((means - averages[group]) ** 2)) / freedom
         # E of the pooled square: unit j of a group of m adds (1 - 1/m) of its own variance.
@@ -182,10 +182,10 @@ def _check(values: FloatArray, units: Sequence[IntArray], names: Sequence[str]) 
         raise UnusableInput(
             f"{len(names)} levels need {len(names) - 1} columns of units, but there are "
             f"{len(units)}",
-            mend="name every level, the highest first, the lowest without a column",
+            hint="name every level, the highest first, the lowest without a column",
         )
     if not np.isfinite(values).all() or any(len(one) != len(values) for one in units):
         raise UnusableInput(
             "variance by level needs finite values, each with its unit at every level",
-            mend="leave out the trials that have none",
+            hint="leave out the trials that have none",
         )

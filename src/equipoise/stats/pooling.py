@@ -47,7 +47,7 @@ def pool(
         There is no campaign.
     """
     if len(effects) == 0:
-        raise UnusableInput("there is no campaign to pool", mend="run the study first")
+        raise UnusableInput("there is no campaign to pool", hint="run the study first")
     by_boot: dict[str, list[float]] = {}
     for effect, boot in zip(effects, boots, strict=True):
         by_boot.setdefault(boot, []).append(effect)

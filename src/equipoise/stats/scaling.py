@@ -112,7 +112,7 @@ def scaling_law(
     if len(ordered) < 2 or not (ordered > 1).all() or not (np.diff(ordered) > 0).all():
         raise UnusableInput(
             f"the sizes {', '.join(f'{size:g}' for size in sizes)} give no scaling law",
-            mend="give at least two different sizes above 1",
+            hint="give at least two different sizes above 1",
         )
     with np.errstate(divide="ignore"):
         logs = np.log(costs[:, order])
@@ -121,7 +121,7 @@ def scaling_law(
         worst = ordered[np.flatnonzero(~np.isfinite(medians))[0]]
         raise UnusableInput(
             f"the size {worst:g} has no positive finite median",
-            mend="leave the size out, or raise --timeout",
+            hint="leave the size out, or raise --timeout",
         )
     growth = tuple(_growths(ordered, logs, level))
     resampled = _resampled(logs, seed)

@@ -88,7 +88,7 @@ class PairedBlocks:
             raise UnusableInput(
                 f"{len(self._baseline)} costs of the baseline, {len(self._candidate)} of the "
                 f"candidate and {len(checked)} orders",
-                mend="give one of each for every block",
+                hint="give one of each for every block",
             )
         self._engine = BettingSequence(
             block_differences(self._baseline, self._candidate, quantum),
@@ -195,6 +195,6 @@ def _as_orders(orders: OrderArray | Sequence[int]) -> OrderArray:
     if not np.isin(array, (BASELINE_FIRST, CANDIDATE_FIRST)).all():
         raise UnusableInput(
             "an order is neither 1 (baseline first) nor -1 (candidate first)",
-            mend="give one of the two for every block",
+            hint="give one of the two for every block",
         )
     return array.astype(np.int8)

@@ -102,7 +102,7 @@ class ClosingBlocks:
     def __init__(self, level: float) -> None:
         if not 0 < level < 1:
             raise UnusableInput(
-                f"the level is {level}", mend="give a number between 0 and 1, such as 0.05"
+                f"the level is {level}", hint="give a number between 0 and 1, such as 0.05"
             )
         self._level = level
         self._gaps: list[float] = []
@@ -166,7 +166,7 @@ def closed_share(gaps: FloatArray, gaps_with: FloatArray, *, level: float) -> Cl
     if len(gaps) != len(gaps_with):
         raise UnusableInput(
             f"{len(gaps)} gaps without the intervention and {len(gaps_with)} with it",
-            mend="give one of each for every block",
+            hint="give one of each for every block",
         )
     blocks = ClosingBlocks(level)
     for gap, gap_with in zip(gaps, gaps_with, strict=True):

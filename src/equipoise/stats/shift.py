@@ -92,18 +92,18 @@ def _check(baseline: NDArray[np.float64], candidate: NDArray[np.float64]) -> Non
         raise UnusableInput(
             f"a shift function needs pairs, but there are {baseline.shape} baseline costs and "
             f"{candidate.shape} candidate costs",
-            mend="give the costs of both conditions in the same blocks",
+            hint="give the costs of both conditions in the same blocks",
         )
     if len(baseline) < LEAST_BLOCKS:
         raise UnusableInput(
             f"a shift function needs {LEAST_BLOCKS} blocks, but there are {len(baseline)}",
-            mend=f"measure more: --min-blocks {LEAST_BLOCKS}",
+            hint=f"measure more: --min-blocks {LEAST_BLOCKS}",
         )
     for name, costs in (("baseline", baseline), ("candidate", candidate)):
         if np.isnan(costs).any() or (costs < 0).any():
             raise UnusableInput(
                 f"a {name} cost is negative or not a number",
-                mend="leave out the blocks whose cost is not known",
+                hint="leave out the blocks whose cost is not known",
             )
 
 

@@ -223,7 +223,7 @@ def margin_of(min_effect: float) -> float:
     if not (math.isfinite(min_effect) and min_effect >= 0):
         raise UnusableInput(
             f"the smallest effect that matters cannot be {min_effect} percent",
-            mend="give a number from 0 up, such as --min-effect 1",
+            hint="give a number from 0 up, such as --min-effect 1",
         )
     return math.log1p(min_effect / 100.0)
 
@@ -312,5 +312,5 @@ def check_alpha(alpha: float) -> None:
     """Raise `UnusableInput` unless it lies between 0 and 1."""
     if not 0.0 < alpha < 1.0:
         raise UnusableInput(
-            f"alpha cannot be {alpha}", mend="give a number between 0 and 1, such as --alpha 0.05"
+            f"alpha cannot be {alpha}", hint="give a number between 0 and 1, such as --alpha 0.05"
         )

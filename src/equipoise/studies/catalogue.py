@@ -72,14 +72,14 @@ def find_study(asked: str) -> tuple[Path, str]:
         if not path.is_file():
             raise UnusableInput(
                 f"there is no study {asked}: no such file",
-                mend="check the path, or see `equipoise list studies`",
+                hint="check the path, or see `equipoise list studies`",
             )
         return path, asked
     studies = {study.name: study for study in built_in_studies()}
     if asked not in studies:
         raise UnusableInput(
             f"there is no study {asked!r}: neither a file nor a built-in one",
-            mend=one_of(asked, list(studies)),
+            hint=one_of(asked, list(studies)),
         )
     return studies[asked].file, f"{asked}/{FILE}"
 

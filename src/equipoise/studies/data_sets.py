@@ -21,7 +21,7 @@ class DataSet:
     """Rows that a workload reads."""
 
     text: Callable[[], str]
-    """Gives them as CSV; raises UnusableInput with the mend where their package is missing."""
+    """Gives them as CSV; raises UnusableInput with the hint where their package is missing."""
     otherwise: str
     """The word by which the workload makes up rows like them."""
 
@@ -51,7 +51,7 @@ def data_file(name: str, rows: str, home: Path) -> Path:
     except OSError as error:
         raise UnusableInput(
             f"the rows of {name} cannot be written to {file}: {error.strerror}",
-            mend="choose a folder that can be written to by --ledger",
+            hint="choose a folder that can be written to by --ledger",
         ) from error
     return file
 

@@ -122,7 +122,7 @@ def extra_time(evidence: Evidence) -> ExtraTime:
         observed=_observed(evidence.gathered),
         # What the other accounts lack stands beside each trial.
         unseen={source: told for source, told in found.unseen.items() if source != "accounts"},
-        words=where_the_time_is(found),
+        summary=where_the_time_is(found),
     )
 
 

@@ -63,12 +63,12 @@ def choose(record: RunRecord, baseline: str | None = None, candidate: str | None
     if plan.imported is not None:
         raise UnusableInput(
             f"run {record.id} was imported: nothing of it can be run here",
-            mend="measure the commands with equipoise compare, and explain that",
+            hint="measure the commands with equipoise compare, and explain that",
         )
     if plan.gated is not None:
         raise UnusableInput(
             f"run {record.id} is a gate, whose two revisions are removed when it ends",
-            mend="build both, compare them with equipoise compare, and explain that",
+            hint="build both, compare them with equipoise compare, and explain that",
         )
     for name in (baseline, candidate):
         _check_name(plan, name)
@@ -76,7 +76,7 @@ def choose(record: RunRecord, baseline: str | None = None, candidate: str | None
     if not gaps:
         raise UnusableInput(
             f"run {record.id} compares nothing, or has no complete block",
-            mend=f"go on with it: equipoise resume {record.id}",
+            hint=f"go on with it: equipoise resume {record.id}",
         )
     fitting = [
         one
@@ -88,7 +88,7 @@ def choose(record: RunRecord, baseline: str | None = None, candidate: str | None
         raise UnusableInput(
             f"run {record.id} does not compare {candidate or 'anything'} with "
             f"{baseline or 'anything'}",
-            mend=f"it compares {_listed(gaps)}",
+            hint=f"it compares {_listed(gaps)}",
         )
     return fitting[0] if len(fitting) < SEVERAL else _largest(fitting)
 
@@ -125,8 +125,8 @@ def nothing_to_explain(gap: Gap) -> str:
     """Why there is nothing, in words."""
     one = gap.comparison
     if one.verdict == "mixed":
-        return f"which of the two is slower depends on what counts: {one.words}"
-    words = f"there is nothing to explain: {one.words}"
+        return f"which of the two is slower depends on what counts: {one.summary}"
+    words = f"there is nothing to explain: {one.summary}"
     if gap.judged_by == PRIMARY_METRIC:
         return words
     return (
@@ -169,7 +169,7 @@ def _check_name(plan: Plan, name: str | None) -> None:
     names = [one.name for one in plan.conditions]
     if name is not None and name not in names:
         raise UnusableInput(
-            f"there is no condition {name!r}", mend=f"the conditions are {', '.join(names)}"
+            f"there is no condition {name!r}", hint=f"the conditions are {', '.join(names)}"
         )
 
 

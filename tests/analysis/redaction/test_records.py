@@ -18,7 +18,7 @@ from equipoise.ledger import open_for_reading
 from equipoise.model.explains import Attempt, Explains
 from equipoise.model.gate import Gated, Revision
 from equipoise.model.plan import Condition, Contrast, Hooks, Plan, Server
-from equipoise.model.record import Notice, RunRecord, Sitting
+from equipoise.model.record import CampaignWarning, RunRecord, Segment
 from equipoise.model.trial import Draw, Trial
 from equipoise.why.experiment.newest import explains_gap
 from tests.plans import plan_of, trial_of
@@ -38,7 +38,7 @@ def record_of(*conditions: Condition, **changes: Any) -> RunRecord:
         id="20260301-101500-ab12",
         plan=replace(plan, **changes),
         started_at=1.7e9,
-        sittings=(Sitting(1.7e9, environment, 1.7e9 + 1, "blocks"),),
+        segments=(Segment(1.7e9, environment, 1.7e9 + 1, "blocks"),),
         draws=draws,
         trials=trials,
         notices=(),
@@ -137,10 +137,10 @@ def test_messages_and_what_was_mapped_by_a_name_lose_the_values_too() -> None:
     record = replace(
         record,
         trials=(failed, *record.trials[1:]),
-        notices=(Notice("spread", f"{name} spreads widely", f"look at {name}"),),
+        notices=(CampaignWarning("spread", f"{name} spreads widely", f"look at {name}"),),
     )
     assert CANARY not in repr(shown(record))
-    assert list(shown(record).sittings[0].environment["mapped"]) == ['env TOKEN="$TOKEN" a']
+    assert list(shown(record).segments[0].environment["mapped"]) == ['env TOKEN="$TOKEN" a']
 
 
 def test_an_old_snapshot_names_the_variables_that_it_should_not_have_recorded() -> None:

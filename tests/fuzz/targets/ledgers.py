@@ -15,7 +15,7 @@ from typing import Any
 from equipoise.ledger import open_for_reading, open_for_writing
 from equipoise.model.observation import Observation
 from equipoise.model.plan import Condition, Judgement, Measure, Plan, Stopping
-from equipoise.model.record import Notice, RunRecord
+from equipoise.model.record import CampaignWarning, RunRecord
 from equipoise.model.trial import Accounting, Draw, Sample, Trial
 from tests.fuzz.case import Case, Target, WrongResult
 from tests.fuzz.judge import command_line
@@ -108,9 +108,9 @@ def _recorded(ledger: Any, kernel: str) -> str:
                     covariates={"load": 0.25}, samples=samples,
                 ),
             )  # fmt: skip
-    ledger.record_notice(run, Notice("drift", "it drifted", "close what else runs"))
+    ledger.record_notice(run, CampaignWarning("drift", "it drifted", "close what else runs"))
     ledger.record_observation(run, Observation("profile", 0, 1, 0, 1.7e9, b"{}", None))
-    ledger.end_sitting(run, 1, 1.7e9 + 9, "verdict")
+    ledger.end_segment(run, 1, 1.7e9 + 9, "verdict")
     return run
 
 

@@ -39,7 +39,7 @@ def test_a_quiet_host_has_nothing_to_say(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "code", "severity", "mend"),
+    ("changed", "code", "severity", "hint"),
     [
         (
             {f"{ME}/cpu.max": "50000 100000\n"},
@@ -134,11 +134,11 @@ def test_a_quiet_host_has_nothing_to_say(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_planted_is_found_with_the_command_that_mends_it(
-    tmp_path: Path, changed: Mapping[str, str], code: str, severity: str, mend: str
+    tmp_path: Path, changed: Mapping[str, str], code: str, severity: str, hint: str
 ) -> None:
     one = only(quiet_scene(tmp_path, changed))
     assert (one.code, one.severity) == (code, severity)
-    assert mend in one.mend
+    assert hint in one.hint
 
 
 def test_the_battery_of_a_mouse_does_not_matter(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_covariates_that_the_host_lacks_are_named(tmp_path: Path) -> None:
     (tmp_path / "proc/pressure/io").unlink()
     one = only(scene)
     assert (one.code, one.severity) == ("no_covariate", "lacks")
-    assert one.words.startswith("pressure_io_s will be unknown: /proc/pressure/io: ")
+    assert one.summary.startswith("pressure_io_s will be unknown: /proc/pressure/io: ")
 
 
 def happening(root: Path, happens: Mapping[str, str]) -> Scene:
@@ -176,21 +176,21 @@ def test_a_busy_process_is_named_with_its_number_however_it_calls_itself(tmp_pat
     plant(tmp_path, {"proc/4711/stat": SPINNING.format(ticks=100)})
     one = only(happening(tmp_path, {"proc/4711/stat": SPINNING.format(ticks=195)}))
     assert (one.code, one.severity) == ("busy_process", "disturbs")
-    assert one.words == "process 4711 (a) ) spin) uses 95 % of a CPU"
-    assert "kill -STOP 4711" in one.mend
+    assert one.summary == "process 4711 (a) ) spin) uses 95 % of a CPU"
+    assert "kill -STOP 4711" in one.hint
 
 
 def test_a_name_cannot_write_to_the_terminal(tmp_path: Path) -> None:
     loud = SPINNING.replace("a) ) spin", "\x1b[2Jx")
     one = only(happening(tmp_path, {"proc/4711/stat": loud.format(ticks=95)}))
-    assert one.words == "process 4711 (?[2Jx) uses 95 % of a CPU"
+    assert one.summary == "process 4711 (?[2Jx) uses 95 % of a CPU"
 
 
 def test_a_busy_thread_of_the_kernel_is_not_to_be_killed(tmp_path: Path) -> None:
     thread = "9 (kworker) R 2 0 0 0 -1 69238880 0 0 0 0 0 {ticks} 0 0 20 0 1 0 5 0 0\n"
     one = only(happening(tmp_path, {"proc/9/stat": thread.format(ticks=40)}))
-    assert "process 9 (kworker) uses 40 % of a CPU" in one.words
-    assert "kill" not in one.mend
+    assert "process 9 (kworker) uses 40 % of a CPU" in one.summary
+    assert "kill" not in one.hint
 
 
 def test_many_small_processes_are_counted_together(tmp_path: Path) -> None:
@@ -200,13 +200,13 @@ def test_many_small_processes_are_counted_together(tmp_path: Path) -> None:
     }
     one = only(happening(tmp_path, crowd))
     assert (one.code, one.severity) == ("busy_processes", "disturbs")
-    assert one.words == "10 other processes together use 40 % of a CPU"
+    assert one.summary == "10 other processes together use 40 % of a CPU"
 
 
 def test_time_that_no_process_accounts_for_is_told(tmp_path: Path) -> None:
     one = only(happening(tmp_path, {"proc/stat": "cpu  1080 0 500 90100 10 0 5 0 0 0\n"}))
     assert (one.code, one.severity) == ("unseen_processes", "disturbs")
-    assert "80 % of a CPU" in one.words
+    assert "80 % of a CPU" in one.summary
 
 
 def test_our_own_process_is_no_disturbance(tmp_path: Path) -> None:
@@ -224,13 +224,13 @@ def test_a_number_that_a_new_process_got_counts_from_its_start(tmp_path: Path) -
 def test_swapping_now_is_worse_than_swap_in_use(tmp_path: Path) -> None:
     one = only(happening(tmp_path, {"proc/vmstat": "pswpin 60\npswpout 25\n"}))
     assert (one.code, one.severity) == ("swapping", "disturbs")
-    assert "55 pages" in one.words
+    assert "55 pages" in one.summary
 
 
 def test_steal_now_is_worse_than_steal_before(tmp_path: Path) -> None:
     one = only(happening(tmp_path, {"proc/stat": "cpu  1000 0 500 90090 10 0 5 10 0 0\n"}))
     assert (one.code, one.severity) == ("steal", "disturbs")
-    assert "10 %" in one.words
+    assert "10 %" in one.summary
 
 
 def test_a_quota_that_stops_us_now_is_told(tmp_path: Path) -> None:
@@ -239,7 +239,7 @@ def test_a_quota_that_stops_us_now_is_told(tmp_path: Path) -> None:
     window = window_over(scene.host, {f"{ME}/cpu.stat": "nr_throttled 4\n"})
     one = only(dataclasses.replace(scene, window=window))
     assert one.severity == "disturbs"
-    assert "4 times just now" in one.words
+    assert "4 times just now" in one.summary
 
 
 def test_a_tiny_temporary_folder_is_found(tmp_path: Path) -> None:
@@ -247,8 +247,8 @@ def test_a_tiny_temporary_folder_is_found(tmp_path: Path) -> None:
         quiet_scene(tmp_path), free_space=lambda _: space(free_bytes=1 << 20, total_bytes=2 << 20)
     )
     assert (only(tiny).code, only(tiny).severity) == ("small_temporary_folder", "disturbs")
-    assert "/tmp has 1 MB left of 2 MB" in only(tiny).words
-    assert "TMPDIR" in only(tiny).mend
+    assert "/tmp has 1 MB left of 2 MB" in only(tiny).summary
+    assert "TMPDIR" in only(tiny).hint
 
 
 def test_a_temporary_folder_without_room_for_files_is_found(tmp_path: Path) -> None:
@@ -256,7 +256,7 @@ def test_a_temporary_folder_without_room_for_files_is_found(tmp_path: Path) -> N
         quiet_scene(tmp_path),
         free_space=lambda _: space(10 << 30, 20 << 30, files=50_000, free_files=3),
     )
-    assert "only 3 more files" in only(crowded).words
+    assert "only 3 more files" in only(crowded).summary
 
 
 def test_a_file_system_that_counts_no_files_has_room_for_them(tmp_path: Path) -> None:
@@ -282,8 +282,8 @@ def test_a_debug_variable_is_found(tmp_path: Path, name: str, value: str, shown:
     scene = quiet_scene(tmp_path)
     one = only(dataclasses.replace(scene, environment={**scene.environment, name: value}))
     assert one.code == "debug_variable"
-    assert one.words.startswith(shown)
-    assert one.mend.startswith(f"unset {name}")
+    assert one.summary.startswith(shown)
+    assert one.hint.startswith(f"unset {name}")
 
 
 @pytest.mark.parametrize(
@@ -324,7 +324,7 @@ def test_the_worst_stands_first(tmp_path: Path) -> None:
 
 def test_no_mend_touches_the_mitigations(tmp_path: Path) -> None:
     for one in found(everything_wrong(tmp_path)):
-        assert "mitigation" not in f"{one.words} {one.mend}".lower()
+        assert "mitigation" not in f"{one.summary} {one.hint}".lower()
     folder = Path(examine.__code__.co_filename).parent
     sources = [path.read_text(encoding="utf-8") for path in folder.glob("*.py")]
     assert len(sources) > len(CHECKS)

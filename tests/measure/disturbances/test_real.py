@@ -48,15 +48,17 @@ def test_a_process_that_really_spins_is_named(
     scene = dataclasses.replace(quiet_scene(tmp_path), window=window)
     (mine,) = [one for one in busy_processes.check(scene) if one.code == "busy_process"]
     assert mine.severity == "disturbs"
-    assert f"process {spinning.pid} (" in mine.words
-    assert f"kill -STOP {spinning.pid}" in mine.mend
+    assert f"process {spinning.pid} (" in mine.summary
+    assert f"kill -STOP {spinning.pid}" in mine.hint
 
 
 def test_a_process_that_sleeps_is_not_named(tmp_path: Path) -> None:
     child = subprocess.Popen(["sleep", "1000"])
     try:
         scene = dataclasses.replace(quiet_scene(tmp_path), window=watch(Host(), 0.1))
-        assert not any(f"process {child.pid} " in one.words for one in busy_processes.check(scene))
+        assert not any(
+            f"process {child.pid} " in one.summary for one in busy_processes.check(scene)
+        )
     finally:
         child.kill()
         child.wait()
@@ -101,7 +103,7 @@ import sys
 open(sys.argv[1] + "/cgroup.procs", "w").write("0")
 from equipoise.measure.disturbances import cpu_quota, look_around
 for one in cpu_quota.check(look_around()):
-    print(one.severity, one.words, one.mend, sep="\\n")
+    print(one.severity, one.words, one.hint, sep="\\n")
 """
 
 
@@ -112,14 +114,14 @@ def test_a_real_quota_is_found_from_inside(group: Path) -> None:
         text=True,
         check=True,
     )
-    severity, words, mend = done.stdout.splitlines()
+    severity, words, hint = done.stdout.splitlines()
     assert severity == "disturbs"
     assert "a CPU quota lets us use 0.5 CPUs" in words
-    assert str(group) in mend
+    assert str(group) in hint
 
 
 def test_outside_of_the_group_there_is_no_such_quota(group: Path) -> None:
-    assert not any(str(group) in one.mend for one in cpu_quota.check(look_around()))
+    assert not any(str(group) in one.hint for one in cpu_quota.check(look_around()))
 
 
 def test_a_real_tiny_file_system_is_found(tmp_path: Path) -> None:
@@ -137,10 +139,10 @@ def test_a_real_tiny_file_system_is_found(tmp_path: Path) -> None:
     finally:
         subprocess.run(["umount", str(tmp_path)], check=True)
     assert one.code == "small_temporary_folder"
-    assert str(tmp_path) in one.words
+    assert str(tmp_path) in one.summary
 
 
 def test_this_host_can_be_examined() -> None:
     examination = examine(look_around())
     assert "busy_processes" in examination.checked
-    assert all(one.words and one.mend for one in examination.disturbances)
+    assert all(one.summary and one.hint for one in examination.disturbances)

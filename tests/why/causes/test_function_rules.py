@@ -83,10 +83,10 @@ def test_kernels_without_names_are_told_by_what_the_library_was_told() -> None:
         "environment BLIS_ARCH_TYPE": {"baseline": "0", "candidate": "25"}
     }
     assert found.evidence["function"] is None
-    assert "as BLIS_ARCH_TYPE tells it to" in found.words
+    assert "as BLIS_ARCH_TYPE tells it to" in found.summary
     untold = replace(nameless, settings=())
     assert first(untold).cause == more_time_in_function.CAUSE
-    assert "code without a name in libblas.so.3" in first(untold).words
+    assert "code without a name in libblas.so.3" in first(untold).summary
 
 
 def test_two_functions_of_no_blas_are_no_kernels() -> None:
@@ -143,7 +143,7 @@ def test_equal_instructions_make_contention_certain() -> None:
     counted = replace(CONTENDING, instructions={"count_up": change(6e8, 6e8)})
     found = first(counted)
     assert found.cause == memory_contention.CAUSE
-    assert "for the same instructions" in found.words
+    assert "for the same instructions" in found.summary
     # Two threads at once: each second of theirs is half a second of the gap.
     assert found.seconds == pytest.approx(1.0)
 
@@ -156,7 +156,7 @@ def test_more_instructions_are_more_work() -> None:
 def test_without_instructions_contention_is_only_possible() -> None:
     found = first(CONTENDING)
     assert (found.cause, found.evidence["function"]) == (memory_contention.CAUSE, "count_up")
-    assert "may contend" in found.words
+    assert "may contend" in found.summary
 
 
 def test_where_other_things_differ_it_is_more_work() -> None:

@@ -64,7 +64,7 @@ def test_shares_and_their_intervals_come_from_the_seconds() -> None:
     assert found.share_of_gap == pytest.approx(0.5)
     assert found.share_ci == pytest.approx((0.3, 0.7))
     assert found.status == "open"
-    assert "50 % of the extra time, as observed and not tested" in found.words
+    assert "50 % of the extra time, as observed and not tested" in found.summary
 
 
 def test_no_share_is_above_the_whole() -> None:

@@ -270,7 +270,7 @@ def test_of_a_pair_the_newest_observation_counts_and_those_of_other_pairs_do_not
 def test_a_source_that_does_not_exist_is_refused(names: tuple[str, ...]) -> None:
     with pytest.raises(UnusableInput) as refusal:
         known_sources(names)
-    assert all(source in str(refusal.value.mend) for source in SOURCES)
+    assert all(source in str(refusal.value.hint) for source in SOURCES)
 
 
 PLAN_OF_HERE = Measure("/tmp")

@@ -70,7 +70,7 @@ def cause_of(name: str) -> Explanation:
         status="open",
         share_of_gap=0.9,
         share_ci=(0.8, 1.0),
-        words=f"{name} suggests itself, as observed and not tested",
+        summary=f"{name} suggests itself, as observed and not tested",
         seconds=0.013,
     )
 
@@ -118,7 +118,7 @@ def plan_and_seconds(
 def campaign(
     plan: Plan, seconds: Sequence[float], noise: Noise, generator: np.random.Generator
 ) -> RunRecord:
-    """Run blocks as a sitting does, until the judge is settled or the plan's last block."""
+    """Run blocks as a segment does, until the judge is settled or the plan's last block."""
     judge = judge_of(plan, plan.stopping)
     beside = noise(generator)
     draws: list[Draw] = []

@@ -54,12 +54,12 @@ def test_a_cause_is_confirmed_another_refuted_in_words_and_numbers(tmp_path: Pat
     assert high is not None
     assert 0.5 < low < 0.97 < high
     assert refuted.share_of_gap == pytest.approx(0.0, abs=0.1)
-    assert confirmed.words.startswith("cause 0 suggests itself, as observed. Intervention 0")
-    assert confirmed.words.endswith("] of the gap.")
+    assert confirmed.summary.startswith("cause 0 suggests itself, as observed. Intervention 0")
+    assert confirmed.summary.endswith("] of the gap.")
     assert confirmed.tested[0].level == 0.025
     assert confirmed.tested[0].from_candidate == pytest.approx(1.0, abs=0.1)
     assert confirmed.evidence == {"size_bytes": 35_600}
-    assert record.sittings[-1].stopped_because == "verdict"
+    assert record.segments[-1].stopped_because == "verdict"
 
 
 def test_a_cause_is_confirmed_by_any_and_refuted_only_by_all_of_its_interventions(
@@ -109,8 +109,8 @@ def test_the_user_s_own_is_an_entry_of_its_own(tmp_path: Path) -> None:
     assert found[2].status == "refuted"
     assert found[1].status == "open"
     assert found[1].share_of_gap == 0.9
-    assert "as observed and not tested" in found[1].words
-    assert found[1].words.endswith("Nothing here can be changed to test it.")
+    assert "as observed and not tested" in found[1].summary
+    assert found[1].summary.endswith("Nothing here can be changed to test it.")
 
 
 def test_what_was_not_tried_is_told_with_its_reason(tmp_path: Path) -> None:
@@ -125,14 +125,14 @@ def test_what_was_not_tried_is_told_with_its_reason(tmp_path: Path) -> None:
     assert found.share_of_gap == 0.9
     assert [one.outcome for one in found.tested] == ["open", "open"]
     assert found.tested[1].unknown_because == "not tried: libjemalloc2 is not installed"
-    assert found.words.endswith("; jemalloc: not tried: libjemalloc2 is not installed.")
+    assert found.summary.endswith("; jemalloc: not tried: libjemalloc2 is not installed.")
 
 
 def test_a_cost_that_both_bear_is_told_in_the_ratio_and_in_seconds(tmp_path: Path) -> None:
     (found,) = outcome.tested(conducted(tmp_path, (Truth(0.0, machinery_s=0.1),)))
     assert found.status == "open"
-    assert "of the gap as a ratio, but" in found.words
-    assert found.words.endswith("of it in seconds.")
+    assert "of the gap as a ratio, but" in found.summary
+    assert found.summary.endswith("of it in seconds.")
 
 
 def test_a_gap_that_is_not_there_gives_no_share(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_a_failure_of_the_gap_itself_ends_the_campaign(tmp_path: Path) -> None:
 
 def test_with_every_intervention_broken_the_gap_is_still_judged(tmp_path: Path) -> None:
     record = conducted(tmp_path, (Truth(1.0),), fails_at=("warmup", 1, 2))
-    assert record.sittings[-1].stopped_because == "verdict"
+    assert record.segments[-1].stopped_because == "verdict"
     assert {len(draw.order) for draw in record.draws if draw.phase == "measured"} == {2}
     assert outcome.tested(record)[0].status == "open"
 

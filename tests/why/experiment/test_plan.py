@@ -152,8 +152,8 @@ def test_every_condition_warms_up_so_that_one_that_cannot_run_is_found_there() -
 def test_with_nothing_to_try_it_says_why() -> None:
     with pytest.raises(UnusableInput, match="setting x: no such library") as caught:
         planned(gap(0.01), intervention("x", "cause 0", impossible_because="no such library"))
-    assert caught.value.mend is not None
-    assert "--try" in caught.value.mend
+    assert caught.value.hint is not None
+    assert "--try" in caught.value.hint
 
 
 def test_conditions_with_levels_are_told_apart_by_one_more() -> None:

@@ -7,10 +7,10 @@ import dataclasses
 from equipoise.why.experiment import words
 from tests import documents
 
-CLOSED = dataclasses.replace(documents.CLOSED, words="keeping freed memory (mmap_max=0)")
+CLOSED = dataclasses.replace(documents.CLOSED, summary="keeping freed memory (mmap_max=0)")
 LEFT = dataclasses.replace(
     CLOSED,
-    words="pinning",
+    summary="pinning",
     outcome="refuted",
     share=-0.001,
     share_ci=(-0.03, 0.02),
@@ -32,7 +32,7 @@ def test_nothing_that_was_tried_makes_no_sentence() -> None:
 def test_where_the_ratio_and_the_seconds_disagree_both_are_said() -> None:
     additive = dataclasses.replace(
         CLOSED,
-        words="answering fsync at once",
+        summary="answering fsync at once",
         outcome="open",
         share=0.26,
         share_ci=(0.2, 0.3),

@@ -56,7 +56,7 @@ def cause(name: str, seconds: float = 1.0, **evidence: object) -> Explanation:
         status="open",
         share_of_gap=0.5,
         share_ci=(None, None),
-        words=name,
+        summary=name,
         seconds=seconds,
     )
 

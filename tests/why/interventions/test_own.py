@@ -33,7 +33,7 @@ def test_an_empty_value_is_a_value() -> None:
 def test_what_is_no_variable_is_refused_with_the_form(text: str) -> None:
     with pytest.raises(UnusableInput, match="is not of the form NAME:KEY=VALUE") as caught:
         user_try(text)
-    assert caught.value.mend is not None
+    assert caught.value.hint is not None
 
 
 @pytest.mark.parametrize(
@@ -78,4 +78,4 @@ def test_a_server_is_started_by_the_command() -> None:
 def test_what_is_no_command_is_refused_with_its_mend(text: str, words: str) -> None:
     with pytest.raises(UnusableInput, match=words) as caught:
         user_command(text, site_here())
-    assert caught.value.mend is not None
+    assert caught.value.hint is not None

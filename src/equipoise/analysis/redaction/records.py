@@ -19,7 +19,7 @@ from equipoise.analysis.redaction.values import Assigned, HiddenValues, hidden_v
 from equipoise.model.explains import Attempt, Explains
 from equipoise.model.placeholders import placeholder
 from equipoise.model.plan import Condition, Hooks, Plan, Server
-from equipoise.model.record import RunRecord, Sitting
+from equipoise.model.record import RunRecord, Segment
 from equipoise.model.trial import Trial
 from equipoise.model.tuning_variables import TUNING_VARIABLES
 
@@ -131,20 +131,20 @@ def _without(record: RunRecord, hidden: HiddenValues, sizes: frozenset[str]) -> 
         one
         if (environment := without_hidden_variables(one.environment)) == one.environment
         else replace(one, environment=environment)
-        for one in record.sittings
+        for one in record.segments
     )
     if hidden.pattern is None:
-        return record if _same(sittings, record.sittings) else replace(record, sittings=sittings)
+        return record if _same(sittings, record.segments) else replace(record, segments=sittings)
     sittings = tuple(
         replace(one, environment=hidden.everywhere_in(one.environment)) for one in sittings
     )
     return replace(
         record,
         plan=_plan_without(record.plan, hidden, sizes),
-        sittings=sittings,
+        segments=sittings,
         trials=tuple(_trial_without(one, hidden) for one in record.trials),
         notices=tuple(
-            replace(one, words=hidden.in_text(one.words), mend=hidden.in_text(one.mend))
+            replace(one, summary=hidden.in_text(one.summary), hint=hidden.in_text(one.hint))
             for one in record.notices
         ),
         observations=tuple(
@@ -154,7 +154,7 @@ def _without(record: RunRecord, hidden: HiddenValues, sizes: frozenset[str]) -> 
     )
 
 
-def _same(one: Sequence[Sitting], other: Sequence[Sitting]) -> bool:
+def _same(one: Sequence[Segment], other: Sequence[Segment]) -> bool:
     return all(left is right for left, right in zip(one, other, strict=True))
 
 
@@ -225,7 +225,7 @@ def _server_without(server: Server, hidden: HiddenValues) -> Server:
 def _explains_without(explains: Explains, hidden: HiddenValues) -> Explains:
     return replace(
         explains,
-        causes=tuple(replace(one, words=hidden.in_text(one.words)) for one in explains.causes),
+        causes=tuple(replace(one, summary=hidden.in_text(one.summary)) for one in explains.causes),
         attempts=tuple(
             _attempt_with_values_replaced(one, hidden.replacement) for one in explains.attempts
         ),

@@ -30,7 +30,7 @@ def check(scene: Scene) -> Iterator[Disturbance]:
         return
     others = scene.host.text(f"{FOLDER}/available_clocksource").split()
     better = [name for name in others if name in READ_WITHOUT_THE_KERNEL]
-    mend = (
+    hint = (
         f"echo {better[0]} | sudo tee {FOLDER}/current_clocksource"
         if better
         else "the kernel trusts no better one here; why: sudo dmesg | grep -i clocksource"
@@ -39,5 +39,5 @@ def check(scene: Scene) -> Iterator[Disturbance]:
         "coarse_clock",
         "disturbs",
         f"the clock source is {source}: each look at the clock takes a microsecond or more",
-        mend,
+        hint,
     )

@@ -52,7 +52,7 @@ class Errand:
         """The error for it."""
         return ConditionFailed(
             f"the {self.what} command of the server of {self.of} {how}",
-            mend=f"see {self.what} in the table of the server",
+            hint=f"see {self.what} in the table of the server",
         )
 
 
@@ -144,7 +144,7 @@ def unprivileged_user(name: str, group: int | None) -> User | None:
     raise ConditionFailed(
         f"the server of {name} refuses to run as root, and there is no user "
         + " or ".join(UNPRIVILEGED),
-        mend="run Equipoise as another user than root",
+        hint="run Equipoise as another user than root",
     )
 
 
@@ -194,5 +194,5 @@ def check_reachable(folder: str, user: User, commands: Commands, name: str) -> N
         raise ConditionFailed(
             f"the server of {name} refuses to run as root, and user {user.uid} cannot write in "
             f"{folder}",
-            mend="set TMPDIR to a folder that everybody may enter, such as /tmp",
+            hint="set TMPDIR to a folder that everybody may enter, such as /tmp",
         )

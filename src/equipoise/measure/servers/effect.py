@@ -43,7 +43,7 @@ def check_effect(
         for problem in _problems(one, environment, tunables, process, user):
             raise ConditionFailed(
                 f"the server of {name} did not take effect: its process {one} {problem}",
-                mend="start the program itself, without a wrapper that changes its surroundings",
+                hint="start the program itself, without a wrapper that changes its surroundings",
             )
 
 

@@ -30,5 +30,5 @@ def full_disk(failure: str, said: str, folder: str) -> ConditionFailed | None:
     if line is None:
         return None
     return ConditionFailed(
-        f"{failure}: the disk of {Path(folder).parent} is full: {line}", mend=MEND
+        f"{failure}: the disk of {Path(folder).parent} is full: {line}", hint=MEND
     )

@@ -132,7 +132,7 @@ class Life:
             if time.monotonic() > deadline:
                 raise ConditionFailed(
                     f"the server of {self.name} did not stop within {self.server.ready_s:g} s",
-                    mend="give its table a stop command, another signal or a longer ready_s",
+                    hint="give its table a stop command, another signal or a longer ready_s",
                 )
             time.sleep(FIRST_LOOK_S)
         return launcher.finish()
@@ -161,7 +161,7 @@ class Life:
                 raise ConditionFailed(
                     f"the server of {self.name} was not ready after {self.server.ready_s:g} s"
                     + self._last_words(launcher.finish()),
-                    mend="give its table a longer ready_s, or see its ready command",
+                    hint="give its table a longer ready_s, or see its ready command",
                 )
             time.sleep(pause)
             pause = min(2 * pause, LONGEST_LOOK_S)
@@ -175,12 +175,12 @@ class Life:
             raise no_room
         what = f"{ended}: {how}"
         if taken and self._has_a_port_of_ours():
-            raise PortTaken(what, mend="try again: another program has just taken the port")
+            raise PortTaken(what, hint="try again: another program has just taken the port")
         if taken:
             raise ConditionFailed(
-                what, mend="write {port} for a port that is free, {folder}/socket for a socket"
+                what, hint="write {port} for a port that is free, {folder}/socket for a socket"
             )
-        raise ConditionFailed(what, mend="it must stay in the foreground; see start in its table")
+        raise ConditionFailed(what, hint="it must stay in the foreground; see start in its table")
 
     def _last_words(self, report: Report) -> str:
         return last_words(self.said(report)).replace("stderr: ", "its log: ")
@@ -204,7 +204,7 @@ class Life:
         launcher.finish()
         raise PortTaken(
             f"the server of {self.name} is not the one that answers on port {self.place.port}",
-            mend="try again: another program has just taken the port",
+            hint="try again: another program has just taken the port",
         )
 
     def _has_a_port_of_ours(self) -> bool:

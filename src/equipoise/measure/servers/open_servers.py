@@ -34,6 +34,6 @@ def refuse_open_server(name: str, server: Server) -> None:
     if listens and option is not None:
         raise ConditionFailed(
             f"the server of {name} would let every user of this host in by TCP: {option[0]}",
-            mend="begin a new campaign; in a study of your own, let it listen on {folder}/socket "
+            hint="begin a new campaign; in a study of your own, let it listen on {folder}/socket "
             "(docs/studies.md)",
         )

@@ -75,7 +75,7 @@ class Preparations:
             raise ConditionFailed(
                 f"the data of the server of {name} take {_megabytes(prepared.size_bytes)}, and "
                 f"only {_megabytes(room_bytes)} are free in {Path(folder).parent}",
-                mend=MEND,
+                hint=MEND,
             )
         source = os.path.join(prepared.folder, ".")
         words = (shutil.which(COPY[0]) or COPY[0], *COPY[1:], source, folder)

@@ -64,7 +64,7 @@ def read_study(path: Path, shown: str | None = None, *, counters: Collection[str
     Raises
     ------
     UnusableInput
-        It cannot be read, or is no study: file, line, key and the mend.
+        It cannot be read, or is no study: file, line, key and the hint.
     """
     file = Table.of_file(path, str(path) if shown is None else shown)
     header = file.table("study")

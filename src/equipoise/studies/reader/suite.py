@@ -34,19 +34,19 @@ def read_suite(path: Path) -> Suite:
     """
     content = read_whole(path, hint="check the name", most_bytes=_MOST_BYTES)
     if len(content) > _MOST_BYTES:
-        raise UnusableInput(f"{path} is larger than {_MOST_BYTES >> 20} MiB", mend=_FORM)
+        raise UnusableInput(f"{path} is larger than {_MOST_BYTES >> 20} MiB", hint=_FORM)
     try:
         found = tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:
-        raise UnusableInput(f"{path} is no TOML: {error}", mend=_FORM) from error
+        raise UnusableInput(f"{path} is no TOML: {error}", hint=_FORM) from error
     unknown = sorted(found.keys() - {"build", "benchmarks"})
     if unknown:
-        raise UnusableInput(f"{path}: there is no key {unknown[0]!r} in a suite", mend=_FORM)
+        raise UnusableInput(f"{path}: there is no key {unknown[0]!r} in a suite", hint=_FORM)
     build, benchmarks = found.get("build"), found.get("benchmarks")
     if build is not None and not isinstance(build, str):
-        raise UnusableInput(f"{path}: build is no line for a shell", mend=_FORM)
+        raise UnusableInput(f"{path}: build is no line for a shell", hint=_FORM)
     if not isinstance(benchmarks, dict) or not benchmarks:
-        raise UnusableInput(f"{path}: there is no benchmark under [benchmarks]", mend=_FORM)
+        raise UnusableInput(f"{path}: there is no benchmark under [benchmarks]", hint=_FORM)
     return Suite(
         tuple(
             Benchmark(name, _words(line, f"{path}: benchmarks.{name}"))
@@ -70,10 +70,10 @@ def benchmarks_named(given: tuple[str, ...]) -> tuple[Benchmark, ...]:
         if not name.strip() or not line.strip():
             raise UnusableInput(
                 f"--bench {text!r} is not of the form NAME=CMD",
-                mend="as in --bench 'parse=./bench parse'",
+                hint="as in --bench 'parse=./bench parse'",
             )
         if name in benchmarks:
-            raise UnusableInput(f"two benchmarks are called {name!r}", mend="rename one of them")
+            raise UnusableInput(f"two benchmarks are called {name!r}", hint="rename one of them")
         benchmarks[name] = Benchmark(name, _words(line, f"--bench {name}"))
     return tuple(benchmarks.values())
 
@@ -84,9 +84,9 @@ def _words(line: Any, where: str) -> tuple[str, ...]:
     except ValueError as error:
         raise UnusableInput(
             f"{where}: cannot split {line!r} into words: {str(error).lower()}",
-            mend="close the quote, or escape it with a backslash",
+            hint="close the quote, or escape it with a backslash",
         ) from error
     listed = words if isinstance(words, tuple | list) else ()
     if not listed or not all(isinstance(word, str) and "\0" not in word for word in listed):
-        raise UnusableInput(f"{where} is no command", mend="give a line, or a list of words")
+        raise UnusableInput(f"{where} is no command", hint="give a line, or a list of words")
     return tuple(listed)

@@ -50,12 +50,12 @@ class Table:
             text = _content(path, shown).decode("utf-8-sig")
         except OSError as error:
             raise UnusableInput(
-                f"{shown}: {error.strerror}", mend="name the file of a study"
+                f"{shown}: {error.strerror}", hint="name the file of a study"
             ) from None
         except UnicodeDecodeError as error:
             line = 1 + error.object.count(b"\n", 0, error.start)
             raise UnusableInput(
-                f"{shown}:{line}: it is no UTF-8", mend="save it as UTF-8, as TOML asks for"
+                f"{shown}:{line}: it is no UTF-8", hint="save it as UTF-8, as TOML asks for"
             ) from None
         try:
             values = tomllib.loads(text)
@@ -64,11 +64,11 @@ class Table:
         except RecursionError:
             raise UnusableInput(
                 f"{shown}: its arrays or tables stand in each other too deeply",
-                mend="a study needs three levels at most: see docs/studies.md",
+                hint="a study needs three levels at most: see docs/studies.md",
             ) from None
         except ValueError as error:
             # A whole number of thousands of digits, which Python refuses to read.
-            raise UnusableInput(f"{shown}: {str(error).lower()}", mend=_SHORTER) from None
+            raise UnusableInput(f"{shown}: {str(error).lower()}", hint=_SHORTER) from None
         found = cls(Places(shown, key_lines(text)), values)
         for keys in _too_long_numbers(values):
             raise found.places.key(*keys).fail("it has hundreds of digits", _SHORTER)
@@ -83,10 +83,10 @@ class Table:
         """The keys that nobody has asked for yet, in the order of the file."""
         return tuple(key for key in self.values if key not in self.asked)
 
-    def fail(self, key: str | None, what: str, mend: str) -> UnusableInput:
+    def fail(self, key: str | None, what: str, hint: str) -> UnusableInput:
         """The error for a key of this table, or for the table itself."""
         place = self.places.table(*self.path) if key is None else self.place(key)
-        return place.fail(what, mend)
+        return place.fail(what, hint)
 
     def place(self, key: str) -> Place:
         """Where a key of this table stands."""
@@ -218,10 +218,10 @@ class Table:
             It says what there is, and what was probably meant.
         """
         for key in self.keys():
-            mend = one_of(key, sorted(self.asked))
+            hint = one_of(key, sorted(self.asked))
             if isinstance(self.values[key], dict):
-                raise self._within((key,), {}).fail(None, "there is no such table", mend)
-            raise self.fail(key, "there is no such key", mend)
+                raise self._within((key,), {}).fail(None, "there is no such table", hint)
+            raise self.fail(key, "there is no such key", hint)
 
     def _within(self, keys: tuple[str | int, ...], values: Mapping[str, Any]) -> Table:
         return Table(self.places, values, (*self.path, *keys))
@@ -281,8 +281,8 @@ def _no_toml(shown: str, text: str, said: str) -> UnusableInput:
         line = 1 + text.rstrip("\n").count("\n")
     twice = what.startswith(("Cannot overwrite", "Cannot declare"))
     words = "this name stands there twice" if twice else f"it is no TOML: {what or said}"
-    mend = "leave one of them out" if twice else "see https://toml.io for the form"
-    return UnusableInput(f"{shown}:{line}: {words}", mend=mend)
+    hint = "leave one of them out" if twice else "see https://toml.io for the form"
+    return UnusableInput(f"{shown}:{line}: {words}", hint=hint)
 
 
 def _content(path: Path, shown: str) -> bytes:
@@ -296,12 +296,12 @@ def _content(path: Path, shown: str) -> bytes:
         It is no regular file, or too large.
     """
     if path.exists() and not path.is_file() and not path.is_dir():
-        raise UnusableInput(f"{shown}: it is no regular file", mend="name the file of a study")
+        raise UnusableInput(f"{shown}: it is no regular file", hint="name the file of a study")
     with path.open("rb") as file:
         content = file.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
         raise UnusableInput(
-            f"{shown}: it is larger than {MOST_BYTES >> 20} MiB", mend="name the file of a study"
+            f"{shown}: it is larger than {MOST_BYTES >> 20} MiB", hint="name the file of a study"
         )
     return content
 

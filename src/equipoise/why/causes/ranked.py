@@ -14,7 +14,7 @@ from equipoise.why.differences.result import Difference
 
 LEAST_SHARE = 0.05
 """Of the gap that a cause accounts for: the sources themselves cost a few per cent, so less cannot
-be told from what observing did, and mending it would mend nothing that matters."""
+be told from what observing did, and changing it would gain nothing that matters."""
 
 OBSERVED_ONLY = "as observed and not tested"
 """So end the words of a cause until something was changed because of it."""
@@ -74,7 +74,7 @@ def _explanation(found: Found, gap_s: float) -> Explanation:
         status="open",
         share_of_gap=share,
         share_ci=_shares(found.seconds_ci, gap_s),
-        words=(
+        summary=(
             f"{found.words}: {found.seconds:.3g} s, {100 * share:.0f} % of the extra time, "
             f"{OBSERVED_ONLY}"
         ),

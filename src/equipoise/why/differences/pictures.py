@@ -67,7 +67,7 @@ def drawn(picture: Picture, runs: Runs[Sampled], names: tuple[str, str], slower:
     if not can_be_drawn(runs, slower):
         raise UnusableInput(
             "nothing to draw: there is no profile of both conditions",
-            mend="observe them with the source `profile`; `equipoise why` tells why it saw nothing",
+            hint="observe them with the source `profile`; `equipoise why` tells why it saw nothing",
         )
     conditions = _Conditions(
         _condition(names[0], runs.baseline), _condition(names[1], runs.candidate), slower
@@ -88,7 +88,7 @@ def drawn(picture: Picture, runs: Runs[Sampled], names: tuple[str, str], slower:
             return file.read_bytes()
     raise UnusableInput(
         f"the {picture} could not be drawn: {ended.stderr.strip()}",
-        mend="install the package again, or report it",
+        hint="install the package again, or report it",
     )
 
 

@@ -59,7 +59,7 @@ def trials_change(trials: Runs[Trial]) -> TrialsChange:
     if not paired.both:
         raise UnusableInput(
             "no block of this campaign has the wall time of both conditions",
-            mend="run a campaign that ends with a verdict, and explain that one",
+            hint="run a campaign that ends with a verdict, and explain that one",
         )
     walls = paired.map(_wall_s)
     slower = _slower(walls)

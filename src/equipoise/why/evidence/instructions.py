@@ -44,7 +44,7 @@ def wrap(process: Process, folder: Path) -> Process:
     valgrind = shutil.which("valgrind")
     if valgrind is None:
         raise UnusableInput(
-            "valgrind is missing, which counts instructions", mend="apt-get install valgrind"
+            "valgrind is missing, which counts instructions", hint="apt-get install valgrind"
         )
     options = (
         "--quiet",
@@ -66,7 +66,7 @@ def read(folder: Path) -> Instructions:
     files = sorted(folder.glob(f"{_PREFIX}.*"))
     if not files:
         raise UnusableInput(
-            f"callgrind wrote nothing into {folder}", mend="its standard error says why"
+            f"callgrind wrote nothing into {folder}", hint="its standard error says why"
         )
     functions: Counter[str] = Counter()
     for file in files:

@@ -67,7 +67,7 @@ def read_document(file: Path, kind: type[Document], version: int) -> Document:
     except OSError as error:
         raise UnusableInput(
             f"no evidence was written to {file}: {error.strerror}",
-            mend="the observer's standard error says why",
+            hint="the observer's standard error says why",
         ) from error
     return decode_document(text, str(file), kind, version)
 
@@ -93,7 +93,7 @@ def decode_document(text: bytes, origin: str, kind: type[Document], version: int
         raise UnusableInput(f"{origin} is no evidence: {error}") from error
     raise UnusableInput(
         f"{origin} is version {found} of its document, not {version}",
-        mend="install the package again: its parts are of different versions",
+        hint="install the package again: its parts are of different versions",
     )
 
 
@@ -107,6 +107,6 @@ def _native(name: str) -> Path:
     if not place.is_file():
         raise UnusableInput(
             f"{place} is missing",
-            mend="run `make build` in a checkout, or install the package again",
+            hint="run `make build` in a checkout, or install the package again",
         )
     return place

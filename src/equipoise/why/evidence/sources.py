@@ -58,6 +58,6 @@ def known_sources(names: Sequence[str]) -> tuple[str, ...]:
             f"there is no source of evidence {unknown[0]!r}"
             if unknown
             else "no source of evidence is named",
-            mend=f"name some of {', '.join(SOURCES)}",
+            hint=f"name some of {', '.join(SOURCES)}",
         )
     return tuple(dict.fromkeys(names))

@@ -89,7 +89,7 @@ def _tested(one: Tried, unknown: str | None, plan: Plan, gap: Comparison | None)
         return _not_known(attempt, unknown, blocks=one.blocks, level=one.level)
     return Tested(
         intervention=attempt.intervention,
-        words=attempt.words,
+        summary=attempt.words,
         outcome=found.outcome,
         share=found.logs.estimate,
         share_ci=(found.logs.low, found.logs.high),
@@ -107,7 +107,7 @@ def _not_known(one: Attempt | NotTried, because: str, *, blocks: int, level: flo
     nothing = (None, None)
     return Tested(
         intervention=one.intervention,
-        words=one.words,
+        summary=one.words,
         outcome="open",
         share=None,
         share_ci=nothing,
@@ -160,11 +160,11 @@ def _with(
 ) -> Explanation:
     """A cause as its interventions show it; what no intervention decides stays as observed."""
     status = _status(tried, may_refute)
-    observed = cause.words.replace(OBSERVED_ONLY, "as observed") if tried else cause.words
+    observed = cause.summary.replace(OBSERVED_ONLY, "as observed") if tried else cause.summary
     words = " ".join(filter(None, (_sentence(observed), tested_words([*tried, *left_out]))))
     if not tried and not left_out:
         words = f"{words} Nothing here can be changed to test it."
-    shown = replace(cause, status=status, words=words, tested=(*tried, *left_out))
+    shown = replace(cause, status=status, summary=words, tested=(*tried, *left_out))
     if status == "open":
         return shown
     best = max(
@@ -192,7 +192,7 @@ def _of_the_user(explains: Explains, found: Sequence[Tested]) -> tuple[Explanati
             status=test.outcome,
             share_of_gap=test.share,
             share_ci=test.share_ci,
-            words=tested_words([test]),
+            summary=tested_words([test]),
             tested=(test,),
         )
         for attempt, test in zip(explains.attempts, found, strict=True)

@@ -70,7 +70,7 @@ def plan_of_interventions(
         reasons = "; ".join(f"{one.words}: {one.because}" for one in left_out)
         raise NothingToTry(
             "no intervention can test what was found" + (f" ({reasons})" if reasons else ""),
-            mend="try a change of your own: --try 'NAME:KEY=VALUE' or --try-command NAME=CMD",
+            hint="try a change of your own: --try 'NAME:KEY=VALUE' or --try-command NAME=CMD",
         )
     explained = gap.record.plan
     conditions, attempts = _conditions_and_attempts(gap, tried)

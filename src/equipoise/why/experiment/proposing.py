@@ -47,13 +47,13 @@ def check_names(gap: OpenGap, trying: Trying, site: Site) -> None:
         if name not in known:
             raise UnusableInput(
                 f"{ONLY} {name}: there is no such intervention for these two",
-                mend=f"there are {', '.join(known)}",
+                hint=f"there are {', '.join(known)}",
             )
     taken = set(trying.only or known)
     for one in trying.own:
         if one.name in taken:
             raise UnusableInput(
-                f"two interventions are called {one.name}", mend="give one of them another name"
+                f"two interventions are called {one.name}", hint="give one of them another name"
             )
         taken.add(one.name)
 

@@ -24,13 +24,15 @@ def tested_words(tested: Sequence[Tested]) -> str:
 
 def _clause(one: Tested) -> str:
     if one.unknown_because is not None:
-        return f"{one.words}: {one.unknown_because}"
+        return f"{one.summary}: {one.unknown_because}"
     closes = share_words(one.share, one.share_ci)
     if scales_disagree(one):
         seconds = share_words(one.share_of_seconds, one.share_of_seconds_ci)
-        return f"{one.words} closes {closes} of the gap as a ratio, but {seconds} of it in seconds"
+        return (
+            f"{one.summary} closes {closes} of the gap as a ratio, but {seconds} of it in seconds"
+        )
     by_the_faster = " by slowing the faster one" if closed_by_the_faster(one) else ""
-    return f"{one.words} closes {closes} of the gap{by_the_faster}"
+    return f"{one.summary} closes {closes} of the gap{by_the_faster}"
 
 
 def scales_disagree(one: Tested) -> bool:

@@ -29,7 +29,7 @@ class Intervention:
     sham: Alter | None = None
     """The same machinery doing nothing, where there is such a thing: the "without" arm then."""
     impossible_because: str | None = None
-    """Why it cannot be tried here, with the mend: ``libjemalloc2 is not installed``."""
+    """Why it cannot be tried here, with the hint: ``libjemalloc2 is not installed``."""
     only_confirms: bool = False
     """Whether the cause may be there and stay untouched: that this closes nothing refutes no cause
     then."""

@@ -28,7 +28,7 @@ def user_try(text: str) -> Intervention:
     name, colon, assignment = text.partition(":")
     key, equals, value = assignment.partition("=")
     if not (name.strip() and colon and key and equals):
-        raise UnusableInput(f"--try {text!r} is not of the form NAME:KEY=VALUE", mend=TRY_FORM)
+        raise UnusableInput(f"--try {text!r} is not of the form NAME:KEY=VALUE", hint=TRY_FORM)
     _refuse_null("--try", text)
     return Intervention(
         name=name.strip(),
@@ -57,7 +57,7 @@ def user_command(text: str, site: Site) -> Intervention:
     name, equals, line = text.partition("=")
     if not (name.strip() and equals and line.strip()):
         raise UnusableInput(
-            f"--try-command {text!r} is not of the form NAME=CMD", mend=COMMAND_FORM
+            f"--try-command {text!r} is not of the form NAME=CMD", hint=COMMAND_FORM
         )
     _refuse_null("--try-command", text)
     try:
@@ -65,10 +65,10 @@ def user_command(text: str, site: Site) -> Intervention:
     except ValueError as error:
         raise UnusableInput(
             f"--try-command {name}: cannot split {line!r} into words: {str(error).lower()}",
-            mend="close the quote, or escape it with a backslash",
+            hint="close the quote, or escape it with a backslash",
         ) from error
     if not words[0]:
-        raise UnusableInput(f"--try-command {name}: its program is empty", mend=COMMAND_FORM)
+        raise UnusableInput(f"--try-command {name}: its program is empty", hint=COMMAND_FORM)
     around = words if any(COMMAND in word for word in words) else (*words, COMMAND)
     if COMMAND not in around[0]:
         program = find_program(
@@ -109,5 +109,5 @@ def _filled(words: tuple[str, ...], command: tuple[str, ...]) -> tuple[str, ...]
 def _refuse_null(option: str, text: str) -> None:
     if "\0" in text:
         raise UnusableInput(
-            f"{option} {text!r} holds a null byte", mend="no program can be given one: leave it out"
+            f"{option} {text!r} holds a null byte", hint="no program can be given one: leave it out"
         )

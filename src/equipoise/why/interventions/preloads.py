@@ -36,18 +36,18 @@ def with_preload(
     return with_variables(condition, {VARIABLE: " ".join((library, *others))})
 
 
-def why_not(library: str | None, name: str, mend: str) -> str | None:
-    """Why a library cannot be preloaded, with the mend; ``None`` if it can.
+def why_not(library: str | None, name: str, hint: str) -> str | None:
+    """Why a library cannot be preloaded, with the hint; ``None`` if it can.
 
     Parameters
     ----------
     library
         Its path; ``None`` if it was not found.
-    name, mend
+    name, hint
         What is missing then, and how to get it.
     """
     if library is None:
-        return f"{name} is not installed: {mend}"
+        return f"{name} is not installed: {hint}"
     if any(one in " :" for one in library):
         # ld.so(8) takes both for the end of a name, and knows no escape.
         return f"LD_PRELOAD cannot name {library}: install it in a folder without spaces and colons"

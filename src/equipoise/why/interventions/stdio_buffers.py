@@ -19,7 +19,7 @@ PYTHON = "PYTHONUNBUFFERED"
 
 
 def offered(case: Case) -> tuple[Intervention, ...]:
-    """A test only: the mend is in the program, which asked for no buffer or flushes each line."""
+    """A test only: the hint is in the program, which asked for no buffer or flushes each line."""
     missing = why_not_own(case.site)
     return (
         Intervention(

@@ -68,7 +68,7 @@ def _row(document: ResultDocument, condition: ConditionResult) -> tuple[str, ...
         quantity(METRIC, first),
         quantity(METRIC, steady),
         UNKNOWN if steady is None else short(first / steady),
-        shape.words,
+        shape.summary,
     )
 
 
