@@ -325,7 +325,7 @@ class Ledger:
         return self._numbers[run_id]
 
     def _refuse_if_moved(self) -> None:
-        """CampaignWarning that the file was removed or replaced: SQLite would write on into nowhere."""
+        """Detect that the file was removed or replaced: SQLite would write on into nowhere."""
         try:
             present = os.stat(self.path)
         except FileNotFoundError:
