@@ -2,7 +2,7 @@
 
 The value of an environment variable may be a secret, and results are passed on. A snapshot of the
 environment records the values of these variables only, and a page, a document or an export shows
-only their values (``docs/ledger.md``). Names are exact: a beginning such as ``LC_`` would let
+only their values (``docs/document.md``). Names are exact: a beginning such as ``LC_`` would let
 ``LC_API_TOKEN`` pass. To make a variable known, add its name here.
 """
 
