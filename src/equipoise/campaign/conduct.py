@@ -19,8 +19,8 @@ from equipoise.campaign.verification import check_that_each_took_effect, mapped_
 from equipoise.ledger import FIRST_SEGMENT
 from equipoise.measure.launcher import Launcher
 from equipoise.measure.leftovers import clear_leftovers
+from equipoise.measure.measurement_lock import LockOwner, lock_host, lock_run
 from equipoise.measure.native import launcher_program
-from equipoise.measure.one_campaign import Holder, take_run, wait_for_turn
 from equipoise.measure.scratch import scratch_folder
 from equipoise.measure.servers import Servers
 from equipoise.measure.surroundings import CovariateReader, snapshot
@@ -32,7 +32,7 @@ from equipoise.model.record import CampaignWarning, RunRecord
 from equipoise.model.trial import Phase, Trial
 
 __all__ = [
-    "Holder",
+    "LockOwner",
     "Interrupted",
     "Keeper",
     "More",
@@ -87,7 +87,7 @@ class More:
 
 
 def turn_to_measure(
-    on_wait: Callable[[Holder], None], *, allow_concurrent: bool
+    on_wait: Callable[[LockOwner], None], *, allow_concurrent: bool
 ) -> AbstractContextManager[object]:
     """The right to measure on this host: one campaign at a time.
 
@@ -95,9 +95,9 @@ def turn_to_measure(
     waits for this one, and done without otherwise.
     """
     if not allow_concurrent:
-        return wait_for_turn(on_wait)
+        return lock_host(on_wait)
     try:
-        return wait_for_turn(lambda _: None, 0)
+        return lock_host(lambda _: None, 0)
     except EquipoiseError:
         return nullcontext()
 
@@ -264,7 +264,7 @@ def _go_on(
 
 def _measured_by_us_alone(run_id: str, ledger: Keeper) -> AbstractContextManager[object]:
     try:
-        return take_run(run_id, ledger.key_of(run_id))
+        return lock_run(run_id, ledger.key_of(run_id))
     except UnusableInput:
         raise
     except EquipoiseError:

@@ -123,10 +123,10 @@ def _explained(record: RunRecord, ledger: Ledger, wanted: Wanted) -> RunRecord:
     return record
 
 
-def say_whom_it_waits_for(holder: conduct.Holder) -> None:
+def say_whom_it_waits_for(owner: conduct.LockOwner) -> None:
     """Say on stderr which campaign this one waits for."""
     print(
-        f"equipoise: another campaign runs on this host ({holder.words()}): waiting for its end\n"
+        f"equipoise: another campaign runs on this host ({owner.describe()}): waiting for its end\n"
         "  hint: Ctrl-C, or --allow-concurrent to measure all the same",
         file=sys.stderr,
         flush=True,
