@@ -20,7 +20,7 @@ from equipoise.model.gate import Gated, Revision
 from equipoise.model.plan import Condition, Contrast, Hooks, Plan, Server
 from equipoise.model.record import CampaignWarning, RunRecord, Segment
 from equipoise.model.trial import Draw, Trial
-from equipoise.why.experiment.newest import explains_gap
+from equipoise.why.campaigns import explains_gap
 from tests.plans import plan_of, trial_of
 from tests.schema import validated
 
