@@ -14,7 +14,7 @@ PACKAGE = "equipoise"
 
 
 def module_graph(source: Path) -> dict[str, set[str]]:
-    """Return the modules of the package that each one imports when it runs, late imports included."""
+    """Return the modules that each module imports when it runs, late imports included."""
     files = {module_name(file, source): file for file in (source / PACKAGE).rglob("*.py")}
     return {name: set(targets(name, file, files)) for name, file in files.items()}
 

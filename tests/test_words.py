@@ -1,4 +1,4 @@
-"""Words of the first release that no class, function or module may be called by again (style.md)."""
+"""Words of the first release that name no class, function or module any more (style.md)."""
 
 from __future__ import annotations
 
