@@ -1,4 +1,4 @@
-// What a reader takes along from a figure: its data, its picture, its table. Nothing is fetched.
+// Downloads of a figure: its data, its picture, its table. Nothing is fetched.
 const MOST_ROWS = 200;
 
 function hand(address, name) {
@@ -25,7 +25,7 @@ async function pictureOf(anchor, ending) {
   return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
 }
 
-async function taken(anchor, ending) {
+async function downloadOf(anchor, ending) {
   const chart = charts.get(anchor);
   if (ending === "csv") {
     return new Blob([csvOf(rowsOfFigure(chart))], { type: "text/csv;charset=utf-8" });
@@ -73,7 +73,7 @@ function fill(details) {
   details.append(place);
 }
 
-for (const place of document.querySelectorAll(".take")) {
+for (const place of document.querySelectorAll(".download")) {
   place.hidden = false;
   place.addEventListener("click", async (event) => {
     const { chart, picture } = place.dataset;
@@ -82,7 +82,7 @@ for (const place of document.querySelectorAll(".take")) {
     if (ending && picture) {
       hand(document.getElementById(picture).src, name);
     } else if (ending) {
-      handBlob(await taken(chart, ending), name);
+      handBlob(await downloadOf(chart, ending), name);
     }
   });
 }

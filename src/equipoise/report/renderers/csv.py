@@ -1,0 +1,27 @@
+"""CSV: the numbers of documents as one table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from equipoise.model.csv_text import csv_text
+from equipoise.report.document import Document
+
+
+def to_csv(documents: Sequence[Document]) -> str:
+    """Write a header and the numbers of every document: RFC 4180 quoting, empty where unknown."""
+    rows = [row for document in documents for row in document.numbers]
+    columns = _columns(dict.fromkeys(tuple(row) for row in rows))
+    return csv_text([columns, *([row.get(name) for name in columns] for row in rows)])
+
+
+def _columns(kinds_of_row: Iterable[Sequence[str]]) -> list[str]:
+    """Return the names of all kinds of rows, each behind the one that it follows in its row."""
+    columns: list[str] = []
+    for names in kinds_of_row:
+        place = 0
+        for name in names:
+            if name not in columns:
+                columns.insert(place, name)
+            place = columns.index(name) + 1
+    return columns
