@@ -13,8 +13,7 @@ import pytest
 from equipoise.ledger import Ledger, open_for_reading, open_for_writing
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
-from equipoise.model.record import CampaignWarning
-from equipoise.model.trial import Accounting, Draw, Sample, Trial
+from equipoise.model.record import Accounting, CampaignWarning, Draw, Sample, Trial
 from tests.plans import plan_of
 
 WRONG = {

@@ -11,8 +11,7 @@ from equipoise.design.grid import Grid, build_lines, grid_of, kept_settings
 from equipoise.design.site import Site, without_missing
 from equipoise.model.plan import Condition
 from equipoise.model.study import Study
-from equipoise.studies.catalogue import BuiltIn, built_in_studies, find_study
-from equipoise.studies.own_findings import own_findings
+from equipoise.studies.catalogue import BuiltIn, built_in_studies, find_study, own_findings
 from equipoise.studies.reader.study import read_study
 from tests.studies.synthetic import study_document
 

@@ -13,7 +13,7 @@ from equipoise.figures.library import require_figures
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import ResultDocument
 from equipoise.report.findings import print_figure_files, print_findings
-from equipoise.studies.own_findings import own_findings
+from equipoise.studies.catalogue import own_findings
 
 FOLDER = "figures"
 """Beside the ledger, with a folder for each run."""

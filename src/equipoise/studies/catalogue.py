@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import importlib
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, cast
 
 from equipoise.model.errors import UnusableInput
+from equipoise.model.findings import Findings
+from equipoise.model.result import ResultDocument
 from equipoise.studies.reader.table import one_of
 
+if TYPE_CHECKING:
+    from equipoise.figures.gallery import Figure
+
 FILE = "study.toml"
+
+
 PAGE = "page.md"
+
+
 ANALYSIS = "analysis.py"
 
 
@@ -91,3 +103,21 @@ def _files() -> list[Path]:
 def _summary(file: Path) -> str:
     values = tomllib.loads(file.read_text(encoding="utf-8"))
     return str(values.get("study", {}).get("summary", ""))
+
+
+class OwnFindings(Protocol):
+    """The module ``figure.py`` of a study."""
+
+    def findings(self, document: ResultDocument) -> Findings:
+        """Tables and paragraphs."""
+
+    def figures(self, document: ResultDocument) -> Iterator[Figure]:
+        """Charts, each with a name for files."""
+
+
+def own_findings(study: str) -> OwnFindings | None:
+    """The module of a built-in study; ``None`` for any other, and for one that has none."""
+    built_in = built_in_study(study)
+    if built_in is None or built_in.analysis_module is None:
+        return None
+    return cast(OwnFindings, importlib.import_module(built_in.analysis_module))

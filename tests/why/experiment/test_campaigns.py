@@ -12,10 +12,8 @@ from equipoise.analysis.result import document_of
 from equipoise.campaign.conduct import Interrupted, More
 from equipoise.measure.trials import Ran
 from equipoise.model.errors import ConditionFailed
-from equipoise.model.explains import NotTried
-from equipoise.model.plan import Plan, Stopping
-from equipoise.model.record import RunRecord
-from equipoise.model.trial import Accounting, Draw
+from equipoise.model.plan import NotTried, Plan, Stopping
+from equipoise.model.record import Accounting, Draw, RunRecord
 from equipoise.why.experiment import outcome
 from tests.campaign.test_conduct import Stage
 from tests.schema import validated

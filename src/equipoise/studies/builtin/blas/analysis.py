@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.result import ResultDocument
 from equipoise.studies.measured import Measured, Ratio, joined, short, times
-from equipoise.studies.rank_words import reversal_paragraph
+from equipoise.studies.ranking import reversal_paragraph
 
 if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure

@@ -9,7 +9,7 @@ import altair as alt
 from equipoise.figures.building import Rows, condition_color, condition_shape, drawn_from, framed
 from equipoise.figures.quantity import metric_name, unit_of
 from equipoise.figures.ticks import log_ticks
-from equipoise.studies.builtin.database.curve import THROUGHPUT, Curve
+from equipoise.studies.builtin.database.analysis import THROUGHPUT, Curve
 
 HOW_TO_READ = {
     THROUGHPUT: (

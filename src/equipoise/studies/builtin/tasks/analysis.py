@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from equipoise.model.findings import Findings
 from equipoise.model.result import ResultDocument
 from equipoise.studies.measured import Measured
-from equipoise.studies.rank_words import (
+from equipoise.studies.ranking import (
     HOW_TO_READ,
     of_each,
     order_answer,
