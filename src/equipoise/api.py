@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from equipoise.analysis.redaction.documents import without_hidden_values
-from equipoise.analysis.result import document_of
 from equipoise.campaign import conduct
 from equipoise.campaign.progress import Unwatched, Watcher
 from equipoise.design.coin import Addresses, fresh_seed
@@ -26,7 +25,7 @@ from equipoise.model.interval import Interval
 from equipoise.model.plan import PRIMARY_METRIC, Judgement, Measure, Plan, Stopping
 from equipoise.model.record import RunRecord
 from equipoise.model.result import Comparison, ResultDocument, Verdict
-from equipoise.why.experiment.newest import newest_experiment
+from equipoise.why.campaigns import latest_experiment, result_of
 
 if TYPE_CHECKING:
     import altair
@@ -210,7 +209,7 @@ def compare(
         except conduct.Interrupted as interruption:
             raise KeyboardInterrupt(f"resume run {interruption.run_id}") from interruption
         record = store.read_run(run_id)
-    return Result(document_of(*_reported((record,), show_env=show_env)))
+    return Result(result_of(*_reported((record,), show_env=show_env)))
 
 
 def show(run: str = "last", *, ledger: Path | str | None = None, show_env: bool = False) -> Result:
@@ -228,9 +227,9 @@ def show(run: str = "last", *, ledger: Path | str | None = None, show_env: bool 
     """
     with open_for_reading(Path(ledger or default_ledger())) as store:
         record = store.read_run(run)
-        experiment = newest_experiment(record, store)
+        experiment = latest_experiment(record, store)
     records = (record,) if experiment is None else (record, experiment)
-    return Result(document_of(*_reported(records, show_env=show_env)))
+    return Result(result_of(*_reported(records, show_env=show_env)))
 
 
 def _reported(records: Sequence[RunRecord], *, show_env: bool) -> Sequence[RunRecord]:

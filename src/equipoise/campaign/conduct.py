@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from equipoise.campaign.blocks import complete_blocks
-from equipoise.campaign.judges import judge_of
+from equipoise.campaign.interim import Look
 from equipoise.campaign.progress import Watcher
 from equipoise.campaign.segment import Judge, Runner, SegmentInProgress, Store, failed, fails
 from equipoise.campaign.verification import check_that_each_took_effect, mapped_by_condition
@@ -102,6 +102,8 @@ def turn_to_measure(
 
 
 RunnerFactory = Callable[[Plan, Callable[[], None]], AbstractContextManager[Runner]]
+JudgeFactory = Callable[[Plan, Stopping], Judge]
+"""Makes the judge of a plan under its own or later limits."""
 
 
 def surroundings_of(plan: Plan, ledger: Keeper) -> dict[str, Any]:
@@ -156,6 +158,7 @@ def begin(
     watcher: Watcher,
     *,
     notices: Sequence[CampaignWarning] = (),
+    judge_of: JudgeFactory = Look,
     runner_factory: RunnerFactory = native_runner,
     clock: Callable[[], float] = time.monotonic,
     now: Callable[[], float] = time.time,
@@ -193,6 +196,7 @@ def go_on(
     ledger: Keeper,
     watcher: Watcher,
     *,
+    judge_of: JudgeFactory = Look,
     runner_factory: RunnerFactory = native_runner,
     clock: Callable[[], float] = time.monotonic,
     now: Callable[[], float] = time.time,
@@ -216,7 +220,7 @@ def go_on(
     with _measured_by_us_alone(run_id, ledger):
         # Read anew: until now another process may have gone on with it.
         record = ledger.read_run(run_id)
-        return _go_on(record, more, ledger, watcher, runner_factory, clock, now)
+        return _go_on(record, more, ledger, watcher, judge_of, runner_factory, clock, now)
 
 
 def _go_on(
@@ -224,6 +228,7 @@ def _go_on(
     more: More,
     ledger: Keeper,
     watcher: Watcher,
+    judge_of: JudgeFactory,
     runner_factory: RunnerFactory,
     clock: Callable[[], float],
     now: Callable[[], float],

@@ -284,7 +284,7 @@ class MetricSummary:
     autocorrelation: float | None = None
     """Of the ranks of neighbouring trials."""
     states: tuple[State, ...] | None = None
-    """Of the primary metric; null where they were not looked for (docs/shape.md)."""
+    """Of the primary metric; null where they were not looked for (docs/statistics.md)."""
     by_level: ByLevel | None = None
     """Of the primary metric; null where trials are the only level."""
 

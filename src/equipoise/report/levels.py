@@ -46,7 +46,7 @@ def print_levels(console: Console, rows: Sequence[Levelled]) -> None:
             console.print(f"  and {len(known) - MOST_ROWS} more; --json has all", style="dim")
         console.print(
             "levels: the share of the variance of the logarithm, and the standard deviation that "
-            "the level adds (docs/shape.md)",
+            "the level adds (docs/statistics.md)",
             style="dim",
         )
     for words in _advice(known):

@@ -1,7 +1,7 @@
 """Whether a process warms up: the class of each trial's iterations, and of the workload.
 
 The classes of Barrett et al. (2017), "Virtual machine warmup blows hot and cold", on the segments
-of stats/changes.py; docs/shape.md says what differs. No steady-state number is given for what has
+of stats/changes.py; docs/statistics.md names the differences. No number is given for what has
 no steady state.
 """
 

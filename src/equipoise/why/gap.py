@@ -120,6 +120,17 @@ def largest_gap(record: RunRecord) -> Gap | None:
     return _largest(gaps)
 
 
+def as_reported(gap: Gap, recorded: RunRecord, reported: RunRecord) -> Gap:
+    """Return the same gap of the reported record, whose conditions may have other names."""
+    if reported is recorded:
+        return gap
+    pair = (gap.contrast.baseline, gap.contrast.candidate)
+    same = next(
+        one for one in gaps_of(reported) if (one.contrast.baseline, one.contrast.candidate) == pair
+    )
+    return replace(same, chosen_because=gap.chosen_because)
+
+
 def nothing_to_explain(gap: Gap) -> str:
     """Why there is nothing, in words."""
     one = gap.comparison
