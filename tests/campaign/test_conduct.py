@@ -18,8 +18,9 @@ from equipoise.campaign.segment import Runner
 from equipoise.ledger import Ledger, open_for_writing
 from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.plan import Judgement, Plan, Stopping
-from equipoise.model.trial import CUT_BLOCK, Draw
+from equipoise.model.record import CUT_BLOCK, Draw
 from equipoise.report.json_document import encode
+from equipoise.why.campaigns import judge_of
 from tests.plans import plan_of
 from tests.schema import validated
 from tests.scripted import ScriptedClock, ScriptedRunner
@@ -47,6 +48,7 @@ class Stage:
             plan,
             self.ledger,
             watcher or Unwatched(),
+            judge_of=judge_of,
             runner_factory=self.hire,
             clock=self.clock,
             now=self.now,
@@ -58,6 +60,7 @@ class Stage:
             more or More(),
             self.ledger,
             Unwatched(),
+            judge_of=judge_of,
             runner_factory=self.hire,
             clock=self.clock,
             now=self.now,

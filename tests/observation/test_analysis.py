@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.observed import Observed
+from equipoise.model.observation_result import ObservationResult
 from equipoise.observation.analysis import observe
 from tests.observation.logs import EFFECT, Log, loaded_log, question
 
 
-def observed(log: Log, **asked: object) -> Observed:
+def observed(log: Log, **asked: object) -> ObservationResult:
     return observe(log, question(**asked), source="log")
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.observed import Observed
+from equipoise.model.observation_result import ObservationResult
 from equipoise.observation.analysis import observe
 from equipoise.observation.question import Question, part_of
 from equipoise.observation.strata import StratifiedLog, observe_strata
@@ -26,7 +26,7 @@ def by(column: str, log: Log) -> StratifiedLog:
     return StratifiedLog(column, names, versions, lambda name: part_of(log, log[column] == name))
 
 
-def judged(log: Log, *, column: str = "host_type", **asked: Any) -> Observed:
+def judged(log: Log, *, column: str = "host_type", **asked: Any) -> ObservationResult:
     return observe_strata(by(column, log), question(**{**DAY, **asked}), source="log")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from equipoise.model.observed import Contribution, Effect, HiddenBias
+from equipoise.model.observation_result import Contribution, Effect, HiddenBias
 from equipoise.observation.words import answer_words, hidden_words, size_words
 
 

@@ -12,27 +12,26 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from equipoise.campaign.blocks import complete_blocks
-from equipoise.campaign.judges import judge_of
+from equipoise.campaign.interim import Look
 from equipoise.campaign.progress import Watcher
 from equipoise.campaign.segment import Judge, Runner, SegmentInProgress, Store, failed, fails
 from equipoise.campaign.verification import check_that_each_took_effect, mapped_by_condition
 from equipoise.ledger import FIRST_SEGMENT
 from equipoise.measure.launcher import Launcher
 from equipoise.measure.leftovers import clear_leftovers
+from equipoise.measure.measurement_lock import LockOwner, lock_host, lock_run
 from equipoise.measure.native import launcher_program
-from equipoise.measure.one_campaign import Holder, take_run, wait_for_turn
 from equipoise.measure.scratch import scratch_folder
 from equipoise.measure.servers import Servers
 from equipoise.measure.surroundings import CovariateReader, snapshot
 from equipoise.measure.trials import TrialRunner, own_environment
-from equipoise.model.certificate import Certificate
 from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInput
+from equipoise.model.host import Certificate
 from equipoise.model.plan import Plan, Stopping
-from equipoise.model.record import CampaignWarning, RunRecord
-from equipoise.model.trial import Phase, Trial
+from equipoise.model.record import CampaignWarning, Phase, RunRecord, Trial
 
 __all__ = [
-    "Holder",
+    "LockOwner",
     "Interrupted",
     "Keeper",
     "More",
@@ -87,7 +86,7 @@ class More:
 
 
 def turn_to_measure(
-    on_wait: Callable[[Holder], None], *, allow_concurrent: bool
+    on_wait: Callable[[LockOwner], None], *, allow_concurrent: bool
 ) -> AbstractContextManager[object]:
     """The right to measure on this host: one campaign at a time.
 
@@ -95,14 +94,16 @@ def turn_to_measure(
     waits for this one, and done without otherwise.
     """
     if not allow_concurrent:
-        return wait_for_turn(on_wait)
+        return lock_host(on_wait)
     try:
-        return wait_for_turn(lambda _: None, 0)
+        return lock_host(lambda _: None, 0)
     except EquipoiseError:
         return nullcontext()
 
 
 RunnerFactory = Callable[[Plan, Callable[[], None]], AbstractContextManager[Runner]]
+JudgeFactory = Callable[[Plan, Stopping], Judge]
+"""Makes the judge of a plan under its own or later limits."""
 
 
 def surroundings_of(plan: Plan, ledger: Keeper) -> dict[str, Any]:
@@ -157,6 +158,7 @@ def begin(
     watcher: Watcher,
     *,
     notices: Sequence[CampaignWarning] = (),
+    judge_of: JudgeFactory = Look,
     runner_factory: RunnerFactory = native_runner,
     clock: Callable[[], float] = time.monotonic,
     now: Callable[[], float] = time.time,
@@ -194,6 +196,7 @@ def go_on(
     ledger: Keeper,
     watcher: Watcher,
     *,
+    judge_of: JudgeFactory = Look,
     runner_factory: RunnerFactory = native_runner,
     clock: Callable[[], float] = time.monotonic,
     now: Callable[[], float] = time.time,
@@ -217,7 +220,7 @@ def go_on(
     with _measured_by_us_alone(run_id, ledger):
         # Read anew: until now another process may have gone on with it.
         record = ledger.read_run(run_id)
-        return _go_on(record, more, ledger, watcher, runner_factory, clock, now)
+        return _go_on(record, more, ledger, watcher, judge_of, runner_factory, clock, now)
 
 
 def _go_on(
@@ -225,6 +228,7 @@ def _go_on(
     more: More,
     ledger: Keeper,
     watcher: Watcher,
+    judge_of: JudgeFactory,
     runner_factory: RunnerFactory,
     clock: Callable[[], float],
     now: Callable[[], float],
@@ -259,7 +263,7 @@ def _go_on(
 
 def _measured_by_us_alone(run_id: str, ledger: Keeper) -> AbstractContextManager[object]:
     try:
-        return take_run(run_id, ledger.key_of(run_id))
+        return lock_run(run_id, ledger.key_of(run_id))
     except UnusableInput:
         raise
     except EquipoiseError:

@@ -7,15 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from equipoise.campaign import conduct
-from equipoise.cli.experiment import with_experiment_on_largest
 from equipoise.cli.leftovers import report_briefly
-from equipoise.cli.observing import with_evidence_of_largest
 from equipoise.cli.progress import watcher_for
 from equipoise.cli.reported import reported
 from equipoise.cli.shown import shown_document
 from equipoise.cli.study_findings import FOLDER, write_figures
 from equipoise.cli.wanted import Wanted, show
-from equipoise.ledger import open_for_writing
+from equipoise.ledger import Ledger, open_for_writing
 from equipoise.measure.leftovers import clear_leftovers
 from equipoise.model.errors import (
     EXIT_CONDITION_FAILED,
@@ -25,7 +23,6 @@ from equipoise.model.errors import (
 from equipoise.model.plan import Plan
 from equipoise.model.record import CampaignWarning, RunRecord, RunSummary
 from equipoise.model.result import ResultDocument
-from equipoise.why.experiment.newest import newest_experiment
 
 
 def conduct_and_show(plan: Plan, wanted: Wanted, notices: Sequence[CampaignWarning] = ()) -> int:
@@ -106,19 +103,30 @@ def conducted(
             return None
         record = ledger.read_run(run_id)
         if wanted.why:
-            record = with_evidence_of_largest(record, ledger, wanted)
-            if wanted.test:
-                with_experiment_on_largest(record, ledger, wanted)
-        experiment = newest_experiment(record, ledger)
+            record = _explained(record, ledger, wanted)
+        from equipoise.why.campaigns import latest_experiment
+
+        experiment = latest_experiment(record, ledger)
         earlier = [one for one in ledger.same_commands(record.plan) if one.id != run_id]
     record, experiment = reported(record, experiment, show_env=wanted.show_env)
     return Conducted(record, shown_document(record, wanted, experiment), earlier)
 
 
-def say_whom_it_waits_for(holder: conduct.Holder) -> None:
+def _explained(record: RunRecord, ledger: Ledger, wanted: Wanted) -> RunRecord:
+    """Observe the largest gap of a campaign, and test its causes if that is wanted."""
+    from equipoise.cli.experiment import with_experiment_on_largest
+    from equipoise.cli.observing import with_evidence_of_largest
+
+    record = with_evidence_of_largest(record, ledger, wanted)
+    if wanted.test:
+        with_experiment_on_largest(record, ledger, wanted)
+    return record
+
+
+def say_whom_it_waits_for(owner: conduct.LockOwner) -> None:
     """Say on stderr which campaign this one waits for."""
     print(
-        f"equipoise: another campaign runs on this host ({holder.words()}): waiting for its end\n"
+        f"equipoise: another campaign runs on this host ({owner.describe()}): waiting for its end\n"
         "  hint: Ctrl-C, or --allow-concurrent to measure all the same",
         file=sys.stderr,
         flush=True,

@@ -15,7 +15,7 @@ from equipoise.cli.said_again import Remembering, command_line
 from equipoise.model.errors import UnusableInput
 
 if TYPE_CHECKING:
-    from equipoise.model.observed import Observed
+    from equipoise.model.observation_result import ObservationResult
     from equipoise.observation.question import Question
 
 NONE = "none"
@@ -143,7 +143,7 @@ def command(**given: Any) -> int:
     return _answered(document, given)
 
 
-def _by_strata(given: dict[str, Any]) -> Observed:
+def _by_strata(given: dict[str, Any]) -> ObservationResult:
     from equipoise.cli.observed_strata import read_strata
     from equipoise.cli.work_bar import work_in_words
     from equipoise.observation.strata import check_strata, observe_strata
@@ -155,7 +155,7 @@ def _by_strata(given: dict[str, Any]) -> Observed:
         return observe_strata(log, question, source=given["file"], tell=tell)
 
 
-def _answered(document: Observed, given: dict[str, Any]) -> int:
+def _answered(document: ObservationResult, given: dict[str, Any]) -> int:
     _put_out(document, given)
     if document.refusal is not None:
         raise UnusableInput(document.refusal.summary, hint=document.refusal.hint)
@@ -192,7 +192,7 @@ def _check_outputs(given: dict[str, Any]) -> None:
         check_folder(Path(given["json_file"]))
 
 
-def _put_out(document: Observed, given: dict[str, Any]) -> None:
+def _put_out(document: ObservationResult, given: dict[str, Any]) -> None:
     from equipoise.report.json_document import encode
 
     write_conclusion(lambda: _told(document), given["report_file"], given["figures"])
@@ -207,7 +207,7 @@ def _put_out(document: Observed, given: dict[str, Any]) -> None:
         print_observed(document, color=not given["no_color"])
 
 
-def _told(document: Observed) -> Told:
+def _told(document: ObservationResult) -> Told:
     from equipoise.figures.observed import observed_figures
     from equipoise.report.observed_conclusion import observed_conclusion
 

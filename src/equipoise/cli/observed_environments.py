@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from equipoise.analysis.environment_difference import environment_differences
+from equipoise.analysis.reference import environment_differences
 from equipoise.cli.unlike import Differing, differ_in_words, refuse
 from equipoise.model.errors import UnusableInput
-from equipoise.model.observed import Caution
-from equipoise.model.record import RunRecord
+from equipoise.model.record import CampaignWarning, RunRecord
 
 PREFIX = "environment_"
 
@@ -54,10 +53,10 @@ def refuse_unlike(
         refuse(differing, left, f"--exact {PREFIX}{left[0]} compares within each")
 
 
-def cautions_of(differing: Differing, allowed: Sequence[str]) -> tuple[Caution, ...]:
+def cautions_of(differing: Differing, allowed: Sequence[str]) -> tuple[CampaignWarning, ...]:
     """What was allowed to differ, as warnings."""
     return tuple(
-        Caution(
+        CampaignWarning(
             "environment",
             differ_in_words(name, differing[name]),
             f"--exact {PREFIX}{name} compares within each",

@@ -12,6 +12,7 @@ from equipoise.cli.finish import show_after
 from equipoise.cli.study_data import require_data
 from equipoise.cli.wanted import Wanted
 from equipoise.model.errors import UnusableInput
+from equipoise.why.campaigns import judge_of
 
 
 @click.command("resume")
@@ -46,6 +47,6 @@ def command(**given: Any) -> int:
                 hint="measure it with equipoise compare",
             )
         require_data(plan, wanted.ledger)
-        return conduct.go_on(given["run"], more, ledger, watcher)
+        return conduct.go_on(given["run"], more, ledger, watcher, judge_of=judge_of)
 
     return show_after(campaign, wanted)

@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from equipoise.analysis.result import document_of
 from equipoise.cli import options
 from equipoise.cli.output_file import write_file
 from equipoise.cli.reported import reported, reported_records
@@ -19,7 +18,7 @@ from equipoise.ledger import open_for_reading
 from equipoise.model.bulk import collector_at_rest
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord, RunSummary
-from equipoise.why.experiment.newest import newest_experiment
+from equipoise.why.campaigns import latest_experiment, result_of
 
 
 @click.command("show", epilog="Example: equipoise show 20260301-10 last --allow kernel")
@@ -71,7 +70,7 @@ class _Read:
 def _read(run: str, wanted: Wanted) -> _Read:
     with open_for_reading(wanted.ledger) as ledger:
         record = ledger.read_run(run)
-        experiment = newest_experiment(record, ledger)
+        experiment = latest_experiment(record, ledger)
         others = [one for one in ledger.same_commands(record.plan) if one.id != record.id]
     return _Read(record, experiment, others)
 
@@ -90,7 +89,7 @@ def _show_two(given: dict[str, Any], wanted: Wanted) -> int:
         there, record, *experiments = reported_records(
             (earlier, later.record, *tested), show_env=wanted.show_env
         )
-        held = replace(wanted, against=document_of(there), allowed=wanted.allowed or ())
+        held = replace(wanted, against=result_of(there), allowed=wanted.allowed or ())
         document = shown_document(record, held, experiments[0] if experiments else None)
         show(document, record, later.others, held)
     return 0

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from equipoise.model.observed import Caution, Observed
+from equipoise.model.observation_result import ObservationResult
+from equipoise.model.record import CampaignWarning
 from equipoise.observation.answered import answered
 from equipoise.observation.described import described
 from equipoise.observation.matching import Tell
@@ -18,9 +19,9 @@ def observe(
     *,
     source: str,
     left_out: dict[str, int] | None = None,
-    told: tuple[Caution, ...] = (),
+    told: tuple[CampaignWarning, ...] = (),
     tell: Tell = lambda _: None,
-) -> Observed:
+) -> ObservationResult:
     """The effect of the candidate among comparable rows, or why there is none.
 
     Parameters
@@ -30,7 +31,7 @@ def observe(
     source
         Where they come from, for the document.
     left_out
-        Rows that were left out before, by the reason.
+        RowCounts that were left out before, by the reason.
     told
         Warnings of how the log was read, which come first.
     tell

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 
-from equipoise.model.observed import Caution, Observed, Placebo
+from equipoise.model.observation_result import ObservationResult, Placebo
+from equipoise.model.record import CampaignWarning
 from equipoise.observation.effects import Found, matched_of
 from equipoise.observation.hidden import contributions, hidden_bias, regressions, robustness_of
 from equipoise.observation.matching import Comparable, Tell
@@ -19,13 +20,13 @@ _UNLIKELY = 0.01
 
 
 def answered(
-    document: Observed,
+    document: ObservationResult,
     prepared: Prepared,
     kept: Comparable,
     on_log: Found | None,
     plain: Found,
     tell: Tell,
-) -> Observed:
+) -> ObservationResult:
     """Add the effect, hidden factors, placebos, stretches of time, and the words.
 
     Parameters
@@ -84,16 +85,16 @@ def _placebos(prepared: Prepared, kept: Comparable, tell: Tell) -> Iterator[Plac
 
 def _cautions(
     placebos: tuple[Placebo, ...], stretches: int, unequal: float | None
-) -> Iterator[Caution]:
+) -> Iterator[CampaignWarning]:
     for placebo in placebos:
         if placebo.shows_effect:
-            yield Caution(
+            yield CampaignWarning(
                 f"placebo-{placebo.kind}",
                 placebo.summary,
                 "do not trust the answer until what differs is found and given as a covariate",
             )
     if unequal is not None and unequal < _UNLIKELY:
-        yield Caution(
+        yield CampaignWarning(
             "effect-changes",
             f"the effect is not the same throughout: Cochran's p = {unequal:.2g} over "
             f"{stretches} stretches of time",

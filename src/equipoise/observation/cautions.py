@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from equipoise.model.observed import Caution, Clustering
+from equipoise.model.observation_result import Clustering
+from equipoise.model.record import CampaignWarning
 from equipoise.observation.clusters import LEAST
 from equipoise.observation.mediators import is_mediator
 from equipoise.observation.question import Question
@@ -16,7 +17,7 @@ def cautions(
     clustering: Clustering | None,
     method: str,
     dropped: float,
-) -> tuple[Caution, ...]:
+) -> tuple[CampaignWarning, ...]:
     """What a reader must know beside the answer.
 
     Parameters
@@ -26,7 +27,7 @@ def cautions(
     dropped
         The share of the candidate's rows without a match.
     """
-    found: list[Caution] = []
+    found: list[CampaignWarning] = []
     changed = [
         name
         for name in (*(question.covariates or ()), *question.exact)
@@ -34,7 +35,7 @@ def cautions(
     ]
     if changed:
         found.append(
-            Caution(
+            CampaignWarning(
                 "mediator",
                 f"the version itself changes {', '.join(changed)}: matching on it takes part of "
                 "the effect away",
@@ -43,7 +44,7 @@ def cautions(
         )
     if clustering is None:
         found.append(
-            Caution(
+            CampaignWarning(
                 "rows-independent",
                 "no time, day, host or job is known: every row is taken as independent, and the "
                 "interval is too narrow if they are not",
@@ -52,7 +53,7 @@ def cautions(
         )
     elif min(clustering.with_candidate, clustering.with_baseline) < _FEW:
         found.append(
-            Caution(
+            CampaignWarning(
                 "few-clusters",
                 f"the interval rests on {clustering.with_candidate} clusters with the candidate "
                 f"and {clustering.with_baseline} with the baseline ({clustering.by})",
@@ -61,7 +62,7 @@ def cautions(
         )
     if dropped > MANY_DROPPED:
         found.append(
-            Caution(
+            CampaignWarning(
                 "dropped",
                 f"{100.0 * dropped:.0f} % of the candidate's rows have no comparable row",
                 "read whom the answer is about; gather baseline rows like those dropped",
@@ -69,7 +70,7 @@ def cautions(
         )
     if method != question.method:
         found.append(
-            Caution(
+            CampaignWarning(
                 "another-method",
                 f"{question.method} left a column unbalanced; the weights were searched instead",
                 "--method genetic searches them at once",

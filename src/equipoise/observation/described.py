@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from equipoise.model.observed import (
+from equipoise.model.observation_result import (
     OBSERVED_SCHEMA,
-    Asked,
-    Caution,
     Clustering,
-    Matching,
-    Observed,
+    MatchingSummary,
+    ObservationQuestion,
+    ObservationResult,
     Refusal,
-    Rows,
+    RowCounts,
 )
+from equipoise.model.record import CampaignWarning
 from equipoise.observation.arms import Arms
 from equipoise.observation.cautions import cautions
 from equipoise.observation.clusters import Clusters, arm_clusters
@@ -33,8 +33,8 @@ def described(
     refusal: Refusal | None,
     *,
     source: str,
-    told: tuple[Caution, ...],
-) -> Observed:
+    told: tuple[CampaignWarning, ...],
+) -> ObservationResult:
     """All that can be said without an answer.
 
     Parameters
@@ -54,11 +54,13 @@ def described(
         None if logs is None else naive(logs, treated), naive(prepared.outcome, treated)
     )
     own = cautions(question, clustering, kept.method, dropped / candidate_rows)
-    return Observed(
+    return ObservationResult(
         schema=OBSERVED_SCHEMA,
         summary="" if refusal is None else refused_words(naively, refusal, question.outcome),
         question=asked_of(question, arms, source),
-        rows=Rows(prepared.read, candidate_rows, len(treated) - candidate_rows, prepared.left_out),
+        rows=RowCounts(
+            prepared.read, candidate_rows, len(treated) - candidate_rows, prepared.left_out
+        ),
         naive=naively,
         refusal=refusal,
         matched=None,
@@ -77,10 +79,10 @@ def described(
     )
 
 
-def asked_of(question: Question, arms: Arms, source: str) -> Asked:
+def asked_of(question: Question, arms: Arms, source: str) -> ObservationQuestion:
     """The question as it was understood, with the covariates that are taken."""
     assert question.covariates is not None
-    return Asked(
+    return ObservationQuestion(
         source,
         question.treatment,
         arms.candidate,
@@ -104,9 +106,9 @@ def _clustering(prepared: Prepared, plain: Found) -> Clustering | None:
     return Clustering(clusters.by, len(np.unique(code)), of_candidate, of_baseline)
 
 
-def matching_of(kept: Comparable, plain: Found) -> Matching:
+def matching_of(kept: Comparable, plain: Found) -> MatchingSummary:
     """How the rows were matched, and how many found a match."""
-    return Matching(
+    return MatchingSummary(
         kept.method,
         kept.caliper,
         kept.caliper_on,

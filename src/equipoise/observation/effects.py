@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.matching.match import match
-from equipoise.model.observed import Bounds, Effect, ErrorOf, Matched
+from equipoise.model.observation_result import Bounds, Effect, ErrorEstimate, MatchedEffect
 from equipoise.observation.clusters import LEAST, Clusters
 from equipoise.observation.covariates import Covariates
 from equipoise.observation.matching import Comparable
@@ -114,19 +114,21 @@ def ratio_bounds(interval: tuple[float, float] | None) -> Bounds:
     return None if interval is None else (math.exp(interval[0]), math.exp(interval[1]))
 
 
-def matched_of(log: Found | None, plain: Found) -> Matched:
+def matched_of(log: Found | None, plain: Found) -> MatchedEffect:
     """The effect on both scales with all its errors."""
-    return Matched(
+    return MatchedEffect(
         effect_of(None if log is None else log.estimate, plain.estimate),
         plain.main,
         errors_of(None if log is None else log.by, plain.by),
     )
 
 
-def errors_of(log: dict[str, Estimate] | None, plain: dict[str, Estimate]) -> tuple[ErrorOf, ...]:
+def errors_of(
+    log: dict[str, Estimate] | None, plain: dict[str, Estimate]
+) -> tuple[ErrorEstimate, ...]:
     """Every error by its name, on the log scale, where there is one, and as a difference."""
     return tuple(
-        ErrorOf(
+        ErrorEstimate(
             name,
             None if log is None else log[name].error,
             None if log is None else ratio_bounds(log[name].interval),

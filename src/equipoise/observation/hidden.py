@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.model.observed import (
+from equipoise.model.observation_result import (
     Contribution,
     GammaBound,
     HiddenBias,

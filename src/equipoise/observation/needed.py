@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.model.observed import ColumnBalance, DroppedMean, Needed
+from equipoise.model.observation_result import ColumnBalance, DroppedMean, MissingRows
 from equipoise.observation.covariates import Covariates
 from equipoise.observation.matching import Comparable, unbalanced
 
@@ -17,7 +17,7 @@ _REACH = 95.0
 
 def needed(
     found: Comparable, covariates: Covariates, treated: NDArray[np.bool_]
-) -> tuple[Needed, ...]:
+) -> tuple[MissingRows, ...]:
     """For each column that is not balanced, the range in which the baseline has too few rows.
 
     It reaches from the mean of the baseline's rows that were matched to where the candidate's end
@@ -36,7 +36,7 @@ def needed(
             low, high = float(np.percentile(of_candidate, 100.0 - _REACH)), after.mean_control
         inside = (column >= min(low, high)) & (column <= max(low, high))
         asked.append(
-            Needed(
+            MissingRows(
                 found.balance.variables[place],
                 _finite(after.sdiff / 100.0),
                 min(low, high),

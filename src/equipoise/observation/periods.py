@@ -6,7 +6,7 @@ import numpy as np
 
 from equipoise.matching.frames import require
 from equipoise.matching.strata import plain
-from equipoise.model.observed import Period
+from equipoise.model.observation_result import Period
 from equipoise.observation.arms import text_of
 from equipoise.observation.clusters import LEAST, Clusters, time_of
 from equipoise.observation.covariates import Covariates

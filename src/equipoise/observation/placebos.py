@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from equipoise.matching.frames import numbers_of
 from equipoise.model.errors import UnusableInput
-from equipoise.model.observed import Placebo
+from equipoise.model.observation_result import Placebo
 from equipoise.observation.clusters import Clusters, clusters_of
 from equipoise.observation.covariates import Covariates, covariates_of
 from equipoise.observation.effects import Found, effect_of, found

@@ -12,13 +12,13 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from equipoise.model.observed import (
+from equipoise.model.observation_result import (
     Clustering,
     ColumnBalance,
     DroppedMean,
     HiddenBias,
-    Matched,
-    Matching,
+    MatchedEffect,
+    MatchingSummary,
 )
 from equipoise.observation.clusters import LEAST
 from equipoise.observation.effects import (
@@ -53,14 +53,14 @@ def shared_clusters(strata: Sequence[Judged]) -> int | None:
     return sum(number > 1 for number in seen.values())
 
 
-def matched_in(strata: Sequence[Judged], clustering: Clustering | None) -> Matched:
+def matched_in(strata: Sequence[Judged], clustering: Clustering | None) -> MatchedEffect:
     """The effect over all strata on both scales with its errors."""
     weights = [one.weight for one in strata]
     plain = _estimates([one.plain for one in strata], weights, clustering)
     scales = [one.on_log for one in strata if one.on_log is not None]
     logs = _estimates(scales, weights, clustering) if scales else None
     main = ABADIE_IMBENS if clustering is None else BY_CLUSTERS
-    return Matched(
+    return MatchedEffect(
         effect_of(None if logs is None else logs[main], plain[main]), main, errors_of(logs, plain)
     )
 
@@ -122,7 +122,7 @@ def dropped_in(strata: Sequence[Judged]) -> tuple[DroppedMean, ...]:
     return tuple(found)
 
 
-def matching_in(strata: Sequence[Judged], asked: str) -> Matching:
+def matching_in(strata: Sequence[Judged], asked: str) -> MatchingSummary:
     """The matches of all strata; the weights of the columns are each stratum's own.
 
     Parameters
@@ -134,7 +134,7 @@ def matching_in(strata: Sequence[Judged], asked: str) -> Matching:
     if len(each) == 1:
         return each[0]
     calipers = [one.caliper for one in each if one.caliper is not None]
-    return Matching(
+    return MatchingSummary(
         next((one.method for one in each if one.method != asked), asked),
         min(calipers, default=None),
         tuple(dict.fromkeys(name for one in each for name in one.caliper_on)),

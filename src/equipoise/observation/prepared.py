@@ -58,7 +58,7 @@ def prepare(log: Log, question: Question, left_out: dict[str, int]) -> Prepared:
     Parameters
     ----------
     left_out
-        Rows that were left out before, by the reason.
+        RowCounts that were left out before, by the reason.
 
     Raises
     ------

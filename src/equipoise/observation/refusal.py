@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.model.observed import Effect, Needed, Refusal
+from equipoise.model.observation_result import Effect, MissingRows, Refusal
 from equipoise.observation.arms import Arms
 from equipoise.observation.clusters import LEAST, Clusters
 from equipoise.observation.covariates import Covariates
@@ -40,7 +40,7 @@ def refused_words(naive: Effect, refusal: Refusal, outcome: str) -> str:
     return f"Naively {size_words(naive, outcome)}, but no answer can be given: {refusal.summary}."
 
 
-def _unbalanced(lacking: tuple[Needed, ...], arms: Arms) -> Refusal:
+def _unbalanced(lacking: tuple[MissingRows, ...], arms: Arms) -> Refusal:
     worst = lacking[0]
     apart = "without limit" if worst.difference is None else f"{abs(worst.difference):.2f}"
     others = f", and {len(lacking) - 1} more" if len(lacking) > 1 else ""

@@ -8,15 +8,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.observed import (
+from equipoise.model.observation_result import (
     OBSERVED_SCHEMA,
     Effect,
-    Observed,
+    ObservationResult,
     Refusal,
     Robustness,
-    Rows,
+    RowCounts,
     Strata,
-    Stratum,
+    StratumResult,
 )
 from equipoise.observation.arms import Arms, arms_of
 from equipoise.observation.cautions import cautions
@@ -98,7 +98,7 @@ def check_strata(column: str, question: Question) -> None:
 
 def observe_strata(
     log: StratifiedLog, question: Question, *, source: str, tell: Tell = lambda _: None
-) -> Observed:
+) -> ObservationResult:
     """The effect over the strata that can be judged, or why there is none.
 
     Raises
@@ -130,7 +130,7 @@ def tell_of(name: str, tell: Tell) -> Tell:
 
 def _document(
     column: str, outcomes: Sequence[Outcome], question: Question, arms: Arms, source: str
-) -> Observed:
+) -> ObservationResult:
     named = [(one.name, one.judged) for one in outcomes if one.judged is not None]
     judged = [one for _, one in named]
     clustering, naively = clustering_of(judged), _naive(outcomes)
@@ -155,11 +155,11 @@ def _document(
     baseline_rows = sum(one.baseline_rows for one in outcomes)
     read = sum(one.rows for one in outcomes)
     others = read - candidate_rows - baseline_rows
-    return Observed(
+    return ObservationResult(
         schema=OBSERVED_SCHEMA,
         summary=words,
         question=asked_of(question, arms, source),
-        rows=Rows(
+        rows=RowCounts(
             read, candidate_rows, baseline_rows, {"another version": others} if others else {}
         ),
         naive=naively,
@@ -232,10 +232,10 @@ def _about(outcomes: Sequence[Outcome], arms: Arms, matched_rows: int, candidate
     )
 
 
-def _stratum(one: Outcome) -> Stratum:
+def _stratum(one: Outcome) -> StratumResult:
     judged = one.judged
     if judged is None:
-        return Stratum(
+        return StratumResult(
             one.name,
             one.candidate_rows,
             one.baseline_rows,
@@ -249,7 +249,7 @@ def _stratum(one: Outcome) -> Stratum:
             worst_difference=None,
             gamma_to_change=None,
         )
-    return Stratum(
+    return StratumResult(
         one.name,
         one.candidate_rows,
         one.baseline_rows,

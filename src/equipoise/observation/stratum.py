@@ -13,7 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.observed import ColumnBalance, DroppedMean, HiddenBias, Matching
+from equipoise.model.observation_result import (
+    ColumnBalance,
+    DroppedMean,
+    HiddenBias,
+    MatchingSummary,
+)
 from equipoise.observation.arms import Arms, texts_of
 from equipoise.observation.clusters import Clusters
 from equipoise.observation.described import matching_of
@@ -81,7 +86,7 @@ class Judged:
 
     on_log: Scale | None
     plain: Scale
-    matching: Matching
+    matching: MatchingSummary
     balance: tuple[ColumnBalance, ...]
     dropped: tuple[DroppedMean, ...]
     hidden: HiddenBias

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from equipoise.model.observed import Bounds, Contribution, Effect, HiddenBias
+from equipoise.model.observation_result import Bounds, Contribution, Effect, HiddenBias
 from equipoise.model.quantities import amount
 from equipoise.observation.rosenbaum import MOST_GAMMA
 

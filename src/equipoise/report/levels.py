@@ -10,8 +10,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from equipoise.model.interval import Interval
 from equipoise.model.plan import PRIMARY_METRIC
-from equipoise.model.result import ByLevel, Component, Interval, ResultDocument
+from equipoise.model.result import ByLevel, Component, ResultDocument
 from equipoise.report.safe_text import visible
 from equipoise.report.units import byte_count, duration, interval_words, percent_change, significant
 
@@ -45,7 +46,7 @@ def print_levels(console: Console, rows: Sequence[Levelled]) -> None:
             console.print(f"  and {len(known) - MOST_ROWS} more; --json has all", style="dim")
         console.print(
             "levels: the share of the variance of the logarithm, and the standard deviation that "
-            "the level adds (docs/shape.md)",
+            "the level adds (docs/statistics.md)",
             style="dim",
         )
     for words in _advice(known):

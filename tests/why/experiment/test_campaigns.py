@@ -8,14 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.analysis.result import document_of
 from equipoise.campaign.conduct import Interrupted, More
 from equipoise.measure.trials import Ran
 from equipoise.model.errors import ConditionFailed
-from equipoise.model.explains import NotTried
-from equipoise.model.plan import Plan, Stopping
-from equipoise.model.record import RunRecord
-from equipoise.model.trial import Accounting, Draw
+from equipoise.model.plan import NotTried, Plan, Stopping
+from equipoise.model.record import Accounting, Draw, RunRecord
+from equipoise.why.campaigns import result_of
 from equipoise.why.experiment import outcome
 from tests.campaign.test_conduct import Stage
 from tests.schema import validated
@@ -191,7 +189,7 @@ def test_a_condition_that_cannot_even_start_with_an_intervention_costs_the_other
     stage = Stage(tmp_path)
     stage.runner = Unstartable(stage.clock, medians=seconds)
     record = stage.ledger.read_run(stage.begin(plan))
-    document = validated(document_of(record))
+    document = validated(result_of(record))
     assert [one.status for one in document.why] == ["open", "confirmed"]
     assert document.why[0].tested[0].unknown_because is not None
     measured = [draw for draw in record.draws if draw.phase == "measured"]

@@ -1,14 +1,31 @@
-"""Finding the run that a user means."""
+"""Names of runs, such as ``20261120-113005-4f2a``, and the run that a user's reference means."""
 
 from __future__ import annotations
 
+import secrets
 import sqlite3
+from datetime import UTC, datetime
 from pathlib import Path
 
 from equipoise.model.errors import UnusableInput
 
+
+def new_run_id(started_at: float) -> str:
+    """Make the name of a run that starts at ``started_at`` (seconds since the epoch).
+
+    Names sort by the second at which their runs started. Two may be equal by chance; the
+    ledger then asks for another one.
+    """
+    moment = datetime.fromtimestamp(started_at, UTC)
+    return f"{moment:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+
+
 LAST = "last"
+
+
 _SHOWN = 5
+
+
 _ABOVE_EVERY_ID = "\uffff"
 
 

@@ -7,10 +7,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from equipoise.analysis.result import document_of
 from equipoise.model.plan import Contrast, Stopping
 from equipoise.model.record import RunRecord
-from equipoise.why.experiment.newest import explains_gap, newest_experiment
+from equipoise.why.campaigns import explains_gap, latest_experiment, result_of
 from tests.schema import validated
 from tests.why.experiment.simulated import (
     NOISES,
@@ -50,22 +49,22 @@ class Shelf:
 def test_the_newest_with_a_complete_block_counts() -> None:
     begun = dataclasses.replace(experiment("begun"), trials=())
     newer, older = experiment("newer"), experiment("older")
-    found = newest_experiment(explained(), Shelf(begun, newer, older))
+    found = latest_experiment(explained(), Shelf(begun, newer, older))
     assert found is newer
-    assert newest_experiment(explained(), Shelf()) is None
+    assert latest_experiment(explained(), Shelf()) is None
 
 
 def test_a_campaign_of_another_pair_does_not_count_for_this_one() -> None:
     made = explained()
     assert explains_gap(experiment("x"), made, Contrast(0, 1))
     assert not explains_gap(experiment("x"), made, Contrast(0, 2))
-    assert newest_experiment(made, Shelf(experiment("x")), Contrast(0, 2)) is None
+    assert latest_experiment(made, Shelf(experiment("x")), Contrast(0, 2)) is None
 
 
 def test_the_explained_run_shows_what_was_tested_and_so_does_the_test_itself() -> None:
     made, test = explained(), experiment("test")
-    shown = validated(document_of(made, test)).why
+    shown = validated(result_of(made, test)).why
     assert [(one.cause, one.status) for one in shown] == [("cause 0", "confirmed")]
     assert shown[0].share_of_gap == pytest.approx(1.0, abs=0.1)
-    assert validated(document_of(test)).why == shown
-    assert validated(document_of(made)).why == ()
+    assert validated(result_of(test)).why == shown
+    assert validated(result_of(made)).why == ()

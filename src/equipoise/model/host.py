@@ -1,8 +1,40 @@
-"""What a host's own measurements say of its measurements."""
+"""What is known of a host: what disturbs its measurements, and its certificate."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal
+
+Severity = Literal["disturbs", "weakens", "lacks"]
+"""``disturbs``: trials are slowed by something else now. ``weakens``: a setting that adds noise
+or narrows what is measured. ``lacks``: something that the host does not offer at all."""
+
+
+SEVERITIES: tuple[Severity, ...] = ("disturbs", "weakens", "lacks")
+"""Worst first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Disturbance:
+    """One thing that disturbs measurements: what, and the command that mends it (rule 8)."""
+
+    code: str
+    severity: Severity
+    summary: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """What an examination of a host found."""
+
+    disturbances: tuple[Disturbance, ...]
+    """Worst first."""
+    checked: tuple[str, ...]
+    """The checks that gave an answer."""
+    unchecked: dict[str, str] = field(default_factory=dict)
+    """The checks that could not, each with the reason (rule 7)."""
+
 
 CERTIFICATE_STUDY = "certificate"
 """The study of the campaigns that a certificate rests on."""

@@ -1,4 +1,4 @@
-"""One campaign at a time on a host: the second waits, or is told who is at it."""
+"""One campaign at a time on a host: the second waits, or the message names the first."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from equipoise.measure.one_campaign import Holder, wait_for_turn
+from equipoise.measure.measurement_lock import LockOwner, lock_host
 from equipoise.model.errors import EquipoiseError, UnusableInput
 
 HOLD = """
 import sys
-from equipoise.measure.one_campaign import wait_for_turn
-with wait_for_turn(lambda holder: print("waits for", holder.process, flush=True), name=sys.argv[1]):
+from equipoise.measure.measurement_lock import lock_host
+with lock_host(lambda owner: print("waits for", owner.process, flush=True), name=sys.argv[1]):
     print("has it", flush=True)
     sys.stdin.read()
 print("gave it back", flush=True)
@@ -34,7 +34,7 @@ def name() -> str:
 
 @pytest.fixture
 def campaign(name: str) -> Iterator[Campaign]:
-    """Start processes that take the turn and keep it until their input ends."""
+    """Start processes that take the lock and keep it until their input ends."""
     started = []
 
     def start() -> subprocess.Popen[str]:
@@ -55,13 +55,13 @@ def says(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline().strip()
 
 
-def nobody_waits(holder: Holder) -> None:
-    raise AssertionError(f"waited for {holder}")
+def nobody_waits(owner: LockOwner) -> None:
+    raise AssertionError(f"waited for {owner}")
 
 
-def test_a_free_turn_is_taken_at_once_and_can_be_taken_again(name: str) -> None:
+def test_a_free_lock_is_taken_at_once_and_can_be_taken_again(name: str) -> None:
     for _ in range(3):
-        with wait_for_turn(nobody_waits, name=name):
+        with lock_host(nobody_waits, name=name):
             pass
 
 
@@ -70,10 +70,10 @@ def test_the_second_is_refused_with_a_clear_line_if_it_will_not_wait(
 ) -> None:
     first = campaign()
     assert says(first) == "has it"
-    waited: list[Holder] = []
+    waited: list[LockOwner] = []
     with pytest.raises(UnusableInput) as caught:
-        wait_for_turn(waited.append, 0, name=name)
-    assert waited == [Holder(first.pid, os.getuid())]
+        lock_host(waited.append, 0, name=name)
+    assert waited == [LockOwner(first.pid, os.getuid())]
     assert f"process {first.pid} of user {os.getuid()}" in caught.value.what
     assert "--allow-concurrent" in str(caught.value.hint)
 
@@ -89,7 +89,7 @@ def test_the_second_waits_until_the_first_has_ended(name: str, campaign: Campaig
     assert says(second) == "has it"
 
 
-def test_a_killed_holder_gives_it_back(name: str, campaign: Campaign) -> None:
+def test_a_killed_owner_gives_it_back(name: str, campaign: Campaign) -> None:
     first = campaign()
     assert says(first) == "has it"
     second = campaign()
@@ -108,39 +108,39 @@ def test_of_many_that_wait_each_gets_its_turn_alone(name: str, campaign: Campaig
     first.stdin.close()
     assert first.wait(30) == 0
     while waiting:
-        holder = holder_of(name)
-        (process,) = [process for process in waiting if process.pid == holder.process]
+        owner = owner_of(name)
+        (process,) = [process for process in waiting if process.pid == owner.process]
         waiting.remove(process)
         assert process.stdin is not None
         process.stdin.close()
         assert process.wait(30) == 0
         assert process.stdout is not None
         assert process.stdout.read().splitlines()[-2:] == ["has it", "gave it back"]
-    with wait_for_turn(nobody_waits, name=name):
+    with lock_host(nobody_waits, name=name):
         pass
 
 
-def holder_of(name: str) -> Holder:
-    """Whoever has the turn, as soon as one of those that wait for it has taken it."""
-    holders: list[Holder] = []
-    while not holders:
+def owner_of(name: str) -> LockOwner:
+    """The owner of the lock, as soon as one of those that wait for it has taken it."""
+    owners: list[LockOwner] = []
+    while not owners:
         with contextlib.suppress(UnusableInput):
-            wait_for_turn(holders.append, 0, name=name).release()
-    return holders[0]
+            lock_host(owners.append, 0, name=name).release()
+    return owners[0]
 
 
 def test_waiting_ends_after_its_limit(name: str, campaign: Campaign) -> None:
     first = campaign()
     assert says(first) == "has it"
     with pytest.raises(UnusableInput, match="another campaign is running on this host"):
-        wait_for_turn(lambda _: None, 0.05, name=name)
+        lock_host(lambda _: None, 0.05, name=name)
 
 
-def test_programs_that_the_holder_starts_do_not_inherit_it(name: str) -> None:
-    with wait_for_turn(nobody_waits, name=name):
+def test_programs_that_the_owner_starts_do_not_inherit_it(name: str) -> None:
+    with lock_host(nobody_waits, name=name):
         child = subprocess.Popen(["sleep", "1000"], close_fds=False)
     try:
-        with wait_for_turn(nobody_waits, name=name):
+        with lock_host(nobody_waits, name=name):
             pass
     finally:
         child.kill()
@@ -150,14 +150,14 @@ def test_programs_that_the_holder_starts_do_not_inherit_it(name: str) -> None:
 def test_a_campaign_inside_of_another_is_refused_and_does_not_wait_for_ever(name: str) -> None:
     inner = (
         "import sys\n"
-        "from equipoise.measure.one_campaign import wait_for_turn\n"
+        "from equipoise.measure.measurement_lock import lock_host\n"
         "from equipoise.model.errors import UnusableInput\n"
         "try:\n"
-        "    wait_for_turn(lambda _: None, name=sys.argv[1])\n"
+        "    lock_host(lambda _: None, name=sys.argv[1])\n"
         "except UnusableInput as error:\n"
         "    print(error)\n"
     )
-    with wait_for_turn(nobody_waits, name=name):
+    with lock_host(nobody_waits, name=name):
         done = subprocess.run(
             ["sh", "-c", '"$@"; true', "sh", sys.executable, "-c", inner, name],
             capture_output=True,
@@ -165,24 +165,24 @@ def test_a_campaign_inside_of_another_is_refused_and_does_not_wait_for_ever(name
             check=True,
             timeout=60,
         )
-    assert "inside of another one" in done.stdout
+    assert "inside another one" in done.stdout
     assert "--allow-concurrent" in done.stdout
 
 
 def test_two_threads_of_one_process_take_turns(name: str) -> None:
-    turn = wait_for_turn(nobody_waits, name=name)
+    lock = lock_host(nobody_waits, name=name)
     told = threading.Event()
     had_it = threading.Event()
 
     def second() -> None:
-        with wait_for_turn(lambda _: told.set(), name=name):
+        with lock_host(lambda _: told.set(), name=name):
             had_it.set()
 
     thread = threading.Thread(target=second)
     thread.start()
     assert told.wait(30)
     assert not had_it.is_set()
-    turn.release()
+    lock.release()
     thread.join(30)
     assert had_it.is_set()
 
@@ -190,13 +190,13 @@ def test_two_threads_of_one_process_take_turns(name: str) -> None:
 def test_another_user_sees_it_and_can_take_it(name: str) -> None:
     if os.getuid() != 0:
         pytest.skip("only root can become another user")
-    with wait_for_turn(nobody_waits, name=name):
+    with lock_host(nobody_waits, name=name):
         assert as_nobody(name) == "refused"
     assert as_nobody(name) == "took it"
 
 
 def as_nobody(name: str) -> str:
-    """What happens to a process of another user that asks for the turn."""
+    """What happens to a process of another user that wants the lock."""
     # A fork, because another user may not be allowed to read the interpreter.
     here, there = os.pipe()
     child = os.fork()
@@ -204,7 +204,7 @@ def as_nobody(name: str) -> str:
         answer = b"failed"
         try:
             os.setuid(65534)
-            wait_for_turn(lambda _: None, 0, name=name)
+            lock_host(lambda _: None, 0, name=name)
             answer = b"took it"
         except UnusableInput:
             answer = b"refused"
@@ -222,7 +222,7 @@ def as_nobody(name: str) -> str:
 def test_where_the_system_allows_no_such_socket_the_way_out_is_named() -> None:
     # A name longer than the system takes is refused like one that is forbidden.
     with pytest.raises(EquipoiseError) as caught:
-        wait_for_turn(nobody_waits, name="x" * 200)
+        lock_host(nobody_waits, name="x" * 200)
     assert "cannot make sure that no other campaign runs" in caught.value.what
     assert "None" not in caught.value.what
     assert "--allow-concurrent" in str(caught.value.hint)
