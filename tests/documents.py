@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from equipoise.model.interval import Interval
 from equipoise.model.plan import Layout
 from equipoise.model.record import CampaignWarning
 from equipoise.model.result import (
@@ -18,7 +19,6 @@ from equipoise.model.result import (
     Component,
     ConditionResult,
     Drift,
-    Interval,
     MetricSummary,
     Mode,
     ResultDocument,

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.analysis.result import document_of
-from equipoise.model.record import RunRecord
+from equipoise.model.record import Better, Draw, RunRecord, Sample, Trial
 from equipoise.model.result import Mode, ResultDocument, State
-from equipoise.model.trial import Better, Draw, Sample, Trial
 from equipoise.stats.warm_up import LEAST_ITERATIONS
 from tests.plans import plan_of, trial_of
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from equipoise.analysis.certificate import Certifying, certify
 from equipoise.campaign.segment import Runner
 from equipoise.ledger import open_for_writing
-from equipoise.model.certificate import CERTIFICATE_STUDY, Certificate
+from equipoise.model.host import CERTIFICATE_STUDY, Certificate
 from equipoise.model.plan import Plan
 from tests.scripted import ScriptedClock, ScriptedRunner
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from equipoise.analysis.environment_difference import differences_to_host, document_differences
+from equipoise.analysis.reference import differences_to_host, document_differences
 from equipoise.analysis.result import document_of
-from equipoise.model.imported import Source
+from equipoise.model.plan import Source
 from equipoise.model.result import ImportedResult, ResultDocument
 from tests.primitives import ProbeRunner, plan_of_rows, record_of
 

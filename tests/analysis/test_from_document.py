@@ -7,13 +7,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from equipoise.analysis.from_document import sequences_in
 from equipoise.analysis.result import document_of
-from equipoise.analysis.sequences import sequences_of
+from equipoise.analysis.sequences import sequences_in, sequences_of
 from equipoise.model.plan import Judgement
-from equipoise.model.record import RunRecord
+from equipoise.model.record import Draw, Phase, RunRecord, Sample
 from equipoise.model.result import ResultDocument
-from equipoise.model.trial import Draw, Phase, Sample
 from equipoise.report.json_document import decode, encode
 from tests.plans import plan_of, trial_of
 

@@ -14,9 +14,9 @@ from equipoise.campaign.blocks import QUANTA, block_costs, complete_blocks
 from equipoise.campaign.interim import GROWTH, LOOK_AT_EVERY_BLOCK
 from equipoise.measure.trials import Ran
 from equipoise.model.errors import UnusableInput
-from equipoise.model.gate import BENCHMARK, Gated, GateResult, Revision
-from equipoise.model.plan import Contrast, Judgement, Plan, Stopping
-from equipoise.model.trial import Draw, Sample
+from equipoise.model.plan import BENCHMARK, Contrast, Gated, Judgement, Plan, Revision, Stopping
+from equipoise.model.record import Draw, Sample
+from equipoise.model.result import GateResult
 from equipoise.why.gap import choose
 from tests.campaign.test_conduct import Stage
 from tests.plans import plan_of

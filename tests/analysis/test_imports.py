@@ -8,10 +8,9 @@ import pytest
 
 from equipoise.analysis.imports import imported_result, threats
 from equipoise.campaign.blocks import complete_blocks
-from equipoise.model.imported import Order, Source
-from equipoise.model.plan import Judgement, Plan
+from equipoise.model.plan import Judgement, Order, Plan, Source
+from equipoise.model.record import Accounting, Draw, Sample, Trial
 from equipoise.model.result import ImportedResult, SampleComparison
-from equipoise.model.trial import Accounting, Draw, Sample, Trial
 from tests.plans import plan_of
 
 METRIC = "time_s"

@@ -20,9 +20,8 @@ from equipoise.design.layouts import with_layouts
 from equipoise.ledger import Ledger, open_for_writing
 from equipoise.measure.trials import Ran
 from equipoise.model.plan import Judgement, Plan, Stopping
-from equipoise.model.record import RunRecord
+from equipoise.model.record import Draw, RunRecord, Sample, Trial
 from equipoise.model.result import ByLevel, ResultDocument
-from equipoise.model.trial import Draw, Sample, Trial
 from tests.plans import plan_of, trial_of
 from tests.schema import validated
 from tests.scripted import ScriptedClock, ScriptedRunner

@@ -8,14 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from equipoise.analysis.environment_difference import environment_differences
-from equipoise.analysis.reference import against
+from equipoise.analysis.reference import against, environment_differences
 from equipoise.analysis.result import document_of
-from equipoise.model.against import Against, RowAgainst
 from equipoise.model.errors import UnusableInput
-from equipoise.model.imported import Source
+from equipoise.model.plan import Source
 from equipoise.model.primitives import BANDWIDTH
-from equipoise.model.result import ImportedResult, ResultDocument
+from equipoise.model.result import Against, ImportedResult, ResultDocument, RowAgainst
 from equipoise.report.json_document import decode, encode
 from tests.primitives import ROWS, ProbeRunner, Value, plan_of_rows, record_of, unavailable
 from tests.schema import validated

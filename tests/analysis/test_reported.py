@@ -16,8 +16,8 @@ from equipoise.campaign.segment import Runner
 from equipoise.ledger import open_for_writing
 from equipoise.model.plan import Contrast, Judgement, Plan
 from equipoise.model.primitives import BANDWIDTH, LATENCY
+from equipoise.model.record import Draw
 from equipoise.model.result import ConditionResult, ResultDocument
-from equipoise.model.trial import Draw
 from equipoise.report.json_document import encode
 from tests.primitives import ROWS, TYPICAL, ProbeRunner, plan_of_rows, record_of, unavailable
 from tests.schema import validated

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from equipoise.analysis.result import document_of
-from equipoise.model.record import RunRecord
+from equipoise.model.record import Draw, RunRecord, Trial
 from equipoise.model.result import MetricSummary
-from equipoise.model.trial import Draw, Trial
 from tests.plans import plan_of, trial_of
 from tests.stats.planted import FloatArray
 

@@ -14,8 +14,7 @@ from equipoise.campaign.conduct import Interrupted
 from equipoise.campaign.interim import Look
 from equipoise.design.coin import draw_block
 from equipoise.model.plan import Condition, Contrast, Judgement, Plan, Stopping
-from equipoise.model.record import RunRecord
-from equipoise.model.trial import Draw
+from equipoise.model.record import Draw, RunRecord
 from tests.campaign.test_conduct import Stage
 from tests.plans import plan_of, trial_of
 from tests.schema import validated

@@ -18,7 +18,7 @@ from equipoise.campaign.segment import Runner
 from equipoise.ledger import Ledger, open_for_writing
 from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.plan import Judgement, Plan, Stopping
-from equipoise.model.trial import CUT_BLOCK, Draw
+from equipoise.model.record import CUT_BLOCK, Draw
 from equipoise.report.json_document import encode
 from equipoise.why.campaigns import judge_of
 from tests.plans import plan_of

@@ -12,8 +12,7 @@ from equipoise.campaign.segment import SegmentInProgress
 from equipoise.measure.trials import Ran
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Measure, Plan, Stopping
-from equipoise.model.record import CampaignWarning
-from equipoise.model.trial import Draw, Phase, Trial
+from equipoise.model.record import CampaignWarning, Draw, Phase, Trial
 from tests.plans import plan_of, trial_of
 from tests.scripted import ScriptedClock, ScriptedRunner
 

@@ -11,8 +11,7 @@ import pytest
 from equipoise.cli import compare, os, why
 from equipoise.cli.again import again_of, os_again_of, why_again_of
 from equipoise.cli.layouts_asked import over_layouts
-from equipoise.model.explains import WHY_STUDY, Attempt, Explains
-from equipoise.model.plan import Plan, Stopping
+from equipoise.model.plan import WHY_STUDY, Attempt, Explains, Plan, Stopping
 
 
 def plan_from(line: list[str]) -> Plan:

@@ -20,15 +20,7 @@ from equipoise.design.choice import (
 from equipoise.design.grid import Grid, build_lines, grid_of
 from equipoise.design.site import Site, without_missing
 from equipoise.model.errors import UnusableInput
-from equipoise.model.study import (
-    Compared,
-    Factor,
-    Level,
-    Quick,
-    ServerWorkload,
-    Study,
-    Workload,
-)
+from equipoise.model.study import Compared, Factor, Level, Quick, ServerWorkload, Study, Workload
 
 HERE = {"liba.so": "/lib/liba.so", "libb.so": "/lib/libb.so"}
 SITE = Site(Path("/nowhere"), HERE.get)

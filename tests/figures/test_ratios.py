@@ -10,13 +10,8 @@ import pytest
 
 from equipoise.figures.gallery import gallery
 from equipoise.figures.ratios import CONTROL, MOST_ROWS, other_ratios, ratios
-from equipoise.model.imported import Source
-from equipoise.model.result import (
-    ControlResult,
-    ImportedResult,
-    ResultDocument,
-    SampleComparison,
-)
+from equipoise.model.plan import Source
+from equipoise.model.result import ControlResult, ImportedResult, ResultDocument, SampleComparison
 from tests.documents import comparison_of, document_of
 from tests.figures.charts import notes, tables
 

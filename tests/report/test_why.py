@@ -8,7 +8,7 @@ import io
 import pytest
 from rich.console import Console
 
-from equipoise.analysis.from_document import sequences_in
+from equipoise.analysis.sequences import sequences_in
 from equipoise.model.result import ResultDocument
 from equipoise.model.why import Explanation, ExtraTime, TimePart
 from equipoise.report.html import Reported, page

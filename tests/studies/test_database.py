@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from equipoise.model.result import ResultDocument
-from equipoise.studies.builtin.database.analysis import figures, findings
+from equipoise.studies.builtin.database.analysis import THROUGHPUT, curve_of, findings
+from equipoise.studies.builtin.database.charts import figures
 from equipoise.studies.builtin.database.client import mariadb_words, postgresql_words, understand
-from equipoise.studies.builtin.database.curve import THROUGHPUT, curve_of
 from equipoise.studies.measured import Measured
 from tests.studies.synthetic import study_document
 

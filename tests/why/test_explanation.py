@@ -10,11 +10,9 @@ import msgspec
 import pytest
 
 from equipoise.model.errors import TookNoEffect, UnusableInput
-from equipoise.model.imported import Source
 from equipoise.model.observation import Observation
-from equipoise.model.plan import Measure, Plan
-from equipoise.model.record import RunRecord
-from equipoise.model.trial import Accounting, Draw, Trial
+from equipoise.model.plan import Measure, Plan, Source
+from equipoise.model.record import Accounting, Draw, RunRecord, Trial
 from equipoise.report.json_document import encode
 from equipoise.why.campaigns import result_of
 from equipoise.why.collecting import Asked, observe, runs_to_make

@@ -16,7 +16,7 @@ from equipoise.campaign.progress import Unwatched
 from equipoise.design.coin import fresh_seed
 from equipoise.measure.native import native_programs
 from equipoise.measure.surroundings import snapshot
-from equipoise.model.certificate import CERTIFICATE_STUDY, Certificate
+from equipoise.model.host import CERTIFICATE_STUDY, Certificate
 from equipoise.model.plan import Condition, Judgement, Measure, Plan, Stopping
 from equipoise.model.record import RunRecord
 from equipoise.stats.arrays import FloatArray

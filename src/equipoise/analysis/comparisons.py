@@ -11,9 +11,8 @@ from equipoise.analysis.wording import disagreement_words, verdict_words
 from equipoise.campaign.blocks import QUANTA, BlockCosts, block_costs
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast, Plan
-from equipoise.model.record import CampaignWarning
+from equipoise.model.record import CampaignWarning, Trial
 from equipoise.model.result import CarryOver, Comparison
-from equipoise.model.trial import Trial
 from equipoise.stats.carry_over import carry_over
 from equipoise.stats.means import ratio_of_means
 from equipoise.stats.minimum import answers, minimum_misleads

@@ -9,16 +9,9 @@ from numpy.typing import NDArray
 
 from equipoise.analysis.comparisons import Blocks, Pairing, pairing_of
 from equipoise.campaign.blocks import block_costs
-from equipoise.model.gate import (
-    BENCHMARK,
-    OF_BENCHMARK,
-    Gated,
-    GateOutcome,
-    GateResult,
-    GateRow,
-)
 from equipoise.model.interval import Interval
-from equipoise.model.plan import Plan
+from equipoise.model.plan import BENCHMARK, OF_BENCHMARK, Gated, Plan
+from equipoise.model.result import GateOutcome, GateResult, GateRow
 from equipoise.stats.gate import Gauged, gauge
 
 

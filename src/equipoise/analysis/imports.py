@@ -12,11 +12,9 @@ import numpy as np
 
 from equipoise.analysis.wording import times_words
 from equipoise.campaign.blocks import cost_in
-from equipoise.model.imported import Source
-from equipoise.model.plan import Contrast, Plan
-from equipoise.model.record import CampaignWarning
+from equipoise.model.plan import Contrast, Plan, Source
+from equipoise.model.record import CampaignWarning, Trial
 from equipoise.model.result import ImportedResult, SampleComparison
-from equipoise.model.trial import Trial
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.two_samples import ESTIMAND, SampleRatio, paired_ratio, welch_ratio
 

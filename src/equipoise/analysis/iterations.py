@@ -16,10 +16,15 @@ import numpy as np
 
 from equipoise.analysis.comparisons import Blocks, judged_pairings, pairing_of
 from equipoise.campaign.blocks import TIMED_OUT, as_cost, costs_placed
-from equipoise.model.iterations import IterationShape, Stretch, TrialIterations
 from equipoise.model.plan import Contrast, Plan
-from equipoise.model.result import Comparison, SteadyComparison
-from equipoise.model.trial import Better, Sample, Trial
+from equipoise.model.record import Better, Sample, Trial
+from equipoise.model.result import (
+    Comparison,
+    IterationShape,
+    SteadyComparison,
+    Stretch,
+    TrialIterations,
+)
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.warm_up import (
     LEAST_ITERATIONS,

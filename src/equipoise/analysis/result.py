@@ -31,11 +31,9 @@ from equipoise.analysis.iterations import (
     iterations_in,
     steady_comparisons,
 )
-from equipoise.analysis.levels import cost_by_level, ratios_by_level
-from equipoise.analysis.reported import is_wide, why_unknown, why_wide
-from equipoise.analysis.shape import shape_of
+from equipoise.analysis.levels import cost_by_level, ratios_by_level, sources_of_spread
+from equipoise.analysis.shape import is_wide, shape_of, why_unknown, why_wide
 from equipoise.analysis.warnings import warnings_of
-from equipoise.analysis.what_varies import sources_of_spread
 from equipoise.analysis.wording import control_words
 from equipoise.campaign.blocks import (
     ACCOUNTABLE,
@@ -47,7 +45,7 @@ from equipoise.campaign.blocks import (
 )
 from equipoise.model.bulk import collector_at_rest, make_many
 from equipoise.model.plan import Plan
-from equipoise.model.record import RunRecord, Segment
+from equipoise.model.record import Draw, RunRecord, Segment, Trial
 from equipoise.model.result import (
     SCHEMA,
     ConditionResult,
@@ -57,7 +55,6 @@ from equipoise.model.result import (
     RunInfo,
     TrialRow,
 )
-from equipoise.model.trial import Draw, Trial
 
 ACCOUNTED = ("wall_s", "user_s", "sys_s", "max_rss_bytes", "minor_faults", "major_faults")
 """What is described of every condition; a workload's own metrics are described beside it."""

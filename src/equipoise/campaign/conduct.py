@@ -25,11 +25,10 @@ from equipoise.measure.scratch import scratch_folder
 from equipoise.measure.servers import Servers
 from equipoise.measure.surroundings import CovariateReader, snapshot
 from equipoise.measure.trials import TrialRunner, own_environment
-from equipoise.model.certificate import Certificate
 from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInput
+from equipoise.model.host import Certificate
 from equipoise.model.plan import Plan, Stopping
-from equipoise.model.record import CampaignWarning, RunRecord
-from equipoise.model.trial import Phase, Trial
+from equipoise.model.record import CampaignWarning, Phase, RunRecord, Trial
 
 __all__ = [
     "LockOwner",

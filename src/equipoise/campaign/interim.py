@@ -9,7 +9,7 @@ from typing import Literal
 from equipoise.campaign.blocks import QUANTA, add_block, read_block
 from equipoise.campaign.progress import Standing
 from equipoise.model.plan import Judgement, Plan, Stopping
-from equipoise.model.trial import Phase, Trial
+from equipoise.model.record import Phase, Trial
 from equipoise.stats.gate import gauge
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import Judged, Known, is_precise, judge

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from equipoise.model.interval import Interval
 from equipoise.model.plan import Plan
-from equipoise.model.result import Interval, Verdict
+from equipoise.model.result import Verdict
 from equipoise.model.why import Outcome
 
 

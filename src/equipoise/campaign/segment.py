@@ -12,8 +12,7 @@ from equipoise.measure.hooks import last_words
 from equipoise.measure.trials import Ran
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Plan, Stopping
-from equipoise.model.record import CampaignWarning
-from equipoise.model.trial import NO_ROOM, Draw, Phase, Trial
+from equipoise.model.record import NO_ROOM, CampaignWarning, Draw, Phase, Trial
 
 StopReason = Literal["verdict", "block limit", "budget", "precision", "failure", "interrupted"]
 

@@ -16,7 +16,7 @@ from equipoise.cli.reported import reported
 from equipoise.cli.wanted import Wanted, show
 from equipoise.interop.assembly import Named, assemble
 from equipoise.interop.formats import FORMATS
-from equipoise.interop.loading import read_source, read_within_bounds
+from equipoise.interop.reading import read_source, read_within_bounds
 from equipoise.ledger import open_for_writing
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Judgement

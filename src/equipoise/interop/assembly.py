@@ -12,31 +12,58 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from equipoise.interop.contrasts import contrasts_of, with_baseline
 from equipoise.interop.reading import BENCHMARK, Process, Reading, shown
 from equipoise.model.errors import UnusableInput
-from equipoise.model.imported import Order, Source
-from equipoise.model.plan import Condition, Judgement, Measure, Plan, Stopping
-from equipoise.model.record import CampaignWarning
-from equipoise.model.trial import Accounting, Draw, Sample, Trial
+from equipoise.model.plan import (
+    Condition,
+    Contrast,
+    Judgement,
+    Measure,
+    Order,
+    Plan,
+    Source,
+    Stopping,
+)
+from equipoise.model.record import Accounting, CampaignWarning, Draw, Sample, Trial
 
 STUDY = "import"
+
+
 FILE = "file"
 """The factor whose levels are the names that the user gave the files."""
+
+
 HOST = "host"
+
+
 AS_THE_FILE_SAYS = "as_the_file_says"
 """In the environment of a run: what its file says of the host and of the conditions."""
+
+
 MOST_TRIALS = 100_000
+
+
 MOST_VALUES = 1_000_000
+
+
 LONGEST_NAME = 2**17
 """What one word of a command may have (execve(2), MAX_ARG_STRLEN)."""
 
+
 _ACCOUNTED = ("wall_s", "user_s", "sys_s", "max_rss_bytes")
+
+
 _WHOLE = frozenset({"max_rss_bytes"})
+
+
 _LARGEST = 1e100
 """No measurement comes near it, and squares of it can still be added up."""
+
+
 _LARGEST_WHOLE = 2.0**63
 """What a whole number of the ledger stays below."""
+
+
 _NEVER_IMPORTED = ("minor_faults", "major_faults", "voluntary_switches", "involuntary_switches")
 
 
@@ -364,3 +391,49 @@ def _notices(
             )
         )
     return tuple(notices)
+
+
+NAMES_SHOWN = 5
+
+
+def contrasts_of(conditions: Sequence[Condition], compared: str | None) -> tuple[Contrast, ...]:
+    """Compare the levels of one factor where everything else is equal.
+
+    Parameters
+    ----------
+    compared
+        The factor; with `BENCHMARK` every condition is compared with the first one, with ``None``
+        nothing is: benchmarks of one file are different things.
+
+    Returns
+    -------
+    The first of the conditions that share all other levels is the baseline of the rest.
+    """
+    if compared is None:
+        return ()
+    if compared == BENCHMARK:
+        return tuple(Contrast(0, index) for index in range(1, len(conditions)))
+    firsts: dict[tuple[tuple[str, str], ...], int] = {}
+    found: list[Contrast] = []
+    for index, condition in enumerate(conditions):
+        shared = {name: level for name, level in condition.levels.items() if name != compared}
+        baseline = firsts.setdefault(tuple(sorted(shared.items())), index)
+        if baseline != index:
+            found.append(Contrast(baseline, index, factor=compared, stratum=shared))
+    return tuple(found)
+
+
+def with_baseline(conditions: Sequence[Condition], name: str) -> tuple[Contrast, ...]:
+    """Compare every other condition with the one of this name.
+
+    Raises
+    ------
+    UnusableInput
+        There is none.
+    """
+    names = [condition.name for condition in conditions]
+    if name not in names:
+        some = ", ".join(names[:NAMES_SHOWN]) + (", …" if len(names) > NAMES_SHOWN else "")
+        raise UnusableInput(f"no condition is named {shown(name)}", hint=f"there are: {some}")
+    baseline = names.index(name)
+    return tuple(Contrast(baseline, index) for index in range(len(names)) if index != baseline)

@@ -1,4 +1,4 @@
-"""Opening a ledger: what kind of file it is, and that nothing is written by a look."""
+"""Where the ledger lies, and how it is opened."""
 
 from __future__ import annotations
 
@@ -25,11 +25,32 @@ from equipoise.ledger.untrusted import (
 )
 from equipoise.model.errors import UnusableInput
 
+DEFAULT_LEDGER = Path(".equipoise/ledger.db")
+
+
+LEDGER_VARIABLE = "EQUIPOISE_LEDGER"
+
+
+def default_ledger() -> Path:
+    """The ledger that ``EQUIPOISE_LEDGER`` names, or the one under the current folder."""
+    return Path(os.environ.get(LEDGER_VARIABLE) or DEFAULT_LEDGER)
+
+
 OWN_FOLDER = ".equipoise"
+
+
 _FOR_ITS_OWNER = 0o700
+
+
 _READABLE_BY_ITS_OWNER = 0o600
+
+
 _PATIENCE_S = 10.0
+
+
 _PAGES_BEFORE_CHECKPOINT = 4096
+
+
 _CANNOT_MAKE_WAL_FILES = (
     sqlite3.SQLITE_CANTOPEN,
     sqlite3.SQLITE_READONLY,

@@ -14,25 +14,23 @@ import msgspec
 
 from equipoise.ledger import rows
 from equipoise.ledger.faults import damaged, explained
-from equipoise.ledger.recorded import recorded_run
-from equipoise.ledger.reference import LAST, find_id, find_run
-from equipoise.ledger.run_id import new_run_id
-from equipoise.ledger.text import (
+from equipoise.ledger.rows import (
     digest_of_commands,
     digest_of_text,
     from_text,
     read_as,
+    recorded_run,
     storable,
     to_text,
 )
+from equipoise.ledger.run_reference import LAST, find_id, find_run, new_run_id
 from equipoise.ledger.untrusted import bounded
 from equipoise.model.bulk import collector_at_rest
-from equipoise.model.certificate import Certificate
 from equipoise.model.errors import UnusableInput
+from equipoise.model.host import Certificate
 from equipoise.model.observation import Observation
 from equipoise.model.plan import Plan
-from equipoise.model.record import CampaignWarning, RunRecord, RunSummary
-from equipoise.model.trial import Draw, Trial
+from equipoise.model.record import CampaignWarning, Draw, RunRecord, RunSummary, Trial
 
 FIRST_SEGMENT = 1
 """The number of the segment that `Ledger.begin_run` opens."""

@@ -10,20 +10,155 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from equipoise.model.against import Against
 from equipoise.model.findings import Findings
-from equipoise.model.gate import GateResult
-from equipoise.model.imported import Source
-from equipoise.model.interval import Interval as Interval
-from equipoise.model.iterations import IterationShape
-from equipoise.model.plan import PRIMARY_METRIC, Layout
-from equipoise.model.record import CampaignWarning
-from equipoise.model.trial import Phase
+from equipoise.model.interval import Interval
+from equipoise.model.plan import (
+    PRIMARY_METRIC,
+    Layout,
+    Revision,
+    Source,
+)
+from equipoise.model.record import CampaignWarning, Phase
 from equipoise.model.why import Explanation, ExtraTime
 
+TrialClass = Literal["flat", "warm-up", "slowdown", "no steady state"]
+
+
+WorkloadClass = Literal["flat", "warm-up", "slowdown", "no steady state", "inconsistent"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Iterations ``begin`` to ``end`` - 1 of a trial, counted from 0, on one level."""
+
+    begin: int
+    end: int
+    level: float
+    """The mean, extremes drawn in, in the metric's unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialIterations:
+    """The iterations of one analysed trial."""
+
+    block: int
+    kind: TrialClass
+    stretches: tuple[Stretch, ...]
+    """One after the other; a change-point stands between two."""
+    steady_from: int | None
+    """The iteration, from 0, at which the steady state begins; null without one."""
+    steady: float | None
+    """The mean of the iterations from there on; null without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class IterationShape:
+    """The iterations of all analysed trials of one condition, on one metric."""
+
+    kind: WorkloadClass | None
+    """Null where no trial has enough iterations to be classed."""
+    has_steady_state: bool
+    trials: tuple[TrialIterations, ...]
+    """Those that could be classed, in the order in which they ran."""
+    not_classed: int
+    """Trials with too few iterations, or with one that is no finite number."""
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentDifference:
+    """One thing that is known of both environments and differs, or is known of one only."""
+
+    name: str
+    there: Any
+    """Null where it is not known."""
+    here: Any
+
+
+@dataclass(frozen=True, slots=True)
+class RowAgainst:
+    """One condition in both results."""
+
+    name: str
+    metric: str
+    there: float | None
+    """The median."""
+    here: float | None
+    ratio: float | None
+    """Here over there, of the cost: what is better when higher counts as its inverse."""
+    ratio_ci: Interval
+    p_value: float | None
+    changed: bool | None
+    """Null where it cannot be told, with the reason."""
+    unknown: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """This result, here, against another one, there."""
+
+    run: str
+    """Of the other result."""
+    started: str
+    rows: tuple[RowAgainst, ...]
+    differences: tuple[EnvironmentDifference, ...]
+    geometric_mean: float | None
+    """Of the ratios."""
+    geometric_mean_ci: Interval
+    geometric_mean_rows: int
+    min_effect: float
+    """In percent: a change up to it is none."""
+    alpha: float
+    level: float | None
+    """1 minus the coverage of each ``ratio_ci``."""
+    between_sessions: float
+    """By how much sessions were taken to differ beyond what they show of themselves, in percent."""
+    scope: str
+
+
+GateOutcome = Literal["slower", "passes", "undecided"]
+"""``slower``: the whole interval lies beyond the smallest effect that matters, on the slower side.
+``passes``: none of it does. ``undecided``: some of it does."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateRow:
+    """One benchmark: the candidate revision against the baseline on one metric."""
+
+    benchmark: str
+    metric: str
+    baseline_median: float | None
+    candidate_median: float | None
+    ratio: float | None
+    ratio_ci: Interval
+    level: float
+    """1 minus the coverage of ``ratio_ci``."""
+    blocks: int
+    outcome: GateOutcome
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class GateResult:
+    """Whether the gate lets the candidate through."""
+
+    baseline: Revision
+    candidate: Revision
+    min_effect: float
+    """In percent: slower by more than this fails."""
+    passed: bool
+    rows: tuple[GateRow, ...]
+    summary: str
+    again: str
+    """The shell line that runs it again in the repository, coin and revisions included."""
+
+
 SCHEMA = "equipoise.result/2"
+
+
 FIRST_SCHEMA = "equipoise.result/1"
 """Of the first release; documents of it are still read."""
+
 
 Verdict = Literal["faster", "slower", "equivalent", "mixed", "undecided"]
 
@@ -385,3 +520,56 @@ class ResultDocument:
         if self.imported is not None:
             return self.imported.metric
         return self.comparisons[0].metric if self.comparisons else PRIMARY_METRIC
+
+
+POOLED_SCHEMA = "equipoise.pooled/2"
+
+
+@dataclass(frozen=True, slots=True)
+class Pooled:
+    """An effect over campaigns."""
+
+    ratio: float
+    """e to the mean of the log ratios, each replicate alike."""
+    ratio_ci: Interval
+    """For the mean over such replicates, at 95 %; ``None`` if there is one only."""
+    between_sd: float
+    """Between campaigns, in log units, what they vary by within taken out; 0 at the least."""
+    campaigns: int
+    replicates: int
+    """Boots, if there are several; else campaigns."""
+
+
+@dataclass(frozen=True, slots=True)
+class PooledCampaign:
+    """One of the campaigns."""
+
+    id: str
+    started: str
+    boot: str
+    kernel: str
+    blocks: int
+
+
+@dataclass(frozen=True, slots=True)
+class PooledComparison:
+    """One comparison in every campaign, and over all of them."""
+
+    baseline: str
+    candidate: str
+    metric: str
+    ratios: tuple[float | None, ...]
+    """By campaign; ``None`` where it has none."""
+    pooled: Pooled
+    by_level: ByLevel | None = None
+    """``None`` where no level is replicated."""
+
+
+@dataclass(frozen=True, slots=True)
+class PooledCampaigns:
+    """Campaigns as levels; the whole document, in the order in which it is written."""
+
+    schema: str
+    study: str
+    campaigns: tuple[PooledCampaign, ...]
+    comparisons: tuple[PooledComparison, ...]

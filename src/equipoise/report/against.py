@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from equipoise.model.against import Against, EnvironmentDifference, RowAgainst
+from equipoise.model.result import Against, EnvironmentDifference, RowAgainst
 from equipoise.report.safe_text import visible
 from equipoise.report.units import interval_words, percent_change, shower
 

@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from equipoise.model.against import Against, RowAgainst
-from equipoise.model.result import Comparison, ResultDocument
+from equipoise.model.result import Against, Comparison, ResultDocument, RowAgainst
 from equipoise.report.against import lines_below, title_words
 from equipoise.report.primitives import is_of_primitives, summary_words
 from equipoise.report.study_table import MOST_SENTENCES, verdict_counts

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from equipoise.model.imported import Source
+from equipoise.model.plan import Source
 from equipoise.model.result import ImportedResult, SampleComparison
 from equipoise.report.safe_text import visible
 from equipoise.report.units import interval_words, percent_change

@@ -10,8 +10,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from equipoise.model.interval import Interval
 from equipoise.model.plan import PRIMARY_METRIC
-from equipoise.model.result import ByLevel, Component, Interval, ResultDocument
+from equipoise.model.result import ByLevel, Component, ResultDocument
 from equipoise.report.safe_text import visible
 from equipoise.report.units import byte_count, duration, interval_words, percent_change, significant
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from equipoise.figures.quantity import metric_name
 from equipoise.figures.theme import color_of
-from equipoise.model.against import Against
 from equipoise.model.findings import Findings
 from equipoise.model.record import CampaignWarning
 from equipoise.model.result import (
+    Against,
     Comparison,
     ConditionResult,
     MetricSummary,

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from equipoise.model.result import (
-    Companion,
-    ConditionResult,
-    MetricSummary,
-    Mode,
-    SteadyComparison,
-)
+from equipoise.model.result import Companion, ConditionResult, MetricSummary, Mode, SteadyComparison
 from equipoise.report.units import (
     interval_words,
     percent_change,

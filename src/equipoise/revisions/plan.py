@@ -16,8 +16,18 @@ from equipoise.measure.native import native_programs
 from equipoise.measure.reported_metrics import metrics_reported
 from equipoise.measure.trials import own_environment
 from equipoise.model.errors import UnusableInput
-from equipoise.model.gate import OF_BENCHMARK, STUDY, Gated, Revision
-from equipoise.model.plan import PRIMARY_METRIC, Condition, Judgement, Measure, Plan, Stopping
+from equipoise.model.plan import (
+    OF_BENCHMARK,
+    PRIMARY_METRIC,
+    STUDY,
+    Condition,
+    Gated,
+    Judgement,
+    Measure,
+    Plan,
+    Revision,
+    Stopping,
+)
 from equipoise.model.record import CampaignWarning
 from equipoise.report.safe_text import visible
 from equipoise.report.shell_line import shell_line

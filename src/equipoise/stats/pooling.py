@@ -13,8 +13,8 @@ from functools import cache
 import numpy as np
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.pooled import Pooled
-from equipoise.model.result import Interval
+from equipoise.model.interval import Interval
+from equipoise.model.result import Pooled
 from equipoise.stats.arrays import FloatArray
 
 _LARGEST_QUANTILE = 1e6

@@ -10,16 +10,26 @@ from typing import Any
 
 import pytest
 
-from equipoise.analysis.redaction.documents import document_without_hidden_values
-from equipoise.analysis.redaction.records import without_hidden_values, without_hidden_variables
+from equipoise.analysis.redaction.documents import (
+    document_without_hidden_values,
+    without_hidden_values,
+    without_hidden_variables,
+)
 from equipoise.analysis.redaction.values import hidden_values
 from equipoise.analysis.result import document_of
 from equipoise.ledger import open_for_reading
-from equipoise.model.explains import Attempt, Explains
-from equipoise.model.gate import Gated, Revision
-from equipoise.model.plan import Condition, Contrast, Hooks, Plan, Server
-from equipoise.model.record import CampaignWarning, RunRecord, Segment
-from equipoise.model.trial import Draw, Trial
+from equipoise.model.plan import (
+    Attempt,
+    Condition,
+    Contrast,
+    Explains,
+    Gated,
+    Hooks,
+    Plan,
+    Revision,
+    Server,
+)
+from equipoise.model.record import CampaignWarning, Draw, RunRecord, Segment, Trial
 from equipoise.why.campaigns import explains_gap
 from tests.plans import plan_of, trial_of
 from tests.schema import validated

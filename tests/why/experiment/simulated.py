@@ -11,10 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from equipoise.design.coin import draw_block
-from equipoise.model.explains import Attempt, Explains
-from equipoise.model.plan import Judgement, Plan, Stopping
-from equipoise.model.record import RunRecord
-from equipoise.model.trial import Draw, Trial
+from equipoise.model.plan import Attempt, Explains, Judgement, Plan, Stopping
+from equipoise.model.record import Draw, RunRecord, Trial
 from equipoise.model.why import Explanation, Tested
 from equipoise.why.campaigns import judge_of
 from equipoise.why.experiment.outcome import tested

@@ -11,10 +11,8 @@ import pytest
 from equipoise.campaign.conduct import Interrupted, More
 from equipoise.measure.trials import Ran
 from equipoise.model.errors import ConditionFailed
-from equipoise.model.explains import NotTried
-from equipoise.model.plan import Plan, Stopping
-from equipoise.model.record import RunRecord
-from equipoise.model.trial import Accounting, Draw
+from equipoise.model.plan import NotTried, Plan, Stopping
+from equipoise.model.record import Accounting, Draw, RunRecord
 from equipoise.why.campaigns import result_of
 from equipoise.why.experiment import outcome
 from tests.campaign.test_conduct import Stage

@@ -10,7 +10,7 @@ from equipoise.campaign.interim import Look
 from equipoise.campaign.segment import Judge
 from equipoise.design.coin import draw_block
 from equipoise.model.plan import Plan, Stopping
-from equipoise.model.trial import Draw, Trial
+from equipoise.model.record import Draw, Trial
 from equipoise.why.campaigns import judge_of
 from tests.plans import plan_of, trial_of
 from tests.why.experiment.simulated import Truth, plan_and_seconds

@@ -8,9 +8,8 @@ from equipoise.campaign.blocks import read_block
 from equipoise.campaign.interim import Look
 from equipoise.campaign.progress import Standing
 from equipoise.design.coin import draw_intervention
-from equipoise.model.explains import Explains
-from equipoise.model.plan import Plan, Stopping
-from equipoise.model.trial import Phase, Trial
+from equipoise.model.plan import Explains, Plan, Stopping
+from equipoise.model.record import Phase, Trial
 from equipoise.why.experiment.tries import BASELINE, CANDIDATE, Tried, Tries
 from equipoise.why.experiment.words import closes_so_far
 

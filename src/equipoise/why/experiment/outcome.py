@@ -9,8 +9,7 @@ from dataclasses import replace
 from equipoise.analysis.comparisons import Blocks, primary_comparisons
 from equipoise.campaign.blocks import complete_blocks, read_block
 from equipoise.campaign.segment import fails
-from equipoise.model.explains import Attempt, Explains, NotTried
-from equipoise.model.plan import Plan
+from equipoise.model.plan import Attempt, Explains, NotTried, Plan
 from equipoise.model.record import RunRecord
 from equipoise.model.result import Comparison
 from equipoise.model.why import Explanation, Status, Tested

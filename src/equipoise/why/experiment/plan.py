@@ -6,8 +6,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.explains import WHY_STUDY, Attempt, Explains, NotTried
-from equipoise.model.plan import Condition, Contrast, Judgement, Plan, Stopping
+from equipoise.model.plan import (
+    WHY_STUDY,
+    Attempt,
+    Condition,
+    Contrast,
+    Explains,
+    Judgement,
+    NotTried,
+    Plan,
+    Stopping,
+)
 from equipoise.model.record import RunRecord
 from equipoise.model.why import Explanation
 from equipoise.why.experiment.tries import BASELINE, CANDIDATE

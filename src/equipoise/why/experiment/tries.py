@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from equipoise.campaign.blocks import BlockRead
 from equipoise.measure.hooks import last_words
-from equipoise.model.explains import Attempt, Explains
-from equipoise.model.plan import Judgement
-from equipoise.model.trial import Trial
+from equipoise.model.plan import Attempt, Explains, Judgement
+from equipoise.model.record import Trial
 from equipoise.stats.intervention import Intervened, InterventionBlocks, is_final
 
 BASELINE, CANDIDATE = 0, 1
