@@ -13,7 +13,7 @@ import click
 from equipoise.cli.output_file import check_folder, write_file
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
-from equipoise.report.safe_text import visible
+from equipoise.model.safe_text import visible
 from equipoise.why.differences.firefox_profile import firefox_profile
 from equipoise.why.differences.flame_graph import flame_graph
 from equipoise.why.differences.pictures import can_be_drawn

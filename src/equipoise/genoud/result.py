@@ -65,7 +65,7 @@ class GenoudResult:
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        from equipoise.report.html_table import facts
+        from equipoise.report.renderers.notebook import facts
 
         return facts(self._facts())
 

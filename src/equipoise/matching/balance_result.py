@@ -107,7 +107,7 @@ class Balance:
     def _repr_html_(self) -> str:
         """What a notebook shows."""
         from equipoise.matching.balance_table import HEADINGS, cells, smallest_words
-        from equipoise.report.html_table import table, text
+        from equipoise.report.renderers.notebook import table, text
 
         below = "".join(f"<p>{text(words)}</p>" for words in smallest_words(self))
         return f"<div>{table(HEADINGS, cells(self), names=2)}{below}</div>"

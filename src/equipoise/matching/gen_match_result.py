@@ -108,7 +108,7 @@ class GenMatchResult:
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        from equipoise.report.html_table import facts, table
+        from equipoise.report.renderers.notebook import facts, table
 
         weights = [
             (name, f"{weight:.6g}") for name, weight in zip(self.names, self.weights, strict=True)

@@ -103,7 +103,7 @@ class MatchResult:
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        from equipoise.report.html_table import facts
+        from equipoise.report.renderers.notebook import facts
 
         return facts(self.facts())
 

@@ -17,12 +17,12 @@ from equipoise.model.record import CampaignWarning
 if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
 
-Form = Literal["screen", "page", "text"]
-"""Terminal, HTML page, or text for a pull request, a paper or a notebook."""
+Form = Literal["screen", "page", "text", "notebook"]
+"""Terminal, HTML page, text for a pull request or a paper, or a piece of a notebook."""
 Forms = frozenset[Form]
 SCREEN: Forms = frozenset({"screen"})
 PAGE: Forms = frozenset({"page"})
-TEXT: Forms = frozenset({"text"})
+TEXT: Forms = frozenset({"text", "notebook"})
 WRITTEN: Forms = PAGE | TEXT
 """Every form but the terminal."""
 EVERYWHERE: Forms = SCREEN | PAGE | TEXT
@@ -230,8 +230,8 @@ class Claim:
     """Cause of the difference, as far as one was looked for."""
     remarks: tuple[str, ...] = ()
     """What a reader must know with the claim, a sentence each."""
-    certainty: str = ""
-    """How sure the claim is, in one line for a terminal."""
+    certainty: tuple[str, ...] = ()
+    """How sure the claim is, in lines for a terminal."""
     facts: tuple[tuple[str, str], ...] = ()
 
 

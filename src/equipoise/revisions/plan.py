@@ -10,6 +10,7 @@ from typing import Any
 
 from equipoise.cli.options import GATE_BLOCKS, metrics_named, stopping_of
 from equipoise.design.coin import fresh_seed
+from equipoise.design.command_line import shell_line
 from equipoise.measure.builds import build_revision
 from equipoise.measure.counters import counters_among
 from equipoise.measure.native import native_programs
@@ -29,8 +30,7 @@ from equipoise.model.plan import (
     Stopping,
 )
 from equipoise.model.record import CampaignWarning
-from equipoise.report.safe_text import visible
-from equipoise.report.shell_line import shell_line
+from equipoise.model.safe_text import visible
 from equipoise.revisions.benchmark_tools import BenchmarkTool
 from equipoise.revisions.checkout import SIDES, Repository, check_out, without_git_variables
 from equipoise.revisions.conditions import Benchmark, CheckedOut, conditions_of_gate

@@ -16,12 +16,13 @@ def to_csv(documents: Sequence[Document]) -> str:
 
 
 def _columns(kinds_of_row: Iterable[Sequence[str]]) -> list[str]:
-    """Return the names of all kinds of rows, each behind the one that it follows in its row."""
+    """Return the names of all kinds of rows, each before the one that follows it in its row."""
     columns: list[str] = []
     for names in kinds_of_row:
-        place = 0
-        for name in names:
-            if name not in columns:
+        place = len(columns)
+        for name in reversed(names):
+            if name in columns:
+                place = columns.index(name)
+            else:
                 columns.insert(place, name)
-            place = columns.index(name) + 1
     return columns

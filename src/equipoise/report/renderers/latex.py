@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from equipoise.model.safe_text import visible
 from equipoise.report.document import (
     Answer,
     Bullets,
@@ -22,7 +23,6 @@ from equipoise.report.document import (
     text_of,
 )
 from equipoise.report.renderers.markdown import claim_note, facts_sentence
-from equipoise.report.safe_text import visible
 
 _COMMANDS = str.maketrans(
     {
@@ -88,8 +88,10 @@ def _flat(parts: Iterable[Part]) -> Iterator[Part]:
             yield part
             continue
         for inner in _flat(part.parts):
-            untitled = isinstance(inner, Table) and not inner.title
-            yield replace(inner, title=part.title) if untitled else inner
+            if isinstance(inner, Table) and not inner.title:
+                yield replace(inner, title=part.title)
+            else:
+                yield inner
 
 
 def _sentences(parts: Sequence[Part]) -> Iterator[str]:

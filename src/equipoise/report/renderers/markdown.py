@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from equipoise.model.safe_text import visible
 from equipoise.report.document import (
     Answer,
     Bullets,
@@ -23,7 +24,6 @@ from equipoise.report.document import (
     parts_in,
     text_of,
 )
-from equipoise.report.safe_text import visible
 
 _SPECIAL = re.compile(r"[\\`*_{}\[\]|~$]")
 """What CommonMark, tables, strikethrough or formulae give a meaning within a line."""
@@ -119,11 +119,16 @@ def _answer(answer: Answer) -> Iterator[str]:
     yield from map(line, answer.lines)
     for claim in answer.claims:
         yield f"**{text(claim.badge)}**: {text(claim.text)}"
+        if claim.estimate and not claim.subject:
+            interval = f", {text(claim.interval)}" if claim.interval else ""
+            yield f"**{text(claim.estimate)}**{interval}"
         if claim.because:
             yield line(claim.because)
-    notes = [
-        note for claim in answer.claims for note in (claim_note(claim), *claim.remarks) if note
-    ]
+    notes: list[str] = []
+    for claim in answer.claims:
+        if claim.subject:
+            notes.append(claim_note(claim))
+        notes += claim.remarks
     if notes:
         yield "\n".join(f"- {line(note)}" for note in notes)
 

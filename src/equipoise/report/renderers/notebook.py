@@ -8,6 +8,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Iterator, Sequence
 
+from equipoise.model.safe_text import visible
 from equipoise.report.document import (
     Answer,
     Bullets,
@@ -23,7 +24,6 @@ from equipoise.report.document import (
     text_of,
 )
 from equipoise.report.renderers.markdown import claim_note
-from equipoise.report.safe_text import visible
 
 _LINE = "border-bottom:1px solid rgba(128,128,128,.4)"
 _CELL = "padding:.2em .6em"
@@ -31,7 +31,7 @@ _CELL = "padding:.2em .6em"
 
 def to_html(document: Document) -> str:
     """Write a document as a piece of HTML for ``_repr_html_``."""
-    return f"<div>{''.join(_pieces(parts_in(document.parts, 'text')))}</div>"
+    return f"<div>{''.join(_pieces(parts_in(document.parts, 'notebook')))}</div>"
 
 
 def text(plain: str) -> str:

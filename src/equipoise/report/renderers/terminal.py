@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from equipoise.model.safe_text import visible
 from equipoise.report.document import (
     Answer,
     Bullets,
@@ -29,7 +30,6 @@ from equipoise.report.document import (
     parts_in,
     text_of,
 )
-from equipoise.report.safe_text import visible
 
 STYLES = {
     "strong": "bold",
@@ -70,12 +70,22 @@ _LAYOUTS = (
 
 def print_document(document: Document, *, color: bool) -> None:
     """Print a document to stdout."""
-    _print_parts(console_for(color), parts_in(document.parts, "screen"))
+    print_to(console_for(color), parts_in(document.parts, "screen"))
 
 
 def print_parts(parts: Iterable[Part], *, color: bool) -> None:
     """Print some parts of a document to stdout."""
-    _print_parts(console_for(color), parts_in(parts, "screen"))
+    print_to(console_for(color), parts_in(parts, "screen"))
+
+
+def print_to(console: Console, parts: Iterable[Part]) -> None:
+    """Print the parts of a terminal's document to a console."""
+    before: Part | None = None
+    for part in parts:
+        if before is not None and not (isinstance(part, _LINES) and isinstance(before, _LINES)):
+            console.print()
+        _print_part(console, part)
+        before = part
 
 
 def console_for(color: bool) -> Console:
@@ -107,15 +117,6 @@ def text_histogram(values: Sequence[float], low: float, high: float, width: int 
     )
 
 
-def _print_parts(console: Console, parts: Iterable[Part]) -> None:
-    before: Part | None = None
-    for part in parts:
-        if before is not None and not (isinstance(part, _LINES) and isinstance(before, _LINES)):
-            console.print()
-        _print_part(console, part)
-        before = part
-
-
 def _print_part(console: Console, part: Part) -> None:
     match part:
         case Answer():
@@ -123,7 +124,7 @@ def _print_part(console: Console, part: Part) -> None:
         case Section():
             if part.title:
                 console.print(Text(visible(part.title), style="bold"))
-            _print_parts(console, part.parts)
+            print_to(console, part.parts)
         case Table():
             _print_table(console, part)
         case Paragraph():
@@ -164,10 +165,8 @@ def _claim(claim: Claim) -> Text:
     if claim.estimate and claim.interval:
         subject = f"{visible(claim.subject)}: " if claim.subject else ""
         text.append(f"\n  {subject}{visible(claim.estimate)}, {visible(claim.interval)}")
-    if claim.certainty:
-        text.append(f"\n  {visible(claim.certainty)}")
-    for remark in claim.remarks:
-        text.append(f"\n  {visible(remark)}")
+    for line in (*claim.certainty, *claim.remarks):
+        text.append(f"\n  {visible(line)}")
     return text
 
 

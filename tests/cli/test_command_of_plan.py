@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from equipoise.cli import compare, os, why
-from equipoise.cli.again import again_of, os_again_of, why_again_of
 from equipoise.cli.layouts_asked import over_layouts
+from equipoise.design.command_line import command_of_plan
 from equipoise.model.plan import WHY_STUDY, Attempt, Explains, Plan, Stopping
 
 
@@ -47,7 +47,7 @@ def test_a_plan_comes_back_from_its_command(
     (tmp_path / "in.txt").write_text("")
     commands = ["sleep {size}", "sleep 9"] if "-L" in options else ["sleep 1", "sleep '2 3'"]
     plan = plan_from([*options, "--seed", "5", *commands])
-    changed, folder, joined, *words = shlex.split(again_of(plan))
+    changed, folder, joined, *words = shlex.split(str(command_of_plan(plan)))
     assert (changed, folder, joined) == ("cd", str(tmp_path), "&&")
     assert words[:2] == ["equipoise", "compare"]
     # Levels are read off parameters, which a command line that is spelled out has no more.
@@ -58,7 +58,7 @@ def test_a_plan_comes_back_from_its_command(
 def test_it_begins_in_the_folder_of_the_campaign(tmp_path: Path) -> None:
     plan = plan_from(["true", "false"])
     moved = replace(plan, measure=replace(plan.measure, working_folder="/a folder/it's"))
-    assert again_of(moved).startswith("cd '/a folder/it'\"'\"'s' && equipoise compare ")
+    assert str(command_of_plan(moved)).startswith("cd '/a folder/it'\"'\"'s' && equipoise compare ")
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_a_plan_of_rows_comes_back_from_its_command(options: list[str]) -> None:
         return os.plan_of(os.command.make_context("os", line).params)
 
     first = plan([*options, "--seed", "11"])
-    again = shlex.split(os_again_of(first))
+    again = shlex.split(str(command_of_plan(first)))
     assert again[:2] == ["equipoise", "os"]
     assert plan(again[2:]) == first
 
@@ -97,7 +97,7 @@ def test_what_the_user_had_tried_to_explain_a_gap_is_tried_again() -> None:
         stopping=Stopping(blocks=40, budget_s=60.0),
         explains=Explains("20260301-101500-ab12", (), attempts),
     )
-    program, *words = shlex.split(why_again_of(plan))
+    program, *words = shlex.split(str(command_of_plan(plan)))
     given = why.command.make_context("why", words[1:]).params
     assert (program, words[0], given["run"]) == ("equipoise", "why", "20260301-101500-ab12")
     assert (given["baseline"], given["candidate"], given["again"]) == ("a b", "c", True)

@@ -1,4 +1,4 @@
-"""The certificate of a host: on the terminal, and as JSON."""
+"""The certificate of a host: as a document, and as JSON."""
 
 from __future__ import annotations
 
@@ -6,28 +6,20 @@ from dataclasses import asdict
 from datetime import datetime
 
 import msgspec
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from equipoise.model.host import Certificate
-from equipoise.report.safe_text import visible
+from equipoise.report.document import Document, Facts
 from equipoise.report.units import duration
 
 SCHEMA = "equipoise.certificate/1"
 
 
-def print_certificate(certificate: Certificate, *, color: bool) -> None:
-    """Print the certificate to stdout."""
-    console = Console(no_color=not color, highlight=False, markup=False, emoji=False)
-    table = Table(box=None, show_header=False, pad_edge=False)
-    for name, value in lines_of(certificate):
-        table.add_row(Text(name), Text(visible(value)))
-    console.print(table)
+def certificate_document(certificate: Certificate) -> Document:
+    """Build the document of a certificate."""
+    return Document("certificate", "Certificate of this host", (Facts(_lines(certificate)),))
 
 
-def lines_of(certificate: Certificate) -> tuple[tuple[str, str], ...]:
-    """Each figure with what it is."""
+def _lines(certificate: Certificate) -> tuple[tuple[str, str], ...]:
     made = datetime.fromtimestamp(certificate.made_at).astimezone()
     one = certificate
     return (
@@ -47,13 +39,13 @@ def lines_of(certificate: Certificate) -> tuple[tuple[str, str], ...]:
             "a trial",
             f"{duration(one.trial_s)}; a block's log ratio spreads by {one.spread:.2g} %",
         ),
-        ("smallest effect seen", f"in a minute {_effect(one.smallest_in_a_minute)}"),
-        ("", f"in ten minutes {_effect(one.smallest_in_ten_minutes)}"),
+        ("smallest effect seen in a minute", _effect(one.smallest_in_a_minute)),
+        ("smallest effect seen in ten minutes", _effect(one.smallest_in_ten_minutes)),
     )
 
 
 def to_json(certificate: Certificate) -> bytes:
-    """The certificate as one line of JSON."""
+    """Write a certificate as one line of JSON."""
     return msgspec.json.encode({"schema": SCHEMA, **asdict(certificate)})
 
 

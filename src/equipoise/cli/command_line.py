@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from equipoise.report.shell_line import shell_line
+from equipoise.design.command_line import shell_line
 
 _KEY = "equipoise.words"
 OUTPUTS = frozenset({"report_file", "figures", "json_file", "plot_file", "quiet", "no_color"})
