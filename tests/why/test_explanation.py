@@ -15,7 +15,7 @@ from equipoise.model.plan import Measure, Plan, Source
 from equipoise.model.record import Accounting, Draw, RunRecord, Trial
 from equipoise.report.json_document import encode
 from equipoise.why.campaigns import result_of
-from equipoise.why.collecting import Asked, observe, runs_to_make
+from equipoise.why.evidence.collect import Asked, observe, runs_to_make
 from equipoise.why.evidence.sources import BY_DEFAULT
 from equipoise.why.explanation import evidence_of, explained, explaining
 from equipoise.why.gap import choose, largest_gap, nothing_to_explain

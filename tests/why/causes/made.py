@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from equipoise.model.why import Explanation
-from equipoise.why.causes.found import Found
-from equipoise.why.causes.ranked import causes
+from equipoise.why.causes.remaining import Found
+from equipoise.why.causes.ranking import causes
 from equipoise.why.causes.remaining import Remaining
-from equipoise.why.differences.result import (
+from equipoise.why.differences.changes import (
     AllocationsChange,
     CallsChange,
     Change,

@@ -12,7 +12,7 @@ from equipoise.why.causes import (
     more_time_in_python_function,
     wrong_blas_kernel,
 )
-from equipoise.why.differences.result import Setting
+from equipoise.why.differences.changes import Setting
 from tests.why.causes.made import (
     calls,
     change,

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from equipoise.why.causes.found import Found
-from equipoise.why.causes.ranked import LEAST_SHARE, causes
-from equipoise.why.causes.registry import RULES, Rule
+from equipoise.why.causes.remaining import Found
+from equipoise.why.causes.ranking import LEAST_SHARE, causes
+from equipoise.why.causes.ranking import RULES, Rule
 from equipoise.why.causes.remaining import Remaining, added
 from tests.why.causes.made import calls, change, function, made, named, wait
 

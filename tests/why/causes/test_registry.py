@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.why.causes.registry import RULES, Rule
+from equipoise.why.causes.ranking import RULES, Rule
 
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "why.md"
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from equipoise.why.differences.result import Difference
-from equipoise.why.differences.whole import difference
-from equipoise.why.differences.words import where_the_time_is
+from equipoise.why.differences.changes import Difference
+from equipoise.why.differences.compare import difference
+from equipoise.why.differences.wording import where_the_time_goes
 from equipoise.why.evidence import allocations, page_faults, profile, system_calls
-from equipoise.why.evidence.evidence_set import Gathered, Runs
-from equipoise.why.evidence.observed import Process
+from equipoise.why.evidence.evidence_set import EvidenceSet, Runs
+from equipoise.why.evidence.process import Process
 from tests.why.differences.made import CONDITIONS, trial
 from tests.why.evidence.programs import ENVIRONMENT, compiled, run
 from tests.why.evidence.test_sampled import needs_kernel
@@ -52,7 +52,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Difference:
             tuple(seen(source, RETURNED_AT_ONCE) for _ in range(2)),
         )
 
-    gathered = Gathered(
+    gathered = EvidenceSet(
         system_calls=both(system_calls),
         profile=both(profile),
         page_faults=both(page_faults),
@@ -100,7 +100,7 @@ def test_both_allocate_the_same_and_only_the_words_tell_what(found: Difference) 
     assert found.allocations.count.extra == 0
     assert found.allocations.classes[0].typical_bytes == 35_600
     assert next(iter(found.allocations.by_function)).name == "churn"
-    words = where_the_time_is(found)
+    words = where_the_time_goes(found)
     assert "of the extra time is system time" in words
     assert f"to {ROUNDS + found.calls['munmap'].count.baseline:,.0f} calls" in words
     assert "of the allocations are of 35,600 bytes" in words

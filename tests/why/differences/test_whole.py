@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from equipoise.model.errors import UnusableInput
-from equipoise.why.differences.result import Function, Wait
-from equipoise.why.differences.whole import difference
-from equipoise.why.evidence.evidence_set import Gathered, Runs
+from equipoise.why.differences.changes import Function, Wait
+from equipoise.why.differences.compare import difference
+from equipoise.why.evidence.evidence_set import EvidenceSet, Runs
 from equipoise.why.evidence.instructions import Instructions
 from tests.why.differences.made import (
     CONDITIONS,
@@ -29,7 +29,7 @@ WORK = Function("work", "program", "user")
 
 
 def test_with_no_source_at_all_the_gap_remains() -> None:
-    found = difference(trials(*WALLS), Gathered(), CONDITIONS)
+    found = difference(trials(*WALLS), EvidenceSet(), CONDITIONS)
     assert found.slower == "candidate"
     assert found.gap.extra == pytest.approx(1.0)
     assert found.split["user_s"].extra == pytest.approx(1.0)
@@ -40,7 +40,7 @@ def test_with_no_source_at_all_the_gap_remains() -> None:
 
 def test_where_the_baseline_is_slower_extra_is_what_it_has_more() -> None:
     profiles = Runs((sampled({"main": 2.0}),) * 2, (sampled({"main": 1.5}),) * 2)
-    found = difference(trials(*reversed(WALLS)), Gathered(profile=profiles), CONDITIONS)
+    found = difference(trials(*reversed(WALLS)), EvidenceSet(profile=profiles), CONDITIONS)
     assert (found.slower, found.faster) == ("baseline", "candidate")
     assert found.gap.extra == pytest.approx(1.0)
     low, high = found.gap.extra_ci
@@ -52,7 +52,7 @@ def test_where_the_baseline_is_slower_extra_is_what_it_has_more() -> None:
 def test_a_campaign_without_a_pair_cannot_be_explained() -> None:
     lonely = Runs((trial(1, 0, 1.0),), (trial(2, 1, 1.0),))
     with pytest.raises(UnusableInput, match="no block"):
-        difference(lonely, Gathered(), CONDITIONS)
+        difference(lonely, EvidenceSet(), CONDITIONS)
 
 
 def test_time_on_a_processor_goes_to_doors_and_functions() -> None:
@@ -61,7 +61,7 @@ def test_time_on_a_processor_goes_to_doors_and_functions() -> None:
         {"main;work": 1.0, "main": 0.2, "main;work;munmap@kernel": 0.6, "exit@kernel": 0.1}
     )
     profiles = Runs((baseline, baseline), (candidate, candidate))
-    found = difference(trials(*WALLS), Gathered(profile=profiles), CONDITIONS)
+    found = difference(trials(*WALLS), EvidenceSet(profile=profiles), CONDITIONS)
     assert found.on_processor is not None
     assert found.on_processor.extra == pytest.approx(0.7)
     assert {door: change.extra for door, change in found.doors.items()} == {
@@ -78,7 +78,7 @@ def test_time_on_a_processor_goes_to_doors_and_functions() -> None:
 
 def test_a_function_that_calls_itself_is_reached_once_in_a_stack() -> None:
     profiles = Runs((sampled({"main;work;work;work": 1.0}),), (sampled({"main;work": 1.0}),))
-    found = difference(trials(*WALLS), Gathered(profile=profiles), CONDITIONS)
+    found = difference(trials(*WALLS), EvidenceSet(profile=profiles), CONDITIONS)
     assert found.reached[WORK].baseline == 1.0
 
 
@@ -86,7 +86,7 @@ def test_what_the_slower_condition_has_most_more_of_comes_first() -> None:
     baseline = sampled({"less": 3.0, "more": 1.0, "most": 1.0})
     candidate = sampled({"less": 1.0, "more": 2.0, "most": 4.0})
     found = difference(
-        trials(*WALLS), Gathered(profile=Runs((baseline,), (candidate,))), CONDITIONS
+        trials(*WALLS), EvidenceSet(profile=Runs((baseline,), (candidate,))), CONDITIONS
     )
     assert [function.name for function in found.functions] == ["most", "more", "less"]
 
@@ -100,7 +100,7 @@ def test_the_system_time_stands_in_where_the_kernel_is_hidden() -> None:
         (trial(1, 0, 1.2, user_s=1.0, sys_s=0.1), trial(2, 0, 1.2, user_s=1.0, sys_s=0.2)),
         (trial(1, 1, 2.2, user_s=1.0, sys_s=1.1), trial(2, 1, 2.2, user_s=1.0, sys_s=1.1)),
     )
-    found = difference(pairs, Gathered(profile=profiles), CONDITIONS)
+    found = difference(pairs, EvidenceSet(profile=profiles), CONDITIONS)
     assert list(found.doors) == ["kernel"]
     assert found.doors["kernel"] == found.split["system_s"]
     assert remark in found.unseen["profile"]
@@ -109,7 +109,7 @@ def test_the_system_time_stands_in_where_the_kernel_is_hidden() -> None:
 
 def test_a_profile_that_disagrees_with_the_accounts_is_told_and_not_scaled() -> None:
     profiles = Runs((sampled({"main": 0.3}),), (sampled({"main": 2.1}),))
-    found = difference(trials(*WALLS), Gathered(profile=profiles), CONDITIONS)
+    found = difference(trials(*WALLS), EvidenceSet(profile=profiles), CONDITIONS)
     assert found.functions[MAIN].baseline == 0.3
     assert found.unseen["profile"] == (
         "of the baseline it saw 0.3 s on a processor, 0.27 times the 1.1 s that its trials used",
@@ -120,7 +120,9 @@ def test_ties_stand_in_the_order_in_which_they_were_seen() -> None:
     """So that the same ledger gives the same bytes in every process."""
     names = [f"step_{number}" for number in range(40)]
     profile = sampled({";".join(names): 1.0})
-    found = difference(trials(*WALLS), Gathered(profile=Runs((profile,), (profile,))), CONDITIONS)
+    found = difference(
+        trials(*WALLS), EvidenceSet(profile=Runs((profile,), (profile,))), CONDITIONS
+    )
     assert [function.name for function in found.reached] == names
 
 
@@ -129,7 +131,7 @@ def test_waits_are_told_by_door_and_function() -> None:
         (sampled({}, "waits"),),
         (sampled({"main;work;futex@kernel": 0.5, "main": 0.1}, "waits"),),
     )
-    found = difference(trials(*WALLS), Gathered(waits=waits), CONDITIONS)
+    found = difference(trials(*WALLS), EvidenceSet(waits=waits), CONDITIONS)
     assert {wait: change.extra for wait, change in found.waits.items()} == {
         Wait("futex", WORK): 0.5,
         Wait("kernel", MAIN): 0.1,
@@ -141,7 +143,7 @@ def test_faults_are_counted_and_told_by_function() -> None:
         (sampled({"main;page_fault@kernel": 100.0}, "page_faults", total=180.0),),
         (sampled({"main;work;page_fault@kernel": 9e5}, "page_faults", total=1e6),),
     )
-    found = difference(trials(*WALLS), Gathered(page_faults=faults), CONDITIONS).faults
+    found = difference(trials(*WALLS), EvidenceSet(page_faults=faults), CONDITIONS).faults
     assert found is not None
     assert (found.count.baseline, found.count.candidate) == (180.0, 1e6)
     assert [function.name for function in found.by_function] == ["work", "main"]
@@ -155,7 +157,7 @@ def test_system_calls_are_compared_name_by_name() -> None:
         threads=3,
     )
     found = difference(
-        trials(*WALLS), Gathered(system_calls=Runs((few, few), (many, many))), CONDITIONS
+        trials(*WALLS), EvidenceSet(system_calls=Runs((few, few), (many, many))), CONDITIONS
     )
     assert list(found.calls) == ["mmap", "openat", "stat"]
     mmap = found.calls["mmap"]
@@ -173,7 +175,7 @@ def test_what_is_allocated_by_classes_and_by_who_asked() -> None:
     baseline = allocations(size_class(24, 500))
     candidate = allocations(size_class(24, 500), short, by=by)
     found = difference(
-        trials(*WALLS), Gathered(allocations=Runs((baseline,), (candidate,))), CONDITIONS
+        trials(*WALLS), EvidenceSet(allocations=Runs((baseline,), (candidate,))), CONDITIONS
     ).allocations
     assert found is not None
     large, small = found.classes
@@ -187,13 +189,13 @@ def test_what_is_allocated_by_classes_and_by_who_asked() -> None:
 def test_a_run_of_which_nothing_was_recorded_says_nothing_of_its_allocations() -> None:
     nothing = replace(allocations(), processes=0)
     runs = Runs((nothing,), (allocations(size_class(24, 500)),))
-    found = difference(trials(*WALLS), Gathered(allocations=runs), CONDITIONS)
+    found = difference(trials(*WALLS), EvidenceSet(allocations=runs), CONDITIONS)
     assert found.allocations is None
 
 
 def test_instructions_are_compared_by_function() -> None:
     runs = Runs((Instructions(10, {"f": 10}, ()),), (Instructions(35, {"f": 10, "g": 25}, ()),))
-    found = difference(trials(*WALLS), Gathered(instructions=runs), CONDITIONS)
+    found = difference(trials(*WALLS), EvidenceSet(instructions=runs), CONDITIONS)
     assert {name: change.extra for name, change in found.instructions.items()} == {"g": 25, "f": 0}
 
 
@@ -204,7 +206,7 @@ def test_what_the_sources_missed_is_said_once() -> None:
     )
     failures = {"waits": ("perf_event_open: forbidden",)}
     found = difference(
-        trials(*WALLS), Gathered(profile=profiles, failures=failures), CONDITIONS
+        trials(*WALLS), EvidenceSet(profile=profiles, failures=failures), CONDITIONS
     ).unseen
     assert found == {
         "waits": ("perf_event_open: forbidden",),

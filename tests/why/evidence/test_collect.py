@@ -32,10 +32,10 @@ from equipoise.why.evidence import collect as gathering
 from equipoise.why.evidence import observed
 from equipoise.why.evidence.allocations import Allocations
 from equipoise.why.evidence.collect import Wanted, draw_runs, gather, usual_repetitions
-from equipoise.why.evidence.observed import Process as ObservedProcess
-from equipoise.why.evidence.sampled import Sampled
+from equipoise.why.evidence.process import Process as ObservedProcess
+from equipoise.why.evidence.stacks import Sampled
 from equipoise.why.evidence.sources import BY_DEFAULT, SOURCES, known_sources
-from equipoise.why.evidence.store import latest_conditions, of_pair
+from equipoise.why.evidence.evidence_set import latest_conditions, of_pair
 from equipoise.why.evidence.system_calls import SystemCalls
 from tests.plans import plan_of
 from tests.scripted import FINISHED, ScriptedStarter

@@ -11,8 +11,8 @@ from types import ModuleType
 import pytest
 
 from equipoise.why.evidence import page_faults, profile, waits
-from equipoise.why.evidence.observed import Process
-from equipoise.why.evidence.sampled import Sampled
+from equipoise.why.evidence.process import Process
+from equipoise.why.evidence.stacks import Sampled
 from equipoise.why.evidence.stacks import Frame
 from tests.why.evidence.programs import (
     ENVIRONMENT,

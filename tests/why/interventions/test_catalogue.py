@@ -10,8 +10,8 @@ import pytest
 from equipoise.design.site import Site
 from equipoise.model.plan import Condition, Output
 from equipoise.studies.kinds import ALLOCATORS
-from equipoise.why.causes.registry import RULES
-from equipoise.why.interventions.case import Case
+from equipoise.why.causes.ranking import RULES
+from equipoise.why.interventions.intervention import Case
 from equipoise.why.interventions.catalogue import FILES, offered, proposed
 from equipoise.why.interventions.intervention import Intervention
 from tests.why.interventions.cases import (

@@ -10,7 +10,7 @@ import pytest
 from equipoise.design.blas import LIBRARIES, Blas
 from equipoise.model.plan import Output
 from equipoise.why.interventions import blas
-from equipoise.why.interventions.case import Case
+from equipoise.why.interventions.intervention import Case
 from equipoise.why.interventions.catalogue import FILES
 from equipoise.why.interventions.intervention import Intervention
 from tests.why.interventions.cases import BASELINE, CANDIDATE, site

@@ -17,7 +17,7 @@ from equipoise.measure.native import native_programs
 from equipoise.measure.surroundings import Host
 from equipoise.measure.surroundings.processor import instructions
 from equipoise.model.plan import Condition, Output, Process
-from equipoise.why.interventions.case import Case
+from equipoise.why.interventions.intervention import Case
 from equipoise.why.interventions.catalogue import FILES
 from tests.plans import plan_of
 from tests.why.evidence.programs import compiled

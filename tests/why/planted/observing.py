@@ -11,9 +11,9 @@ from equipoise.measure.trials import TrialRunner, own_environment
 from equipoise.model.plan import Judgement, Measure, Plan, Stopping
 from equipoise.model.record import Draw, Trial
 from equipoise.why.differences.changes import is_certain
-from equipoise.why.differences.result import Difference
-from equipoise.why.differences.trials import trials_change
-from equipoise.why.differences.whole import difference
+from equipoise.why.differences.changes import Difference
+from equipoise.why.differences.trials import trials_difference
+from equipoise.why.differences.compare import difference
 from equipoise.why.evidence.collect import REPETITIONS, draw_runs, gather, native_starter
 from equipoise.why.evidence.evidence_set import Runs, gathered
 from equipoise.why.evidence.sources import BY_DEFAULT
@@ -68,7 +68,7 @@ def _trials(plan: Plan, most_blocks: int) -> Runs[Trial]:
                 tuple(trial for trial in trials if trial.condition == 0),
                 tuple(trial for trial in trials if trial.condition == 1),
             )
-            if block >= FEWEST_BLOCKS and is_certain(trials_change(by_condition).gap):
+            if block >= FEWEST_BLOCKS and is_certain(trials_difference(by_condition).gap):
                 break
     return by_condition
 

@@ -111,7 +111,7 @@ def _chosen(
         if because is None:
             tried.append(one)
         else:
-            left_out.append(NotTried(one.name, one.words, _causes(gap, one), because))
+            left_out.append(NotTried(one.name, one.summary, _causes(gap, one), because))
     return tried, tuple(left_out)
 
 
@@ -147,7 +147,7 @@ def _conditions_and_attempts(
         attempts.append(
             Attempt(
                 intervention=one.name,
-                words=one.words,
+                words=one.summary,
                 causes=_causes(gap, one),
                 baseline_with=changed[0],
                 candidate_with=changed[1],
