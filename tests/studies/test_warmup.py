@@ -23,7 +23,7 @@ from equipoise.studies.catalogue import analysis_of
 from tests.iterated import Series, record_of, short, steady
 
 FOLDER = Path(findings.__code__.co_filename).parent
-HELPERS = FOLDER.parents[1] / "helpers"
+HELPERS = FOLDER.parents[2] / "helpers"
 KERNELS = ("nbody", "fannkuch", "spectral")
 
 

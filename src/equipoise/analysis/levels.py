@@ -32,10 +32,7 @@ HOST, BOOT, CAMPAIGN, LAYOUT, TRIAL, ITERATION = (
     "iteration",
 )
 
-
 _TOO_FEW = "too few blocks to tell the levels apart"
-
-
 _NO_LOGARITHM = "a trial timed out, or cost nothing: there is no logarithm of that"
 
 

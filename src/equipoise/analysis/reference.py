@@ -275,8 +275,6 @@ UNTOLD = frozenset(
     }
 )
 """What differs between any two sessions, or is told elsewhere."""
-
-
 ENVIRONMENT = "environment"
 """What stands for all that a file of another tool does not say of where it ran."""
 

@@ -40,8 +40,6 @@ def sequences_of(record: RunRecord) -> dict[str, tuple[SequencePoint, ...]]:
 
 
 Sequences = dict[str, tuple[SequencePoint, ...]]
-
-
 TOLERANCE = 1e-9
 """Another machine's last digits."""
 

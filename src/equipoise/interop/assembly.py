@@ -27,43 +27,21 @@ from equipoise.model.plan import (
 from equipoise.model.record import Accounting, CampaignWarning, Draw, Sample, Trial
 
 STUDY = "import"
-
-
 FILE = "file"
 """The factor whose levels are the names that the user gave the files."""
-
-
 HOST = "host"
-
-
 AS_THE_FILE_SAYS = "as_the_file_says"
 """In the environment of a run: what its file says of the host and of the conditions."""
-
-
 MOST_TRIALS = 100_000
-
-
 MOST_VALUES = 1_000_000
-
-
 LONGEST_NAME = 2**17
 """What one word of a command may have (execve(2), MAX_ARG_STRLEN)."""
-
-
 _ACCOUNTED = ("wall_s", "user_s", "sys_s", "max_rss_bytes")
-
-
 _WHOLE = frozenset({"max_rss_bytes"})
-
-
 _LARGEST = 1e100
 """No measurement comes near it, and squares of it can still be added up."""
-
-
 _LARGEST_WHOLE = 2.0**63
 """What a whole number of the ledger stays below."""
-
-
 _NEVER_IMPORTED = ("minor_faults", "major_faults", "voluntary_switches", "involuntary_switches")
 
 

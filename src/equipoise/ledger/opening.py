@@ -26,8 +26,6 @@ from equipoise.ledger.untrusted import (
 from equipoise.model.errors import UnusableInput
 
 DEFAULT_LEDGER = Path(".equipoise/ledger.db")
-
-
 LEDGER_VARIABLE = "EQUIPOISE_LEDGER"
 
 
@@ -37,19 +35,10 @@ def default_ledger() -> Path:
 
 
 OWN_FOLDER = ".equipoise"
-
-
 _FOR_ITS_OWNER = 0o700
-
-
 _READABLE_BY_ITS_OWNER = 0o600
-
-
 _PATIENCE_S = 10.0
-
-
 _PAGES_BEFORE_CHECKPOINT = 4096
-
 
 _CANNOT_MAKE_WAL_FILES = (
     sqlite3.SQLITE_CANTOPEN,

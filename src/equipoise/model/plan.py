@@ -12,23 +12,13 @@ from typing import Literal
 from equipoise.model.why import Explanation
 
 PRIMARY_METRIC = "wall_s"
-
-
 PADDING_VARIABLE = "EQUIPOISE_PADDING"
 """Enlarges the environment of every trial; a condition that sets it itself is not enlarged."""
-
-
 LAYOUT = "{layout}"
 """Stands in a command for the number of the layout that its block has drawn."""
-
-
 SOCKET = "{folder}/socket"
 """Unix socket of a server that Equipoise itself waits for, where no command says it is ready."""
-
-
 OutputKind = Literal["discard", "inherit", "count", "file"]
-
-
 ServerTrial = Literal["life", "interval"]
 """What one trial of a server is: its whole life, or one interval while it goes on running."""
 
@@ -340,20 +330,12 @@ class Source:
 
 STUDY = "gate"
 """The study of every plan that has a gate."""
-
-
 BENCHMARK = "benchmark"
 """The factor whose levels are the benchmarks of a gate, each a process of its own."""
-
-
 REVISION = "revision"
 """The factor whose levels are compared."""
-
-
 OF_BENCHMARK = " time_s"
 """What stands behind the name of a benchmark in the metric that a process of several reports."""
-
-
 _SHOWN_DIGITS = 10
 
 

@@ -22,8 +22,6 @@ from equipoise.model.record import CampaignWarning, Phase
 from equipoise.model.why import Explanation, ExtraTime
 
 TrialClass = Literal["flat", "warm-up", "slowdown", "no steady state"]
-
-
 WorkloadClass = Literal["flat", "warm-up", "slowdown", "no steady state", "inconsistent"]
 
 
@@ -154,12 +152,8 @@ class GateResult:
 
 
 SCHEMA = "equipoise.result/2"
-
-
 FIRST_SCHEMA = "equipoise.result/1"
 """Of the first release; documents of it are still read."""
-
-
 Verdict = Literal["faster", "slower", "equivalent", "mixed", "undecided"]
 
 

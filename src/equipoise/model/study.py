@@ -69,8 +69,6 @@ def _in_brackets(names: list[str]) -> str:
 Role = Literal["treatment", "size", "stratum"]
 """A ``treatment`` can be what is compared; a ``size``, which is a number, and a ``stratum``, which
 is anything, are where it is compared."""
-
-
 Words = tuple[str, ...]
 
 

@@ -18,11 +18,7 @@ if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
 
 FILE = "study.toml"
-
-
 PAGE = "page.md"
-
-
 ANALYSIS = "analysis.py"
 CHARTS = "charts.py"
 

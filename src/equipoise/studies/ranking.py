@@ -104,12 +104,10 @@ def reversals(
 
 MOST_REVERSALS = 6
 
-
 HOW_TO_READ = (
     "One line for each choice, from task to task: where two lines cross, the order of the two "
     "reverses. The best on each task stands at 1."
 )
-
 
 HEIGHT = 340
 

@@ -20,18 +20,10 @@ from equipoise.model.redaction import TUNING_VARIABLES, placeholder
 from equipoise.model.result import ResultDocument
 
 VARIABLES = "variables"
-
-
 WITHHELD = "variables_set_but_withheld"
 """Keys of an environment: the recorded variables, and the names of those that were not."""
-
-
 _HOOKS = ("setup", "prepare", "conclude", "cleanup")
-
-
 _SERVER_COMMANDS = ("start", "install", "fill", "prepare", "ready", "stop")
-
-
 _TRY, _TRY_COMMAND = "--try", "--try-command"
 
 

@@ -32,8 +32,6 @@ _OWN_NAMES = {
     "peak_memory_usage": "max_rss_bytes",
 }
 _BYTES = {"byte": 1.0, "kibibyte": 2.0**10, "mebibyte": 2.0**20, "gibibyte": 2.0**30}
-
-
 MEANS = "mean_cpu_seconds"
 """Of each command the mean of its user and system time, which version 1.x knows of no run."""
 _Code = Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)]

@@ -26,8 +26,6 @@ from equipoise.interop.reading import (
 OPERATIONS = "operations_per_s"
 SEEN, TIMES = f"{TIME}_seen", f"{TIME}_times"
 """A histogram: the times, and how often each was seen."""
-
-
 _Times = Annotated[int, msgspec.Meta(lt=2**53)]
 
 

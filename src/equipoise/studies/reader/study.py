@@ -39,14 +39,8 @@ from equipoise.studies.reader.server_table import (
 from equipoise.studies.reader.table import Table, one_of
 
 _CPUS = re.compile(r"\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*")
-
-
 _FACTOR = re.compile(r"[A-Za-z_][\w-]*")
-
-
 _ROLES: tuple[Role, ...] = get_args(Role)
-
-
 _TAKEN = ("study", "python", "build", "data", "folder", "port")
 
 
@@ -212,8 +206,6 @@ def _cpus(table: Table) -> tuple[int, ...] | None:
 
 
 _PLACEHOLDER = re.compile(r"(?<!\{)\{([A-Za-z_][\w-]*)\}(?!\})")
-
-
 _FILE_PLACEHOLDERS = ("study", "python")
 
 
@@ -293,16 +285,10 @@ METRICS = tuple(
     field.name for field in fields(Accounting) if field.name not in ("counters", "unknown")
 )
 """What every trial has."""
-
-
 MOST_WARMUP = 1000
 """As ``--warmup``."""
-
-
 MOST_LAYOUTS = 1000
 """As ``--layouts``."""
-
-
 _NAME = re.compile(r"[A-Za-z0-9][\w .-]*")
 
 

@@ -19,8 +19,6 @@ MACHINES = (
     ("Opteron 850", "Linux", "2404"),
 )
 """Host, operating system and MHz, as printed."""
-
-
 DARWIN, LINUX_ON_G5 = 0, 1
 """The two that share a processor but for 8 % of its clock."""
 
@@ -53,7 +51,6 @@ PROCESSES = Table(
     ),
 )
 
-
 CALLS = Table(
     "System calls and signals, µs",
     (
@@ -67,7 +64,6 @@ CALLS = Table(
     ),
 )
 
-
 IPC = Table(
     "Interprocess communication, µs",
     (
@@ -79,16 +75,9 @@ IPC = Table(
     ),
 )
 
-
 TABLES = (PROCESSES, CALLS, IPC)
-
-
 HERE = "this host"
-
-
 PLACEMENTS = {"same_cpu": "same CPU", "across_cpus": "across CPUs"}
-
-
 PLACED = "{placement}"
 
 

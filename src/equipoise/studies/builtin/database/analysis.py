@@ -13,11 +13,7 @@ from equipoise.model.result import ResultDocument
 from equipoise.studies.measured import Measured, joined, quantity, short
 
 THROUGHPUT = "throughput_per_s"
-
-
 THREADS = "threads"
-
-
 Levels = dict[str, str]
 
 
@@ -86,28 +82,16 @@ def _knee(measured: Measured, metric: str, levels: Levels, points: list[Point]) 
 
 
 BASELINE = "glibc"
-
-
 P99 = "latency_p99_s"
-
-
 TRANSACTIONS = "transactions"
-
-
 CLOSED, OPEN = "closed", "open"
-
-
 _BARS = "▁▂▃▄▅▆▇█"
-
-
 _LATENCIES = ("latency_p50_s", "latency_p95_s", P99, "latency_max_s")
-
 
 _KNEE_NOTE = (
     "knee: X_max / X(1), the clients at which the server has work for all that it can use; from "
     "there on more of them mostly wait"
 )
-
 
 _EACH = (
     ("server CPU", ("server_user_s", "server_sys_s")),

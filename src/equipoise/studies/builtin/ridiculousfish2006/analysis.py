@@ -31,7 +31,6 @@ BY_BLOCK = (
 )
 """Metric, name and axis of what is shown for each malloc and free."""
 
-
 PEAK_NOTE = (
     "The kernel's high-water mark lags behind by some pages for each processor: a few hundred kB "
     "are within its error, 0 included."

@@ -23,7 +23,6 @@ STANDS_FOR: Mapping[str, str] = MappingProxyType(
 )
 """What an allocator here stands for there."""
 
-
 SECONDS: Mapping[tuple[str, str, str], float] = MappingProxyType(
     {
         ("scythe", "445", "glibc"): 8.84,
@@ -33,7 +32,6 @@ SECONDS: Mapping[tuple[str, str, str], float] = MappingProxyType(
     }
 )
 """By algorithm, rows and allocator: the best of three searches; Windows XP took 9.38 s (scythe)."""
-
 
 RATIOS: Mapping[tuple[str, str, str], float] = MappingProxyType(
     {
@@ -50,7 +48,6 @@ RATIOS: Mapping[tuple[str, str, str], float] = MappingProxyType(
 )
 """Over Linux."""
 
-
 P_VALUES: Mapping[tuple[str, str, str], str] = MappingProxyType(
     {
         ("blas", "445", "glibc_15k"): "0.09",
@@ -59,33 +56,15 @@ P_VALUES: Mapping[tuple[str, str, str], str] = MappingProxyType(
     }
 )
 """Of the empirical distribution, as printed."""
-
-
 SEARCH = "search_s"
-
-
 DEFAULT = "glibc"
-
-
 FROM_15K = "glibc_15k"
-
-
 LEA = "dlmalloc"
-
-
 OLD, NEW = "scythe", "blas"
-
-
 SMALL = 1.05
 """A gap of less than so much is none: the article called 4.6 s against 4.4 s no real one."""
-
-
 CERTAIN = "certain here"
-
-
 LIKELY = "so in every block, but too few blocks to be certain"
-
-
 OPEN = "not certain here"
 
 
@@ -249,19 +228,10 @@ def _unsolved(measured: Measured) -> Iterator[str]:
 
 
 BEST = "best_search_s"
-
-
 BASELINE = "glibc"
-
-
 CONDITION = ("algorithm", "rows", "allocator")
-
-
 SEARCHES = (*CONDITION, "median", "5 to 95 %", "mean of the best", "published")
-
-
 RATIO = (*CONDITION, "over glibc", "interval", "published", "p", "published", "e-value")
-
 
 SEARCH_NOTES = (
     "median: of all searches of all trials. mean of the best: the best of a trial's "
@@ -270,7 +240,6 @@ SEARCH_NOTES = (
     + "; ".join(f"{ours} stands for {theirs}" for ours, theirs in STANDS_FOR.items())
     + ".",
 )
-
 
 RATIO_NOTES = (
     "over glibc: the mean of a trial's searches, typical ratio within blocks, with the confidence "
