@@ -19,7 +19,7 @@ from equipoise.model.result import (
 )
 from equipoise.model.why import Explanation, ExtraTime, TimePart
 from equipoise.report.html import Reported
-from equipoise.studies.catalogue import own_findings
+from equipoise.studies.catalogue import analysis_of
 from tests.documents import CLOSED, comparison_of, document_of, points_of
 from tests.primitives import ProbeRunner, plan_of_rows, record_of
 from tests.studies.synthetic import study_document
@@ -103,7 +103,7 @@ def sekhon2006(text: str = "") -> Reported:
     table, *others = document.findings.tables
     hostile = replace(table, title=table.title + text, notes=(*table.notes, text))
     findings = replace(document.findings, tables=(hostile, *others))
-    own = own_findings("sekhon2006")
+    own = analysis_of("sekhon2006")
     assert own is not None
     return Reported(replace(document, findings=findings), own_figures=tuple(own.figures(document)))
 

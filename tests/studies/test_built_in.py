@@ -11,7 +11,7 @@ from equipoise.design.grid import Grid, build_lines, grid_of, kept_settings
 from equipoise.design.site import Site, without_missing
 from equipoise.model.plan import Condition
 from equipoise.model.study import Study
-from equipoise.studies.catalogue import BuiltIn, built_in_studies, find_study, own_findings
+from equipoise.studies.catalogue import BuiltIn, analysis_of, built_in_studies, find_study
 from equipoise.studies.reader.study import read_study
 from tests.studies.synthetic import study_document
 
@@ -104,7 +104,7 @@ def test_a_study_with_findings_has_a_page_that_shows_its_command(name: str) -> N
 
 @pytest.mark.parametrize("name", WITH_PAGES)
 def test_a_result_without_anything_in_it_is_no_error(name: str) -> None:
-    own = own_findings(name)
+    own = analysis_of(name)
     assert own is not None
     empty = study_document(name, {"nothing": ("here",)}, lambda levels: {"wall_s": 1.0}, blocks=1)
     assert own.findings(empty).tables == ()
@@ -112,8 +112,8 @@ def test_a_result_without_anything_in_it_is_no_error(name: str) -> None:
 
 
 def test_a_study_that_is_not_built_in_has_no_findings_of_its_own() -> None:
-    assert own_findings("mine") is None
-    assert own_findings("allocators") is None
+    assert analysis_of("mine") is None
+    assert analysis_of("allocators") is None
 
 
 def test_quick_sekhon2006_is_what_was_asked_for(native_folder: Path, tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from equipoise.model.result import ResultDocument
-from equipoise.studies.builtin.database.analysis import THROUGHPUT, curve_of, figures, findings
+from equipoise.studies.builtin.database.analysis import THROUGHPUT, curve_of, findings
+from equipoise.studies.builtin.database.charts import figures
 from equipoise.studies.builtin.database.client import mariadb_words, postgresql_words, understand
 from equipoise.studies.measured import Measured
 from tests.studies.synthetic import study_document

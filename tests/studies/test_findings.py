@@ -6,14 +6,14 @@ import pytest
 
 from equipoise.model.result import ResultDocument
 from equipoise.studies.builtin.blas.analysis import findings as blas_findings
-from equipoise.studies.builtin.ridiculousfish2006.analysis import figures as fish_figures
 from equipoise.studies.builtin.ridiculousfish2006.analysis import findings as fish_findings
 from equipoise.studies.builtin.ridiculousfish2006.analysis import steps
-from equipoise.studies.builtin.tasks.analysis import figures as tasks_figures
+from equipoise.studies.builtin.ridiculousfish2006.charts import figures as fish_figures
 from equipoise.studies.builtin.tasks.analysis import findings as tasks_findings
-from equipoise.studies.builtin.threshold.analysis import figures as threshold_figures
+from equipoise.studies.builtin.tasks.charts import figures as tasks_figures
 from equipoise.studies.builtin.threshold.analysis import findings as threshold_findings
 from equipoise.studies.builtin.threshold.analysis import points
+from equipoise.studies.builtin.threshold.charts import figures as threshold_figures
 from equipoise.studies.measured import UNKNOWN, Measured
 from equipoise.studies.ranking import reversals
 from tests.studies.synthetic import study_document

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from equipoise.model.result import ResultDocument
-from equipoise.studies.builtin.predicts.analysis import figures, findings, primitives
+from equipoise.studies.builtin.predicts.analysis import findings, primitives
+from equipoise.studies.builtin.predicts.charts import figures
 from equipoise.studies.measured import Measured
 from tests.studies.synthetic import study_document
 

@@ -19,11 +19,11 @@ from equipoise.model.result import ResultDocument
 from equipoise.studies.builtin.sekhon2006.analysis import (
     empirical_p,
     figure_1_rows,
-    figures,
     findings,
     normalised,
     ratio_rows,
 )
+from equipoise.studies.builtin.sekhon2006.charts import figures
 from equipoise.studies.catalogue import find_study
 from equipoise.studies.measured import Measured
 from equipoise.studies.reader.study import read_study

@@ -54,10 +54,10 @@ def drawn(found: Found) -> Reported:
     require_figures()
     from equipoise.cli.pictures import flame_graph_of
     from equipoise.report.html import Reported
-    from equipoise.studies.catalogue import own_findings
+    from equipoise.studies.catalogue import analysis_of
 
     document, record = found.document, found.record
-    own = own_findings(document.run.study)
+    own = analysis_of(document.run.study)
     return Reported(
         document,
         sequences_in(document) if record is None else sequences_of(record),

@@ -6,15 +6,11 @@ import math
 import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.primitives import LATENCY
 from equipoise.model.result import ResultDocument
 from equipoise.studies.measured import UNKNOWN, Measured, joined, short
-
-if TYPE_CHECKING:
-    from equipoise.figures.gallery import Figure
 
 MACHINES = (
     ("G5 2.7 GHz", "Darwin", "2700"),
@@ -108,11 +104,6 @@ def findings(document: ResultDocument) -> Findings:
         tuple(words for words in _paragraphs(measured) if words),
         _answer(measured),
     )
-
-
-def figures(document: ResultDocument) -> Iterator[Figure]:
-    """None of its own: the usual ones show every row."""
-    return iter(())
 
 
 def here(measured: Measured, column: Column, placement: str) -> float | None:

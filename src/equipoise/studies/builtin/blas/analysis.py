@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.result import ResultDocument
 from equipoise.studies.measured import Measured, Ratio, joined, short, times
 from equipoise.studies.ranking import reversal_paragraph
-
-if TYPE_CHECKING:
-    from equipoise.figures.gallery import Figure
 
 TIME = "work_s"
 OTHERS = ("huge_pages", "threads")
@@ -42,11 +37,6 @@ def findings(document: ResultDocument) -> Findings:
         tuple(paragraph for paragraph in paragraphs if paragraph),
         _answer(measured),
     )
-
-
-def figures(document: ResultDocument) -> Iterator[Figure]:
-    """Time by size for each library is the usual figure of a size; none beside it."""
-    return iter(())
 
 
 def _answer(measured: Measured) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,9 +12,6 @@ from equipoise.model.result import ResultDocument
 from equipoise.stats.arrays import FloatArray, IntArray
 from equipoise.stats.levels import Levels, variance_by_level
 from equipoise.studies.measured import Measured, times
-
-if TYPE_CHECKING:
-    from equipoise.figures.gallery import Figure
 
 METRIC = "iteration_s"
 LEAST_LAYOUTS = 3
@@ -40,11 +36,6 @@ def findings(document: ResultDocument) -> Findings:
         tuple(_paragraphs(measured, tables[0])),
         _answer(tables[0]),
     )
-
-
-def figures(document: ResultDocument) -> Iterator[Figure]:
-    """None of its own: the usual figures show every program in every layout."""
-    return iter(())
 
 
 def over_layouts(

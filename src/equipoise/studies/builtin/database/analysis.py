@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,9 +11,6 @@ from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.interval import Interval
 from equipoise.model.result import ResultDocument
 from equipoise.studies.measured import Measured, joined, quantity, short
-
-if TYPE_CHECKING:
-    from equipoise.figures.gallery import Figure
 
 THROUGHPUT = "throughput_per_s"
 
@@ -154,24 +150,6 @@ def _answer(measured: Measured) -> str:
                 f"with {setting} at {clients} {'client' if clients == 1 else 'clients'}"
             )
     return f"{'; '.join(parts)}." if parts else ""
-
-
-def figures(document: ResultDocument) -> Iterator[Figure]:
-    """Throughput, and latency, against the number of clients; a pair for each server and work."""
-    from equipoise.figures.gallery import Figure
-    from equipoise.studies.builtin.database import charts
-
-    measured = Measured(document)
-    for where in places(measured):
-        for metric, how_to_read in charts.HOW_TO_READ.items():
-            curves = [one for one in curves_of(measured, metric, where) if len(one.points) > 1]
-            if curves:
-                title = f"{where['server']}, {where['work']}"
-                yield Figure(
-                    f"{metric.partition('_')[0]}_{where['server']}_{where['work']}",
-                    how_to_read,
-                    charts.curve_chart(title, metric, curves),
-                )
 
 
 def places(measured: Measured) -> Iterator[Levels]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,15 +17,12 @@ from equipoise.stats.rank_correlation import (
 )
 from equipoise.studies.measured import Measured, quantity, short
 
-if TYPE_CHECKING:
-    from equipoise.figures.gallery import Figure
-
 SERVER = "throughput"
 THROUGHPUT = "throughput_per_s"
 COSTS = ("latency_s", "work_s")
 """What the primitives report: the seconds of one operation."""
 FACTORS = ("transport", "placement", "memory")
-_SHOWN = 3
+MOST_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +51,6 @@ def findings(document: ResultDocument) -> Findings:
         return Findings()
     known = [one for one in found if one.correlation is not None]
     return Findings((_table(found),), tuple(_paragraphs(found, known)), _answer(known))
-
-
-def figures(document: ResultDocument) -> Iterator[Figure]:
-    """Throughput against the primitives that move with it most."""
-    from equipoise.figures.gallery import Figure
-    from equipoise.studies.builtin.predicts import charts
-
-    found = [one for one in primitives(Measured(document)) if one.correlation is not None]
-    for primitive in found[:_SHOWN]:
-        chart = charts.beside_chart(primitive)
-        yield Figure(f"beside_{primitive.name}", charts.HOW_TO_READ, chart)
 
 
 def primitives(measured: Measured) -> list[Primitive]:

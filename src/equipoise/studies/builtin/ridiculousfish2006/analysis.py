@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.result import ResultDocument
 from equipoise.studies.measured import Measured, joined, quantity, short, size_words
-
-if TYPE_CHECKING:
-    from equipoise.figures.gallery import Figure
 
 PROGRAM = "genmatch2006"
 TIME = "work_s"
@@ -50,22 +47,6 @@ def findings(document: ResultDocument) -> Findings:
         tuple(_paragraphs(measured)),
         _answer(measured),
     )
-
-
-def figures(document: ResultDocument) -> Iterator[Figure]:
-    """One chart for each cost by block size."""
-    from equipoise.figures.gallery import Figure
-    from equipoise.studies.builtin.ridiculousfish2006 import charts
-
-    measured = Measured(document)
-    for metric, name, scale in BY_BLOCK:
-        rows = tuple(block_rows(measured, metric))
-        if rows:
-            yield Figure(
-                f"by_block_{metric}",
-                charts.HOW_TO_READ,
-                charts.by_block(rows, steps(measured), name=name, metric=metric, scale=scale),
-            )
 
 
 def sizes(measured: Measured) -> list[int]:

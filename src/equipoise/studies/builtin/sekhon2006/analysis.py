@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +13,6 @@ from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.result import ResultDocument
 from equipoise.stats.arrays import FloatArray
 from equipoise.studies.measured import UNKNOWN, Measured, Ratio, joined, quantity, short, times
-
-if TYPE_CHECKING:
-    from equipoise.figures.gallery import Figure
 
 STANDS_FOR: Mapping[str, str] = MappingProxyType(
     {
@@ -301,20 +298,6 @@ def findings(document: ResultDocument) -> Findings:
     return Findings(
         tuple(table for table in tables if table.rows), tuple(claims(measured)), answer(measured)
     )
-
-
-def figures(document: ResultDocument) -> Iterator[Figure]:
-    """Figure 1, and the ratios to the default, published and ours."""
-    from equipoise.figures.gallery import Figure
-    from equipoise.studies.builtin.sekhon2006 import charts
-
-    measured = Measured(document)
-    lines = tuple(figure_1_rows(measured))
-    if lines:
-        yield Figure("figure_1", charts.HOW_TO_READ_SECONDS, charts.seconds_chart(lines))
-    ratios = tuple(ratio_rows(measured))
-    if ratios:
-        yield Figure("ratios", charts.HOW_TO_READ_RATIOS, charts.ratios_chart(ratios))
 
 
 def empirical_p(baseline: FloatArray, candidate: FloatArray) -> float | None:

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.result import ResultDocument
 from equipoise.studies.measured import Measured, joined, quantity, size_words
-
-if TYPE_CHECKING:
-    from equipoise.figures.gallery import Figure
 
 TIME, PEAK, RETAINED = "work_s", "peak_bytes", "retained_bytes"
 DEFAULT = "default"
@@ -37,18 +33,6 @@ def findings(document: ResultDocument) -> Findings:
         tuple(_paragraphs({work: found for work, found in works.items() if found})),
         _answer([found for found in works.values() if found]),
     )
-
-
-def figures(document: ResultDocument) -> Iterator[Figure]:
-    """Time against peak memory, one chart for each workload, with the front."""
-    from equipoise.figures.gallery import Figure
-    from equipoise.studies.builtin.threshold import charts
-
-    measured = Measured(document)
-    for work in measured.levels("work"):
-        found = points(measured, work)
-        if found:
-            yield Figure(f"front_{work}", charts.HOW_TO_READ, charts.front_chart(work, found))
 
 
 def points(measured: Measured, work: str) -> tuple[Point, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,9 +10,6 @@ from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.result import Comparison, ResultDocument
 from equipoise.stats.arrays import FloatArray
 from equipoise.studies.measured import Measured, quantity, short
-
-if TYPE_CHECKING:
-    from equipoise.figures.gallery import Figure
 
 TIME, STEPS, WALL = "search_s", "steps", "wall_s"
 LEAST_RUNS = 10
@@ -33,30 +29,6 @@ def findings(document: ResultDocument) -> Findings:
         tuple(_paragraphs(measured, document)),
         _answer(measured),
     )
-
-
-def figures(document: ResultDocument) -> Iterator[Figure]:
-    """A histogram of each program, and its time by its steps."""
-    from equipoise.figures.gallery import Figure
-    from equipoise.studies.builtin.tratt2019 import charts
-
-    measured = Measured(document)
-    for name, levels in PROGRAMS:
-        values = measured.values(TIME, **levels)
-        if len(values) < LEAST_RUNS:
-            continue
-        yield Figure(
-            f"histogram_{'_'.join(levels.values())}",
-            charts.HOW_TO_READ_HISTOGRAM,
-            charts.histogram(name, values),
-        )
-        steps = measured.values(STEPS, **levels)
-        if len(steps) == len(values) and np.ptp(steps) > 0:
-            yield Figure(
-                f"steps_{'_'.join(levels.values())}",
-                charts.HOW_TO_READ_STEPS,
-                charts.by_steps(name, steps, values),
-            )
 
 
 def correlation(steps: FloatArray, seconds: FloatArray) -> float | None:
