@@ -149,7 +149,9 @@ def test_leaving_out_what_is_decided_makes_no_more_false_verdicts() -> None:
         analysis = InterimAnalysis(seeded, plan.stopping)
         ever: set[str] = set()
         for block in range(1, 31):
-            draw = draw_block(seeded, "measured", block, analysis.needed_conditions("measured", block))
+            draw = draw_block(
+                seeded, "measured", block, analysis.needed_conditions("measured", block)
+            )
             if not draw.order:
                 break
             times = [noise.lognormvariate(0.0, 0.05) for _ in draw.order]
