@@ -13,8 +13,8 @@ import pytest
 
 from equipoise.analysis.levels import pooled_by_level
 from equipoise.analysis.result import document_of
-from equipoise.campaign.conduct import Interrupted, More, begin, go_on
-from equipoise.campaign.progress import Unwatched
+from equipoise.campaign.conduct import ExtendedLimits, Interrupted, resume, start
+from equipoise.campaign.progress import ProgressListener
 from equipoise.design.coin import draw_block
 from equipoise.design.layouts import with_layouts
 from equipoise.ledger import Ledger, open_for_writing
@@ -231,14 +231,16 @@ def test_a_resumed_campaign_has_the_layouts_that_it_would_have_had(tmp_path: Pat
         return nullcontext(runner)
 
     with ledger, pytest.raises(Interrupted) as caught:
-        begin(plan, ledger, Unwatched(), runner_factory=hired, clock=clock, now=lambda: 1.7e9)
+        start(
+            plan, ledger, ProgressListener(), runner_factory=hired, clock=clock, now=lambda: 1.7e9
+        )
     runner.before_trial = lambda draw, place: None
     with open_for_writing(tmp_path / "ledger.db", durable=False) as again:
-        run = go_on(
+        run = resume(
             caught.value.run_id,
-            More(),
+            ExtendedLimits(),
             again,
-            Unwatched(),
+            ProgressListener(),
             runner_factory=hired,
             clock=clock,
             now=lambda: 1.7e9,

@@ -14,8 +14,8 @@ import pytest
 
 from equipoise.analysis import sequences
 from equipoise.analysis.result import document_of
-from equipoise.campaign.conduct import begin
-from equipoise.campaign.progress import Unwatched
+from equipoise.campaign.conduct import start
+from equipoise.campaign.progress import ProgressListener
 from equipoise.campaign.segment import Runner
 from equipoise.cli import export, report, show
 from equipoise.ledger import open_for_reading, open_for_writing
@@ -42,10 +42,10 @@ def ledger(tmp_path: Path) -> Path:
             ) -> Iterator[Runner]:
                 yield runner
 
-            begin(
+            start(
                 plan_of(stopping=Stopping(blocks=BLOCKS, min_blocks=BLOCKS), seed=seed),
                 store,
-                Unwatched(),
+                ProgressListener(),
                 runner_factory=hire,
                 clock=clock,
                 now=lambda seed=seed: 1.7e9 + seed,  # type: ignore[misc]

@@ -209,7 +209,7 @@ def test_the_quick_form_decides_a_clear_gap_within_its_budget(
         for one in plan.conditions
     )
     stage = Stage(tmp_path, medians=medians, noise=0.05)
-    found = document_of(stage.ledger.read_run(stage.begin(plan)))
+    found = document_of(stage.ledger.read_run(stage.start(plan)))
     assert stage.clock.seconds < plan.stopping.budget_s + sum(medians)
     verdicts = {one.candidate: one.verdict for one in found.comparisons}
     for rows in ("445", "890"):

@@ -12,7 +12,7 @@ import numpy as np
 from equipoise.analysis.comparisons import primary_comparisons
 from equipoise.campaign import conduct
 from equipoise.campaign.blocks import block_costs, complete_blocks
-from equipoise.campaign.progress import Unwatched
+from equipoise.campaign.progress import ProgressListener
 from equipoise.design.coin import fresh_seed
 from equipoise.measure.native import native_programs
 from equipoise.measure.surroundings import snapshot
@@ -42,7 +42,7 @@ class Certifying:
 
 def certify(
     certifying: Certifying,
-    ledger: conduct.Keeper,
+    ledger: conduct.CampaignStore,
     on_campaign: Callable[[int, int], None],
     *,
     now: Callable[[], float],
@@ -67,7 +67,9 @@ def certify(
     for number in range(total):
         on_campaign(number, total)
         plan = _plan(certifying, equal=number < certifying.campaigns)
-        run_id = conduct.begin(plan, ledger, Unwatched(), runner_factory=runner_factory, now=now)
+        run_id = conduct.start(
+            plan, ledger, ProgressListener(), runner_factory=runner_factory, now=now
+        )
         records.append(ledger.read_run(run_id))
     equal, injected = records[: certifying.campaigns], records[certifying.campaigns :]
     return _certificate(certifying, equal, injected, snapshot(), now())

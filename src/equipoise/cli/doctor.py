@@ -56,7 +56,7 @@ def _examine(given: dict[str, Any]) -> int:
 
 def _certify(given: dict[str, Any]) -> int:
     with (
-        conduct.turn_to_measure(say_whom_it_waits_for, allow_concurrent=given["allow_concurrent"]),
+        conduct.measurement_lock(say_whom_it_waits_for, allow_concurrent=given["allow_concurrent"]),
         open_for_writing(given["ledger_path"], durable=False) as ledger,
     ):
         try:

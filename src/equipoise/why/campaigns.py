@@ -11,7 +11,7 @@ import numpy as np
 
 from equipoise.analysis.result import document_of
 from equipoise.campaign.blocks import complete_blocks
-from equipoise.campaign.interim import Look
+from equipoise.campaign.interim import InterimAnalysis
 from equipoise.campaign.segment import Judge
 from equipoise.model.bulk import collector_at_rest
 from equipoise.model.plan import Contrast, Plan, Stopping
@@ -40,7 +40,7 @@ def judge_of(plan: Plan, stopping: Stopping) -> Judge:
         The limits of the plan, or later ones.
     """
     if plan.explains is None:
-        return Look(plan, stopping)
+        return InterimAnalysis(plan, stopping)
     from equipoise.why.experiment.judge import Experiment
 
     return Experiment(plan, plan.explains, stopping)

@@ -122,7 +122,7 @@ def campaign(
     draws: list[Draw] = []
     trials: list[Trial] = []
     for block in range(1, plan.stopping.blocks + 1):
-        draw = draw_block(plan, "measured", block, judge.wanted("measured", block))
+        draw = draw_block(plan, "measured", block, judge.needed_conditions("measured", block))
         ran = tuple(
             trial_of(draw, place, seconds[condition] * math.exp(next(beside)))
             for place, condition in enumerate(draw.order)
@@ -130,8 +130,8 @@ def campaign(
         draws.append(draw)
         trials.extend(ran)
         judge.add(ran)
-        judge.standings()
-        if judge.settled() is not None:
+        judge.analyse()
+        if judge.stop_reason() is not None:
             break
     return RunRecord("run", plan, 1.7e9, (), tuple(draws), tuple(trials), ())
 
