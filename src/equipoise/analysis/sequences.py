@@ -44,7 +44,7 @@ TOLERANCE = 1e-9
 """Another machine's last digits."""
 
 
-def sequences_in(document: ResultDocument) -> Sequences:
+def sequences_of_document(document: ResultDocument) -> Sequences:
     """For each candidate, where its interval stood after the blocks as they came.
 
     None if the trials of the document do not lead to where it stands.

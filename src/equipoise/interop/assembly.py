@@ -12,16 +12,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from equipoise.interop.reading import BENCHMARK, Process, Reading, shown
+from equipoise.interop.reading import BENCHMARK, Process, Reading, quoted
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import (
     Condition,
     Contrast,
+    ImportSource,
     Judgement,
     Measure,
     Order,
     Plan,
-    Source,
     Stopping,
 )
 from equipoise.model.record import Accounting, CampaignWarning, Draw, Sample, Trial
@@ -116,7 +116,7 @@ def assemble(
         judgement=dataclasses.replace(judgement, primary_metric=metric),
         # A seed of resampling only: one and the same import gives the same document.
         seed=0,
-        imported=Source(
+        imported=ImportSource(
             format=" and ".join(dict.fromkeys(one.format for one in named)),
             tool=" and ".join(dict.fromkeys(one.reading.tool or "" for one in named)) or None,
             files=tuple(one.file for one in named),
@@ -237,7 +237,7 @@ def _check_size(named: Sequence[Named], keyed: Keyed) -> None:
             not 0.0 <= value < _LARGEST_WHOLE for value in whole
         ):
             raise UnusableInput(
-                f"{named[place].file}: {shown(process.benchmark)} has a value that no measurement "
+                f"{named[place].file}: {quoted(process.benchmark)} has a value that no measurement "
                 "can have",
                 hint="correct the file, or leave the benchmark out",
             )
@@ -412,6 +412,6 @@ def with_baseline(conditions: Sequence[Condition], name: str) -> tuple[Contrast,
     names = [condition.name for condition in conditions]
     if name not in names:
         some = ", ".join(names[:NAMES_SHOWN]) + (", …" if len(names) > NAMES_SHOWN else "")
-        raise UnusableInput(f"no condition is named {shown(name)}", hint=f"there are: {some}")
+        raise UnusableInput(f"no condition is named {quoted(name)}", hint=f"there are: {some}")
     baseline = names.index(name)
     return tuple(Contrast(baseline, index) for index in range(len(names)) if index != baseline)

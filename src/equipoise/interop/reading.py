@@ -129,7 +129,7 @@ class Format:
     reads_folders: bool = False
 
 
-def shown(text: object) -> str:
+def quoted(text: object) -> str:
     """What stands in a file, as an error quotes it: never more than fits a line."""
     words = str(text)
     return repr(words if len(words) <= _MOST_SHOWN else f"{words[:_MOST_SHOWN]}…")

@@ -10,7 +10,7 @@ import numpy as np
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.interval import Interval
 from equipoise.model.result import ResultDocument
-from equipoise.studies.measured import Measured, joined, quantity, short
+from equipoise.studies.measured import StudyData, joined, quantity, short
 
 THROUGHPUT = "throughput_per_s"
 THREADS = "threads"
@@ -56,7 +56,7 @@ class Curve:
     """``None`` without a point at one client, or with no other."""
 
 
-def curve_of(measured: Measured, metric: str, levels: Levels) -> Curve | None:
+def curve_of(measured: StudyData, metric: str, levels: Levels) -> Curve | None:
     """The curve of a metric over the clients; ``None`` where nothing was measured."""
     points: list[Point] = []
     for threads in sorted(measured.levels(THREADS), key=int):
@@ -69,7 +69,7 @@ def curve_of(measured: Measured, metric: str, levels: Levels) -> Curve | None:
     return Curve(levels, tuple(points), _knee(measured, metric, levels, points))
 
 
-def _knee(measured: Measured, metric: str, levels: Levels, points: list[Point]) -> Knee | None:
+def _knee(measured: StudyData, metric: str, levels: Levels, points: list[Point]) -> Knee | None:
     if len(points) < 2 or points[0].clients != 1:
         return None
     most = max(points, key=lambda point: point.median)
@@ -104,7 +104,7 @@ _EACH = (
 
 def findings(document: ResultDocument) -> Findings:
     """For each server and work the curves, the mechanisms and the open loop; how the knees lie."""
-    measured = Measured(document)
+    measured = StudyData(document)
     tables: list[FindingTable] = []
     paragraphs: list[str] = []
     for where in places(measured):
@@ -118,7 +118,7 @@ def findings(document: ResultDocument) -> Findings:
     return Findings(tuple(tables), tuple(paragraphs), _answer(measured))
 
 
-def _answer(measured: Measured) -> str:
+def _answer(measured: StudyData) -> str:
     """Which setting brought the most, on each server and work."""
     parts: list[str] = []
     for where in places(measured):
@@ -136,7 +136,7 @@ def _answer(measured: Measured) -> str:
     return f"{'; '.join(parts)}." if parts else ""
 
 
-def places(measured: Measured) -> Iterator[Levels]:
+def places(measured: StudyData) -> Iterator[Levels]:
     """Each server with each work that it did."""
     for server in measured.levels("server"):
         for work in measured.levels("work"):
@@ -144,7 +144,7 @@ def places(measured: Measured) -> Iterator[Levels]:
                 yield {"server": server, "work": work}
 
 
-def curves_of(measured: Measured, metric: str, where: Levels) -> list[Curve]:
+def curves_of(measured: StudyData, metric: str, where: Levels) -> list[Curve]:
     """The curve of each setting under closed load."""
     found = (
         curve_of(measured, metric, {**where, "load": CLOSED, "setting": setting})
@@ -193,7 +193,7 @@ def _bars(values: Sequence[float]) -> str:
     return "".join(_BARS[place] for place in places)
 
 
-def _mechanism_table(measured: Measured, title: str, curves: Sequence[Curve]) -> FindingTable:
+def _mechanism_table(measured: StudyData, title: str, curves: Sequence[Curve]) -> FindingTable:
     threads = str(max(point.clients for curve in curves for point in curve.points))
     rows: list[tuple[str, ...]] = []
     for curve in curves:
@@ -226,7 +226,7 @@ def _mechanism_table(measured: Measured, title: str, curves: Sequence[Curve]) ->
     )
 
 
-def _for_one(measured: Measured, metrics: Sequence[str], levels: Levels) -> str:
+def _for_one(measured: StudyData, metrics: Sequence[str], levels: Levels) -> str:
     """The median over trials of a sum of metrics, for one transaction."""
     transactions = measured.values(TRANSACTIONS, **levels)
     columns = [measured.values(metric, **levels) for metric in metrics]
@@ -236,7 +236,7 @@ def _for_one(measured: Measured, metrics: Sequence[str], levels: Levels) -> str:
     return quantity(metrics[0], typical)
 
 
-def _open_tables(measured: Measured, title: str, where: Levels) -> Iterator[FindingTable]:
+def _open_tables(measured: StudyData, title: str, where: Levels) -> Iterator[FindingTable]:
     rows: list[tuple[str, ...]] = []
     for setting in measured.levels("setting"):
         levels = {**where, "load": OPEN, "setting": setting}
