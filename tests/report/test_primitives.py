@@ -26,7 +26,7 @@ def result(seed: int = 3) -> ResultDocument:
         value=lambda name, block, usual: usual * (1.2**block if name == "fork" else 1.0),
         failures={"pipe_across_cpus": unavailable(REASON)},
     )
-    return document_of(record_of(runner))
+    return analyse_campaign(record_of(runner))
 
 
 def screen(document: ResultDocument, capsys: pytest.CaptureFixture[str]) -> str:
