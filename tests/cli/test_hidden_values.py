@@ -22,10 +22,17 @@ from equipoise.cli.again import again_of
 from equipoise.cli.observed_log import read_log
 from equipoise.cli.reported import recorded_name, reported_records
 from equipoise.ledger import open_for_reading, open_for_writing
-from equipoise.model.gate import BENCHMARK, Gated, Revision
-from equipoise.model.plan import Condition, Contrast, Hooks, Plan, Server
-from equipoise.model.record import CampaignWarning, RunRecord
-from equipoise.model.trial import Draw
+from equipoise.model.plan import (
+    BENCHMARK,
+    Condition,
+    Contrast,
+    GatePlan,
+    Hooks,
+    Plan,
+    Revision,
+    Server,
+)
+from equipoise.model.record import CampaignWarning, Draw, RunRecord
 from equipoise.report.json_document import decode
 from equipoise.why.gap import as_reported, choose
 from tests.cli.conftest import Equipoise
@@ -87,7 +94,7 @@ def gate() -> Plan:
         "study": "gate",
         "conditions": tuple(Condition(one, command, levels=benchmark) for one in ("old", "new")),
         "chosen_contrasts": (Contrast(0, 1),),
-        "gated": Gated(revision, revision, ("wall_s",), again=again),
+        "gated": GatePlan(revision, revision, ("wall_s",), again=again),
     }
     return Plan(**{**fields_of(plan_of()), **changes})
 

@@ -10,11 +10,9 @@ import msgspec
 import pytest
 
 from equipoise.model.errors import TookNoEffect, UnusableInput
-from equipoise.model.imported import Source
 from equipoise.model.observation import Observation
-from equipoise.model.plan import Measure, Plan
-from equipoise.model.record import RunRecord
-from equipoise.model.trial import Accounting, Draw, Trial
+from equipoise.model.plan import ImportSource, Measure, Plan
+from equipoise.model.record import Accounting, Draw, RunRecord, Trial
 from equipoise.report.json_document import encode
 from equipoise.why.campaigns import result_of
 from equipoise.why.collecting import Asked, observe, runs_to_make
@@ -114,7 +112,7 @@ def test_a_comparison_that_there_is_not_is_refused_with_those_that_there_are(
 
 def test_an_imported_campaign_is_refused() -> None:
     record = record_of(1.0, 2.0)
-    source = Source("hyperfine", None, ("x.json",), "in blocks")
+    source = ImportSource("hyperfine", None, ("x.json",), "in blocks")
     imported = replace(record, plan=replace(record.plan, imported=source))
     with pytest.raises(UnusableInput, match="was imported"):
         choose(imported)

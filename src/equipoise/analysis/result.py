@@ -31,11 +31,9 @@ from equipoise.analysis.iterations import (
     iterations_in,
     steady_comparisons,
 )
-from equipoise.analysis.levels import cost_by_level, ratios_by_level
-from equipoise.analysis.reported import is_wide, why_unknown, why_wide
-from equipoise.analysis.shape import shape_of
+from equipoise.analysis.levels import cost_by_level, ratios_by_level, sources_of_spread
+from equipoise.analysis.shape import is_wide, shape_of, why_unknown, why_wide
 from equipoise.analysis.warnings import warnings_of
-from equipoise.analysis.what_varies import sources_of_spread
 from equipoise.analysis.wording import control_words
 from equipoise.campaign.blocks import (
     ACCOUNTABLE,
@@ -45,9 +43,9 @@ from equipoise.campaign.blocks import (
     known_values,
     left_out_because,
 )
-from equipoise.model.bulk import collector_at_rest, make_many
+from equipoise.model.bulk import make_many, paused_garbage_collector
 from equipoise.model.plan import Plan
-from equipoise.model.record import RunRecord, Segment
+from equipoise.model.record import Draw, RunRecord, Segment, Trial
 from equipoise.model.result import (
     SCHEMA,
     ConditionResult,
@@ -57,19 +55,18 @@ from equipoise.model.result import (
     RunInfo,
     TrialRow,
 )
-from equipoise.model.trial import Draw, Trial
 
 ACCOUNTED = ("wall_s", "user_s", "sys_s", "max_rss_bytes", "minor_faults", "major_faults")
 """What is described of every condition; a workload's own metrics are described beside it."""
 
 
-def document_of(record: RunRecord) -> ResultDocument:
+def analyse_campaign(record: RunRecord) -> ResultDocument:
     """Compute the result document of one campaign, without the causes of its gap.
 
     `equipoise.why.campaigns.result_of` adds the causes.
     """
     # A file may hold numbers whose squares are beyond every number: what comes of them is null.
-    with collector_at_rest(), np.errstate(over="ignore", invalid="ignore"):
+    with paused_garbage_collector(), np.errstate(over="ignore", invalid="ignore"):
         return _document_of(record)
 
 

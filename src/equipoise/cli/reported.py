@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from equipoise.analysis.redaction.documents import document_without_hidden_values
-from equipoise.analysis.redaction.records import without_hidden_values
+from equipoise.analysis.redaction.documents import (
+    document_without_hidden_values,
+    without_hidden_values,
+)
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
 

@@ -10,9 +10,8 @@ from equipoise.analysis.comparisons import Blocks, primary_comparisons
 from equipoise.campaign.blocks import complete_blocks
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import PRIMARY_METRIC, Contrast, Plan
-from equipoise.model.record import RunRecord
+from equipoise.model.record import RunRecord, Trial
 from equipoise.model.result import Comparison
-from equipoise.model.trial import Trial
 from equipoise.why.evidence.evidence_set import Runs
 
 CALLED = ("faster", "slower")
