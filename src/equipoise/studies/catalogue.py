@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import importlib
 import tomllib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.findings import Findings
@@ -19,16 +18,13 @@ if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
 
 FILE = "study.toml"
-
-
 PAGE = "page.md"
-
-
 ANALYSIS = "analysis.py"
+CHARTS = "charts.py"
 
 
 @dataclass(frozen=True, slots=True)
-class BuiltIn:
+class BuiltInStudy:
     """One built-in study."""
 
     name: str
@@ -46,24 +42,17 @@ class BuiltIn:
         page = self.folder / PAGE
         return page if page.is_file() else None
 
-    @property
-    def analysis_module(self) -> str | None:
-        """The module that draws its own figure, if it has one."""
-        if not (self.folder / ANALYSIS).is_file():
-            return None
-        return f"{__package__}.builtin.{self.name}.{ANALYSIS.removesuffix('.py')}"
 
-
-def built_in_studies() -> tuple[BuiltIn, ...]:
+def built_in_studies() -> tuple[BuiltInStudy, ...]:
     """All of them, by name."""
-    return tuple(BuiltIn(file.parent.name, file.parent, _summary(file)) for file in _files())
+    return tuple(BuiltInStudy(file.parent.name, file.parent, _summary(file)) for file in _files())
 
 
-def built_in_study(name: str) -> BuiltIn | None:
+def built_in_study(name: str) -> BuiltInStudy | None:
     """The built-in study of that name."""
     return next(
         (
-            BuiltIn(name, file.parent, _summary(file))
+            BuiltInStudy(name, file.parent, _summary(file))
             for file in _files()
             if file.parent.name == name
         ),
@@ -105,19 +94,40 @@ def _summary(file: Path) -> str:
     return str(values.get("study", {}).get("summary", ""))
 
 
-class OwnFindings(Protocol):
-    """The module ``figure.py`` of a study."""
+@dataclass(frozen=True, slots=True)
+class StudyAnalysis:
+    """What a built-in study makes of its own result.
+
+    The folder of a study may have two modules, each with one function::
+
+        analysis.py   def findings(document: ResultDocument) -> Findings: ...
+        charts.py     def figures(document: ResultDocument) -> Iterator[Figure]: ...
+
+    Both functions are pure: the same document gives the same sentences and charts. They meet
+    results of ``--quick``, of chosen levels and of interrupted campaigns: what a document lacks is
+    left out or reported as missing, and is no error. Only ``charts`` imports altair.
+    """
+
+    study: BuiltInStudy
 
     def findings(self, document: ResultDocument) -> Findings:
-        """Tables and paragraphs."""
+        """Return the tables and paragraphs of the study."""
+        return cast(Findings, self._module(ANALYSIS).findings(document))
 
-    def figures(self, document: ResultDocument) -> Iterator[Figure]:
-        """Charts, each with a name for files."""
+    def figures(self, document: ResultDocument) -> tuple[Figure, ...]:
+        """Return the charts of the study, each with a name for files."""
+        if not (self.study.folder / CHARTS).is_file():
+            return ()
+        return tuple(self._module(CHARTS).figures(document))
+
+    def _module(self, file: str) -> Any:
+        name = file.removesuffix(".py")
+        return importlib.import_module(f"{__package__}.builtin.{self.study.name}.{name}")
 
 
-def own_findings(study: str) -> OwnFindings | None:
-    """The module of a built-in study; ``None`` for any other, and for one that has none."""
+def analysis_of(study: str) -> StudyAnalysis | None:
+    """Return the analysis of a built-in study; ``None`` for any other, or where it has none."""
     built_in = built_in_study(study)
-    if built_in is None or built_in.analysis_module is None:
+    if built_in is None or not (built_in.folder / ANALYSIS).is_file():
         return None
-    return cast(OwnFindings, importlib.import_module(built_in.analysis_module))
+    return StudyAnalysis(built_in)

@@ -22,7 +22,7 @@ LIBRARY_IS_MAPPED = "the process must map the library before the first block"
 TUNABLES_ARE_LISTED = "glibc's loader must list the tunables as they were set"
 
 OWN_LIBRARY = "libequipoise_interventions.so"
-"""Library that changes one thing of a program (crates/interventions)."""
+"""Library that changes one thing of a program (crates/interpose/interventions)."""
 OWN_VARIABLE = "EQUIPOISE_INTERVENTION"
 NOTHING = "nothing"
 """Value of `OWN_VARIABLE` with which that library changes nothing: the sham."""
