@@ -117,7 +117,7 @@ def evidence_of_gap(record: RunRecord, gap: Gap) -> Evidence:
     observations = observations_of_pair(record.observations, baseline, candidate)
     evidence = decode_evidence(observations, baseline, candidate)
     conditions = (record.plan.conditions[baseline], record.plan.conditions[candidate])
-    return Evidence(gap, evidence, difference_between(conditions, gap.trials, evidence))
+    return Evidence(gap, evidence, difference_between(gap.trials, evidence, conditions))
 
 
 def suggested(evidence: Evidence) -> tuple[Explanation, ...]:

@@ -10,10 +10,8 @@ from xml.etree import ElementTree
 import pytest
 
 from equipoise.model.errors import UnusableInput
-from equipoise.why.differences.pictures import firefox_profile
-from equipoise.why.differences.pictures import flame_graph
-from equipoise.why.differences.changes import Side
-from equipoise.why.evidence.evidence_set import EvidenceSet, Runs
+from equipoise.why.differences.pictures import firefox_profile, flame_graph
+from equipoise.why.evidence.evidence_set import EvidenceSet, Runs, Side
 from tests.payloads import PAYLOADS
 from tests.why.differences.made import sampled
 

@@ -17,8 +17,8 @@ from equipoise.measure.native import native_programs
 from equipoise.measure.surroundings import Host
 from equipoise.measure.surroundings.processor import instructions
 from equipoise.model.plan import Condition, Output, Process
+from equipoise.why.interventions.catalogue import every_intervention
 from equipoise.why.interventions.intervention import Case
-from equipoise.why.interventions.catalogue import FILES
 from tests.plans import plan_of
 from tests.why.evidence.programs import compiled
 from tests.why.interventions.cases import (
@@ -271,10 +271,7 @@ def test_a_blas_says_the_core_type_that_it_was_told(library: str, tmp_path: Path
     swapped = named(library, case_here(dgemm)).alter(dgemm)
     verified(swapped)
     (told,) = (
-        one
-        for file in FILES
-        for one in file(case_here(swapped))
-        if one.name.startswith(f"{library}_")
+        one for one in every_intervention(case_here(swapped)) if one.name.startswith(f"{library}_")
     )
     altered = told.alter(swapped)
     assert altered.tuned_for

@@ -20,18 +20,18 @@ _DIGITS = re.compile(r"\d+")
 
 
 def difference_between(
-    conditions: tuple[Condition, Condition], trials: Runs[Trial], evidence: EvidenceSet
+    trials: Runs[Trial], evidence: EvidenceSet, conditions: tuple[Condition, Condition]
 ) -> Difference:
     """Return what differs between two conditions.
 
     Parameters
     ----------
-    conditions
-        The baseline and the candidate.
     trials
         The analysed trials of the campaign; those of one block are a pair.
     evidence
         What the instrumented runs saw, any number of each.
+    conditions
+        The baseline and the candidate.
 
     Raises
     ------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from equipoise.model.record import Trial
-from equipoise.why.differences.compare import difference
+from equipoise.why.differences.compare import difference_between
 from equipoise.why.differences.wording import where_the_time_goes
 from equipoise.why.evidence.evidence_set import EvidenceSet, Runs
 from equipoise.why.evidence.stacks import Sampled
@@ -44,7 +44,7 @@ def test_a_policy_that_returns_each_block_to_the_kernel() -> None:
         ),
         allocations=Runs((blocks, blocks), (blocks, blocks)),
     )
-    assert where_the_time_goes(difference(in_the_kernel(), gathered, CONDITIONS)) == (
+    assert where_the_time_goes(difference_between(in_the_kernel(), gathered, CONDITIONS)) == (
         "96 % of the extra time is system time; mmap and munmap rose from 12 to 400,012 calls, "
         "page faults from 180 to 3.6 million; 98 % of the allocations are of 35,600 bytes, and "
         "nine in ten of these live under 500 ns"
@@ -57,7 +57,7 @@ def test_a_slower_function() -> None:
         (sampled({"main;work": 1.0}), sampled({"main;work": 1.01})),
         (sampled({"main;work": 2.0}), sampled({"main;work": 2.02})),
     )
-    found = difference(
+    found = difference_between(
         trials(walls, [1.0 + wall for wall in reversed(walls)]),
         EvidenceSet(profile=profiles),
         CONDITIONS,
@@ -70,7 +70,7 @@ def test_a_slower_function() -> None:
 def test_what_differs_as_much_between_runs_is_uncertain() -> None:
     one, other = system_calls(calls("futex", 5, 0.1)), system_calls(calls("futex", 900, 1.8))
     gathered = EvidenceSet(system_calls=Runs((one, one), (one, other)))
-    words = where_the_time_goes(difference(in_the_kernel(), gathered, CONDITIONS))
+    words = where_the_time_goes(difference_between(in_the_kernel(), gathered, CONDITIONS))
     assert words == (
         "96 % of the extra time is system time; perhaps futex (850 ms more, uncertain over the "
         "observed runs)"
@@ -78,14 +78,14 @@ def test_what_differs_as_much_between_runs_is_uncertain() -> None:
 
 
 def test_a_gap_that_is_not_certain_is_not_split() -> None:
-    found = difference(trials([1.0, 2.0, 1.0], [1.1, 1.0, 3.0]), EvidenceSet(), CONDITIONS)
+    found = difference_between(trials([1.0, 2.0, 1.0], [1.1, 1.0, 3.0]), EvidenceSet(), CONDITIONS)
     assert where_the_time_goes(found).startswith("whether the mean trial takes longer is uncertain")
 
 
 def test_one_run_of_each_condition_makes_nothing_certain_but_the_split() -> None:
     few, many = system_calls(calls("write", 1, 0.0)), system_calls(calls("write", 10**6, 0.9))
     gathered = EvidenceSet(system_calls=Runs((few,), (many,)))
-    words = where_the_time_goes(difference(in_the_kernel(), gathered, CONDITIONS))
+    words = where_the_time_goes(difference_between(in_the_kernel(), gathered, CONDITIONS))
     assert "rose" not in words
     assert "uncertain" in words
 
@@ -98,7 +98,7 @@ def test_waits_are_told_with_who_waits() -> None:
     gathered = EvidenceSet(
         waits=Runs((waited(0.0, 0.0), waited(0.0, 0.01)), (waited(0.5, 0.4), waited(0.51, 0.41)))
     )
-    assert where_the_time_goes(difference(in_the_kernel(), gathered, CONDITIONS)) == (
+    assert where_the_time_goes(difference_between(in_the_kernel(), gathered, CONDITIONS)) == (
         "96 % of the extra time is system time; waits of work (program) in futex take 505 ms more, "
         "waits in nanosleep take 400 ms more"
     )
@@ -113,7 +113,7 @@ def test_where_several_threads_run_at_once_the_waiting_is_not_known() -> None:
             for block in blocks
         ),
     )
-    found = difference(noisy, EvidenceSet(), CONDITIONS)
+    found = difference_between(noisy, EvidenceSet(), CONDITIONS)
     assert where_the_time_goes(found) == (
-        "no part of it is user or system time for certain, and waiting is not known"
+        "neither user nor system time certainly grew, and waiting is not known"
     )

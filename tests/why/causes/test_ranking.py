@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from equipoise.why.causes.remaining import Found
-from equipoise.why.causes.ranking import LEAST_SHARE, causes
-from equipoise.why.causes.ranking import RULES, Rule
-from equipoise.why.causes.remaining import Remaining, added
+from equipoise.why.causes.ranking import LEAST_FRACTION, RULES, causes
+from equipoise.why.causes.remaining import Cause, Remaining
+from equipoise.why.differences.changes import sum_of
 from tests.why.causes.made import calls, change, function, made, named, wait
 
 WORK, OTHER = function("work"), function("other")
@@ -29,7 +28,7 @@ def test_a_gap_that_is_not_certain_has_no_causes() -> None:
 def test_sources_that_see_no_difference_name_nothing() -> None:
     alike = made(
         functions={WORK: change(1.0, 1.01, 0.02)},
-        doors={"write": change(1.0, 1.01, 0.02)},
+        entries={"write": change(1.0, 1.01, 0.02)},
         calls={"write": calls(100, 100)},
         waits={wait("read"): change(1.0, 1.0, 0.1)},
     )
@@ -37,7 +36,7 @@ def test_sources_that_see_no_difference_name_nothing() -> None:
 
 
 def test_what_is_too_small_to_matter_is_not_named() -> None:
-    small = LEAST_SHARE - 0.01
+    small = LEAST_FRACTION - 0.01
     assert named(made(functions={WORK: change(0.0, small, 0.001)})) == []
     assert named(made(functions={WORK: change(0.0, small + 0.02, 0.001)})) != []
 
@@ -84,13 +83,11 @@ def test_threads_side_by_side_count_once() -> None:
 
 
 def test_what_a_specific_rule_claims_no_later_rule_counts() -> None:
-    def claiming(remaining: Remaining) -> tuple[Found, ...]:
-        extra = remaining.extra(functions=(WORK,))
-        return (Found("mine", "function", {}, extra.seconds, extra.seconds_ci, "", extra.claims),)
+    def claiming(remaining: Remaining) -> tuple[Cause, ...]:
+        return (remaining.extra(functions=(WORK,)).cause("function", {}, ""),)
 
-    first_rule = Rule("mine", "", claiming)
     difference = made(functions={WORK: change(0.0, 0.5, 0.1), OTHER: change(0.0, 0.3, 0.1)})
-    found = causes(difference, (first_rule, *RULES))
+    found = causes(difference, {"mine": claiming, **RULES})
     assert [one.cause for one in found] == ["mine", "more_time_in_function"]
     assert [one.evidence.get("function") for one in found] == [None, "other"]
 
@@ -106,8 +103,8 @@ def test_two_calls_of_one_rule_share_what_waiting_can_explain() -> None:
 
 
 def test_a_sum_is_as_uncertain_as_its_parts_together() -> None:
-    total = added([change(0.0, 1.0, 0.3), change(0.0, 2.0, 0.4)])
+    total = sum_of([change(0.0, 1.0, 0.3), change(0.0, 2.0, 0.4)])
     assert total.extra == pytest.approx(3.0)
     assert total.extra_ci == pytest.approx((2.5, 3.5))
     unknown = replace(change(0.0, 1.0), extra_ci=(None, None))
-    assert added([unknown]).extra_ci == pytest.approx((0.0, 2.0))
+    assert sum_of([unknown]).extra_ci == pytest.approx((0.0, 2.0))
