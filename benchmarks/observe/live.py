@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.measure.launcher import Launcher, Request
-from equipoise.measure.native import launcher_program
+from equipoise.measure.installation import launcher_program
 from equipoise.model.observed import Observed
 from equipoise.observation.analysis import observe
 from equipoise.observation.question import Question

@@ -19,7 +19,7 @@ from equipoise.figures.library import require_figures
 from equipoise.ledger import open_for_reading, open_for_writing
 from equipoise.ledger.place import default_path
 from equipoise.measure.counters import counters_among
-from equipoise.measure.native import native_programs
+from equipoise.measure.installation import native_programs
 from equipoise.model.errors import UnusableInput
 from equipoise.model.frame import Library, frame_of
 from equipoise.model.plan import PRIMARY_METRIC, Judgement, Measure, Plan, Stopping

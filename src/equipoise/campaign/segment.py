@@ -8,8 +8,8 @@ from typing import Literal, Protocol
 
 from equipoise.campaign.progress import Moment, Standing, Watcher
 from equipoise.design.coin import draw_block
-from equipoise.measure.hooks import last_words
-from equipoise.measure.trials import Ran
+from equipoise.measure.trials import TrialReport
+from equipoise.measure.untimed import stderr_suffix
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Plan, Stopping
 from equipoise.model.record import CampaignWarning
@@ -34,7 +34,7 @@ class Store(Protocol):
 class Runner(Protocol):
     """What runs the trials of a segment."""
 
-    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], Ran], ...]:
+    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
         """The trials at one place of a block, each run when it is called."""
 
 
@@ -150,7 +150,7 @@ class SegmentInProgress:
                 hint="raise --timeout; a program that waits for input needs --input FILE",
             )
 
-    def _notice(self, ran: Ran) -> None:
+    def _notice(self, ran: TrialReport) -> None:
         name = self.plan.conditions[ran.trial.condition].name
         if ran.left_behind:
             self._notice_once(
@@ -196,6 +196,6 @@ def failed(plan: Plan, trial: Trial) -> ConditionFailed:
             hint="make room in that folder, or set TMPDIR to one with room",
         )
     return ConditionFailed(
-        f"{name} failed: {trial.failure}" + last_words(trial.error_tail),
+        f"{name} failed: {trial.failure}" + stderr_suffix(trial.error_tail),
         hint="correct the command, or count failed trials like others with --ignore-failure",
     )

@@ -22,7 +22,7 @@ from equipoise.design.commands import (
     with_control,
 )
 from equipoise.measure.counters import counters_among
-from equipoise.measure.native import native_programs
+from equipoise.measure.installation import native_programs
 from equipoise.measure.trials import own_environment
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from equipoise.design.coin import Addresses
 from equipoise.design.layouts import with_layouts
-from equipoise.measure.surroundings.host import Host
-from equipoise.measure.surroundings.kernel import addresses_are_random, addresses_can_be_held
+from equipoise.measure.environment.host import Host
+from equipoise.measure.environment.system import addresses_are_random, addresses_can_be_held
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
 from equipoise.model.record import CampaignWarning

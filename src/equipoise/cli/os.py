@@ -24,8 +24,8 @@ from equipoise.design.probe_rows import (
     chosen_rows,
     conditions_of_rows,
 )
+from equipoise.measure.environment.snapshot import snapshot
 from equipoise.measure.probes import probe_program, probe_rows
-from equipoise.measure.surroundings.snapshot import snapshot
 from equipoise.measure.trials import own_environment
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Judgement, Measure, Plan, Stopping

@@ -30,7 +30,7 @@ from equipoise.design.grid import Grid, build_lines, grid_of
 from equipoise.design.site import setting_place, without_missing
 from equipoise.measure.builds import build_levels
 from equipoise.measure.counters import COUNTERS, counters_among
-from equipoise.measure.here import site_here
+from equipoise.measure.installation import host_site
 from equipoise.measure.trials import own_environment
 from equipoise.model.errors import TookNoEffect, UnusableInput
 from equipoise.model.plan import Judgement, Measure, Plan, Stopping
@@ -105,7 +105,7 @@ def command(context: click.Context, /, **given: Any) -> int:
     path, shown = find_study(given["study"])
     study = _chosen(read_study(path, shown, counters=COUNTERS), given)
     wanted = Wanted.from_options(given)
-    site = site_here()
+    site = host_site()
     study, idle = without_idle_factors(study)
     study, missing = without_missing(study, site)
     study, stand_in = with_data(study, wanted.ledger)

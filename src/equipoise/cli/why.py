@@ -30,7 +30,7 @@ from equipoise.cli.shown import shown_document
 from equipoise.cli.study_data import require_data
 from equipoise.cli.wanted import Wanted
 from equipoise.ledger import Ledger, open_for_reading, open_for_writing
-from equipoise.measure.here import site_here
+from equipoise.measure.installation import host_site
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
 from equipoise.report.json_document import encode
@@ -73,7 +73,7 @@ def command(**given: Any) -> int:
         gap = choose(record, *names)
         experiment = newest_experiment(record, ledger, gap.contrast)
     trying = trying_of(given, record.plan)
-    check_names(OpenGap(record, gap.contrast), trying, site_here())
+    check_names(OpenGap(record, gap.contrast), trying, host_site())
     if gap.is_called:
         record = _with_evidence(record, gap, asked, wanted)
         if pictures.files():

@@ -12,9 +12,9 @@ from equipoise.cli.options import GATE_BLOCKS, metrics_named, stopping_of
 from equipoise.design.coin import fresh_seed
 from equipoise.measure.builds import build_revision
 from equipoise.measure.counters import counters_among
-from equipoise.measure.native import native_programs
-from equipoise.measure.reported_metrics import metrics_reported
+from equipoise.measure.installation import native_programs
 from equipoise.measure.trials import own_environment
+from equipoise.measure.workload_metrics import metrics_reported
 from equipoise.model.errors import UnusableInput
 from equipoise.model.gate import OF_BENCHMARK, STUDY, Gated, Revision
 from equipoise.model.plan import PRIMARY_METRIC, Condition, Judgement, Measure, Plan, Stopping

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from equipoise.design.site import Site
-from equipoise.measure.surroundings.host import Host
+from equipoise.measure.environment.host import Host
 from equipoise.model.plan import Condition, Output
 from equipoise.model.why import Explanation
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from equipoise.measure.surroundings.host import Unknown
-from equipoise.measure.surroundings.memory import HUGE_PAGES, transparent_huge_pages
+from equipoise.measure.environment.hardware import HUGE_PAGES, transparent_huge_pages
+from equipoise.measure.environment.host import Unknown
 from equipoise.model.plan import Condition
 from equipoise.why.interventions.case import Case
 from equipoise.why.interventions.glibc_policies import SEEN, advice_of, with_tunables

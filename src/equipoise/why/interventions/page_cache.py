@@ -6,7 +6,7 @@ import os
 import shlex
 from collections.abc import Callable, Iterator
 
-from equipoise.measure.surroundings.host import Host, Unknown
+from equipoise.measure.environment.host import Host, Unknown
 from equipoise.model.plan import Condition
 from equipoise.why.interventions.case import Case
 from equipoise.why.interventions.intervention import Alter, Intervention
