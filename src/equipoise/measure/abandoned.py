@@ -16,7 +16,7 @@ import os
 import select
 import signal
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -57,15 +57,30 @@ def end_descendants(launcher: int, identity: str, scratch: Path | None) -> None:
 
 
 def end_processes_of(folder: Path) -> int:
-    """Kill the processes that belong to a scratch or build folder; return their number.
+    """Kill the processes that belong to a scratch folder; return their number.
 
     Only processes of this user are killed; root also kills those that it started as other users. A
     process that does not die within ten seconds is given up.
     """
+    inside = tuple(os.fsencode(f"{name}={folder}/") for name in _VARIABLES)
+    return _end_processes(lambda variable: variable.startswith(inside))
+
+
+def end_build(folder: str) -> int:
+    """Kill the processes that were started for a build; return their number."""
+    named = os.fsencode(f"{BUILD_VARIABLE}={folder}")
+    return _end_processes(lambda variable: variable == named)
+
+
+Belongs = Callable[[bytes], bool]
+"""Function that tells by one variable whether a process is to be ended."""
+
+
+def _end_processes(belongs: Belongs) -> int:
     ended: set[int] = set()
     deadline = time.monotonic() + _PATIENCE_S
     while time.monotonic() < deadline:
-        with _opened_processes(folder) as processes:
+        with _opened_processes(belongs) as processes:
             if not processes:
                 break
             for descriptor in processes.values():
@@ -89,28 +104,28 @@ def processes_working_in(folder: Path) -> tuple[int, ...]:
 
 
 @contextmanager
-def _opened_processes(folder: Path) -> Iterator[Mapping[int, int]]:
-    """Open the living processes that belong to a folder: descriptors by process number."""
+def _opened_processes(belongs: Belongs) -> Iterator[Mapping[int, int]]:
+    """Open the living processes to be ended: descriptors by process number."""
     with contextlib.ExitStack() as stack:
         opened: dict[int, int] = {}
         parents = {number: parent for number in _process_numbers() if (parent := _parent(number))}
         ancestors = _own_ancestors(parents)
         candidates = [number for number in parents if number not in ancestors]
         for process in candidates:
-            if _is_started_for(process, folder):
-                _open_process(process, folder, opened, stack)
+            if _has_variable(process, belongs):
+                _open_process(process, belongs, opened, stack)
         # Parents do not always come before their children: look until nothing is added.
         before = -1
         while before != len(opened):
             before = len(opened)
             for process in candidates:
                 if process not in opened and parents[process] in opened:
-                    _open_process(process, folder, opened, stack)
+                    _open_process(process, belongs, opened, stack)
         yield opened
 
 
 def _open_process(
-    process: int, folder: Path, opened: dict[int, int], stack: contextlib.ExitStack
+    process: int, belongs: Belongs, opened: dict[int, int], stack: contextlib.ExitStack
 ) -> None:
     """Open a process and check it again: only now it is certainly the same one."""
     try:
@@ -119,7 +134,7 @@ def _open_process(
         return
     stack.callback(os.close, descriptor)
     descends = _parent(process) in opened and _may_be_killed(process)
-    if (descends or _is_started_for(process, folder)) and not _has_ended(descriptor, 0.0):
+    if (descends or _has_variable(process, belongs)) and not _has_ended(descriptor, 0.0):
         opened[process] = descriptor
 
 
@@ -133,7 +148,7 @@ def _own_ancestors(parents: Mapping[int, int]) -> set[int]:
     return ancestors
 
 
-def _is_started_for(process: int, folder: Path) -> bool:
+def _has_variable(process: int, belongs: Belongs) -> bool:
     if not _may_be_killed(process):
         return False
     try:
@@ -141,8 +156,7 @@ def _is_started_for(process: int, folder: Path) -> bool:
     except OSError:
         # It has ended.
         return False
-    named = tuple(os.fsencode(f"{name}={folder}/") for name in _VARIABLES)
-    return any((variable + b"/").startswith(named) for variable in environment.split(b"\0"))
+    return any(map(belongs, environment.split(b"\0")))
 
 
 def _may_be_killed(process: int) -> bool:

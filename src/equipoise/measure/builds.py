@@ -14,7 +14,7 @@ from pathlib import Path
 
 from equipoise.design.relink import Compilation, Linker
 from equipoise.design.shell_text import refuse_in_shell_line
-from equipoise.measure.abandoned import BUILD_VARIABLE, end_processes_of
+from equipoise.measure.abandoned import BUILD_VARIABLE, end_build
 from equipoise.measure.untimed import SHELL, describe_status, end_group, stderr_suffix, tail
 from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInput
 
@@ -139,7 +139,7 @@ def _run_build(
         finally:
             if not succeeded:
                 end_group(process)
-                end_processes_of(Path(build))
+                end_build(build)
         return process.wait(), tail(output.fileno())
 
 

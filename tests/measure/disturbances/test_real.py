@@ -97,9 +97,10 @@ def _remove(folder: Path) -> None:
 PROGRAM_IN_A_GROUP = """
 import sys
 open(sys.argv[1] + "/cgroup.procs", "w").write("0")
-from equipoise.measure.disturbances import cpu_quota, observe_host
+from equipoise.measure.disturbances import observe_host
+from equipoise.measure.disturbances.other_work import cpu_quota
 for one in cpu_quota(observe_host()):
-    print(one.severity, one.words, one.hint, sep="\\n")
+    print(one.severity, one.summary, one.hint, sep="\\n")
 """
 
 
