@@ -66,7 +66,7 @@ build: $(VENV)/package ## build the native parts and install the package in .ven
 wheel: $(VENV)/base ## build an sdist and a wheel into dist/
 	$(PYTHON_IN_VENV) -m hatchling build
 
-# Each prints its own figures; docs/measured.md holds what they printed once.
+# Each prints its own figures; docs/validity.md holds what they printed once.
 .PHONY: bench
 bench: $(VENV)/dev $(VENV)/package ## run every benchmark (hours; wants an idle machine)
 	@set -e; for folder in live gate launcher campaign ledger surroundings control genmatch workloads probes evidence database; do \

@@ -17,7 +17,7 @@ from equipoise.measure.surroundings import Host
 from equipoise.measure.surroundings.processor import instructions
 from equipoise.model.errors import TookNoEffect, UnusableInput
 from equipoise.model.plan import Condition, Plan, Process, Server
-from equipoise.studies.blas_levels import TUNED_BLAS
+from equipoise.studies.kinds import TUNED_BLAS
 from tests.plans import plan_of
 
 SORT = shutil.which("sort") or "sort"

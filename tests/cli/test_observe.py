@@ -12,7 +12,7 @@ import pytest
 
 from equipoise.cli.main import run
 from equipoise.ledger import open_for_writing
-from equipoise.model.trial import Draw
+from equipoise.model.record import Draw
 from equipoise.report.json_document import observed_schema
 from tests.cli.conftest import Equipoise, Said
 from tests.observation.logs import Log, loaded_log

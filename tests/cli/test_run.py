@@ -18,7 +18,7 @@ import pytest
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
 from equipoise.report.json_document import schema
-from equipoise.studies.blas_levels import BLAS
+from equipoise.studies.kinds import BLAS
 from tests.cli.conftest import ENTRY, Equipoise, Said
 
 SLEEPS = """

@@ -15,7 +15,7 @@ import pytest
 from equipoise.figures.distributions import distributions
 from equipoise.figures.observed import observed_figures
 from equipoise.figures.save import save
-from equipoise.model.disturbance import Disturbance, Examination
+from equipoise.model.host import Disturbance, Examination
 from equipoise.model.observation_result import ObservationResult
 from equipoise.model.record import CampaignWarning
 from equipoise.model.result import ResultDocument

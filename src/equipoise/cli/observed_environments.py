@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from equipoise.analysis.environment_difference import environment_differences
+from equipoise.analysis.reference import environment_differences
 from equipoise.cli.unlike import Differing, differ_in_words, refuse
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import CampaignWarning, RunRecord

@@ -19,8 +19,7 @@ from equipoise.cli.table_file import ENDINGS, read_table
 from equipoise.cli.unlike import Differing
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
-from equipoise.model.record import RunRecord
-from equipoise.model.trial import Trial
+from equipoise.model.record import RunRecord, Trial
 
 ACCOUNTED = (
     "wall_s",

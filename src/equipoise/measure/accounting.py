@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from equipoise.measure.launcher import Report
-from equipoise.model.trial import Accounting
+from equipoise.model.record import Accounting
 
 _OBSERVED = ("cpu", "run_delay_s")
 """Covariates that the launcher reads."""

@@ -20,7 +20,7 @@ from typing import Annotated
 import msgspec
 
 from equipoise.model.plan import Condition, Plan
-from equipoise.model.trial import Accounting, Better, Sample
+from equipoise.model.record import Accounting, Better, Sample
 
 VARIABLE = "EQUIPOISE_METRICS"
 MOST_BYTES = 64 * 1024 * 1024

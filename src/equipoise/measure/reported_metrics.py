@@ -11,7 +11,7 @@ from equipoise.measure import own_metrics
 from equipoise.measure.hooks import end_group, last_words, status_words, tail
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Condition
-from equipoise.model.trial import Sample
+from equipoise.model.record import Sample
 
 
 def metrics_reported(

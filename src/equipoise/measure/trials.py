@@ -17,7 +17,7 @@ from equipoise.measure.servers import Servers, Service
 from equipoise.measure.surroundings import CovariateReader
 from equipoise.measure.unavailable import unavailable_reason
 from equipoise.model.plan import PADDING_VARIABLE, Condition, Layout, Plan
-from equipoise.model.trial import UNAVAILABLE, Draw, Trial
+from equipoise.model.record import UNAVAILABLE, Draw, Trial
 
 OUTPUT_ROOM = "output_room"
 """Key of the report's unknowns: why the output of a trial had no room (crates/launcher)."""

@@ -11,8 +11,14 @@ import msgspec
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.observation_result import OBSERVED_SCHEMA, ObservationResult
-from equipoise.model.pooled import POOLED_SCHEMA, PooledCampaigns
-from equipoise.model.result import FIRST_SCHEMA, SCHEMA, MetricSummary, ResultDocument
+from equipoise.model.result import (
+    FIRST_SCHEMA,
+    POOLED_SCHEMA,
+    SCHEMA,
+    MetricSummary,
+    PooledCampaigns,
+    ResultDocument,
+)
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

@@ -11,7 +11,7 @@ import pytest
 
 from equipoise.measure.disturbances import CHECKS, Scene, examine
 from equipoise.measure.surroundings import Host
-from equipoise.model.disturbance import SEVERITIES, Disturbance
+from equipoise.model.host import SEVERITIES, Disturbance
 from tests.measure.planted import CPU, plant, quiet_host, quiet_scene, space, window_over
 
 ME = "sys/fs/cgroup/user.slice/me"

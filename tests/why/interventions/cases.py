@@ -14,7 +14,7 @@ from equipoise.measure.native import launcher_program
 from equipoise.measure.surroundings import CovariateReader, Host
 from equipoise.measure.trials import Ran, TrialRunner
 from equipoise.model.plan import Condition, Measure, Output
-from equipoise.model.trial import Draw
+from equipoise.model.record import Draw
 from equipoise.model.why import Explanation
 from equipoise.why.interventions.case import Case
 from equipoise.why.interventions.catalogue import offered

@@ -31,7 +31,7 @@ from equipoise.measure.disturbances import (
 from equipoise.measure.disturbances.scene import Check, Scene
 from equipoise.measure.disturbances.window import watch
 from equipoise.measure.surroundings.host import Host, Unknown
-from equipoise.model.disturbance import SEVERITIES, Disturbance, Examination
+from equipoise.model.host import SEVERITIES, Disturbance, Examination
 
 __all__ = ["CHECKS", "Scene", "examine", "look_around"]
 

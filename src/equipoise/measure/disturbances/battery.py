@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from equipoise.measure.disturbances.scene import Scene
-from equipoise.model.disturbance import Disturbance
+from equipoise.model.host import Disturbance
 
 SUPPLIES = "/sys/class/power_supply"
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from equipoise.measure.disturbances.scene import Scene
 from equipoise.measure.disturbances.window import User
-from equipoise.model.disturbance import Disturbance
+from equipoise.model.host import Disturbance
 
 NAMED_SHARE = 0.05
 """Of one CPU: from here on a process is named."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from equipoise.measure.disturbances.scene import Scene
 from equipoise.measure.surroundings.clocks import FOLDER
-from equipoise.model.disturbance import Disturbance
+from equipoise.model.host import Disturbance
 
 READ_WITHOUT_THE_KERNEL = frozenset(
     {

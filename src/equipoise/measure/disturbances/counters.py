@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from equipoise.measure.disturbances.scene import Scene
 from equipoise.measure.surroundings.host import Unknown
-from equipoise.model.disturbance import Disturbance
+from equipoise.model.host import Disturbance
 
 PARANOID = "/proc/sys/kernel/perf_event_paranoid"
 DEVICES = "/sys/bus/event_source/devices"

@@ -9,7 +9,7 @@ from equipoise.measure.disturbances.window import change
 from equipoise.measure.surroundings.containment import cpu_quota
 from equipoise.measure.surroundings.host import Unknown
 from equipoise.measure.surroundings.processor import online
-from equipoise.model.disturbance import Disturbance
+from equipoise.model.host import Disturbance
 
 
 def check(scene: Scene) -> Iterator[Disturbance]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from equipoise.measure.disturbances.scene import Scene
 from equipoise.measure.surroundings.variables import readable
-from equipoise.model.disturbance import Disturbance
+from equipoise.model.host import Disturbance
 
 SLOW = {
     "MALLOC_CHECK_": "glibc's malloc may check its heap",

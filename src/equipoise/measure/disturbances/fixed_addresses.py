@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from equipoise.measure.disturbances.scene import Scene
 from equipoise.measure.surroundings.kernel import RANDOMISATION, randomisation_off_for_us
-from equipoise.model.disturbance import Disturbance
+from equipoise.model.host import Disturbance
 
 WORDS = (
     "addresses are not randomised{where}: all trials share one memory layout, "

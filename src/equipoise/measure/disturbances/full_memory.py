@@ -8,7 +8,7 @@ from equipoise.measure.disturbances.scene import Scene
 from equipoise.measure.surroundings.containment import Limit, memory_in_use, memory_limit
 from equipoise.measure.surroundings.host import Unknown
 from equipoise.measure.surroundings.memory import meminfo
-from equipoise.model.disturbance import Disturbance
+from equipoise.model.host import Disturbance
 
 FREE_SHARE = 0.10
 

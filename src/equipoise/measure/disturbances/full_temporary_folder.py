@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from equipoise.measure.disturbances.scene import Scene
 from equipoise.measure.surroundings.host import Unknown
 from equipoise.measure.surroundings.variables import readable
-from equipoise.model.disturbance import Disturbance
+from equipoise.model.host import Disturbance
 
 LEAST_BYTES = 256 << 20
 NEARLY_FULL_BYTES = 1 << 30

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from equipoise.measure.disturbances.scene import Scene
 from equipoise.measure.surroundings.host import Unknown
 from equipoise.measure.surroundings.processor import online
-from equipoise.model.disturbance import Disturbance
+from equipoise.model.host import Disturbance
 
 HIGH_SHARE = 0.5
 """Of the CPUs: from here on a trial often shares one, a cache or a frequency limit."""

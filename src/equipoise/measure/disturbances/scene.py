@@ -10,7 +10,7 @@ from pathlib import Path
 
 from equipoise.measure.disturbances.window import Window
 from equipoise.measure.surroundings.host import Host
-from equipoise.model.disturbance import Disturbance
+from equipoise.model.host import Disturbance
 
 FreeSpace = Callable[[Path], os.statvfs_result]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from equipoise.measure.disturbances.scene import Scene
 from equipoise.measure.disturbances.window import steal_since_boot
-from equipoise.model.disturbance import Disturbance
+from equipoise.model.host import Disturbance
 
 NOW_SHARE = 0.03
 SINCE_BOOT_SHARE = 0.02

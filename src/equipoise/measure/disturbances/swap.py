@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from equipoise.measure.disturbances.scene import Scene
 from equipoise.measure.disturbances.window import change
 from equipoise.measure.surroundings.host import Host, Unknown
-from equipoise.model.disturbance import Disturbance
+from equipoise.model.host import Disturbance
 
 MEND = "if there is memory enough: sudo swapoff -a && sudo swapon -a; else end what is not needed"
 

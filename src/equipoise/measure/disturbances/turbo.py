@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from equipoise.measure.disturbances.scene import Scene
 from equipoise.measure.surroundings.processor import CPUS, turbo
-from equipoise.model.disturbance import Disturbance
+from equipoise.model.host import Disturbance
 
 
 def check(scene: Scene) -> Iterator[Disturbance]:

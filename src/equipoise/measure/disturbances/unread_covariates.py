@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from equipoise.measure.disturbances.scene import Scene
 from equipoise.measure.surroundings.covariates.reader import CovariateReader
-from equipoise.model.disturbance import Disturbance
+from equipoise.model.host import Disturbance
 
 MENDS = {
     "load_1_minute": "mount /proc",

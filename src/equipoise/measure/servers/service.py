@@ -8,7 +8,7 @@ from equipoise.measure.hooks import signal_words
 from equipoise.measure.launcher import Report
 from equipoise.measure.servers.place import Place
 from equipoise.measure.servers.processes import Consumed
-from equipoise.model.trial import Sample
+from equipoise.model.record import Sample
 
 PREFIX = "server_"
 

@@ -1,7 +1,7 @@
 """The environment variables that change how a program runs, and no others.
 
 What stands in an environment may be a secret, and a ledger is passed on: only the known tuning
-variables (`equipoise.model.tuning_variables`) are recorded with their values. Of those in
+variables (`equipoise.model.redaction`) are recorded with their values. Of those in
 ``WITHHELD`` it is recorded that they are set, because they matter and yet may hold what is
 nobody's business: folders, tokens, hosts.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from equipoise.model.tuning_variables import TUNING_VARIABLES
+from equipoise.model.redaction import TUNING_VARIABLES
 
 WITHHELD = frozenset(
     {
