@@ -28,7 +28,7 @@ def test_the_naive_answer_is_wrong_and_the_matched_interval_holds_the_truth() ->
     assert low < math.exp(EFFECT) < high < 1.0
     assert found.matched.interval_by == "clusters"
     assert [error.name for error in found.matched.errors] == ["abadie-imbens", "clusters"]
-    assert found.summary.startswith("Without matching, version 2.0 ")
+    assert found.summary.startswith("Without matching, the log suggests that version 2.0 ")
     assert "most of the raw difference comes from load" in found.summary
 
 

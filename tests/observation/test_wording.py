@@ -38,9 +38,9 @@ SLOWER, FASTER = ratio(1.18, 1.15, 1.21), ratio(0.97, 0.95, 0.99)
 
 def test_the_example_of_the_design() -> None:
     assert answer_sentences(WALL, SLOWER, FASTER, LOAD, hidden(2.0)) == (
-        "Without matching, version 2.0 is 18 % slower. Among comparable rows, version 2.0 is 3 % "
-        "faster (95 % interval 1 % to 5 %); most of the raw difference comes from load. A hidden "
-        "factor would have to double the odds of version 2.0 to change this."
+        "Without matching, the log suggests that version 2.0 is 18 % slower. "
+        "Among comparable rows, version 2.0 is 3 % faster (95 % interval 1 % to 5 %); "
+        "most of the raw difference comes from load. A hidden factor would have to double the odds of version 2.0 to change this."
     )
 
 
@@ -66,8 +66,8 @@ def test_a_difference_has_no_percent() -> None:
     matched = Effect(None, None, 1794.0, (471.0, 3116.0))
     naive = Effect(None, None, -8497.5, (-9000.0, -8000.0))
     assert answer_sentences(about("re78", "treat", "1"), naive, matched) == (
-        "Without matching, treat 1 lowers re78 by 8,498. Among comparable rows, treat 1 raises "
-        "re78 by 1,794 (95 % interval 471 to 3,116)."
+        "Without matching, the log suggests that treat 1 lowers re78 by 8,498. "
+        "Among comparable rows, treat 1 raises re78 by 1,794 (95 % interval 471 to 3,116)."
     )
 
 

@@ -38,7 +38,7 @@ def answer_sentences(
         ``None`` leaves out the strength of a hidden factor.
     """
     sentences = [
-        f"Without matching, {effect_clause(naive, question)}.",
+        f"Without matching, the log suggests that {effect_clause(naive, question)}.",
         f"Among comparable rows, {matched_clause(matched, question)}"
         f"{reason_clause(naive, matched, contributions)}.",
     ]
@@ -50,8 +50,8 @@ def answer_sentences(
 def refusal_sentences(question: ObservationQuestion, naive: Effect, refusal: Refusal) -> str:
     """Return the naive difference, and the reason why it is no answer."""
     return (
-        f"Without matching, {effect_clause(naive, question)}. No answer can be given: "
-        f"{refusal.summary}."
+        f"Without matching, the log suggests that {effect_clause(naive, question)}. No answer can "
+        f"be given: {refusal.summary}."
     )
 
 
