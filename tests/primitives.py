@@ -14,8 +14,7 @@ from equipoise.design.probe_rows import QUICK, conditions_of_rows
 from equipoise.measure.trials import TrialReport
 from equipoise.model.plan import Judgement, Measure, Plan, Stopping
 from equipoise.model.primitives import BANDWIDTH, LATENCY, OS_STUDY, ProbeRow
-from equipoise.model.record import RunRecord, Segment
-from equipoise.model.trial import UNAVAILABLE, Better, Draw, Sample, Trial
+from equipoise.model.record import UNAVAILABLE, Better, Draw, RunRecord, Sample, Segment, Trial
 from tests.plans import trial_of
 from tests.scripted import ScriptedClock
 

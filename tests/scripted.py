@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from equipoise.measure.launcher import OnWait, Report, Request
 from equipoise.measure.trials import TrialReport
-from equipoise.model.trial import Draw
+from equipoise.model.record import Draw
 from tests.plans import trial_of
 
 

@@ -42,7 +42,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "revisions": frozenset({"model", "files", "design", "measure", "campaign", "analysis"}),
     # The Python interface stands beside the command line: on top of the rooms, below the face.
     "api": frozenset(
-        {"model", "design", "measure", "ledger", "figures", "campaign", "analysis", "report"}
+        {"model", "design", "measure", "ledger", "figures", "campaign", "analysis", "why", "report"}
     ),
     FACE: frozenset({"model", "api", "genoud"}),
 }
@@ -66,7 +66,7 @@ KNOWS_NO_FILES = {
     )
 }
 
-LONGEST = 400
+LONGEST = 700
 LONG_FILES: dict[str, str] = {}
 """Files that may be longer, each with its reason."""
 

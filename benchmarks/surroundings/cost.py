@@ -11,8 +11,7 @@ import argparse
 import statistics
 import time
 
-from equipoise.measure.environment import CovariateReader, Host, Unknown
-from equipoise.measure.environment import snapshot
+from equipoise.measure.environment import CovariateReader, Host, Unknown, snapshot
 from equipoise.measure.environment.covariates import SOURCES
 
 LIMIT_S = 1e-3

@@ -8,24 +8,24 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from equipoise.analysis.redaction.records import without_hidden_values
-from equipoise.analysis.result import document_of
+from equipoise.analysis.redaction.documents import without_hidden_values
 from equipoise.campaign import conduct
-from equipoise.campaign.progress import Unwatched, Watcher
+from equipoise.campaign.progress import ProgressListener
 from equipoise.design.coin import Addresses, fresh_seed
 from equipoise.design.commands import Asked, conditions_of, with_control
 from equipoise.design.layouts import with_layouts
 from equipoise.figures.library import require_figures
 from equipoise.ledger import open_for_reading, open_for_writing
-from equipoise.ledger.place import default_path
+from equipoise.ledger.opening import default_ledger
 from equipoise.measure.counters import counters_among
 from equipoise.measure.installation import native_programs
 from equipoise.model.errors import UnusableInput
 from equipoise.model.frame import Library, frame_of
+from equipoise.model.interval import Interval
 from equipoise.model.plan import PRIMARY_METRIC, Judgement, Measure, Plan, Stopping
 from equipoise.model.record import RunRecord
-from equipoise.model.result import Comparison, Interval, ResultDocument, Verdict
-from equipoise.why.experiment.newest import newest_experiment
+from equipoise.model.result import Comparison, ResultDocument, Verdict
+from equipoise.why.campaigns import latest_experiment, result_of
 
 if TYPE_CHECKING:
     import altair
@@ -118,7 +118,7 @@ def compare(
     ledger: Path | str | None = None,
     allow_concurrent: bool = False,
     show_env: bool = False,
-    progress: Watcher | None = None,
+    progress: ProgressListener | None = None,
 ) -> Result:
     """Compare commands; the first is the baseline.
 
@@ -201,15 +201,15 @@ def compare(
     if layouts is not None:
         plan = with_layouts(plan, layouts, aslr)
     with (
-        conduct.turn_to_measure(lambda _: None, allow_concurrent=allow_concurrent),
-        open_for_writing(Path(ledger or default_path()), durable=False) as store,
+        conduct.measurement_lock(lambda _: None, allow_concurrent=allow_concurrent),
+        open_for_writing(Path(ledger or default_ledger()), durable=False) as store,
     ):
         try:
-            run_id = conduct.begin(plan, store, progress or Unwatched())
+            run_id = conduct.start(plan, store, progress or ProgressListener())
         except conduct.Interrupted as interruption:
             raise KeyboardInterrupt(f"resume run {interruption.run_id}") from interruption
         record = store.read_run(run_id)
-    return Result(document_of(*_reported((record,), show_env=show_env)))
+    return Result(result_of(*_reported((record,), show_env=show_env)))
 
 
 def show(run: str = "last", *, ledger: Path | str | None = None, show_env: bool = False) -> Result:
@@ -225,11 +225,11 @@ def show(run: str = "last", *, ledger: Path | str | None = None, show_env: bool 
     UnusableInput
         There is no such ledger or no such run.
     """
-    with open_for_reading(Path(ledger or default_path())) as store:
+    with open_for_reading(Path(ledger or default_ledger())) as store:
         record = store.read_run(run)
-        experiment = newest_experiment(record, store)
+        experiment = latest_experiment(record, store)
     records = (record,) if experiment is None else (record, experiment)
-    return Result(document_of(*_reported(records, show_env=show_env)))
+    return Result(result_of(*_reported(records, show_env=show_env)))
 
 
 def _reported(records: Sequence[RunRecord], *, show_env: bool) -> Sequence[RunRecord]:

@@ -17,7 +17,7 @@ from equipoise.measure.environment.hardware import instructions
 from equipoise.measure.installation import native_programs
 from equipoise.model.errors import TookNoEffect, UnusableInput
 from equipoise.model.plan import Condition, Plan, Process, Server
-from equipoise.studies.blas_levels import TUNED_BLAS
+from equipoise.studies.kinds import TUNED_BLAS
 from tests.plans import plan_of
 
 SORT = shutil.which("sort") or "sort"

@@ -20,14 +20,21 @@ from equipoise import api
 from equipoise.cli import compare, export, report, show
 from equipoise.cli.again import again_of
 from equipoise.cli.observed_log import read_log
-from equipoise.cli.reported import gap_as_reported, recorded_name, reported_records
+from equipoise.cli.reported import recorded_name, reported_records
 from equipoise.ledger import open_for_reading, open_for_writing
-from equipoise.model.gate import BENCHMARK, Gated, Revision
-from equipoise.model.plan import Condition, Contrast, Hooks, Plan, Server
-from equipoise.model.record import CampaignWarning, RunRecord
-from equipoise.model.trial import Draw
+from equipoise.model.plan import (
+    BENCHMARK,
+    Condition,
+    Contrast,
+    GatePlan,
+    Hooks,
+    Plan,
+    Revision,
+    Server,
+)
+from equipoise.model.record import CampaignWarning, Draw, RunRecord
 from equipoise.report.json_document import decode
-from equipoise.why.gap import choose
+from equipoise.why.gap import as_reported, choose
 from tests.cli.conftest import Equipoise
 from tests.plans import plan_of, trial_of
 
@@ -87,7 +94,7 @@ def gate() -> Plan:
         "study": "gate",
         "conditions": tuple(Condition(one, command, levels=benchmark) for one in ("old", "new")),
         "chosen_contrasts": (Contrast(0, 1),),
-        "gated": Gated(revision, revision, ("wall_s",), again=again),
+        "gated": GatePlan(revision, revision, ("wall_s",), again=again),
     }
     return Plan(**{**fields_of(plan_of()), **changes})
 
@@ -318,11 +325,11 @@ def test_the_gap_that_why_explains_has_the_names_of_the_report(ledger: Path) -> 
         found = store.read_run("last")
     (shown,) = reported_records((found,), show_env=False)
     gap = choose(found)
-    named = gap_as_reported(gap, found, shown)
+    named = as_reported(gap, found, shown)
     assert CANARY in gap.comparison.summary
     assert CANARY not in named.comparison.summary
     assert named.comparison.ratio_ci == gap.comparison.ratio_ci
-    assert gap_as_reported(gap, found, found) is gap
+    assert as_reported(gap, found, found) is gap
 
 
 def test_a_campaign_is_resumed_with_the_values_that_it_had(

@@ -13,7 +13,7 @@ import pytest
 
 from equipoise.helpers.equipoise_metrics import VARIABLE, report, timed_iterations
 from equipoise.measure import workload_metrics
-from equipoise.model.trial import Sample
+from equipoise.model.record import Sample
 
 HELPERS = Path(str(importlib.resources.files("equipoise.helpers")))
 

@@ -13,7 +13,7 @@ from equipoise.measure.launcher import Launcher
 from equipoise.measure.servers import Servers
 from equipoise.measure.trials import TrialReport, TrialRunner, own_environment
 from equipoise.model.plan import Condition, Plan, Server
-from equipoise.model.trial import Draw
+from equipoise.model.record import Draw
 from tests.plans import plan_of
 
 

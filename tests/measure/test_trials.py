@@ -21,7 +21,7 @@ from equipoise.model.plan import (
     Plan,
     Process,
 )
-from equipoise.model.trial import Draw, Sample
+from equipoise.model.record import Draw, Sample
 from tests.plans import plan_of
 from tests.scripted import FINISHED, ScriptedStarter
 

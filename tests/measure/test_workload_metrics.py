@@ -17,7 +17,7 @@ from equipoise.measure.workload_metrics import (
     WorkloadMetrics,
     read,
 )
-from equipoise.model.trial import Sample
+from equipoise.model.record import Sample
 from tests.payloads import LONG, PAYLOADS
 
 

@@ -6,15 +6,20 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from equipoise.analysis.reference import against
-from equipoise.analysis.result import document_of as result_of
+from equipoise.analysis.reference import compare_with_reference
+from equipoise.analysis.result import analyse_campaign as result_of
 from equipoise.cli.study_findings import with_findings
-from equipoise.model.gate import GateResult, GateRow, Revision
-from equipoise.model.imported import Source
-from equipoise.model.result import ImportedResult, ResultDocument, SampleComparison
+from equipoise.model.plan import ImportSource, Revision
+from equipoise.model.result import (
+    GateResult,
+    GateRow,
+    ImportedResult,
+    ResultDocument,
+    SampleComparison,
+)
 from equipoise.model.why import Explanation, ExtraTime, TimePart
 from equipoise.report.html import Reported
-from equipoise.studies.own_findings import own_findings
+from equipoise.studies.catalogue import analysis_of
 from tests.documents import CLOSED, comparison_of, document_of, points_of
 from tests.primitives import ProbeRunner, plan_of_rows, record_of
 from tests.studies.synthetic import study_document
@@ -98,7 +103,7 @@ def sekhon2006(text: str = "") -> Reported:
     table, *others = document.findings.tables
     hostile = replace(table, title=table.title + text, notes=(*table.notes, text))
     findings = replace(document.findings, tables=(hostile, *others))
-    own = own_findings("sekhon2006")
+    own = analysis_of("sekhon2006")
     assert own is not None
     return Reported(replace(document, findings=findings), own_figures=tuple(own.figures(document)))
 
@@ -119,7 +124,7 @@ def primitives(text: str = "", *, fork: float = 1.0) -> Reported:
 def against_another(text: str = "") -> Reported:
     """Primitives beside those of an earlier run, of which one became dearer."""
     here, there = primitives(text, fork=3.0).document, primitives(text).document
-    held = against(there, here, min_effect=5.0, alpha=0.05)
+    held = compare_with_reference(there, here, min_effect=5.0, alpha=0.05)
     return Reported(replace(here, against=held))
 
 
@@ -188,6 +193,6 @@ def imported(text: str = "") -> Reported:
         scope="these trials",
         summary=f"imported trials say nothing for certain{text}.",
     )
-    source = Source("csv", f"a tool {text}", (f"rows{text}.csv",), "one after the other")
+    source = ImportSource("csv", f"a tool {text}", (f"rows{text}.csv",), "one after the other")
     found = ImportedResult(source, "wall_s", (comparison,), f"drift is a threat {text}")
     return Reported(replace(document, comparisons=(), imported=found))

@@ -11,9 +11,9 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from equipoise.model.gate import GateOutcome, GateResult, GateRow, Revision
+from equipoise.model.plan import Revision
 from equipoise.model.record import CampaignWarning
-from equipoise.model.result import ResultDocument
+from equipoise.model.result import GateOutcome, GateResult, GateRow, ResultDocument
 from equipoise.report.gate import MARK, to_comment, to_markdown
 from equipoise.report.html import Reported, page
 from equipoise.report.safe_text import visible

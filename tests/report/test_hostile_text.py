@@ -15,8 +15,8 @@ import pytest
 from equipoise.figures.distributions import distributions
 from equipoise.figures.observed import observed_figures
 from equipoise.figures.save import save
-from equipoise.model.disturbance import Disturbance, Examination
-from equipoise.model.observed import Observed
+from equipoise.model.host import Disturbance, Examination
+from equipoise.model.observation_result import ObservationResult
 from equipoise.model.record import CampaignWarning
 from equipoise.model.result import ResultDocument
 from equipoise.observation.analysis import observe
@@ -124,7 +124,7 @@ def test_what_other_processes_are_called_reaches_no_terminal(
     assert "[bold red]bold[/bold red]" in shown.out
 
 
-def observed_of(names: Sequence[str]) -> Observed:
+def observed_of(names: Sequence[str]) -> ObservationResult:
     """A log whose columns and versions have these names."""
     version, baseline, candidate, *others = names
     log = dict(loaded_log(300))

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.gate import Revision
-from equipoise.model.plan import Contrast
+from equipoise.model.plan import Contrast, Revision
 from equipoise.revisions.benchmark_tools import READER, TOOLS
 from equipoise.revisions.conditions import Benchmark, CheckedOut, conditions_of_gate
 

@@ -6,7 +6,8 @@ import tomllib
 from collections.abc import Iterator
 from typing import Any
 
-from equipoise.studies.reader.key_lines import Path, key_lines
+from equipoise.model.study import Keys
+from equipoise.studies.reader.table import key_lines
 
 TEXT = '''# a comment with = and [brackets]
 title = "a # b"   # and a comment
@@ -32,7 +33,7 @@ z = [[1, 2], [3]]
 '''
 
 
-def paths(value: Any, path: Path = ()) -> Iterator[Path]:
+def paths(value: Any, path: Keys = ()) -> Iterator[Keys]:
     """Every key and element that ``tomllib`` finds."""
     inside = value.items() if isinstance(value, dict) else enumerate(value)
     for key, one in inside:

@@ -9,14 +9,12 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from equipoise.analysis.result import document_of
 from equipoise.model.errors import TookNoEffect, UnusableInput
-from equipoise.model.imported import Source
 from equipoise.model.observation import Observation
-from equipoise.model.plan import Measure, Plan
-from equipoise.model.record import RunRecord
-from equipoise.model.trial import Accounting, Draw, Trial
+from equipoise.model.plan import ImportSource, Measure, Plan
+from equipoise.model.record import Accounting, Draw, RunRecord, Trial
 from equipoise.report.json_document import encode
+from equipoise.why.campaigns import result_of
 from equipoise.why.collecting import Asked, observe, runs_to_make
 from equipoise.why.evidence.sources import BY_DEFAULT
 from equipoise.why.explanation import evidence_of, explained, explaining
@@ -114,7 +112,7 @@ def test_a_comparison_that_there_is_not_is_refused_with_those_that_there_are(
 
 def test_an_imported_campaign_is_refused() -> None:
     record = record_of(1.0, 2.0)
-    source = Source("hyperfine", None, ("x.json",), "in blocks")
+    source = ImportSource("hyperfine", None, ("x.json",), "in blocks")
     imported = replace(record, plan=replace(record.plan, imported=source))
     with pytest.raises(UnusableInput, match="was imported"):
         choose(imported)
@@ -154,7 +152,7 @@ def test_a_campaign_on_another_metric_is_explained_by_its_times() -> None:
 def test_the_extra_time_is_split_by_the_accounts_of_the_trials() -> None:
     observations = profiles((0, 1.0), (1, 2.0))
     record = record_of(1.0, 1.1, system_s=(0.1, 1.0), observations=observations)
-    document = validated(document_of(record))
+    document = validated(result_of(record))
     extra = document.extra_time
     assert extra is not None
     assert (extra.baseline, extra.candidate, extra.slower) == ("a", "b", "b")
@@ -167,19 +165,19 @@ def test_the_extra_time_is_split_by_the_accounts_of_the_trials() -> None:
 
 
 def test_without_observations_nothing_is_explained() -> None:
-    document = document_of(record_of(1.0, 2.0))
+    document = result_of(record_of(1.0, 2.0))
     assert (document.why, document.extra_time) == ((), None)
 
 
 def test_the_same_record_gives_the_same_bytes() -> None:
     record = record_of(1.0, 2.0, observations=profiles((0, 1.0), (1, 2.0)))
-    assert encode(document_of(record)) == encode(document_of(record))
+    assert encode(result_of(record)) == encode(result_of(record))
 
 
 def test_why_runs_gave_nothing_is_said_by_source() -> None:
     failed = Observation("waits", 0, 1, 6, 2.0, None, "perf_event_open: not permitted")
     observations = (*profiles((0, 1.0), (1, 2.0)), failed)
-    extra = document_of(record_of(1.0, 2.0, observations=observations)).extra_time
+    extra = result_of(record_of(1.0, 2.0, observations=observations)).extra_time
     assert extra is not None
     assert extra.unseen["waits"] == ("perf_event_open: not permitted",)
 
@@ -187,7 +185,7 @@ def test_why_runs_gave_nothing_is_said_by_source() -> None:
 def test_of_several_observed_pairs_the_last_is_shown_or_the_one_that_is_asked_for() -> None:
     observations = (*profiles((0, 1.0), (1, 2.0)), *profiles((0, 1.0), (2, 0.1)))
     record = record_of(1.0, 2.0, 0.1, observations=observations)
-    shown = document_of(record)
+    shown = result_of(record)
     assert shown.extra_time is not None
     assert (shown.extra_time.candidate, shown.extra_time.slower) == ("c", "a")
     asked = explaining(shown, record, choose(record, candidate="b")).extra_time

@@ -223,7 +223,7 @@ impl<Repeat: FnMut(u64) -> Result<Duration, Problem>> Operation for Repeat {
 
 /// Does the work so many times, one after the other, and gives back how long all of it took.
 ///
-/// The loop itself costs less than a nanosecond an operation (docs/probes.md).
+/// The loop itself costs less than a nanosecond an operation (docs/os.md).
 ///
 /// # Errors
 /// The first problem that the work has.

@@ -25,13 +25,7 @@ from equipoise.measure.counters import counters_among
 from equipoise.measure.installation import native_programs
 from equipoise.measure.trials import own_environment
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import (
-    PRIMARY_METRIC,
-    Judgement,
-    Measure,
-    Output,
-    Plan,
-)
+from equipoise.model.plan import PRIMARY_METRIC, Judgement, Measure, Output, Plan
 
 DEFAULT_SHELL = "/bin/sh"
 

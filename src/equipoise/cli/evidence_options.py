@@ -29,7 +29,7 @@ def evidence_options(function: Decorated) -> Decorated:
         click.option(
             "--sources",
             metavar="NAME,…",
-            help=f"What observes; by default {', '.join(BY_DEFAULT)} (docs/evidence.md).",
+            help=f"What observes; by default {', '.join(BY_DEFAULT)} (docs/why.md).",
         ),
     ):
         function = option(function)

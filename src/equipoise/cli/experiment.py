@@ -12,6 +12,7 @@ from equipoise.ledger import Ledger
 from equipoise.measure.installation import host_site
 from equipoise.model.record import RunRecord
 from equipoise.report.safe_text import visible
+from equipoise.why.campaigns import judge_of
 from equipoise.why.experiment.plan import NothingToTry, OpenGap
 from equipoise.why.experiment.proposing import Trying, planned_experiment
 from equipoise.why.explanation import evidence_of_gap, suggested
@@ -42,7 +43,7 @@ def with_experiment(
         _say(f"testing by interventions on both: {tried}")
     watcher = watcher_for(quiet=wanted.quiet, color=wanted.color)
     try:
-        conduct.begin(plan, ledger, watcher)
+        conduct.start(plan, ledger, watcher, judge_of=judge_of)
     except conduct.Interrupted as interruption:
         _say(
             "interrupted; nothing that was measured is lost\n"

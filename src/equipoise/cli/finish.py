@@ -7,16 +7,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from equipoise.campaign import conduct
-from equipoise.cli.experiment import with_experiment_on_largest
+from equipoise.campaign.progress import ProgressListener
 from equipoise.cli.leftovers import report_briefly
-from equipoise.cli.observing import with_evidence_of_largest
 from equipoise.cli.progress import watcher_for
 from equipoise.cli.reported import reported
 from equipoise.cli.shown import shown_document
 from equipoise.cli.study_findings import FOLDER, write_figures
 from equipoise.cli.wanted import Wanted, show
-from equipoise.ledger import open_for_writing
+from equipoise.ledger import Ledger, open_for_writing
 from equipoise.measure.leftovers import clear_leftovers
+from equipoise.measure.measurement_lock import LockOwner
 from equipoise.model.errors import (
     EXIT_CONDITION_FAILED,
     EXIT_DONE,
@@ -25,14 +25,13 @@ from equipoise.model.errors import (
 from equipoise.model.plan import Plan
 from equipoise.model.record import CampaignWarning, RunRecord, RunSummary
 from equipoise.model.result import ResultDocument
-from equipoise.why.experiment.newest import newest_experiment
 
 
 def conduct_and_show(plan: Plan, wanted: Wanted, notices: Sequence[CampaignWarning] = ()) -> int:
     """Run a new campaign to its stop and show its result; return the exit status."""
 
-    def campaign(ledger: conduct.Keeper, watcher: conduct.Watcher) -> str:
-        return conduct.begin(plan, ledger, watcher, notices=notices)
+    def campaign(ledger: conduct.CampaignStore, watcher: ProgressListener) -> str:
+        return conduct.start(plan, ledger, watcher, warnings=notices)
 
     return show_after(campaign, wanted)
 
@@ -49,7 +48,7 @@ class Conducted:
 
 
 def show_after(
-    campaign: Callable[[conduct.Keeper, conduct.Watcher], str],
+    campaign: Callable[[conduct.CampaignStore, ProgressListener], str],
     wanted: Wanted,
     *,
     about_s: float | None = None,
@@ -73,7 +72,7 @@ def show_after(
 
 
 def conducted(
-    campaign: Callable[[conduct.Keeper, conduct.Watcher], str],
+    campaign: Callable[[conduct.CampaignStore, ProgressListener], str],
     wanted: Wanted,
     *,
     about_s: float | None = None,
@@ -88,7 +87,7 @@ def conducted(
     """
     watcher = watcher_for(quiet=wanted.quiet, color=wanted.color, about_s=about_s)
     with (
-        conduct.turn_to_measure(say_whom_it_waits_for, allow_concurrent=wanted.allow_concurrent),
+        conduct.measurement_lock(say_whom_it_waits_for, allow_concurrent=wanted.allow_concurrent),
         open_for_writing(wanted.ledger, durable=wanted.durable) as ledger,
     ):
         # What still runs of a killed campaign would run beside this one and its builds.
@@ -106,16 +105,27 @@ def conducted(
             return None
         record = ledger.read_run(run_id)
         if wanted.why:
-            record = with_evidence_of_largest(record, ledger, wanted)
-            if wanted.test:
-                with_experiment_on_largest(record, ledger, wanted)
-        experiment = newest_experiment(record, ledger)
+            record = _explained(record, ledger, wanted)
+        from equipoise.why.campaigns import latest_experiment
+
+        experiment = latest_experiment(record, ledger)
         earlier = [one for one in ledger.same_commands(record.plan) if one.id != run_id]
     record, experiment = reported(record, experiment, show_env=wanted.show_env)
     return Conducted(record, shown_document(record, wanted, experiment), earlier)
 
 
-def say_whom_it_waits_for(owner: conduct.LockOwner) -> None:
+def _explained(record: RunRecord, ledger: Ledger, wanted: Wanted) -> RunRecord:
+    """Observe the largest gap of a campaign, and test its causes if that is wanted."""
+    from equipoise.cli.experiment import with_experiment_on_largest
+    from equipoise.cli.observing import with_evidence_of_largest
+
+    record = with_evidence_of_largest(record, ledger, wanted)
+    if wanted.test:
+        with_experiment_on_largest(record, ledger, wanted)
+    return record
+
+
+def say_whom_it_waits_for(owner: LockOwner) -> None:
     """Say on stderr which campaign this one waits for."""
     print(
         f"equipoise: another campaign runs on this host ({owner.describe()}): waiting for its end\n"

@@ -10,13 +10,13 @@ from typing import Any
 
 import click
 
-from equipoise.analysis.result import document_of
+from equipoise.analysis.result import analyse_campaign
 from equipoise.cli import options
 from equipoise.cli.reported import reported
 from equipoise.cli.wanted import Wanted, show
 from equipoise.interop.assembly import Named, assemble
 from equipoise.interop.formats import FORMATS
-from equipoise.interop.loading import read_source, read_within_bounds
+from equipoise.interop.reading import read_source, read_within_bounds
 from equipoise.ledger import open_for_writing
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Judgement
@@ -82,7 +82,7 @@ def command(**given: Any) -> int:
         )
         earlier = ledger.same_commands(record)
     record, _ = reported(record, None, show_env=wanted.show_env)
-    show(document_of(record), record, earlier, wanted)
+    show(analyse_campaign(record), record, earlier, wanted)
     return 0
 
 

@@ -12,7 +12,7 @@ from equipoise.design.site import what_is_missing
 from equipoise.ledger import open_for_reading
 from equipoise.measure.installation import host_site
 from equipoise.measure.probes import probe_program, probe_rows, why_unavailable
-from equipoise.model.certificate import CERTIFICATE_STUDY
+from equipoise.model.host import CERTIFICATE_STUDY
 from equipoise.model.primitives import ProbeRow
 from equipoise.model.study import Level
 from equipoise.report import terminal

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from equipoise.design.coin import LARGEST_SEED
-from equipoise.ledger import place
+from equipoise.ledger.opening import DEFAULT_LEDGER, LEDGER_VARIABLE, default_ledger
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Stopping
 
@@ -67,8 +67,8 @@ def ledger_option(function: Decorated) -> Decorated:
         "ledger_path",
         metavar="FILE",
         type=click.Path(path_type=Path),
-        default=place.default_path,
-        show_default=f"{place.DEFAULT_PATH}, or ${place.VARIABLE}",
+        default=default_ledger,
+        show_default=f"{DEFAULT_LEDGER}, or ${LEDGER_VARIABLE}",
         help="Where campaigns are kept.",
     )(function)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from equipoise.analysis.environment_difference import differences_to_host
+from equipoise.analysis.reference import differences_to_host
 from equipoise.cli import options
 from equipoise.cli.finish import conduct_and_show
 from equipoise.cli.unlike import allowed_only

@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from equipoise.analysis.result import document_of
 from equipoise.cli import options
 from equipoise.cli.figure_files import folder_name, save_figures, save_flame_graph
 from equipoise.cli.report_forms import FORMS, Found, check_report, drawn, write_report
@@ -17,7 +16,7 @@ from equipoise.cli.study_findings import with_findings
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
 from equipoise.report.document_file import read_document
-from equipoise.why.experiment.newest import newest_experiment
+from equipoise.why.campaigns import latest_experiment, result_of
 
 DOCUMENT = ".json"
 
@@ -68,9 +67,9 @@ def _asked(named: str, ledger_path: Path, *, show_env: bool) -> Found:
     if path.suffix.lower() != DOCUMENT:
         with open_for_reading(ledger_path) as ledger:
             record = ledger.read_run(named)
-            experiment = newest_experiment(record, ledger)
+            experiment = latest_experiment(record, ledger)
         record, experiment = reported(record, experiment, show_env=show_env)
-        return Found(with_findings(document_of(record, experiment)), record)
+        return Found(with_findings(result_of(record, experiment)), record)
     document = reported_document(read_document(path), show_env=show_env)
     return Found(with_findings(document), None)
 

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from equipoise.analysis.from_document import sequences_in
-from equipoise.analysis.sequences import sequences_of
+from equipoise.analysis.sequences import sequences_of, sequences_of_document
 from equipoise.cli.again import again_of, os_again_of, why_again_of
 from equipoise.cli.output_file import check_folder, write_file
 from equipoise.model.errors import UnusableInput
-from equipoise.model.explains import WHY_STUDY
+from equipoise.model.plan import WHY_STUDY
 from equipoise.model.primitives import OS_STUDY
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
@@ -55,13 +54,13 @@ def drawn(found: Found) -> Reported:
     require_figures()
     from equipoise.cli.pictures import flame_graph_of
     from equipoise.report.html import Reported
-    from equipoise.studies.own_findings import own_findings
+    from equipoise.studies.catalogue import analysis_of
 
     document, record = found.document, found.record
-    own = own_findings(document.run.study)
+    own = analysis_of(document.run.study)
     return Reported(
         document,
-        sequences_in(document) if record is None else sequences_of(record),
+        sequences_of_document(document) if record is None else sequences_of(record),
         found.again,
         own_figures=() if own is None else tuple(own.figures(document)),
         flame_graph=None if record is None else flame_graph_of(record, document),

@@ -13,7 +13,7 @@ from equipoise.figures.library import require_figures
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import ResultDocument
 from equipoise.report.findings import print_figure_files, print_findings
-from equipoise.studies.own_findings import own_findings
+from equipoise.studies.catalogue import analysis_of
 
 FOLDER = "figures"
 """Beside the ledger, with a folder for each run."""
@@ -28,7 +28,7 @@ def with_findings(document: ResultDocument) -> ResultDocument:
         The document, which may be from a file, has levels that the study cannot have.
     """
     study = document.run.study
-    own = own_findings(study)
+    own = analysis_of(study)
     if own is None:
         return document
     try:
@@ -58,7 +58,7 @@ def write_figures(document: ResultDocument, folder: Path, *, quiet: bool, color:
     UnusableInput
         The folder cannot be made or written to.
     """
-    own = own_findings(document.run.study)
+    own = analysis_of(document.run.study)
     if own is None:
         return
     try:

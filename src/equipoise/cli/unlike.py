@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from equipoise.model.against import EnvironmentDifference
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import CampaignWarning
+from equipoise.model.result import EnvironmentDifference
 from equipoise.report.safe_text import visible
 
 _NAMED = 4

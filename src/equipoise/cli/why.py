@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from equipoise.campaign.conduct import turn_to_measure
+from equipoise.campaign.conduct import measurement_lock
 from equipoise.cli import options
 from equipoise.cli.evidence_options import asked_of, evidence_options
 from equipoise.cli.experiment import say_it_was_tested, with_experiment
@@ -25,7 +25,7 @@ from equipoise.cli.pictures import (
     write_pictures,
 )
 from equipoise.cli.report_forms import Found, write_report
-from equipoise.cli.reported import gap_as_reported, recorded_name, reported
+from equipoise.cli.reported import recorded_name, reported
 from equipoise.cli.shown import shown_document
 from equipoise.cli.study_data import require_data
 from equipoise.cli.wanted import Wanted
@@ -35,12 +35,12 @@ from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
 from equipoise.report.json_document import encode
 from equipoise.report.safe_text import visible
+from equipoise.why.campaigns import latest_experiment
 from equipoise.why.collecting import Asked, runs_to_make
-from equipoise.why.experiment.newest import newest_experiment
 from equipoise.why.experiment.plan import OpenGap
 from equipoise.why.experiment.proposing import Trying, check_names
 from equipoise.why.explanation import evidence_of_gap, explaining
-from equipoise.why.gap import Gap, choose, nothing_to_explain
+from equipoise.why.gap import Gap, as_reported, choose, nothing_to_explain
 
 
 @click.command("why", epilog="Example: equipoise why last")
@@ -71,14 +71,14 @@ def command(**given: Any) -> int:
         record = _explained(ledger.read_run(given["run"]), ledger)
         names = (recorded_name(record, given[one]) for one in ("baseline", "candidate"))
         gap = choose(record, *names)
-        experiment = newest_experiment(record, ledger, gap.contrast)
+        experiment = latest_experiment(record, ledger, gap.contrast)
     trying = trying_of(given, record.plan)
     check_names(OpenGap(record, gap.contrast), trying, host_site())
     if gap.is_called:
         record = _with_evidence(record, gap, asked, wanted)
         if pictures.files():
             shown, _ = reported(record, None, show_env=wanted.show_env)
-            write_pictures(pictures, evidence_of_gap(shown, gap_as_reported(gap, record, shown)))
+            write_pictures(pictures, evidence_of_gap(shown, as_reported(gap, record, shown)))
         if wanted.test:
             known = None if asks_for_more(given) else experiment
             experiment = _with_experiment(record, gap, trying, known, wanted)
@@ -114,13 +114,13 @@ def _with_experiment(
     require_data(record.plan, wanted.ledger)
     with _measuring(wanted) as ledger:
         with_experiment(record, gap, trying, ledger, wanted)
-        return newest_experiment(record, ledger, gap.contrast)
+        return latest_experiment(record, ledger, gap.contrast)
 
 
 @contextmanager
 def _measuring(wanted: Wanted) -> Iterator[Ledger]:
     with (
-        turn_to_measure(say_whom_it_waits_for, allow_concurrent=wanted.allow_concurrent),
+        measurement_lock(say_whom_it_waits_for, allow_concurrent=wanted.allow_concurrent),
         open_for_writing(wanted.ledger, durable=wanted.durable) as ledger,
     ):
         yield ledger
@@ -129,7 +129,7 @@ def _measuring(wanted: Wanted) -> Iterator[Ledger]:
 def _show(record: RunRecord, gap: Gap, experiment: RunRecord | None, wanted: Wanted) -> None:
     recorded = record
     record, experiment = reported(recorded, experiment, show_env=wanted.show_env)
-    gap = gap_as_reported(gap, recorded, record)
+    gap = as_reported(gap, recorded, record)
     document = shown_document(record, wanted, experiment)
     if gap.is_called:
         document = explaining(document, record, gap, experiment)

@@ -26,7 +26,9 @@ class Allocator:
 
 PRELOADED = (
     Allocator(
-        "dlmalloc", "libequipoise_dlmalloc.so", "Doug Lea's malloc, the port in crates/preload"
+        "dlmalloc",
+        "libequipoise_dlmalloc.so",
+        "Doug Lea's malloc, the port in crates/interpose/dlmalloc",
     ),
     Allocator("jemalloc", "libjemalloc.so.2", "FreeBSD's", "libjemalloc2"),
     Allocator("mimalloc", "libmimalloc.so.2", "Microsoft's", "libmimalloc2.0"),

@@ -14,9 +14,8 @@ from equipoise.design.server_programs import search_folders, searched
 from equipoise.design.shell_text import refuse_in_shell_line
 from equipoise.design.site import Site
 from equipoise.model.errors import UnusableInput
-from equipoise.model.places import Place
 from equipoise.model.plan import Condition, Contrast, Process, Server
-from equipoise.model.study import Factor, Level, ServerWorkload, Study, Words
+from equipoise.model.study import Factor, Level, Place, ServerWorkload, Study, Words
 
 _BRACES = re.compile(r"\{\{([A-Za-z_][\w-]*)\}\}|\{([A-Za-z_][\w-]*)\}")
 

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from equipoise.design.server_programs import absent_program, searched
-from equipoise.model.places import Place
 from equipoise.model.record import CampaignWarning
-from equipoise.model.study import Factor, Level, Study
+from equipoise.model.study import Factor, Level, Place, Study
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][\w.+-]*")
 """Neither a path, nor a placeholder, nor something for a shell."""

@@ -17,7 +17,7 @@ from equipoise.measure.servers import Servers, Service
 from equipoise.measure.untimed import Hook, describe_signal, run_hook, unavailable_reason
 from equipoise.measure.workload_metrics import METRICS_VARIABLE, MetricsFile, without_metrics
 from equipoise.model.plan import PADDING_VARIABLE, Condition, Layout, Plan
-from equipoise.model.trial import UNAVAILABLE, Accounting, Draw, Trial
+from equipoise.model.record import UNAVAILABLE, Accounting, Draw, Trial
 
 OUTPUT_ROOM = "output_room"
 """Key of the launcher's reason why the output of a trial had no room (crates/launcher)."""

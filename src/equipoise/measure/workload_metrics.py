@@ -24,7 +24,7 @@ import msgspec
 from equipoise.measure.untimed import describe_status, run_untimed, stderr_suffix, tail
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Condition, Plan
-from equipoise.model.trial import Accounting, Better, Sample
+from equipoise.model.record import Accounting, Better, Sample
 
 METRICS_VARIABLE = "EQUIPOISE_METRICS"
 MOST_BYTES = 64 * 1024 * 1024

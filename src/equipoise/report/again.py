@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from equipoise.model.explains import WHY_STUDY
+from equipoise.model.plan import WHY_STUDY
 from equipoise.model.primitives import OS_STUDY
 from equipoise.model.result import ResultDocument
 from equipoise.report.shell_line import (

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from equipoise.model.certificate import Certificate
+from equipoise.model.host import Certificate
 from equipoise.report.safe_text import visible
 from equipoise.report.units import duration
 

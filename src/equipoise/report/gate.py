@@ -6,8 +6,7 @@ import bisect
 import itertools
 from collections.abc import Iterator, Sequence
 
-from equipoise.model.gate import GateOutcome, GateRow
-from equipoise.model.result import ResultDocument
+from equipoise.model.result import GateOutcome, GateRow, ResultDocument
 from equipoise.report.markdown import code_block, line, text
 from equipoise.report.units import interval_words, metric_value, percent_change
 

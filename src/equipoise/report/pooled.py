@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from equipoise.model.pooled import PooledCampaigns, PooledComparison
+from equipoise.model.result import PooledCampaigns, PooledComparison
 from equipoise.report.levels import levelled_ratio, print_levels
 from equipoise.report.safe_text import visible
 from equipoise.report.terminal import console_for

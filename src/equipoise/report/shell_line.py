@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Sequence
 
-from equipoise.model.placeholders import quoted_but_for_placeholders
+from equipoise.model.redaction import quoted_but_for_placeholders
 from equipoise.report.safe_text import visible
 
 

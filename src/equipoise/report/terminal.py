@@ -12,13 +12,13 @@ from rich.table import Table
 from rich.text import Text
 
 from equipoise.figures.trial_values import analysed_values
-from equipoise.model.gate import GateResult
 from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.record import CampaignWarning, RunSummary
 from equipoise.model.result import (
     Comparison,
     ConditionResult,
     ControlResult,
+    GateResult,
     ResultDocument,
 )
 from equipoise.report.against import print_against

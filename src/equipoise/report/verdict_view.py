@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from equipoise.model.result import Interval, ResultDocument
+from equipoise.model.interval import Interval
+from equipoise.model.result import ResultDocument
 from equipoise.report.strip import Strip
 from equipoise.report.units import percent_change
 

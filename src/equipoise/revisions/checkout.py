@@ -16,7 +16,7 @@ from pathlib import Path
 
 from equipoise.measure.untimed import stderr_suffix
 from equipoise.model.errors import UnusableInput
-from equipoise.model.gate import Revision
+from equipoise.model.plan import Revision
 
 WORKING_TREE = "the working tree"
 """The candidate that nobody named."""

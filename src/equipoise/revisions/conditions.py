@@ -9,8 +9,7 @@ from pathlib import Path
 
 from equipoise.design.commands import find_program
 from equipoise.model.errors import UnusableInput
-from equipoise.model.gate import BENCHMARK, REVISION, Revision
-from equipoise.model.plan import Condition, Contrast, Process
+from equipoise.model.plan import BENCHMARK, REVISION, Condition, Contrast, Process, Revision
 from equipoise.revisions.benchmark_tools import BenchmarkTool
 
 

@@ -11,13 +11,13 @@ from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
 from equipoise.model.why import Explanation, ExtraTime, PartName, TimePart
 from equipoise.stats.spread import KIND as SPREAD
+from equipoise.why.campaigns import explains_gap
 from equipoise.why.causes.ranked import causes
 from equipoise.why.differences.result import Change, Difference
 from equipoise.why.differences.whole import difference
 from equipoise.why.differences.words import where_the_time_is
 from equipoise.why.evidence.evidence_set import Gathered, Runs, gathered
 from equipoise.why.evidence.store import latest_conditions, of_pair
-from equipoise.why.experiment.newest import explains_gap
 from equipoise.why.experiment.outcome import tested
 from equipoise.why.gap import Gap, gaps_of
 
@@ -45,6 +45,24 @@ def explained(record: RunRecord) -> tuple[Explanation, ...]:
     """
     evidence = evidence_of(record)
     return () if evidence is None else suggested(evidence)
+
+
+def with_causes(
+    document: ResultDocument, record: RunRecord, experiment: RunRecord | None
+) -> ResultDocument:
+    """Return the document with the causes of the gap that was observed last.
+
+    Parameters
+    ----------
+    experiment
+        The campaign that tested them, if there is one.
+    """
+    evidence = evidence_of(record)
+    return replace(
+        document,
+        why=(*document.why, *causes_of_gap(record, evidence, experiment)),
+        extra_time=None if evidence is None else extra_time(evidence),
+    )
 
 
 def explaining(

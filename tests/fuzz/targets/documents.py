@@ -11,7 +11,7 @@ from unittest import mock
 from equipoise.cli.study_findings import with_findings
 from equipoise.ledger import open_for_writing
 from equipoise.model.plan import Condition, Judgement, Measure, Plan, Stopping
-from equipoise.model.trial import Accounting, Draw, Trial
+from equipoise.model.record import Accounting, Draw, Trial
 from equipoise.report import html
 from equipoise.report.json_document import decode
 from tests.fuzz.case import Case, Target

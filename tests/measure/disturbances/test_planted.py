@@ -11,7 +11,7 @@ import pytest
 
 from equipoise.measure.disturbances import CHECKS, HostState, examine
 from equipoise.measure.environment import Host
-from equipoise.model.disturbance import SEVERITIES, Disturbance
+from equipoise.model.host import SEVERITIES, Disturbance
 from tests.measure.planted import CPU, activity_over, plant, quiet_host, quiet_state, space
 
 ME = "sys/fs/cgroup/user.slice/me"

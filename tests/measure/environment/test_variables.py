@@ -9,7 +9,7 @@ from equipoise.design.blas import LIBRARIES
 from equipoise.design.chance import ENVIRONMENT_SIZE, SEEDS
 from equipoise.measure.environment import Host, snapshot
 from equipoise.measure.environment.system import size_bytes
-from equipoise.model.tuning_variables import TUNING_VARIABLES
+from equipoise.model.redaction import TUNING_VARIABLES
 from equipoise.why.interventions import threads
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from equipoise.model.plan import Condition
-from equipoise.model.trial import Accounting, Trial
+from equipoise.model.record import Accounting, Trial
 from equipoise.why.evidence.allocations import Allocations, SizeClass
 from equipoise.why.evidence.evidence_set import Runs
 from equipoise.why.evidence.observed import End

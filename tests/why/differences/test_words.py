@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from equipoise.model.trial import Trial
+from equipoise.model.record import Trial
 from equipoise.why.differences.whole import difference
 from equipoise.why.differences.words import where_the_time_is
 from equipoise.why.evidence.evidence_set import Gathered, Runs

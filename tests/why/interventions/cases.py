@@ -13,7 +13,7 @@ from equipoise.measure.installation import host_site, launcher_program
 from equipoise.measure.launcher import Launcher
 from equipoise.measure.trials import TrialReport, TrialRunner
 from equipoise.model.plan import Condition, Measure, Output
-from equipoise.model.trial import Draw
+from equipoise.model.record import Draw
 from equipoise.model.why import Explanation
 from equipoise.why.interventions.case import Case
 from equipoise.why.interventions.catalogue import offered

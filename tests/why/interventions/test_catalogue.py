@@ -9,7 +9,7 @@ import pytest
 
 from equipoise.design.site import Site
 from equipoise.model.plan import Condition, Output
-from equipoise.studies.allocator_levels import ALLOCATORS
+from equipoise.studies.kinds import ALLOCATORS
 from equipoise.why.causes.registry import RULES
 from equipoise.why.interventions.case import Case
 from equipoise.why.interventions.catalogue import FILES, offered, proposed

@@ -9,7 +9,7 @@ from equipoise.measure.environment import CovariateReader
 from equipoise.measure.scratch import scratch_folder
 from equipoise.measure.trials import TrialRunner, own_environment
 from equipoise.model.plan import Judgement, Measure, Plan, Stopping
-from equipoise.model.trial import Draw, Trial
+from equipoise.model.record import Draw, Trial
 from equipoise.why.differences.changes import is_certain
 from equipoise.why.differences.result import Difference
 from equipoise.why.differences.trials import trials_change

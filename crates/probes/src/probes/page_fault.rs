@@ -26,7 +26,7 @@ pub const PROBE: Probe = Probe {
 };
 
 /// Pages that are mapped at once: 16 MiB of 4 KiB each. From there on the cost of one does not
-/// change with their number (docs/probes.md).
+/// change with their number (docs/os.md).
 const AT_ONCE: usize = 4096;
 
 fn open(_: &Asked) -> Result<Opened, Problem> {

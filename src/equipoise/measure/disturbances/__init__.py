@@ -41,7 +41,7 @@ from equipoise.measure.disturbances.other_work import (
 from equipoise.measure.disturbances.power import battery, governor, turbo
 from equipoise.measure.disturbances.settings import debug_variables, fixed_addresses
 from equipoise.measure.environment.host import Host, Unknown
-from equipoise.model.disturbance import SEVERITIES, Disturbance, Examination
+from equipoise.model.host import SEVERITIES, Disturbance, Examination
 
 __all__ = ["CHECKS", "HostState", "examine", "observe_host"]
 

@@ -8,7 +8,7 @@ from equipoise.measure.disturbances.host_state import HostState
 from equipoise.measure.environment.covariates import CovariateReader
 from equipoise.measure.environment.hardware import CLOCK, available_clock_sources
 from equipoise.measure.environment.host import Unknown
-from equipoise.model.disturbance import Disturbance
+from equipoise.model.host import Disturbance
 
 FAST_CLOCKS = frozenset(
     {

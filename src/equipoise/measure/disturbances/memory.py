@@ -8,7 +8,7 @@ from equipoise.measure.disturbances.host_state import HostState, change
 from equipoise.measure.environment.cgroups import memory_in_use, memory_limit
 from equipoise.measure.environment.hardware import HUGE_PAGES, meminfo, transparent_huge_pages
 from equipoise.measure.environment.host import Host, Unknown, readable
-from equipoise.model.disturbance import Disturbance
+from equipoise.model.host import Disturbance
 
 FREE_MEMORY = 0.10
 """Fraction of memory below which it counts as nearly full."""

@@ -13,7 +13,7 @@ from equipoise.measure.disturbances.host_state import (
 from equipoise.measure.environment import cgroups
 from equipoise.measure.environment.hardware import CPUS, online, threads_share_cores
 from equipoise.measure.environment.host import Unknown
-from equipoise.model.disturbance import Disturbance
+from equipoise.model.host import Disturbance
 
 NAMED_SHARE = 0.05
 """Share of one CPU from which on a process is named."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from equipoise.measure.disturbances.host_state import HostState
 from equipoise.measure.environment import hardware
 from equipoise.measure.environment.hardware import CPUS
-from equipoise.model.disturbance import Disturbance
+from equipoise.model.host import Disturbance
 
 SUPPLIES = "/sys/class/power_supply"
 

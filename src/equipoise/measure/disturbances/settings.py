@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from equipoise.measure.disturbances.host_state import HostState
 from equipoise.measure.environment.host import readable
 from equipoise.measure.environment.system import RANDOMISATION, randomisation_off_for_us
-from equipoise.model.disturbance import Disturbance
+from equipoise.model.host import Disturbance
 
 SLOW = {
     "MALLOC_CHECK_": "glibc's malloc may check its heap",

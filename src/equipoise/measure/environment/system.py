@@ -1,7 +1,7 @@
 """The software of a host: kernel, C library, and the variables that change how programs run.
 
 An environment may hold secrets, and a ledger is passed on. Only the known tuning variables
-(`equipoise.model.tuning_variables`) are recorded with their values. Of the variables in
+(`equipoise.model.redaction`) are recorded with their values. Of the variables in
 ``WITHHELD`` only the names are recorded: they matter, but may hold folders, tokens or hosts.
 """
 
@@ -15,7 +15,7 @@ from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 
 from equipoise.measure.environment.host import NONE, Facts, Host, Unknown, readable
-from equipoise.model.tuning_variables import TUNING_VARIABLES
+from equipoise.model.redaction import TUNING_VARIABLES
 
 VULNERABILITIES = "/sys/devices/system/cpu/vulnerabilities"
 RANDOMISATION = "/proc/sys/kernel/randomize_va_space"

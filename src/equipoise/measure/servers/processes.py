@@ -17,7 +17,7 @@ from equipoise.measure.environment.hardware import cpu_list
 from equipoise.measure.launcher import Report
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import PADDING_VARIABLE, Process
-from equipoise.model.trial import Sample
+from equipoise.model.record import Sample
 
 _PROC = Path("/proc")
 _PREFIX = "server_"

@@ -32,7 +32,7 @@ from equipoise.measure.servers.place import Place, free_port, new_place
 from equipoise.measure.servers.processes import Consumption, consumption, processes_of, samples_of
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Server
-from equipoise.model.trial import Sample
+from equipoise.model.record import Sample
 
 STARTS = 3
 """Number of starts of a server whose port another program has taken."""

@@ -12,7 +12,7 @@ from statistics import median
 from typing import TypeVar
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.trial import Accounting, Trial
+from equipoise.model.record import Accounting, Trial
 from equipoise.why.differences.changes import Compute, paired_counted, paired_measured
 from equipoise.why.differences.result import Change, Side
 from equipoise.why.evidence.evidence_set import Runs

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from equipoise.model.plan import Condition
-from equipoise.model.trial import Trial
+from equipoise.model.record import Trial
 from equipoise.why.differences.allocations import allocations_change
 from equipoise.why.differences.instructions import instructions_change
 from equipoise.why.differences.page_faults import page_faults_change

@@ -1,8 +1,8 @@
 """Allocations by size class and lifetime, with sampled stacks.
 
-The preloaded recorder (``crates/recorder``) keeps a file for each process, which is memory of that
-process: whatever ends it, what was counted is there. The layout is that of
-``crates/recorder/src/file.rs``, version 1.
+The preloaded recorder (``crates/interpose/recorder``) keeps a file for each process, which is
+memory of that process: whatever ends the process, the counts are there. The layout is that of
+``crates/interpose/recorder/src/file.rs``, version 1.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from equipoise.measure.untimed import describe_signal, stderr_suffix
 from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.observation import Observation
 from equipoise.model.plan import Condition, Plan
-from equipoise.model.trial import Trial
+from equipoise.model.record import Trial
 from equipoise.why.evidence.observed import End, Process
 from equipoise.why.evidence.sources import SOURCES, Source
 

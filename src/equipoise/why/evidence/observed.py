@@ -44,7 +44,7 @@ def evidence_program() -> Path:
 
 
 def recorder_library() -> Path:
-    """The preloadable library that records allocations (``crates/recorder``).
+    """The preloadable library that records allocations (``crates/interpose/recorder``).
 
     Raises
     ------

@@ -12,7 +12,7 @@ from equipoise.why.interventions.settings import variable, with_variables
 VARIABLE = "LD_PRELOAD"
 SEEN = "the process must map the library before the first block"
 OWN_LIBRARY = "libequipoise_interventions.so"
-"""Changes one thing of a program (crates/interventions)."""
+"""Changes one thing of a program (crates/interpose/interventions)."""
 OWN_VARIABLE = "EQUIPOISE_INTERVENTION"
 NOTHING = "nothing"
 """The word with which that library changes nothing."""
