@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psutil
 
-from equipoise.design.shell_text import refuse_in_shell_line
+from equipoise.design.commands import refuse_in_shell_line
 from equipoise.measure.hooks import SHELL, end_group, last_words, status_words, tail
 from equipoise.model.errors import ConditionFailed
 

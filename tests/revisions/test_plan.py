@@ -8,8 +8,8 @@ import pytest
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast, Revision
-from equipoise.revisions.benchmark_tools import READER, TOOLS
-from equipoise.revisions.conditions import Benchmark, CheckedOut, conditions_of_gate
+from equipoise.revisions.benchmarks import READER, TOOLS, Benchmark
+from equipoise.revisions.plan import CheckedOut, conditions_of_gate
 
 HERE = {"PATH": "/bin:/usr/bin"}
 

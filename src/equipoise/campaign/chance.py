@@ -1,4 +1,4 @@
-"""``equipoise compare --what-varies``: from one command's plan to that of its sources of chance."""
+"""The plan of `compare --what-varies`: sources of chance of one command, held one at a time."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ from equipoise.measure.native import native_programs
 from equipoise.measure.surroundings import mapped_libraries
 from equipoise.measure.surroundings.host import Host
 from equipoise.measure.surroundings.kernel import addresses_are_random
+from equipoise.measure.trials import own_environment
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
 from equipoise.model.record import CampaignWarning
 from equipoise.stats.spread import LEAST_BLOCKS
 
 
-def what_varies(
-    plan: Plan, environment: Mapping[str, str]
-) -> tuple[Plan, tuple[CampaignWarning, ...]]:
-    """The plan that holds the sources of chance of its one condition, and which it cannot try.
+def hold_sources_of_chance(plan: Plan) -> tuple[Plan, tuple[CampaignWarning, ...]]:
+    """Return the plan that holds each source of chance of its one condition.
+
+    The warnings name the sources that cannot be held on this host.
 
     Raises
     ------
@@ -39,7 +40,7 @@ def what_varies(
     """
     if len(plan.conditions) != 1:
         raise UnusableInput(
-            f"--what-varies looks at one command, not at {len(plan.conditions)}",
+            f"--what-varies examines one command, not {len(plan.conditions)}",
             hint="leave out --control and all commands but one",
         )
     if plan.stopping.blocks < LEAST_BLOCKS:
@@ -47,23 +48,24 @@ def what_varies(
             f"--what-varies with {plan.stopping.blocks} blocks can tell nothing",
             hint=f"give at least --blocks {LEAST_BLOCKS}",
         )
-    sources, notices = sources_here(
+    environment = own_environment()
+    sources, warnings = sources_here(
         environment,
         tuple(sorted(os.sched_getaffinity(0))),
         random_addresses=addresses_are_random(Host()),
     )
     order = _file_order(plan, environment)
     if isinstance(order, CampaignWarning):
-        notices = (*notices, order)
+        warnings = (*warnings, order)
     else:
         sources = (*sources, order)
     conditions = holding_one_at_a_time(plan.conditions[0], sources)
-    # Nothing is compared: the number of blocks depends on no time.
-    return replace(plan, study=STUDY, conditions=conditions, chosen_contrasts=()), notices
+    # Nothing is compared, so the number of blocks depends on no measured time.
+    return replace(plan, study=STUDY, conditions=conditions, chosen_contrasts=()), warnings
 
 
 def _file_order(plan: Plan, environment: Mapping[str, str]) -> Source | CampaignWarning:
-    """The order of files as a source, or why it cannot be held: only a library can hold it."""
+    """Return the order of files as a source, or why its library cannot hold it."""
     condition = plan.conditions[0]
     library = native_programs() / FILE_ORDER_LIBRARY
     if not library.is_file():

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from equipoise.model.errors import UnusableInput
-from equipoise.revisions.conditions import Benchmark
-from equipoise.studies.reader.suite import benchmarks_named, read_suite
+from equipoise.revisions.benchmarks import Benchmark, benchmarks_named, read_suite
 
 
 def suite(folder: Path, text: str) -> Path:
@@ -32,16 +31,16 @@ def test_a_command_is_a_line_or_a_list_of_words(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("benchmarks", "is no TOML"),
-        ("", "there is no benchmark under"),
-        ("[benchmarks]\n", "there is no benchmark under"),
-        ("benchmarks = 3\n", "there is no benchmark under"),
-        ('build = 1\n[benchmarks]\na = "b"\n', "build is no line for a shell"),
-        ('[bench]\na = "b"\n', "there is no key 'bench' in a suite"),
-        ("[benchmarks]\na = 1\n", "benchmarks.a is no command"),
-        ('[benchmarks]\na = ""\n', "benchmarks.a is no command"),
-        ('[benchmarks]\na = ["b", 1]\n', "benchmarks.a is no command"),
-        ('[benchmarks.a]\ncommand = "b"\n', "benchmarks.a is no command"),
+        ("benchmarks", "is not TOML"),
+        ("", "has no benchmark"),
+        ("[benchmarks]\n", "has no benchmark"),
+        ("benchmarks = 3\n", "has no benchmark"),
+        ('build = 1\n[benchmarks]\na = "b"\n', "build is not a line for a shell"),
+        ('[bench]\na = "b"\n', "a suite has no key 'bench'"),
+        ("[benchmarks]\na = 1\n", "benchmarks.a is not a command"),
+        ('[benchmarks]\na = ""\n', "benchmarks.a is not a command"),
+        ('[benchmarks]\na = ["b", 1]\n', "benchmarks.a is not a command"),
+        ('[benchmarks.a]\ncommand = "b"\n', "benchmarks.a is not a command"),
         ('[benchmarks]\na = "it\'s"\n', "benchmarks.a: cannot split"),
     ],
 )
@@ -55,7 +54,7 @@ def test_a_file_that_is_not_there_or_no_text_is_told(tmp_path: Path) -> None:
     with pytest.raises(UnusableInput, match="cannot read"):
         read_suite(tmp_path / "none.toml")
     (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(UnusableInput, match="is no TOML"):
+    with pytest.raises(UnusableInput, match="is not TOML"):
         read_suite(tmp_path / "bytes.toml")
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from equipoise.cli import layouts_asked
-from equipoise.cli.layouts_asked import over_layouts
+from equipoise.campaign import plans
+from equipoise.campaign.plans import over_layouts
 from equipoise.design.coin import Addresses
 from equipoise.model.errors import UnusableInput
 from tests.plans import plan_of
@@ -14,8 +14,8 @@ from tests.plans import plan_of
 @pytest.fixture
 def host(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """A host that draws addresses and lets a process hold them."""
-    monkeypatch.setattr(layouts_asked, "addresses_are_random", lambda host: True)
-    monkeypatch.setattr(layouts_asked, "addresses_can_be_held", lambda: True)
+    monkeypatch.setattr(plans, "addresses_are_random", lambda host: True)
+    monkeypatch.setattr(plans, "addresses_can_be_held", lambda: True)
     return monkeypatch
 
 
@@ -37,18 +37,18 @@ def test_a_host_that_can_gives_what_was_asked(
 def test_where_addresses_cannot_be_held_all_layouts_have_random_ones_and_it_is_said(
     host: pytest.MonkeyPatch,
 ) -> None:
-    host.setattr(layouts_asked, "addresses_can_be_held", lambda: False)
+    host.setattr(plans, "addresses_can_be_held", lambda: False)
     found, (words,) = addresses(None)
-    assert (found, "cannot be held" in words) == ({True}, True)
+    assert (found, "cannot hold" in words) == ({True}, True)
     assert addresses("on") == ({True}, [])
-    with pytest.raises(UnusableInput, match="cannot be held"):
+    with pytest.raises(UnusableInput, match="cannot hold"):
         addresses("off")
 
 
 def test_where_nothing_is_drawn_no_layout_has_random_ones_and_it_is_said(
     host: pytest.MonkeyPatch,
 ) -> None:
-    host.setattr(layouts_asked, "addresses_are_random", lambda host: False)
+    host.setattr(plans, "addresses_are_random", lambda host: False)
     found, (words,) = addresses(None)
     assert (found, "does not draw" in words) == ({False}, True)
     with pytest.raises(UnusableInput, match="does not draw"):
