@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.analysis.result import document_of
+from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.conduct import Interrupted, resume, start
 from equipoise.campaign.progress import ProgressListener
 from equipoise.campaign.segment import Runner
@@ -27,7 +27,7 @@ NO_SECOND_CPU = "it needs two CPUs, and this process may use [0] only"
 
 
 def document(runner: ProbeRunner) -> ResultDocument:
-    return validated(document_of(record_of(runner)))
+    return validated(analyse_campaign(record_of(runner)))
 
 
 def condition(found: ResultDocument, name: str) -> ConditionResult:
@@ -147,8 +147,8 @@ def test_a_campaign_of_rows_that_was_interrupted_goes_on_and_recomputes_alike(
             clock=runner.clock,
         )
         record = ledger.read_run(run_id)
-    found = validated(document_of(record))
+    found = validated(analyse_campaign(record))
     assert found.run.blocks == 6
     assert condition(found, "fork").unknown == {LATENCY: "seccomp forbids it"}
     assert condition(found, "null_call").trials == 6
-    assert encode(found) == encode(document_of(record))
+    assert encode(found) == encode(analyse_campaign(record))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.analysis.result import document_of
+from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.blocks import complete_blocks
 from equipoise.campaign.conduct import Interrupted
 from equipoise.campaign.interim import InterimAnalysis
@@ -74,7 +74,7 @@ def test_a_study_of_200_conditions_spends_its_budget_where_verdicts_are_open(
     stage = Stage(tmp_path, medians=medians(), noise=0.05)
     run_id = stage.start(study(budget_s=budget_s))
     record = stage.ledger.read_run(run_id)
-    document = validated(document_of(record))
+    document = validated(analyse_campaign(record))
     shared_alike = budget_s / sum(medians())
     blocks = {one.candidate: one.blocks for one in document.comparisons}
     still_open = [f"1 of {group}" for group in range(OPEN_GROUPS)]
@@ -129,7 +129,7 @@ def test_a_condition_that_nothing_is_compared_with_runs_in_every_block(tmp_path:
     stage.start(plan)
     record = stage.ledger.read_run("last")
     assert set(record.draws[-1].order) == {0, 2, 3}
-    document = validated(document_of(record))
+    document = validated(analyse_campaign(record))
     trials = {one.name: one.trials for one in document.conditions}
     assert trials["a"] == trials["c"] == trials["alone"] == 30
     assert trials["b"] == document.comparisons[0].blocks < 30

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.analysis.result import document_of
+from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.conduct import Interrupted, resume, start
 from equipoise.campaign.progress import CampaignProgress, ProgressListener
 from equipoise.campaign.segment import Runner
@@ -71,7 +71,7 @@ class Stage:
 def test_a_true_difference_is_found_and_the_campaign_stops(tmp_path: Path) -> None:
     stage = Stage(tmp_path, medians=(0.010, 0.011), noise=0.01)
     run_id = stage.start(plan_of())
-    document = validated(document_of(stage.ledger.read_run(run_id)))
+    document = validated(analyse_campaign(stage.ledger.read_run(run_id)))
     comparison = document.comparisons[0]
     assert comparison.verdict == "slower"
     low, high = comparison.ratio_ci
@@ -86,8 +86,8 @@ def test_the_same_ledger_gives_the_same_document_byte_for_byte(tmp_path: Path) -
     stage = Stage(tmp_path, medians=(0.010, 0.0102))
     plan = plan_of(stopping=Stopping(blocks=30), judgement=Judgement(alpha=1e-9))
     run_id = stage.start(plan)
-    first = encode(validated(document_of(stage.ledger.read_run(run_id))))
-    again = encode(validated(document_of(stage.ledger.read_run(run_id))))
+    first = encode(validated(analyse_campaign(stage.ledger.read_run(run_id))))
+    again = encode(validated(analyse_campaign(stage.ledger.read_run(run_id))))
     assert first == again
     assert json.loads(first)["run"]["blocks"] == 30
 
@@ -109,7 +109,7 @@ def test_an_interruption_keeps_the_trials_and_leaves_out_the_cut_block(tmp_path:
         "interrupted",
         "block limit",
     ]
-    document = document_of(record)
+    document = analyse_campaign(record)
     assert document.run.blocks == 6
     cut = [row for row in document.trials if row.left_out_because == CUT_BLOCK]
     assert [row.block for row in cut] == [4]
@@ -146,17 +146,17 @@ def test_a_resumed_campaign_has_what_is_left_of_its_budget(tmp_path: Path) -> No
     stage.runner.before_trial = lambda draw, place: None
     # 6 s are gone, the warm-up takes 2 s of the 5 s left: two more blocks.
     stage.resume(caught.value.run_id)
-    assert validated(document_of(stage.ledger.read_run("last"))).run.blocks == 4
+    assert validated(analyse_campaign(stage.ledger.read_run("last"))).run.blocks == 4
 
 
 def test_a_budget_that_was_used_up_is_granted_anew(tmp_path: Path) -> None:
     stage = Stage(tmp_path, medians=(1.0, 1.0), noise=0.0)
     run_id = stage.start(plan_of(stopping=Stopping(budget_s=6.0)))
-    assert validated(document_of(stage.ledger.read_run(run_id))).run.blocks == 2
+    assert validated(analyse_campaign(stage.ledger.read_run(run_id))).run.blocks == 2
     stage.resume(run_id)
-    assert validated(document_of(stage.ledger.read_run(run_id))).run.blocks == 4
+    assert validated(analyse_campaign(stage.ledger.read_run(run_id))).run.blocks == 4
     stage.resume(run_id, CampaignLimits(budget=10.0))
-    assert validated(document_of(stage.ledger.read_run(run_id))).run.blocks == 8
+    assert validated(analyse_campaign(stage.ledger.read_run(run_id))).run.blocks == 8
 
 
 def test_a_campaign_that_has_its_answer_is_left_as_it_is(tmp_path: Path) -> None:
@@ -170,9 +170,9 @@ def test_a_campaign_that_has_its_answer_is_left_as_it_is(tmp_path: Path) -> None
 def test_more_precision_can_be_asked_of_a_campaign_that_has_its_verdict(tmp_path: Path) -> None:
     stage = Stage(tmp_path, medians=(0.01, 0.02), noise=0.02)
     run_id = stage.start(plan_of())
-    blocks = validated(document_of(stage.ledger.read_run(run_id))).run.blocks
+    blocks = validated(analyse_campaign(stage.ledger.read_run(run_id))).run.blocks
     stage.resume(run_id, CampaignLimits(precision=2.0))
-    document = validated(document_of(stage.ledger.read_run(run_id)))
+    document = validated(analyse_campaign(stage.ledger.read_run(run_id)))
     assert document.run.blocks > blocks
     assert document.run.stopped_because == "precision"
     low, high = document.comparisons[0].ratio_ci
@@ -201,7 +201,7 @@ def test_a_campaign_at_its_block_limit_wants_a_higher_one(tmp_path: Path) -> Non
 
 def test_timeouts_are_kept_as_slowest_to_the_verdict(tmp_path: Path) -> None:
     stage = Stage(tmp_path, times_out=frozenset({1}))
-    document = validated(document_of(stage.ledger.read_run(stage.start(plan_of()))))
+    document = validated(analyse_campaign(stage.ledger.read_run(stage.start(plan_of()))))
     comparison = document.comparisons[0]
     assert (comparison.verdict, comparison.ratio, comparison.blocks) == ("slower", None, 8)
     assert comparison.probability_slower == 1.0
@@ -213,7 +213,7 @@ def test_timeouts_are_kept_as_slowest_to_the_verdict(tmp_path: Path) -> None:
 def test_several_candidates_share_one_baseline_and_one_error_rate(tmp_path: Path) -> None:
     stage = Stage(tmp_path, medians=(0.010, 0.010, 0.012, 0.008), noise=0.01)
     plan = plan_of("a", "same", "slow", "fast", stopping=Stopping(blocks=150, budget_s=1e9))
-    document = validated(document_of(stage.ledger.read_run(stage.start(plan))))
+    document = validated(analyse_campaign(stage.ledger.read_run(stage.start(plan))))
     verdicts = {one.candidate: one.verdict for one in document.comparisons}
     assert verdicts == {"same": "equivalent", "slow": "slower", "fast": "faster"}
     assert all(math.isclose(one.level, 0.05) for one in document.comparisons)
@@ -222,7 +222,7 @@ def test_several_candidates_share_one_baseline_and_one_error_rate(tmp_path: Path
 def test_a_campaign_without_an_effect_that_matters_runs_to_its_limit(tmp_path: Path) -> None:
     stage = Stage(tmp_path, noise=0.05)
     plan = plan_of(stopping=Stopping(blocks=40), judgement=Judgement(min_effect=0.0))
-    document = validated(document_of(stage.ledger.read_run(stage.start(plan))))
+    document = validated(analyse_campaign(stage.ledger.read_run(stage.start(plan))))
     comparison = document.comparisons[0]
     assert comparison.verdict == "undecided"
     assert document.run.stopped_because == "block limit"
@@ -239,7 +239,7 @@ def test_a_slot_effect_is_taken_out_not_taken_for_a_difference(tmp_path: Path) -
 
     stage.runner = Slotted(stage.clock, noise=0.005)
     plan = plan_of(stopping=Stopping(budget_s=1e9), judgement=Judgement(min_effect=0.5))
-    document = validated(document_of(stage.ledger.read_run(stage.start(plan))))
+    document = validated(analyse_campaign(stage.ledger.read_run(stage.start(plan))))
     assert document.comparisons[0].verdict == "slower"
     assert document.comparisons[0].blocks < 100
 
@@ -248,7 +248,7 @@ def test_a_control_is_no_candidate_and_no_condition_of_the_result(tmp_path: Path
     plan = plan_of("a", "b", "a again", stopping=Stopping(blocks=400, budget_s=1e9))
     plan = dataclasses.replace(plan, control=2)
     stage = Stage(tmp_path, medians=(0.010, 0.0103, 0.010), noise=0.02)
-    document = validated(document_of(stage.ledger.read_run(stage.start(plan))))
+    document = validated(analyse_campaign(stage.ledger.read_run(stage.start(plan))))
     assert [one.candidate for one in document.comparisons] == ["b"]
     assert document.comparisons[0].verdict == "slower"
     assert document.control is not None
@@ -261,7 +261,7 @@ def test_a_control_that_differs_is_told_and_vetoes_nothing(tmp_path: Path) -> No
     plan = plan_of("a", "b", "a again", stopping=Stopping(blocks=60, budget_s=1e9))
     plan = dataclasses.replace(plan, control=2)
     stage = Stage(tmp_path, medians=(0.010, 0.020, 0.013), noise=0.01)
-    document = validated(document_of(stage.ledger.read_run(stage.start(plan))))
+    document = validated(analyse_campaign(stage.ledger.read_run(stage.start(plan))))
     assert document.comparisons[0].verdict == "slower"
     assert document.control is not None
     assert document.control.excludes_one
@@ -278,5 +278,5 @@ def test_limits_that_are_not_given_stay(tmp_path: Path) -> None:
     plan = plan_of(stopping=Stopping(blocks=2, budget_s=1e9))
     run_id = stage.start(plan)
     stage.resume(run_id, CampaignLimits(blocks=4))
-    assert validated(document_of(stage.ledger.read_run(run_id))).run.blocks == 4
+    assert validated(analyse_campaign(stage.ledger.read_run(run_id))).run.blocks == 4
     assert stage.ledger.read_run(run_id).plan == plan

@@ -27,7 +27,7 @@ MINUTE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Certifying:
+class CertifyOptions:
     """How a host is certified; the programs are the package's own workload ``spin``."""
 
     campaigns: int = 60
@@ -41,7 +41,7 @@ class Certifying:
 
 
 def certify(
-    certifying: Certifying,
+    certifying: CertifyOptions,
     ledger: conduct.CampaignStore,
     on_campaign: Callable[[int, int], None],
     *,
@@ -75,7 +75,7 @@ def certify(
     return _certificate(certifying, equal, injected, snapshot(), now())
 
 
-def _plan(certifying: Certifying, *, equal: bool) -> Plan:
+def _plan(certifying: CertifyOptions, *, equal: bool) -> Plan:
     program = str(native_programs() / "equipoise-workload")
     more = 0.0 if equal else certifying.injected / 100.0
 
@@ -98,7 +98,7 @@ def _plan(certifying: Certifying, *, equal: bool) -> Plan:
 
 
 def _certificate(
-    certifying: Certifying,
+    certifying: CertifyOptions,
     equal: list[RunRecord],
     injected: list[RunRecord],
     environment: dict[str, Any],

@@ -40,13 +40,11 @@ def sequences_of(record: RunRecord) -> dict[str, tuple[SequencePoint, ...]]:
 
 
 Sequences = dict[str, tuple[SequencePoint, ...]]
-
-
 TOLERANCE = 1e-9
 """Another machine's last digits."""
 
 
-def sequences_in(document: ResultDocument) -> Sequences:
+def sequences_of_document(document: ResultDocument) -> Sequences:
     """For each candidate, where its interval stood after the blocks as they came.
 
     None if the trials of the document do not lead to where it stands.

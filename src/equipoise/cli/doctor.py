@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from equipoise.analysis.certificate import Certifying, certify
+from equipoise.analysis.certificate import CertifyOptions, certify
 from equipoise.campaign import conduct
 from equipoise.cli import options
 from equipoise.cli.conducting import say_who_measures
@@ -60,7 +60,7 @@ def _certify(given: dict[str, Any]) -> int:
         open_for_writing(given["ledger_path"], durable=False) as ledger,
     ):
         try:
-            found = certify(Certifying(), ledger, _progress(given), now=time.time)
+            found = certify(CertifyOptions(), ledger, _progress(given), now=time.time)
         except conduct.Interrupted:
             print("equipoise: interrupted; no certificate was made", file=sys.stderr)
             return EXIT_INTERRUPTED

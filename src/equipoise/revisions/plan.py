@@ -18,13 +18,13 @@ from equipoise.measure.trials import own_environment
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import (
     BENCHMARK,
-    OF_BENCHMARK,
+    BENCHMARK_SUFFIX,
     PRIMARY_METRIC,
     REVISION,
     STUDY,
     Condition,
     Contrast,
-    Gated,
+    GatePlan,
     Judgement,
     Measure,
     Plan,
@@ -169,7 +169,7 @@ def gate_plan(
         judgement=limits.judgement(metrics, Judgement(min_effect=GATE_MIN_EFFECT)),
         seed=fresh_seed() if limits.seed is None else limits.seed,
         chosen_contrasts=contrasts,
-        gated=Gated(
+        gated=GatePlan(
             request.baseline,
             request.candidate,
             metrics,
@@ -193,7 +193,7 @@ def _metrics(
         [
             one.metric
             for one in metrics_reported(condition, own_environment(), scratch, timeout_s)
-            if one.metric.endswith(OF_BENCHMARK)
+            if one.metric.endswith(BENCHMARK_SUFFIX)
         ]
         for condition in conditions
     )
@@ -208,7 +208,7 @@ def _metrics(
     return both, tuple(
         CampaignWarning(
             "only_in_one_revision",
-            f"{metric.removesuffix(OF_BENCHMARK)} is only in the {role}, and was not compared",
+            f"{metric.removesuffix(BENCHMARK_SUFFIX)} is only in the {role}, and was not compared",
             "compare it once both revisions have it",
         )
         for metric, role in dict.fromkeys(alone)

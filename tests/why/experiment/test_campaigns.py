@@ -12,7 +12,7 @@ from equipoise.campaign.conduct import Interrupted
 from equipoise.design.limits import CampaignLimits
 from equipoise.measure.trials import Ran
 from equipoise.model.errors import ConditionFailed
-from equipoise.model.plan import NotTried, Plan, Stopping
+from equipoise.model.plan import OmittedIntervention, Plan, Stopping
 from equipoise.model.record import Accounting, Draw, RunRecord
 from equipoise.why.campaigns import result_of
 from equipoise.why.experiment import outcome
@@ -115,7 +115,9 @@ def test_the_user_s_own_is_an_entry_of_its_own(tmp_path: Path) -> None:
 def test_what_was_not_tried_is_told_with_its_reason(tmp_path: Path) -> None:
     plan, seconds = plan_and_seconds(2.4, (Truth(0.35),), stopping=NO_LIMIT, seed=1)
     assert plan.explains is not None
-    left_out = NotTried("jemalloc", "jemalloc", ("cause 0",), "libjemalloc2 is not installed")
+    left_out = OmittedIntervention(
+        "jemalloc", "jemalloc", ("cause 0",), "libjemalloc2 is not installed"
+    )
     explains = dataclasses.replace(plan.explains, not_tried=(left_out,))
     stage = Stage(tmp_path, medians=seconds)
     run_id = stage.start(dataclasses.replace(plan, explains=explains))

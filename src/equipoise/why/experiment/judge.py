@@ -8,7 +8,7 @@ from equipoise.campaign.blocks import read_block
 from equipoise.campaign.interim import InterimAnalysis
 from equipoise.campaign.progress import ComparisonStatus
 from equipoise.design.coin import draw_intervention
-from equipoise.model.plan import Explains, Plan, Stopping
+from equipoise.model.plan import ExperimentPlan, Plan, Stopping
 from equipoise.model.record import Phase, Trial
 from equipoise.why.experiment.tries import BASELINE, CANDIDATE, Tried, Tries
 from equipoise.why.experiment.words import closes_so_far
@@ -24,7 +24,7 @@ SPREAD_EVENLY = 0.25
 class Experiment:
     """Judges the gap and each attempt as the blocks come, by the same rules as the result."""
 
-    def __init__(self, plan: Plan, explains: Explains, stopping: Stopping) -> None:
+    def __init__(self, plan: Plan, explains: ExperimentPlan, stopping: Stopping) -> None:
         self._plan = plan
         self._gap = InterimAnalysis(plan, stopping)
         self._min_blocks = stopping.min_blocks
