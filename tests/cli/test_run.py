@@ -99,7 +99,7 @@ def test_another_program_is_asked_by_changing_one_line_of_the_file(
     equipoise: Equipoise, tmp_path: Path
 ) -> None:
     package = Path(sys.modules["equipoise"].__file__ or "").parent
-    text = (package / "studies" / "allocators" / "study.toml").read_text()
+    text = (package / "studies" / "builtin" / "allocators" / "study.toml").read_text()
     (line,) = [line for line in text.splitlines() if line.startswith("command = ")]
     path = written(tmp_path, text.replace(line, 'command = ["python3", "-c", "[0] * 10**5"]'))
     found = document(equipoise("run", path, "--quick", "--blocks", "2", "--json", "-"))

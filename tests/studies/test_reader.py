@@ -14,6 +14,7 @@ from equipoise.studies.reader.study import read_study
 NAMED = '[study]\nname = "x"\n'
 RUNS = '[workload]\ncommand = ["sort", "{n}"]\n'
 VARIES = "[factors.n]\nlevels = [1, 2]\n"
+SERVER = '[workload.server]\nstart = ["x"]\nclient = ["y", "{n}"]\nready = ["z"]\n'
 WHOLE = NAMED + RUNS + VARIES
 """Six lines."""
 
@@ -52,7 +53,7 @@ MALFORMED = {
     ),
     "a report of what is measured anyway": (
         NAMED + '[workload]\ncommand = ["sort", "{n}"]\nreports = ["wall_s"]\n' + VARIES,
-        "study.toml:5: [workload] reports: wall_s is measured of every trial",
+        "study.toml:5: [workload] reports: every trial has wall_s anyway",
         "leave it out",
     ),
     "a warm-up without end": (
@@ -91,7 +92,7 @@ MALFORMED = {
     ),
     "arrays without end": (
         WHOLE + "[measure]\nmetrics = " + "[" * 3000 + "]" * 3000 + "\n",
-        "study.toml: its arrays or tables stand in each other too deeply",
+        "study.toml: its arrays or tables are nested too deeply",
         "a study needs three levels at most: see docs/studies.md",
     ),
     "an unknown table": (
@@ -107,7 +108,7 @@ MALFORMED = {
     ),
     "a word for ASLR that is none": (
         WHOLE + '[measure]\nlayouts = 4\naslr = "of"\n',
-        "study.toml:9: [measure] aslr: there is no 'of'",
+        "study.toml:9: [measure] aslr: there is no aslr 'of'",
         "is it off? there are drawn, on, off",
     ),
     "layouts beside a factor of that name": (
@@ -119,8 +120,8 @@ MALFORMED = {
     ),
     "a wrong type": (
         WHOLE + '[measure]\nbudget = "fast"\n',
-        "study.toml:8: [measure] budget: it is a string, not a number",
-        "give a number",
+        "study.toml:8: [measure] budget: it is a string, not a number above 0",
+        "give a number above 0",
     ),
     "an unknown placeholder": (
         NAMED + '[workload]\ncommand = [\n  "sort",\n  "{m}"]\n' + VARIES,
@@ -162,8 +163,8 @@ MALFORMED = {
         "study.toml:9: [measure] metrics: there is no metric 'wal_s'",
         "is it wall_s? there are wall_s, user_s, sys_s, max_rss_bytes, minor_faults, "
         "major_faults, voluntary_switches, involuntary_switches, block_reads, block_writes, "
-        "output_bytes, cycles, rate; what the workload itself reports is named in [workload] "
-        "reports",
+        "output_bytes, cycles, rate; name the metrics that the workload itself reports in "
+        "[workload] reports",
     ),
     "an exclusion of everything": (
         WHOLE + "[[exclude]]\nn = 1\n[[exclude]]\nn = [2]\n",
@@ -177,7 +178,7 @@ MALFORMED = {
     ),
     "no TOML": (
         WHOLE + "[measure\n",
-        "study.toml:7: it is no TOML: Expected ']' at the end of a table declaration",
+        "study.toml:7: it is not TOML: Expected ']' at the end of a table declaration",
         "see https://toml.io for the form",
     ),
     "nothing": ("", "study.toml: [study]: name is missing", 'as in [study] name = "allocators"'),
@@ -255,8 +256,8 @@ MALFORMED = {
     ),
     "a date for a number": (
         WHOLE + "[measure]\nbudget = 2006-05-01\n",
-        "study.toml:8: [measure] budget: it is a date or a time, not a number",
-        "give a number",
+        "study.toml:8: [measure] budget: it is a date or a time, not a number above 0",
+        "give a number above 0",
     ),
     "rows that nothing asks for": (
         NAMED + RUNS + 'data = "lalonde"\n' + VARIES,
@@ -270,13 +271,13 @@ MALFORMED = {
     ),
     "braces in a path": (
         NAMED + '[workload]\ncommand = ["sort"]\n[factors.n.a]\npreload = "{study}/x.so"\n',
-        "study.toml:6: [factors.n.a] preload: nothing is put in for {study} in a path",
+        "study.toml:6: [factors.n.a] preload: a path cannot hold {study}",
         "write the path out; a relative one starts from the study's own folder",
     ),
     "CPUs from the last to the first": (
         NAMED + '[workload]\ncommand = ["sort"]\n[factors.n.a]\ncpu = "3-1"\n',
         "study.toml:6: [factors.n.a] cpu: '3-1' names no CPUs",
-        'as in cpu = "0-1"',
+        'as in cpu = 0 or cpu = "0-1,4"',
     ),
     "a comparison left out where there is no such factor": (
         WHOLE + '[compare]\nfactor = "n"\nnot_at.m = 1\n',
@@ -287,6 +288,52 @@ MALFORMED = {
         NAMED + '[workload.server]\nstart = ["x"]\nclient = ["y"]\n' + VARIES,
         "study.toml:3: [workload.server]: ready is missing",
         "give a command that succeeds when the server is ready",
+    ),
+    "a workload without a command": (
+        NAMED + "[workload]\n" + VARIES,
+        "study.toml:3: [workload]: command is missing",
+        'as in command = ["sort", "words"]',
+    ),
+    "a trial that is neither a life nor an interval": (
+        NAMED + SERVER + 'trial = "hour"\n' + VARIES,
+        "study.toml:7: [workload.server] trial: there is no trial 'hour'",
+        "there are life, interval",
+    ),
+    "lives beside intervals": (
+        NAMED
+        + SERVER
+        + "[factors.n.a]\n[factors.n.b.server]\n"
+        + 'start = ["x"]\nclient = ["y"]\nready = ["z"]\ntrial = "interval"\n',
+        "study.toml:7: [factors]: a trial is a whole life of one server and an interval of another",
+        "give every server the same trial",
+    ),
+    "a level that is a server and a command": (
+        NAMED
+        + '[workload]\n[factors.n.a]\ncommand = ["x"]\n'
+        + '[factors.n.a.server]\nstart = ["x"]\nclient = ["y"]\nready = ["z"]\n',
+        "study.toml:5: [factors.n.a] command: a server has a client",
+        "move it to the table server",
+    ),
+    "a metric of lives where trials are intervals": (
+        NAMED
+        + SERVER
+        + 'trial = "interval"\n'
+        + VARIES
+        + '[measure]\nmetrics = ["server_voluntary_switches"]\n',
+        "study.toml:11: [measure] metrics: there is no metric 'server_voluntary_switches'",
+        "is it voluntary_switches? there are wall_s, user_s, sys_s, max_rss_bytes, minor_faults, "
+        "major_faults, voluntary_switches, involuntary_switches, block_reads, block_writes, "
+        "output_bytes, cycles, server_user_s, server_sys_s, server_max_rss_bytes, "
+        "server_pss_bytes, server_minor_faults, server_major_faults; name the metrics that the "
+        "workload itself reports in [workload] reports",
+    ),
+    "a placeholder in the server of a level": (
+        NAMED
+        + '[workload]\n[factors.m.a.server]\nstart = ["x", "{prot}"]\n'
+        + 'client = ["y"]\nready = ["z"]\n',
+        "study.toml:5: [factors.m.a.server] start: {prot} stands for nothing",
+        "is it port? there are folder, m, password_file, port, python, study; write {{prot}} for "
+        "the braces themselves",
     ),
 }
 
@@ -302,7 +349,7 @@ def test_a_malformed_study_is_refused_in_exact_words(case: str, tmp_path: Path) 
 def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "study.toml"
     path.write_bytes(b"[study]\nname = '\xff'\n")
-    with pytest.raises(UnusableInput, match="study.toml:2: it is no UTF-8"):
+    with pytest.raises(UnusableInput, match="study.toml:2: it is not UTF-8"):
         read_study(path)
     with pytest.raises(UnusableInput, match="No such file"):
         read_study(tmp_path / "none.toml")
@@ -394,3 +441,32 @@ def test_what_is_no_regular_file_is_no_study(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "study.toml")
     with pytest.raises(UnusableInput, match=r"study\.toml: it is no regular file"):
         read_study(tmp_path / "study.toml", "study.toml", counters=())
+
+
+def test_a_whole_table_of_a_server_is_read(tmp_path: Path) -> None:
+    more = (
+        'install = ["i"]\nfill = ["f"]\nprepare = "p q"\nstop = "s"\nready_s = 5\n'
+        'path = "/usr/lib/*/bin"\nneeds = { x = "some" }\nunprivileged = true\n'
+    )
+    study = read(tmp_path, NAMED + SERVER + more + VARIES)
+    server = study.workload.server
+    assert server is not None
+    assert (server.install, server.fill, server.prepare) == (("i",), ("f",), ("p", "q"))
+    assert (server.stop, server.ready_s, server.trial) == (("s",), 5.0, "life")
+    assert (server.path, server.needs) == (("/usr/lib/*/bin",), {"x": "some"})
+    assert server.unprivileged
+    assert study.workload.command == ("y", "{n}")
+
+
+def test_a_level_brings_a_server_and_changes_its_client(tmp_path: Path) -> None:
+    text = (
+        '[factors.n.a.server]\nstart = ["x"]\nclient = ["y"]\nready = ["z"]\n'
+        '[factors.m.b]\nclient = { args = ["--tcp"], cpu = "0-1" }\n'
+        '[factors.m.c]\n[compare]\nfactor = "m"\n'
+    )
+    brings, changes = read(tmp_path, NAMED + text).factors
+    assert brings.levels[0].command == ("y",)
+    assert brings.levels[0].server is not None
+    assert brings.levels[0].server.keys == ("factors", "n", "a", "server")
+    changed = changes.levels[0]
+    assert (changed.client_arguments, changed.client_cpus) == (("--tcp",), (0, 1))

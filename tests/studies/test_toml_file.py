@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from equipoise.model.study import Keys
-from equipoise.studies.reader.table import key_lines
+from equipoise.studies.reader.toml_file import key_lines
 
 TEXT = '''# a comment with = and [brackets]
 title = "a # b"   # and a comment
