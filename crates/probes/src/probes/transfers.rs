@@ -1,15 +1,54 @@
-//! Many bytes from a helper, through whatever carries bytes.
+//! Many bytes from another process, through whatever carries bytes.
 
 use std::time::{Duration, Instant};
 
 use equipoise_reporting::problem::Problem;
 
-use crate::asked::Asked;
-use crate::channel::{End, Ends};
+use crate::channel::{End, Ends, pipes, tcp_streams, unix_streams};
+use crate::child::{Helper, cpu_here};
 use crate::cpus::{hold, sides};
-use crate::helper::{Helper, cpu_here};
-use crate::probe::{Opened, Operation};
+use crate::probe::{Class, OpenProbe, Operation, Placement, Probe, ProbeOptions, Row};
 use crate::system::wrong;
+
+/// Probe `pipe_bandwidth`.
+pub const PIPE_BANDWIDTH: Probe = Probe {
+    name: "pipe_bandwidth",
+    class: Class::Ipc,
+    summary: "bytes from another process through a pipe, 64 KiB at a time",
+    placements: Placement::TWO_SIDES,
+    rows: &[
+        Row::plain("pipe_bandwidth_same_cpu").at(Placement::SameCpu),
+        Row::plain("pipe_bandwidth_across_cpus").at(Placement::AcrossCpus),
+    ],
+    ..Probe::bandwidth(|options| open(options, pipes))
+};
+
+/// Probe `unix_bandwidth`.
+pub const UNIX_BANDWIDTH: Probe = Probe {
+    name: "unix_bandwidth",
+    class: Class::Ipc,
+    summary: "bytes from another process through an AF_UNIX stream, 64 KiB at a time",
+    placements: Placement::TWO_SIDES,
+    rows: &[
+        Row::plain("unix_bandwidth_same_cpu").at(Placement::SameCpu),
+        Row::plain("unix_bandwidth_across_cpus").at(Placement::AcrossCpus),
+    ],
+    ..Probe::bandwidth(|options| open(options, unix_streams))
+};
+
+/// Probe `tcp_bandwidth`.
+pub const TCP_BANDWIDTH: Probe = Probe {
+    name: "tcp_bandwidth",
+    class: Class::Ipc,
+    summary: "bytes from another process through TCP on the loopback, 64 KiB at a time",
+    placements: Placement::TWO_SIDES,
+    needs: "a loopback interface",
+    rows: &[
+        Row::plain("tcp_bandwidth_same_cpu").at(Placement::SameCpu),
+        Row::plain("tcp_bandwidth_across_cpus").at(Placement::AcrossCpus),
+    ],
+    ..Probe::bandwidth(|options| open(options, tcp_streams))
+};
 
 /// What is written and read at a time.
 pub const CHUNK: usize = 64 << 10;
@@ -20,10 +59,10 @@ pub const CHUNK: usize = 64 << 10;
 /// # Errors
 /// If there are not enough CPUs, or the system refuses the channel or the process.
 pub fn open(
-    asked: &Asked,
+    options: &ProbeOptions,
     ends: impl FnOnce() -> Result<Ends, Problem>,
-) -> Result<Opened, Problem> {
-    let sides = sides(asked.placement)?;
+) -> Result<OpenProbe, Problem> {
+    let sides = sides(options.placement)?;
     hold(sides.here)?;
     let (end, other) = ends()?;
     let helper = Helper::start(sides.there, move || serve(other))?;
@@ -33,7 +72,7 @@ pub fn open(
         end,
         room: vec![0; CHUNK],
     };
-    Ok(Opened::bandwidth(CHUNK as u64, transfers)
+    Ok(OpenProbe::bandwidth(CHUNK as u64, transfers)
         .with_fact("cpu", cpu_here()?.to_string())
         .with_fact("helper_cpu", helper_cpu))
 }
@@ -91,8 +130,7 @@ fn serve(mut end: End) -> Result<(), Problem> {
 
 #[cfg(test)]
 mod tests {
-    use super::{CHUNK, fetch, serve};
-    use crate::channel::{pipes, tcp_streams, unix_streams};
+    use super::*;
     use std::thread;
 
     #[test]

@@ -1,38 +1,79 @@
-//! Probe `protection_fault`: a write that is forbidden, as the program hears of it.
+//! Signals, and faults that become signals.
 
 use equipoise_reporting::problem::Problem;
 
-use crate::asked::Asked;
-use crate::probe::{Class, Metric, Opened, Placement, Probe, Row};
+use crate::batches::{less, time_to_keep_out};
+use crate::handlers::{Action, check_handled, count_one, counting, handled, send_to_oneself};
+use crate::memory::{Mapping, page_size};
+use crate::probe::{Class, OpenProbe, Probe, ProbeOptions, Row, timed};
+use crate::system::expect;
 
-/// What `--list` says.
-pub const PROBE: Probe = Probe {
+/// Probe `signal_install`.
+pub const SIGNAL_INSTALL: Probe = Probe {
+    name: "signal_install",
+    class: Class::Signals,
+    summary: "sigaction, which installs a handler",
+    rows: &[Row::plain("signal_install")],
+    ..Probe::latency(open_signal_install)
+};
+
+#[expect(clippy::unnecessary_wraps, reason = "as every probe is opened")]
+fn open_signal_install(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
+    let action = Action::new(counting as *const () as libc::sighandler_t, 0);
+    Ok(OpenProbe::latency(move |count| {
+        timed(count, || action.install(libc::SIGUSR1))
+    }))
+}
+
+/// Probe `signal_handle`.
+///
+/// What sending costs is measured first, with the signal ignored, which the kernel finds out while
+/// it is sent.
+pub const SIGNAL_HANDLE: Probe = Probe {
+    name: "signal_handle",
+    class: Class::Signals,
+    summary: "a signal to oneself and its handler, less the same kill of an ignored signal",
+    rows: &[Row::plain("signal_handle")],
+    ..Probe::latency(open_signal_handle)
+};
+
+const SIGNAL: libc::c_int = libc::SIGUSR1;
+
+fn open_signal_handle(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
+    // SAFETY: takes nothing and changes nothing.
+    let process = unsafe { libc::getpid() };
+    Action::new(libc::SIG_IGN, 0).install(SIGNAL)?;
+    let mut kill = move |count| timed(count, || send_to_oneself(process, SIGNAL));
+    let kill_s = time_to_keep_out(&mut kill)?;
+    Action::new(counting as *const () as libc::sighandler_t, 0).install(SIGNAL)?;
+    let opened = OpenProbe::latency(move |count| {
+        let before = handled();
+        let took = kill(count)?;
+        check_handled(count, before)?;
+        less(took, count, kill_s)
+    });
+    Ok(opened.with_fact("subtracted_s", kill_s.to_string()))
+}
+
+/// Probe `protection_fault`.
+pub const PROTECTION_FAULT: Probe = Probe {
     name: "protection_fault",
     class: Class::Signals,
-    words: "a write to a read-only page, and a handler of SIGSEGV that steps over it",
-    metric: Metric::Latency,
-    placements: &[Placement::None],
-    size: None,
-    count: None,
+    summary: "a write to a read-only page, and a handler of SIGSEGV that steps over it",
     needs: "an x86-64 or AArch64 processor",
     rows: &[Row::plain("protection_fault")],
-    open,
+    ..Probe::latency(open_protection_fault)
 };
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-fn open(_: &Asked) -> Result<Opened, Problem> {
+fn open_protection_fault(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     Err(Problem::unavailable(
         "how a handler steps over a write is written for x86-64 and AArch64 only",
     ))
 }
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-fn open(_: &Asked) -> Result<Opened, Problem> {
-    use crate::handlers::{Action, handled, see_that_handled};
-    use crate::mapping::{Mapping, page_size};
-    use crate::probe::timed;
-    use crate::system::expect;
-
+fn open_protection_fault(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     let page = page_size()?;
     let mapping = Mapping::new(page)?;
     mapping.touch_each(page, 0..page);
@@ -42,14 +83,14 @@ fn open(_: &Asked) -> Result<Opened, Problem> {
     expect("mprotect", result, 0)?;
     let handler = step_over as *const () as libc::sighandler_t;
     Action::new(handler, libc::SA_SIGINFO).install(libc::SIGSEGV)?;
-    Ok(Opened::latency(move |count| {
+    Ok(OpenProbe::latency(move |count| {
         let forbidden = mapping.start().as_ptr();
         let before = handled();
         let took = timed(count, || {
             write_forbidden(forbidden);
             Ok(())
         })?;
-        see_that_handled(count, before)?;
+        check_handled(count, before)?;
         Ok(took)
     }))
 }
@@ -81,7 +122,7 @@ extern "C" fn step_over(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut l
         return give_up();
     }
     *at += 3;
-    crate::handlers::count_one();
+    count_one();
 }
 
 #[cfg(target_arch = "aarch64")]
@@ -95,7 +136,7 @@ extern "C" fn step_over(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut l
         return give_up();
     }
     *at += 4;
-    crate::handlers::count_one();
+    count_one();
 }
 
 /// The fault is one of our own; it must kill the probe and not be stepped over.

@@ -1,21 +1,57 @@
-//! System calls that are handed over by the ring of `io_uring`, many at a time.
+//! `io_uring_nop`, `io_uring_read_byte`: system calls through the ring of `io_uring`, many at a time.
 
+use std::fs::File;
+use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
 use equipoise_reporting::problem::Problem;
 use io_uring::IoUring;
+use io_uring::opcode::{Nop, Read};
 use io_uring::squeue::Entry;
+use io_uring::types::Fd;
 
-use crate::asked::Asked;
-use crate::probe::{Opened, Operation, Parameter};
+use crate::probe::{Class, OpenProbe, Operation, Parameter, Probe, ProbeOptions, Row};
 use crate::system::{expect, problem_of, wrong};
+
+/// Probe `io_uring_nop`.
+pub const IO_URING_NOP: Probe = Probe {
+    name: "io_uring_nop",
+    class: Class::SystemCalls,
+    summary: "an operation that does nothing, handed over by io_uring 32 at a time",
+    count: Some(BATCH),
+    needs: NEEDS,
+    rows: &[Row::plain("io_uring_nop")],
+    // SAFETY: the operation points to nothing.
+    ..Probe::latency(|options| unsafe { open(options, Nop::new().build(), 0, ()) })
+};
+
+/// Probe `io_uring_read_byte`.
+pub const IO_URING_READ_BYTE: Probe = Probe {
+    name: "io_uring_read_byte",
+    class: Class::SystemCalls,
+    summary: "read of one byte from /dev/zero, handed over by io_uring 32 at a time",
+    count: Some(BATCH),
+    needs: NEEDS,
+    rows: &[Row::plain("io_uring_read_byte")],
+    ..Probe::latency(open_io_uring_read_byte)
+};
+
+const PATH: &str = "/dev/zero";
+
+fn open_io_uring_read_byte(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
+    let file = File::open(PATH).map_err(|error| problem_of(PATH, &error))?;
+    let mut byte = Box::new(1_u8);
+    let read = Read::new(Fd(file.as_raw_fd()), &raw mut *byte, 1).build();
+    // SAFETY: the file and the byte, which stays in its box, are kept.
+    unsafe { open(options, read, 1, (file, byte)) }
+}
 
 /// How many at a time.
 pub const BATCH: Parameter = Parameter {
-    words: "operations handed over at a time",
+    summary: "operations handed over at a time",
     default: 32,
-    least: 1,
-    most: 4096,
+    minimum: 1,
+    maximum: 4096,
 };
 
 /// What has to be allowed.
@@ -41,14 +77,14 @@ pub struct Submissions<Held> {
 /// # Errors
 /// If `io_uring` is not allowed.
 pub unsafe fn open<Held: 'static>(
-    asked: &Asked,
+    options: &ProbeOptions,
     operation: Entry,
     expected: i32,
     held: Held,
-) -> Result<Opened, Problem> {
-    let entries = u32::try_from(asked.count).expect("within the parameter's range");
+) -> Result<OpenProbe, Problem> {
+    let entries = u32::try_from(options.count).expect("within the parameter's range");
     let ring = IoUring::new(entries).map_err(|error| problem_of("io_uring_setup", &error))?;
-    Ok(Opened::latency(Submissions {
+    Ok(OpenProbe::latency(Submissions {
         ring,
         at_a_time: entries as usize,
         operation,

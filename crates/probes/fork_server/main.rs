@@ -1,10 +1,11 @@
-//! A small static program, as a C program is one, which forks as often as it is told.
+//! The fork server: a small static program, like one in C, that makes children on request.
 //!
 //! Without arguments it ends at once, with a status that no shell and no failure gives.
-//! `small fork BYTES` first makes BYTES of memory its own; `small exec PATH` and `small sh PATH`
-//! have each child execute PATH, directly or through `/bin/sh -c`. It then reads numbers of
-//! children (8 bytes, native order) from standard input, and answers each with 24 bytes: the
-//! nanoseconds that they took one after the other, what went wrong, and the detail.
+//! `fork_server fork BYTES` first allocates BYTES of memory; in `fork_server exec PATH` and
+//! `fork_server sh PATH` each child executes PATH, directly or through `/bin/sh -c`. The program
+//! then reads numbers of children (8 bytes, native order) from standard input. It answers each with
+//! 24 bytes: the nanoseconds that the children took one after the other, an error code and its
+//! detail.
 
 #![no_std]
 #![no_main]
@@ -12,10 +13,10 @@
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::ptr::{null, null_mut};
 
-/// How a child ends that did what it should.
+/// Exit status of a child that did its work.
 const DONE: c_int = 242;
 
-/// What went wrong, as `src/small.rs` reads it.
+/// Error codes, which `src/probes/processes.rs` reads.
 const NOTHING: u64 = 0;
 const FORK: u64 = 1;
 const WAIT: u64 = 2;
@@ -25,7 +26,7 @@ const MEMORY: u64 = 4;
 const CLOCK_MONOTONIC: c_int = 1;
 const PAGE: usize = 4096;
 
-/// As the kernel has it for programs of the word's size.
+/// `struct timespec`.
 #[repr(C)]
 struct Time {
     seconds: c_long,
@@ -57,10 +58,10 @@ enum Work {
     Execute(*const c_char, [*const c_char; 4]),
 }
 
-/// A problem and its detail.
-type Wrong = (u64, c_int);
+/// An error code and its detail.
+type Failure = (u64, c_int);
 
-/// Where the program begins once the C library is ready.
+/// Starts the program, once the C library is ready.
 #[unsafe(no_mangle)]
 extern "C" fn main(count: c_int, arguments: *const *const c_char) -> c_int {
     if count < 3 {
@@ -82,20 +83,20 @@ extern "C" fn main(count: c_int, arguments: *const *const c_char) -> c_int {
         let started = nanoseconds();
         let done = held.and_then(|()| make_each(children, &work));
         let took = nanoseconds() - started;
-        let (what, detail) = done.err().unwrap_or((NOTHING, 0));
-        if !answer([took, what, u64::from(detail.unsigned_abs())]) {
+        let (code, detail) = done.err().unwrap_or((NOTHING, 0));
+        if !answer([took, code, u64::from(detail.unsigned_abs())]) {
             return 1;
         }
     }
     0
 }
 
-fn make_each(children: u64, work: &Work) -> Result<(), Wrong> {
+fn make_each(children: u64, work: &Work) -> Result<(), Failure> {
     for _ in 0..children {
         // SAFETY: this process has one thread.
         let child = unsafe { fork() };
         if child == 0 {
-            do_it(work);
+            do_work(work);
         }
         if child < 0 {
             return Err((FORK, errno()));
@@ -112,7 +113,7 @@ fn make_each(children: u64, work: &Work) -> Result<(), Wrong> {
     Ok(())
 }
 
-fn do_it(work: &Work) -> ! {
+fn do_work(work: &Work) -> ! {
     if let Work::Execute(path, arguments) = work {
         // SAFETY: strings, and arrays of them that end with a null pointer.
         unsafe { execve(*path, arguments.as_ptr(), environ) };
@@ -124,8 +125,8 @@ fn do_it(work: &Work) -> ! {
     unsafe { _exit(DONE) }
 }
 
-/// Makes so many bytes of memory its own, page by page of the smallest kind.
-fn hold(bytes: usize) -> Result<(), Wrong> {
+/// Allocates memory and touches each page of it, without huge pages.
+fn hold(bytes: usize) -> Result<(), Failure> {
     const PR_SET_THP_DISABLE: c_int = 41;
     const NOT_USED: c_long = 0;
     const YES: c_long = 1;

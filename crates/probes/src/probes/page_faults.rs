@@ -1,4 +1,4 @@
-//! Probe `page_fault`: the first write to a page of new memory.
+//! `page_fault`, `mmap`: memory from the kernel, and its first use.
 
 use std::mem::MaybeUninit;
 use std::time::{Duration, Instant};
@@ -6,33 +6,27 @@ use std::time::{Duration, Instant};
 use equipoise_reporting::arguments::to_usize;
 use equipoise_reporting::problem::Problem;
 
-use crate::asked::Asked;
-use crate::mapping::{Mapping, page_size, without_huge_pages};
-use crate::probe::{Class, Metric, Opened, Placement, Probe, Row};
+use crate::memory::{Mapping, page_size, without_huge_pages};
+use crate::probe::{Class, OpenProbe, Parameter, Probe, ProbeOptions, Row, timed};
 use crate::system::expect;
 
-/// What `--list` says.
-pub const PROBE: Probe = Probe {
+/// Probe `page_fault`.
+pub const PAGE_FAULT: Probe = Probe {
     name: "page_fault",
     class: Class::Memory,
-    words: "first write to a page of new anonymous memory (a minor fault)",
-    metric: Metric::Latency,
-    placements: &[Placement::None],
-    size: None,
-    count: None,
-    needs: "",
+    summary: "first write to a page of new anonymous memory (a minor fault)",
     rows: &[Row::plain("page_fault")],
-    open,
+    ..Probe::latency(open_page_fault)
 };
 
 /// Pages that are mapped at once: 16 MiB of 4 KiB each. From there on the cost of one does not
 /// change with their number (docs/os.md).
 const AT_ONCE: usize = 4096;
 
-fn open(_: &Asked) -> Result<Opened, Problem> {
+fn open_page_fault(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     without_huge_pages();
     let mut room = Room::new(page_size()?)?;
-    Ok(Opened::latency(move |count| {
+    Ok(OpenProbe::latency(move |count| {
         let before = minor_faults()?;
         let mut took = Duration::ZERO;
         let mut left = to_usize(count);
@@ -41,7 +35,7 @@ fn open(_: &Asked) -> Result<Opened, Problem> {
             took += time;
             left -= pages;
         }
-        see_that_each_faulted(count, minor_faults()? - before)?;
+        check_faults(count, minor_faults()? - before)?;
         Ok(took)
     }))
 }
@@ -80,7 +74,7 @@ impl Room {
 }
 
 /// Every page must fault; the probe itself may now and then, where its own memory was reclaimed.
-fn see_that_each_faulted(count: u64, faults: u64) -> Result<(), Problem> {
+fn check_faults(count: u64, faults: u64) -> Result<(), Problem> {
     if (count..=count + count / 100 + 16).contains(&faults) {
         return Ok(());
     }
@@ -99,15 +93,47 @@ fn minor_faults() -> Result<u64, Problem> {
     Ok(u64::try_from(faults).unwrap_or_default())
 }
 
+/// Probe `mmap`.
+pub const MMAP: Probe = Probe {
+    name: "mmap",
+    class: Class::Memory,
+    summary: "mmap of anonymous memory, one write to each of its pages, munmap",
+    size: Some(Parameter {
+        summary: "bytes that are mapped",
+        default: 64 << 10,
+        minimum: 1,
+        maximum: 1 << 40,
+    }),
+    rows: &[
+        Row::plain("mmap_4k").of_size(4 << 10),
+        Row::plain("mmap_64k").of_size(64 << 10),
+        Row::plain("mmap_1m").of_size(1 << 20),
+        Row::plain("mmap_16m").of_size(16 << 20),
+    ],
+    ..Probe::latency(open_mmap)
+};
+
+fn open_mmap(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
+    let page = page_size()?;
+    let bytes = to_usize(options.size);
+    Ok(OpenProbe::latency(move |count| {
+        timed(count, || {
+            let mapping = Mapping::new(bytes)?;
+            mapping.touch_each(page, 0..bytes);
+            mapping.give_back()
+        })
+    }))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn pages_without_a_fault_of_their_own_are_a_problem() {
-        assert!(see_that_each_faulted(1000, 1000).is_ok());
+        assert!(check_faults(1000, 1000).is_ok());
         for faults in [0, 2, 999, 2000] {
-            let problem = see_that_each_faulted(1000, faults).expect_err("not one for each");
+            let problem = check_faults(1000, faults).expect_err("not one for each");
             assert!(problem.to_string().contains(&format!("{faults} minor")));
         }
     }

@@ -1,8 +1,8 @@
-//! A small static process, which forks as often as it is told.
+//! `fork`, `exec`, `sh`: new processes, made by the fork server, a small static program.
 //!
-//! What a fork costs follows from what there is to copy, so the probe itself would be in it. The
-//! program (`small/`, built by `build.rs`) lies in a memory file without a name: nothing is left
-//! of it, wherever the probe is stopped.
+//! The cost of a fork depends on what there is to copy, so the probe itself would be in it. The
+//! fork server (`fork_server/`, built by `build.rs`) lies in a memory file without a name: nothing
+//! is left of it, wherever the probe is stopped.
 
 use std::ffi::c_uint;
 use std::fs::File;
@@ -14,25 +14,88 @@ use std::time::Duration;
 
 use equipoise_reporting::problem::Problem;
 
-use crate::asked::Asked;
 use crate::child::die_with;
 use crate::cpus::{hold, sides};
 use crate::memory::room_for;
-use crate::probe::Opened;
+use crate::probe::{Class, OpenProbe, Parameter, Placement, Probe, ProbeOptions, Row};
 use crate::system::{accepted, problem_of};
 
+const HUNDRED_MEGABYTES: u64 = 100 << 20;
+
+/// Probe `fork`.
+pub const FORK: Probe = Probe {
+    name: "fork",
+    class: Class::Process,
+    summary: "fork of a small static process, _exit of the child, waitpid",
+    placements: &[Placement::None, Placement::SameCpu],
+    size: Some(Parameter {
+        summary: "bytes of memory that the process holds, in pages of the smallest kind",
+        default: 0,
+        minimum: 0,
+        maximum: 1 << 40,
+    }),
+    needs: "memory files that can be executed",
+    rows: &[
+        Row::plain("fork"),
+        Row::plain("fork_100mb").of_size(HUNDRED_MEGABYTES),
+    ],
+    ..Probe::latency(open_fork)
+};
+
+fn open_fork(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
+    making_children(options, Work::End(options.size))
+}
+
+/// Probe `exec`.
+pub const EXEC: Probe = Probe {
+    name: "exec",
+    class: Class::Process,
+    summary: "fork of a small static process, execve of a small static program that ends at once, waitpid",
+    placements: &[Placement::None, Placement::SameCpu],
+    needs: "memory files that can be executed",
+    rows: &[Row::plain("exec")],
+    ..Probe::latency(open_exec)
+};
+
+fn open_exec(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
+    making_children(options, Work::Execute)
+}
+
+/// Probe `sh`.
+pub const SH: Probe = Probe {
+    name: "sh",
+    class: Class::Process,
+    summary: "as exec, through /bin/sh -c",
+    placements: &[Placement::None, Placement::SameCpu],
+    needs: "/bin/sh, and memory files that can be executed",
+    rows: &[Row::plain("sh")],
+    ..Probe::latency(open_sh)
+};
+
+fn open_sh(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
+    Ok(making_children(options, Work::Shell)?.with_fact("shell", shell_file()))
+}
+
+/// The file that `/bin/sh` is: dash, bash, busybox.
+fn shell_file() -> String {
+    std::fs::canonicalize("/bin/sh").map_or_else(
+        |error| error.to_string(),
+        |file| file.to_string_lossy().into_owned(),
+    )
+}
+
 /// The program; empty where it could not be built.
-const PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/small"));
+const PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/fork_server"));
 
 /// The status with which it ends, and no shell.
 const DONE: i32 = 242;
 
 const SHELL: &str = "/bin/sh";
 
-/// What each child of the small process does.
+/// What each child of the fork server does.
 #[derive(Clone, Copy, Debug)]
 pub enum Work {
-    /// It ends at once; the small process holds so many bytes.
+    /// It ends at once; the fork server holds so many bytes.
     End(u64),
     /// It executes the small program, which ends at once.
     Execute,
@@ -40,26 +103,26 @@ pub enum Work {
     Shell,
 }
 
-/// A probe that has the small process make children.
+/// A probe that has the fork server make children.
 ///
 /// # Errors
-/// As [`Small::start`], or that there is no such place for it.
-pub fn making_children(asked: &Asked, work: Work) -> Result<Opened, Problem> {
-    hold(sides(asked.placement)?.here)?;
-    let mut small = Small::start(work)?;
-    let opened = Opened::latency(move |count| small.children(count));
+/// As [`ForkServer::start`], or that there is no such place for it.
+pub fn making_children(options: &ProbeOptions, work: Work) -> Result<OpenProbe, Problem> {
+    hold(sides(options.placement)?.here)?;
+    let mut server = ForkServer::start(work)?;
+    let opened = OpenProbe::latency(move |count| server.children(count));
     Ok(opened.with_fact("small_program_bytes", PROGRAM.len().to_string()))
 }
 
-/// The small process; it ends when dropped, and when the probe dies.
-struct Small {
+/// The fork server; it ends when dropped, and when the probe dies.
+struct ForkServer {
     process: Child,
     requests: Option<ChildStdin>,
     answers: ChildStdout,
     _program: File,
 }
 
-impl Small {
+impl ForkServer {
     /// Starts it, after what its children are to execute was seen to work.
     ///
     /// # Errors
@@ -72,9 +135,9 @@ impl Small {
             Work::Execute => ("exec", path.clone()),
             Work::Shell => ("sh", path.clone()),
         };
-        see_that_it_works(&mut Command::new(&path), "a program in a memory file")?;
+        check_executable(&mut Command::new(&path), "a program in a memory file")?;
         if matches!(work, Work::Shell) {
-            see_that_it_works(Command::new(SHELL).args(["-c", &path]), SHELL)?;
+            check_executable(Command::new(SHELL).args(["-c", &path]), SHELL)?;
         }
         let parent = std::process::id();
         let mut command = Command::new(&path);
@@ -86,7 +149,7 @@ impl Small {
         unsafe { command.pre_exec(move || die_with(parent)) };
         let mut process = command
             .spawn()
-            .map_err(|error| problem_of("the small process", &error))?;
+            .map_err(|error| problem_of("the fork server", &error))?;
         let (Some(requests), Some(answers)) = (process.stdin.take(), process.stdout.take()) else {
             unreachable!("both were asked for");
         };
@@ -105,11 +168,11 @@ impl Small {
     fn children(&mut self, count: u64) -> Result<Duration, Problem> {
         let answer = self
             .ask(count)
-            .map_err(|error| problem_of("the small process", &error))?;
-        let [nanoseconds, what, detail] = answer;
+            .map_err(|error| problem_of("the fork server", &error))?;
+        let [nanoseconds, code, detail] = answer;
         let number = i32::try_from(detail).unwrap_or_default();
         let refused = |call| problem_of(call, &io::Error::from_raw_os_error(number));
-        match what {
+        match code {
             0 => Ok(Duration::from_nanos(nanoseconds)),
             1 => Err(refused("fork")),
             2 => Err(refused("wait4")),
@@ -133,7 +196,7 @@ impl Small {
     }
 }
 
-impl Drop for Small {
+impl Drop for ForkServer {
     fn drop(&mut self) {
         // It ends when there can be no more requests.
         drop(self.requests.take());
@@ -154,7 +217,7 @@ fn memory_file() -> Result<File, Problem> {
     }
     let create = |flags: c_uint| {
         // SAFETY: the name ends with a null byte.
-        unsafe { libc::memfd_create(c"equipoise-small".as_ptr(), flags) }
+        unsafe { libc::memfd_create(c"equipoise-fork".as_ptr(), flags) }
     };
     let mut descriptor = create(MFD_EXEC);
     if descriptor < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL) {
@@ -168,7 +231,7 @@ fn memory_file() -> Result<File, Problem> {
     Ok(file)
 }
 
-fn see_that_it_works(command: &mut Command, name: &str) -> Result<(), Problem> {
+fn check_executable(command: &mut Command, name: &str) -> Result<(), Problem> {
     let status = command
         .stdin(Stdio::null())
         .status()
@@ -188,9 +251,9 @@ mod tests {
     #[test]
     fn every_child_is_made_and_ends_as_it_must() {
         for work in [Work::End(0), Work::End(1 << 20), Work::Execute, Work::Shell] {
-            let mut small = Small::start(work).expect("started");
+            let mut server = ForkServer::start(work).expect("started");
             for count in [1, 3] {
-                let took = small.children(count).expect("made");
+                let took = server.children(count).expect("made");
                 assert!(took > Duration::ZERO, "{work:?}");
             }
         }
@@ -199,7 +262,7 @@ mod tests {
     #[test]
     fn what_does_not_do_its_work_is_unavailable() {
         for command in ["/bin/true", "/no/such/program"] {
-            let problem = see_that_it_works(&mut Command::new(command), command)
+            let problem = check_executable(&mut Command::new(command), command)
                 .expect_err("it does not end as the small program does");
             assert!(problem.is_unavailable(), "{problem}");
         }

@@ -1,4 +1,4 @@
-//! New files in a folder of their own, made and deleted again.
+//! `file_create`, `file_delete`: new files in a folder of their own, made and deleted again.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -8,18 +8,58 @@ use std::time::{Duration, Instant};
 use equipoise_reporting::arguments::to_usize;
 use equipoise_reporting::problem::Problem;
 
-use crate::asked::Asked;
-use crate::file_system::kind_of;
-use crate::probe::Parameter;
-use crate::scratch::Scratch;
+use crate::probe::{Class, OpenProbe, Parameter, Probe, ProbeOptions, Row};
+use crate::scratch::{Scratch, kind_of};
 use crate::system::{accepted, expect};
+
+/// Probe `file_create`.
+pub const FILE_CREATE: Probe = Probe {
+    name: "file_create",
+    class: Class::Files,
+    summary: "openat of a new file, write of its bytes (none, 10 KiB), close",
+    size: Some(BYTES),
+    needs: "a folder that can be written to",
+    rows: &[
+        Row::plain("file_create_0k").of_size(0),
+        Row::plain("file_create_10k").of_size(10 << 10),
+    ],
+    ..Probe::latency(open_file_create)
+};
+
+fn open_file_create(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
+    let files = NewFiles::in_folder_of(options)?;
+    let system = files.file_system()?;
+    let opened = OpenProbe::latency(move |count| Ok(files.make_and_delete(count)?.creating));
+    Ok(opened.with_fact("file_system", system))
+}
+
+/// Probe `file_delete`.
+pub const FILE_DELETE: Probe = Probe {
+    name: "file_delete",
+    class: Class::Files,
+    summary: "unlinkat of a file (of 0 bytes, of 10 KiB) that was made just before",
+    size: Some(BYTES),
+    needs: "a folder that can be written to",
+    rows: &[
+        Row::plain("file_delete_0k").of_size(0),
+        Row::plain("file_delete_10k").of_size(10 << 10),
+    ],
+    ..Probe::latency(open_file_delete)
+};
+
+fn open_file_delete(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
+    let files = NewFiles::in_folder_of(options)?;
+    let system = files.file_system()?;
+    let opened = OpenProbe::latency(move |count| Ok(files.make_and_delete(count)?.deleting));
+    Ok(opened.with_fact("file_system", system))
+}
 
 /// How long the files are.
 pub const BYTES: Parameter = Parameter {
-    words: "bytes that are written to each file",
+    summary: "bytes that are written to each file",
     default: 0,
-    least: 0,
-    most: 1 << 20,
+    minimum: 0,
+    maximum: 1 << 20,
 };
 
 /// Files that are there at once.
@@ -47,14 +87,14 @@ impl NewFiles {
     ///
     /// # Errors
     /// If it cannot be made.
-    pub fn in_folder_of(asked: &Asked) -> Result<Self, Problem> {
-        let scratch = Scratch::new(asked)?;
+    pub fn in_folder_of(options: &ProbeOptions) -> Result<Self, Problem> {
+        let scratch = Scratch::new(options)?;
         Ok(Self {
             folder: scratch.open()?,
             names: (0..AT_ONCE)
                 .map(|number| CString::new(number.to_string()).expect("digits"))
                 .collect(),
-            content: vec![b'x'; to_usize(asked.size)],
+            content: vec![b'x'; to_usize(options.size)],
             _scratch: scratch,
         })
     }
