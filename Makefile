@@ -32,6 +32,14 @@ test: $(VENV)/dev $(VENV)/package ## run lint and every test
 	@scripts/debian_packages.sh
 	@$(PYTHON_IN_VENV) scripts/run_tests.py
 
+.PHONY: check
+check: $(VENV)/dev $(VENV)/package ## lint, types and the fast tests, in under three minutes
+	@$(PYTHON_IN_VENV) scripts/run_tests.py --quick
+
+.PHONY: snapshots
+snapshots: $(VENV)/dev $(VENV)/package ## renew the texts that tests hold as snapshots; read the diff
+	@$(PYTHON_IN_VENV) -m pytest -q --snapshot-update $$(grep -rlw snapshot tests --include='test_*.py')
+
 # One target each, so that `make --keep-going lint` shows all that is wrong.
 .PHONY: lint lint-types lint-python lint-format-python lint-format-rust lint-rust
 lint: lint-types lint-python lint-format-python lint-format-rust lint-rust ## check types, style and formatting

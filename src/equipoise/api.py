@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from equipoise.analysis.redaction.documents import without_hidden_values
 from equipoise.campaign import conduct
-from equipoise.campaign.progress import Unwatched, Watcher
+from equipoise.campaign.progress import ProgressListener
 from equipoise.design.coin import Addresses, fresh_seed
 from equipoise.design.commands import Asked, conditions_of, with_control
 from equipoise.design.layouts import with_layouts
@@ -118,7 +118,7 @@ def compare(
     ledger: Path | str | None = None,
     allow_concurrent: bool = False,
     show_env: bool = False,
-    progress: Watcher | None = None,
+    progress: ProgressListener | None = None,
 ) -> Result:
     """Compare commands; the first is the baseline.
 
@@ -201,11 +201,11 @@ def compare(
     if layouts is not None:
         plan = with_layouts(plan, layouts, aslr)
     with (
-        conduct.turn_to_measure(lambda _: None, allow_concurrent=allow_concurrent),
+        conduct.measurement_lock(lambda _: None, allow_concurrent=allow_concurrent),
         open_for_writing(Path(ledger or default_ledger()), durable=False) as store,
     ):
         try:
-            run_id = conduct.begin(plan, store, progress or Unwatched())
+            run_id = conduct.start(plan, store, progress or ProgressListener())
         except conduct.Interrupted as interruption:
             raise KeyboardInterrupt(f"resume run {interruption.run_id}") from interruption
         record = store.read_run(run_id)

@@ -11,7 +11,7 @@ import pytest
 from equipoise.cli import compare, os, why
 from equipoise.cli.again import again_of, os_again_of, why_again_of
 from equipoise.cli.layouts_asked import over_layouts
-from equipoise.model.plan import WHY_STUDY, Attempt, Explains, Plan, Stopping
+from equipoise.model.plan import WHY_STUDY, ExperimentPlan, Plan, PlannedIntervention, Stopping
 
 
 def plan_from(line: list[str]) -> Plan:
@@ -83,7 +83,7 @@ def test_a_plan_of_rows_comes_back_from_its_command(options: list[str]) -> None:
 def test_what_the_user_had_tried_to_explain_a_gap_is_tried_again() -> None:
     """Whatever else is tried follows from the evidence, and is not named."""
     attempts = tuple(
-        Attempt(name, name, (), 2, 3, 0, 1, 1.0, asked_by=asked_by)
+        PlannedIntervention(name, name, (), 2, 3, 0, 1, 1.0, asked_by=asked_by)
         for name, asked_by in (
             ("jemalloc", ("--only", "jemalloc")),
             ("never_mmap", None),
@@ -95,7 +95,7 @@ def test_what_the_user_had_tried_to_explain_a_gap_is_tried_again() -> None:
         plan_from(["-n", "a b", "-n", "c", "--seed", "5", "true", "false"]),
         study=WHY_STUDY,
         stopping=Stopping(blocks=40, budget_s=60.0),
-        explains=Explains("20260301-101500-ab12", (), attempts),
+        explains=ExperimentPlan("20260301-101500-ab12", (), attempts),
     )
     program, *words = shlex.split(why_again_of(plan))
     given = why.command.make_context("why", words[1:]).params

@@ -26,7 +26,7 @@ from equipoise.model.plan import (
     BENCHMARK,
     Condition,
     Contrast,
-    Gated,
+    GatePlan,
     Hooks,
     Plan,
     Revision,
@@ -94,7 +94,7 @@ def gate() -> Plan:
         "study": "gate",
         "conditions": tuple(Condition(one, command, levels=benchmark) for one in ("old", "new")),
         "chosen_contrasts": (Contrast(0, 1),),
-        "gated": Gated(revision, revision, ("wall_s",), again=again),
+        "gated": GatePlan(revision, revision, ("wall_s",), again=again),
     }
     return Plan(**{**fields_of(plan_of()), **changes})
 

@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
-from equipoise.analysis.result import document_of as result_of
+from equipoise.analysis.result import analyse_campaign as result_of
 from equipoise.figures.limits import EVERY_TRIAL
 from equipoise.model.record import CampaignWarning
 from equipoise.model.result import (
-    Answer,
     CarryOver,
-    Companion,
     ControlResult,
     Drift,
     Mode,
+    ModeAssociation,
     ResultDocument,
     State,
+    StatisticAnswer,
 )
 from equipoise.report.html import Reported, page
 from equipoise.report.packing import by_columns, pack
@@ -168,13 +168,13 @@ def test_the_shape_of_each_condition_is_told_and_what_each_statistic_would_have_
     wall = replace(
         first.metrics["wall_s"],
         modes=(Mode(0.049, 0.7), Mode(0.052, 0.3)),
-        companions=(Companion(1, "cpu", 1.0, 0.9, 0.001),),
+        companions=(ModeAssociation(1, "cpu", 1.0, 0.9, 0.001),),
         states=(State(0, 0.049), State(30, 0.052)),
         tail=3.1,
         drift=Drift(1.023, (1.01, 1.04)),
         autocorrelation=0.45,
     )
-    answers = (Answer("minimum", 0.9, "faster"), Answer("p90", None, "slower"))
+    answers = (StatisticAnswer("minimum", 0.9, "faster"), StatisticAnswer("p90", None, "slower"))
     comparison = replace(
         document.comparisons[0], answers=answers, disagreement="b is both, by the minimum"
     )

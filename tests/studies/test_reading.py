@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.study import Compared, Level, Study
+from equipoise.model.study import ComparedFactor, Level, Study
 from equipoise.studies.reader.study import read_study
 
 NAMED = '[study]\nname = "x"\n'
@@ -339,7 +339,7 @@ baseline = "glibc"
         "GLIBC_TUNABLES": "glibc.malloc.mmap_threshold=15360"
     }
     assert (rows.role, rows.plain) == ("size", True)
-    assert study.compared == Compared("allocator", "glibc")
+    assert study.compared == ComparedFactor("allocator", "glibc")
     assert (study.measure.budget_s, study.measure.min_effect) == (600.0, 1.0)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from equipoise.analysis.result import document_of
+from equipoise.analysis.result import analyse_campaign
 from equipoise.cli.run import plan_of
 from equipoise.design.choice import quick_form
 from equipoise.design.grid import grid_of
@@ -25,7 +25,7 @@ from equipoise.studies.builtin.sekhon2006.analysis import (
 )
 from equipoise.studies.builtin.sekhon2006.charts import figures
 from equipoise.studies.catalogue import find_study
-from equipoise.studies.measured import Measured
+from equipoise.studies.measured import StudyData
 from equipoise.studies.reader.study import read_study
 from tests.campaign.test_conduct import Stage
 from tests.studies.synthetic import study_document
@@ -142,7 +142,7 @@ def test_the_p_value_counts_pairs_in_the_wrong_order() -> None:
 
 def test_figure_1_divides_the_mean_of_the_best_by_n_squared_log_n() -> None:
     assert normalised(445**2 * math.log(445), 445) == pytest.approx(1.0)
-    measured = Measured(document({"445": 1.0, "890": 1.0}))
+    measured = StudyData(document({"445": 1.0, "890": 1.0}))
     rows = [row for row in figure_1_rows(measured) if row["source"] == "here"]
     assert len(rows) == 12
     one = next(
@@ -209,7 +209,7 @@ def test_the_quick_form_decides_a_clear_gap_within_its_budget(
         for one in plan.conditions
     )
     stage = Stage(tmp_path, medians=medians, noise=0.05)
-    found = document_of(stage.ledger.read_run(stage.begin(plan)))
+    found = analyse_campaign(stage.ledger.read_run(stage.start(plan)))
     assert stage.clock.seconds < plan.stopping.budget_s + sum(medians)
     verdicts = {one.candidate: one.verdict for one in found.comparisons}
     for rows in ("445", "890"):

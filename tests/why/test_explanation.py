@@ -11,7 +11,7 @@ import pytest
 
 from equipoise.model.errors import TookNoEffect, UnusableInput
 from equipoise.model.observation import Observation
-from equipoise.model.plan import Measure, Plan, Source
+from equipoise.model.plan import ImportSource, Measure, Plan
 from equipoise.model.record import Accounting, Draw, RunRecord, Trial
 from equipoise.report.json_document import encode
 from equipoise.why.campaigns import result_of
@@ -112,7 +112,7 @@ def test_a_comparison_that_there_is_not_is_refused_with_those_that_there_are(
 
 def test_an_imported_campaign_is_refused() -> None:
     record = record_of(1.0, 2.0)
-    source = Source("hyperfine", None, ("x.json",), "in blocks")
+    source = ImportSource("hyperfine", None, ("x.json",), "in blocks")
     imported = replace(record, plan=replace(record.plan, imported=source))
     with pytest.raises(UnusableInput, match="was imported"):
         choose(imported)

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from equipoise.analysis.certificate import Certifying, certify
+from equipoise.analysis.certificate import CertifyOptions, certify
 from equipoise.campaign import conduct
 from equipoise.cli import options
 from equipoise.cli.finish import say_whom_it_waits_for
@@ -56,11 +56,11 @@ def _examine(given: dict[str, Any]) -> int:
 
 def _certify(given: dict[str, Any]) -> int:
     with (
-        conduct.turn_to_measure(say_whom_it_waits_for, allow_concurrent=given["allow_concurrent"]),
+        conduct.measurement_lock(say_whom_it_waits_for, allow_concurrent=given["allow_concurrent"]),
         open_for_writing(given["ledger_path"], durable=False) as ledger,
     ):
         try:
-            found = certify(Certifying(), ledger, _progress(given), now=time.time)
+            found = certify(CertifyOptions(), ledger, _progress(given), now=time.time)
         except conduct.Interrupted:
             print("equipoise: interrupted; no certificate was made", file=sys.stderr)
             return EXIT_INTERRUPTED

@@ -43,7 +43,7 @@ def with_experiment(
         _say(f"testing by interventions on both: {tried}")
     watcher = watcher_for(quiet=wanted.quiet, color=wanted.color)
     try:
-        conduct.begin(plan, ledger, watcher, judge_of=judge_of)
+        conduct.start(plan, ledger, watcher, judge_of=judge_of)
     except conduct.Interrupted as interruption:
         _say(
             "interrupted; nothing that was measured is lost\n"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from equipoise.campaign import conduct
+from equipoise.campaign.progress import ProgressListener
 from equipoise.cli.leftovers import report_briefly
 from equipoise.cli.progress import watcher_for
 from equipoise.cli.reported import reported
@@ -15,6 +16,7 @@ from equipoise.cli.study_findings import FOLDER, write_figures
 from equipoise.cli.wanted import Wanted, show
 from equipoise.ledger import Ledger, open_for_writing
 from equipoise.measure.leftovers import clear_leftovers
+from equipoise.measure.measurement_lock import LockOwner
 from equipoise.model.errors import (
     EXIT_CONDITION_FAILED,
     EXIT_DONE,
@@ -28,8 +30,8 @@ from equipoise.model.result import ResultDocument
 def conduct_and_show(plan: Plan, wanted: Wanted, notices: Sequence[CampaignWarning] = ()) -> int:
     """Run a new campaign to its stop and show its result; return the exit status."""
 
-    def campaign(ledger: conduct.Keeper, watcher: conduct.Watcher) -> str:
-        return conduct.begin(plan, ledger, watcher, notices=notices)
+    def campaign(ledger: conduct.CampaignStore, watcher: ProgressListener) -> str:
+        return conduct.start(plan, ledger, watcher, warnings=notices)
 
     return show_after(campaign, wanted)
 
@@ -46,7 +48,7 @@ class Conducted:
 
 
 def show_after(
-    campaign: Callable[[conduct.Keeper, conduct.Watcher], str],
+    campaign: Callable[[conduct.CampaignStore, ProgressListener], str],
     wanted: Wanted,
     *,
     about_s: float | None = None,
@@ -70,7 +72,7 @@ def show_after(
 
 
 def conducted(
-    campaign: Callable[[conduct.Keeper, conduct.Watcher], str],
+    campaign: Callable[[conduct.CampaignStore, ProgressListener], str],
     wanted: Wanted,
     *,
     about_s: float | None = None,
@@ -85,7 +87,7 @@ def conducted(
     """
     watcher = watcher_for(quiet=wanted.quiet, color=wanted.color, about_s=about_s)
     with (
-        conduct.turn_to_measure(say_whom_it_waits_for, allow_concurrent=wanted.allow_concurrent),
+        conduct.measurement_lock(say_whom_it_waits_for, allow_concurrent=wanted.allow_concurrent),
         open_for_writing(wanted.ledger, durable=wanted.durable) as ledger,
     ):
         # What still runs of a killed campaign would run beside this one and its builds.
@@ -123,7 +125,7 @@ def _explained(record: RunRecord, ledger: Ledger, wanted: Wanted) -> RunRecord:
     return record
 
 
-def say_whom_it_waits_for(owner: conduct.LockOwner) -> None:
+def say_whom_it_waits_for(owner: LockOwner) -> None:
     """Say on stderr which campaign this one waits for."""
     print(
         f"equipoise: another campaign runs on this host ({owner.describe()}): waiting for its end\n"

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from equipoise.campaign import conduct
+from equipoise.campaign.progress import ProgressListener
 from equipoise.cli import options
 from equipoise.cli.finish import conducted, exit_status
 from equipoise.cli.output_file import check_folder, write_file
@@ -111,11 +112,11 @@ def command(**given: Any) -> int:
     asked = _asked(repository, given)
     with scratch_folder() as scratch:
 
-        def campaign(ledger: conduct.Keeper, watcher: conduct.Watcher) -> str:
+        def campaign(ledger: conduct.CampaignStore, watcher: ProgressListener) -> str:
             pair = checked_out_and_built(asked, scratch, say=_sayer(wanted))
             plan, more = planned(asked, pair, scratch)
             notices = (*_notices(asked, given["candidate"] is None), *more)
-            return conduct.begin(plan, ledger, watcher, notices=notices)
+            return conduct.start(plan, ledger, watcher, warnings=notices)
 
         try:
             done = conducted(campaign, wanted, going_on="run the gate again")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from equipoise.analysis.sequences import sequences_in, sequences_of
+from equipoise.analysis.sequences import sequences_of, sequences_of_document
 from equipoise.cli.again import again_of, os_again_of, why_again_of
 from equipoise.cli.output_file import check_folder, write_file
 from equipoise.model.errors import UnusableInput
@@ -60,7 +60,7 @@ def drawn(found: Found) -> Reported:
     own = analysis_of(document.run.study)
     return Reported(
         document,
-        sequences_in(document) if record is None else sequences_of(record),
+        sequences_of_document(document) if record is None else sequences_of(record),
         found.again,
         own_figures=() if own is None else tuple(own.figures(document)),
         flame_graph=None if record is None else flame_graph_of(record, document),

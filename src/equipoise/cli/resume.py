@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from equipoise.campaign import conduct
+from equipoise.campaign.progress import ProgressListener
 from equipoise.cli import options
 from equipoise.cli.finish import show_after
 from equipoise.cli.study_data import require_data
@@ -30,7 +31,7 @@ def command(**given: Any) -> int:
 
     The verdict stays valid: it holds however long one looks. A block that was cut is left out.
     """
-    more = conduct.More(
+    more = conduct.ExtendedLimits(
         blocks=given["blocks"],
         min_blocks=given["min_blocks"],
         budget_s=given["budget"],
@@ -39,7 +40,7 @@ def command(**given: Any) -> int:
 
     wanted = Wanted.from_options(given)
 
-    def campaign(ledger: conduct.Keeper, watcher: conduct.Watcher) -> str:
+    def campaign(ledger: conduct.CampaignStore, watcher: ProgressListener) -> str:
         plan = ledger.read_run(given["run"]).plan
         if plan.imported is not None:
             raise UnusableInput(
@@ -47,6 +48,6 @@ def command(**given: Any) -> int:
                 hint="measure it with equipoise compare",
             )
         require_data(plan, wanted.ledger)
-        return conduct.go_on(given["run"], more, ledger, watcher, judge_of=judge_of)
+        return conduct.resume(given["run"], more, ledger, watcher, judge_of=judge_of)
 
     return show_after(campaign, wanted)

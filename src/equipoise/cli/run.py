@@ -13,6 +13,7 @@ import click
 from click.core import ParameterSource
 
 from equipoise.campaign import conduct
+from equipoise.campaign.progress import ProgressListener
 from equipoise.cli import options
 from equipoise.cli.finish import show_after
 from equipoise.cli.layouts_asked import over_layouts
@@ -124,7 +125,7 @@ def command(context: click.Context, /, **given: Any) -> int:
     # Without anything to build, what is wrong is told before waiting for another campaign.
     early = None if lines else planned(grid_of(study, site, {}))
 
-    def campaign(ledger: conduct.Keeper, watcher: conduct.Watcher) -> str:
+    def campaign(ledger: conduct.CampaignStore, watcher: ProgressListener) -> str:
         home = wanted.ledger.parent / BUILDS
         if early is not None:
             plan, more = early
@@ -132,7 +133,7 @@ def command(context: click.Context, /, **given: Any) -> int:
             builds = build_levels(lines, home, own_environment(), os.getcwd())
             plan, more = planned(grid_of(study, site, builds))
         try:
-            return conduct.begin(plan, ledger, watcher, notices=(*notices, *more))
+            return conduct.start(plan, ledger, watcher, warnings=(*notices, *more))
         except TookNoEffect as error:
             levels = next(one.levels for one in plan.conditions if one.name == error.condition)
             place = setting_place(study, levels, error.key, error.value)

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from equipoise.campaign.conduct import turn_to_measure
+from equipoise.campaign.conduct import measurement_lock
 from equipoise.cli import options
 from equipoise.cli.evidence_options import asked_of, evidence_options
 from equipoise.cli.experiment import say_it_was_tested, with_experiment
@@ -120,7 +120,7 @@ def _with_experiment(
 @contextmanager
 def _measuring(wanted: Wanted) -> Iterator[Ledger]:
     with (
-        turn_to_measure(say_whom_it_waits_for, allow_concurrent=wanted.allow_concurrent),
+        measurement_lock(say_whom_it_waits_for, allow_concurrent=wanted.allow_concurrent),
         open_for_writing(wanted.ledger, durable=wanted.durable) as ledger,
     ):
         yield ledger

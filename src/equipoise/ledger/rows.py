@@ -32,8 +32,6 @@ from equipoise.model.record import (
 )
 
 Decoded = TypeVar("Decoded")
-
-
 _strict_json = msgspec.json.Decoder()
 
 
@@ -115,21 +113,17 @@ _TRIAL_COLUMNS = (
     "covariates"
 )
 
-
 INSERT_TRIAL = (
     f"INSERT INTO trial (run, {_TRIAL_COLUMNS}) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 
-
 SELECT_TRIALS = f"SELECT number, {_TRIAL_COLUMNS} FROM trial WHERE run = ? ORDER BY number"
-
 
 INSERT_SAMPLE = (
     "INSERT INTO sample (trial, place, metric, value, iteration, unit, better) "
     "VALUES (?, ?, ?, ?, ?, ?, ?)"
 )
-
 
 SELECT_SAMPLES = (
     "SELECT sample.trial, metric, value, iteration, unit, better "
@@ -137,17 +131,14 @@ SELECT_SAMPLES = (
     "WHERE trial.run = ? ORDER BY sample.trial, place"
 )
 
-
 INSERT_DRAW = (
     "INSERT INTO draw (run, phase, block, conditions, padding_bytes, layout) "
     "VALUES (?, ?, ?, ?, ?, ?)"
 )
 
-
 SELECT_DRAWS = (
     "SELECT phase, block, conditions, padding_bytes, layout FROM draw WHERE run = ? ORDER BY number"
 )
-
 
 INSERT_OBSERVATION = (
     "INSERT INTO observation "
@@ -155,43 +146,23 @@ INSERT_OBSERVATION = (
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
 
-
 SELECT_OBSERVATIONS = (
     "SELECT source, condition, repetition, position, observed_at, document, failure "
     "FROM observation WHERE run = ? ORDER BY number"
 )
 
-
 MOST_DOCUMENT_BYTES = 256 * 1024 * 1024
 """What a source of evidence may have seen, as JSON; the largest in practice is a few MiB."""
-
-
 MOST_EVIDENCE_BYTES = 4 * MOST_DOCUMENT_BYTES
 """The documents of one run together."""
-
-
 _MOST_PLACES = 50_000_000
 """Blocks times conditions: the size of the arrays that an analysis makes."""
-
-
 _NUMBERS = msgspec.json.Decoder(dict[str, float | None])
-
-
 _REASONS = msgspec.json.Decoder(dict[str, str])
-
-
 _ORDER = msgspec.json.Decoder(tuple[int, ...])
-
-
 _make_accounting = fast_maker(Accounting)
-
-
 _make_draw = fast_maker(Draw)
-
-
 _make_sample = fast_maker(Sample)
-
-
 _make_trial = fast_maker(Trial)
 
 
@@ -465,7 +436,6 @@ def _optional_text(value: str | None) -> str | None:
 
 
 _ENVIRONMENT = msgspec.json.Decoder(dict[str, Any])
-
 
 _SELECT_SITTINGS = """
     SELECT sitting.started_at, document, ended_at, stopped_because

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from equipoise.model.result import Against, EnvironmentDifference, RowAgainst
+from equipoise.model.result import EnvironmentDifference, ReferenceComparison, ReferenceRow
 from equipoise.report.safe_text import visible
 from equipoise.report.units import interval_words, percent_change, shower
 
@@ -19,7 +19,7 @@ DIFFERENCES_SHOWN = 20
 LONGEST_VALUE = 60
 
 
-def print_against(console: Console, held: Against) -> None:
+def print_against(console: Console, held: ReferenceComparison) -> None:
     """Print every row against the other result, the mean with its caveat, and what differs."""
     console.print()
     console.print(Text(visible(title_words(held)), style="bold"))
@@ -29,12 +29,12 @@ def print_against(console: Console, held: Against) -> None:
         console.print(Text(visible(line)))
 
 
-def title_words(held: Against) -> str:
+def title_words(held: ReferenceComparison) -> str:
     """Which result this one is held against."""
     return f"against run {held.run} of {held.started}"
 
 
-def row_words(one: RowAgainst) -> tuple[str, ...]:
+def row_words(one: ReferenceRow) -> tuple[str, ...]:
     """A row by the headings: there, here, ratio, interval, and what is to be said of it."""
     show = shower(one.metric)
     there, here = (UNKNOWN if each is None else show(each) for each in (one.there, one.here))
@@ -43,12 +43,12 @@ def row_words(one: RowAgainst) -> tuple[str, ...]:
     return (there, here, ratio, interval, _said(one))
 
 
-def lines_below(held: Against) -> tuple[str, ...]:
+def lines_below(held: ReferenceComparison) -> tuple[str, ...]:
     """What changed, how sure that is, the mean with its caveat, the scope, and what differs."""
     return (*_sentences(held), *_environments(held))
 
 
-def _said(one: RowAgainst) -> str:
+def _said(one: ReferenceRow) -> str:
     if one.changed is None:
         return one.unknown or ""
     if not one.changed or one.ratio is None:
@@ -56,7 +56,7 @@ def _said(one: RowAgainst) -> str:
     return "costs more" if one.ratio > 1.0 else "costs less"
 
 
-def _table(held: Against) -> Table:
+def _table(held: ReferenceComparison) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("row", no_wrap=True)
     for heading in HEADINGS:
@@ -69,7 +69,7 @@ def _table(held: Against) -> Table:
     return table
 
 
-def _sentences(held: Against) -> Iterator[str]:
+def _sentences(held: ReferenceComparison) -> Iterator[str]:
     known = [one for one in held.rows if one.changed is not None]
     changed = [one for one in known if one.changed]
     more = sum(1 for one in changed if one.ratio is not None and one.ratio > 1.0)
@@ -95,7 +95,7 @@ def _sentences(held: Against) -> Iterator[str]:
     yield f"Scope: {held.scope}."
 
 
-def _environments(held: Against) -> Iterator[str]:
+def _environments(held: ReferenceComparison) -> Iterator[str]:
     if not held.differences:
         yield "Environments: nothing that is known of both differs."
         return

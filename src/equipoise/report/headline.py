@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from equipoise.model.result import Against, Comparison, ResultDocument, RowAgainst
+from equipoise.model.result import Comparison, ReferenceComparison, ReferenceRow, ResultDocument
 from equipoise.report.against import lines_below, title_words
 from equipoise.report.primitives import is_of_primitives, summary_words
 from equipoise.report.study_table import MOST_SENTENCES, verdict_counts
@@ -76,7 +76,7 @@ def _largest(primary: Sequence[Comparison]) -> Iterator[str]:
         yield f"The largest difference: {primary[max(called)[1]].summary}"
 
 
-def _against(held: Against) -> Headline:
+def _against(held: ReferenceComparison) -> Headline:
     changed, *others = lines_below(held)
     told = [("Costs more", 1.0), ("Costs less", -1.0)]
     lists = (_listed(held.rows, words, sign) for words, sign in told)
@@ -86,7 +86,7 @@ def _against(held: Against) -> Headline:
     )
 
 
-def _listed(rows: Sequence[RowAgainst], words: str, sign: float) -> str:
+def _listed(rows: Sequence[ReferenceRow], words: str, sign: float) -> str:
     """The rows that changed in one direction, those that changed most first."""
     found = sorted(
         (

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from equipoise.model.plan import Source
+from equipoise.model.plan import ImportSource
 from equipoise.model.result import ImportedResult, SampleComparison
 from equipoise.report.safe_text import visible
 from equipoise.report.units import interval_words, percent_change
@@ -33,7 +33,7 @@ def print_imported(console: Console, imported: ImportedResult) -> None:
 
 def imported_words(imported: ImportedResult, run_id: str, ledger: Path) -> str:
     """Where the trials come from."""
-    source: Source = imported.source
+    source: ImportSource = imported.source
     tool = "a tool that the file does not name" if source.tool is None else visible(source.tool)
     return (
         f"imported from {visible(', '.join(source.files))}, measured by {tool}; "

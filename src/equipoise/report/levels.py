@@ -12,7 +12,7 @@ from rich.text import Text
 
 from equipoise.model.interval import Interval
 from equipoise.model.plan import PRIMARY_METRIC
-from equipoise.model.result import ByLevel, Component, ResultDocument
+from equipoise.model.result import Component, ResultDocument, VarianceByLevel
 from equipoise.report.safe_text import visible
 from equipoise.report.units import byte_count, duration, interval_words, percent_change, significant
 
@@ -26,7 +26,7 @@ class Levelled:
 
     name: str
     compared: bool
-    found: ByLevel
+    found: VarianceByLevel
     show: Callable[[float], str]
     interval: Callable[[Interval], str]
 
@@ -62,7 +62,7 @@ def component_words(one: Component) -> str:
     return f"{100 * one.share:.0f} % (±{_sd(one.variance)} %; {low} to {high})"
 
 
-def scope_rows(found: ByLevel) -> Iterator[tuple[str, str]]:
+def scope_rows(found: VarianceByLevel) -> Iterator[tuple[str, str]]:
     """Each scope of a ratio with its interval, for a page."""
     if found.unknown_because is not None:
         yield "Variance by level", f"unknown: {found.unknown_because}"
@@ -75,7 +75,7 @@ def scope_rows(found: ByLevel) -> Iterator[tuple[str, str]]:
         yield "More measuring", found.advice_summary
 
 
-def levelled_ratio(name: str, found: ByLevel) -> Levelled:
+def levelled_ratio(name: str, found: VarianceByLevel) -> Levelled:
     """A ratio with its variance by level."""
     return Levelled(name, True, found, percent_change, lambda ends: interval_words(*ends))
 

@@ -11,10 +11,10 @@ from equipoise.figures.theme import color_of
 from equipoise.model.findings import Findings
 from equipoise.model.record import CampaignWarning
 from equipoise.model.result import (
-    Against,
     Comparison,
     ConditionResult,
     MetricSummary,
+    ReferenceComparison,
     ResultDocument,
 )
 from equipoise.report.again import again_of
@@ -191,7 +191,7 @@ def _density(verdicts: Sequence[VerdictView]) -> str:
     return "compact" if len(verdicts) > 1 or long else ""
 
 
-def _against(held: Against) -> AgainstView:
+def _against(held: ReferenceComparison) -> AgainstView:
     title = title_words(held)
     return AgainstView(
         title=title[:1].upper() + title[1:],

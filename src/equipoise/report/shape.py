@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from equipoise.model.result import Companion, ConditionResult, MetricSummary, Mode, SteadyComparison
+from equipoise.model.result import (
+    ConditionResult,
+    MetricSummary,
+    Mode,
+    ModeAssociation,
+    SteadyComparison,
+)
 from equipoise.report.units import (
     interval_words,
     percent_change,
@@ -98,7 +104,7 @@ def _which(modes: Sequence[Mode], mode: int, metric: str) -> str:
     return f"that at {shower(metric)(modes[mode].at)}"
 
 
-def _with(companion: Companion) -> str:
+def _with(companion: ModeAssociation) -> str:
     if companion.covariate == "cpu" and companion.value is not None:
         return f"CPU {companion.value:.0f}"
     if companion.covariate == "position" and companion.value is not None:

@@ -17,11 +17,11 @@ from equipoise.measure.reported_metrics import metrics_reported
 from equipoise.measure.trials import own_environment
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import (
-    OF_BENCHMARK,
+    BENCHMARK_SUFFIX,
     PRIMARY_METRIC,
     STUDY,
     Condition,
-    Gated,
+    GatePlan,
     Judgement,
     Measure,
     Plan,
@@ -143,7 +143,7 @@ def planned(asked: Asked, pair: Pair, scratch: Path) -> tuple[Plan, tuple[Campai
         ),
         seed=seed,
         chosen_contrasts=contrasts,
-        gated=Gated(
+        gated=GatePlan(
             asked.baseline,
             asked.candidate,
             metrics,
@@ -169,7 +169,7 @@ def _metrics(
         {
             one.metric: None
             for one in metrics_reported(condition, own_environment(), scratch, timeout_s)
-            if one.metric.endswith(OF_BENCHMARK)
+            if one.metric.endswith(BENCHMARK_SUFFIX)
         }
         for condition in conditions
     )
@@ -186,7 +186,7 @@ def _metrics(
     return both, tuple(
         CampaignWarning(
             "only_in_one_revision",
-            f"{metric.removesuffix(OF_BENCHMARK)} is only in the {role}, and was not compared",
+            f"{metric.removesuffix(BENCHMARK_SUFFIX)} is only in the {role}, and was not compared",
             "compare it once both revisions have it",
         )
         for metric, role in alone

@@ -14,11 +14,11 @@ from equipoise.design.grid import kept_settings
 from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.record import Accounting
 from equipoise.model.study import (
-    Compared,
+    ComparedFactor,
     Exclusion,
     Factor,
     Level,
-    Quick,
+    QuickForm,
     Role,
     ServerWorkload,
     Study,
@@ -39,14 +39,8 @@ from equipoise.studies.reader.server_table import (
 from equipoise.studies.reader.table import Table, one_of
 
 _CPUS = re.compile(r"\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*")
-
-
 _FACTOR = re.compile(r"[A-Za-z_][\w-]*")
-
-
 _ROLES: tuple[Role, ...] = get_args(Role)
-
-
 _TAKEN = ("study", "python", "build", "data", "folder", "port")
 
 
@@ -212,8 +206,6 @@ def _cpus(table: Table) -> tuple[int, ...] | None:
 
 
 _PLACEHOLDER = re.compile(r"(?<!\{)\{([A-Za-z_][\w-]*)\}(?!\})")
-
-
 _FILE_PLACEHOLDERS = ("study", "python")
 
 
@@ -293,16 +285,10 @@ METRICS = tuple(
     field.name for field in fields(Accounting) if field.name not in ("counters", "unknown")
 )
 """What every trial has."""
-
-
 MOST_WARMUP = 1000
 """As ``--warmup``."""
-
-
 MOST_LAYOUTS = 1000
 """As ``--layouts``."""
-
-
 _NAME = re.compile(r"[A-Za-z0-9][\w .-]*")
 
 
@@ -460,7 +446,7 @@ def _aslr(table: Table) -> Literal["drawn", "on", "off"] | None:
     raise table.fail("aslr", f"there is no {word!r}", one_of(word, ["drawn", "on", "off"]))
 
 
-def _compared(table: Table, factors: tuple[Factor, ...]) -> Compared | None:
+def _compared(table: Table, factors: tuple[Factor, ...]) -> ComparedFactor | None:
     treatments = [factor for factor in factors if factor.role == "treatment"]
     name = table.text("factor")
     if name is None:
@@ -471,7 +457,9 @@ def _compared(table: Table, factors: tuple[Factor, ...]) -> Compared | None:
                 f"name what is compared: {', '.join(factor.name for factor in treatments)}",
             )
         table.finish()
-        return Compared(treatments[0].name, treatments[0].levels[0].name) if treatments else None
+        return (
+            ComparedFactor(treatments[0].name, treatments[0].levels[0].name) if treatments else None
+        )
     factor = next((factor for factor in factors if factor.name == name), None)
     if factor is None:
         raise table.fail("factor", f"there is no factor {name!r}", one_of(name, _names(factors)))
@@ -487,7 +475,7 @@ def _compared(table: Table, factors: tuple[Factor, ...]) -> Compared | None:
         raise table.fail("baseline", f"{name} has no level {baseline!r}", one_of(baseline, levels))
     not_at = _levels_by_factor(table.table("not_at"), [one for one in factors if one != factor])
     table.finish()
-    return Compared(name, baseline, not_at)
+    return ComparedFactor(name, baseline, not_at)
 
 
 def _exclusion(table: Table, factors: tuple[Factor, ...]) -> Exclusion:
@@ -529,7 +517,7 @@ def _check_that_something_is_left(file: Table, study: Study) -> None:
     )
 
 
-def _quick(table: Table, factors: tuple[Factor, ...]) -> Quick:
+def _quick(table: Table, factors: tuple[Factor, ...]) -> QuickForm:
     levels_table = table.table("factors")
     levels: dict[str, tuple[str, ...]] = {}
     for factor in factors:
@@ -540,7 +528,7 @@ def _quick(table: Table, factors: tuple[Factor, ...]) -> Quick:
             _check_levels(levels_table, factor, chosen)
             levels[factor.name] = chosen
     levels_table.finish()
-    found = Quick(
+    found = QuickForm(
         levels=levels,
         not_at=_levels_by_factor(table.table("not_at"), factors),
         command=table.words("command"),

@@ -17,15 +17,11 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.study import Keys, Place, Places
 
 _BLANK = re.compile(r"(?:\s|#[^\n]*)*")
-
-
 _KEY = re.compile(r"""[ \t]*(?:"((?:[^"\\\n]|\\.)*)"|'([^'\n]*)'|([A-Za-z0-9_-]+))[ \t]*""")
-
 
 _STRING = re.compile(
     r'"""(?:[^\\]|\\.)*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'', re.DOTALL
 )
-
 
 _BARE = re.compile(r"[^\s,\]}#]+(?: \d[\d:.]+\S*)?")
 
@@ -134,22 +130,12 @@ class _Walk:
 
 
 Read = TypeVar("Read")
-
-
 _POSITION = " (at "
-
-
 LARGEST_COUNT = 10**9
-
-
 MOST_BYTES = 16 * 2**20
 """Of a study's file; the largest built-in one has 20 KB."""
-
-
 _LARGEST_WHOLE = 10**300
 """Below the largest float, so that every number can be compared and printed."""
-
-
 _SHORTER = "give a number that fits in 64 bits, as TOML asks for; a longer one is text in quotes"
 
 

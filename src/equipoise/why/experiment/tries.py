@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from equipoise.campaign.blocks import BlockRead
 from equipoise.measure.hooks import last_words
-from equipoise.model.plan import Attempt, Explains, Judgement
+from equipoise.model.plan import ExperimentPlan, Judgement, PlannedIntervention
 from equipoise.model.record import Trial
 from equipoise.stats.intervention import Intervened, InterventionBlocks, is_final
 
@@ -23,7 +23,7 @@ class Tried:
         The primary one.
     """
 
-    def __init__(self, attempt: Attempt, level: float, metric: str) -> None:
+    def __init__(self, attempt: PlannedIntervention, level: float, metric: str) -> None:
         self.attempt = attempt
         self.level = level
         self._metric = metric
@@ -79,7 +79,7 @@ class Tried:
 class Tries:
     """All attempts of a campaign; they share alpha."""
 
-    def __init__(self, explains: Explains, judgement: Judgement) -> None:
+    def __init__(self, explains: ExperimentPlan, judgement: Judgement) -> None:
         level = judgement.alpha / max(1, len(explains.attempts))
         self.each = tuple(
             Tried(attempt, level, judgement.primary_metric) for attempt in explains.attempts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise.campaign.forecast import LEAST_TRIALS, forecast_block
+from equipoise.campaign.progress import LEAST_TRIALS, forecast_block
 
 
 def test_too_few_trials_tell_nothing_and_all_of_them_tell_everything() -> None:
