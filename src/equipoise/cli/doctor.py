@@ -12,7 +12,7 @@ import click
 from equipoise.analysis.certificate import CertifyOptions, certify
 from equipoise.campaign import conduct
 from equipoise.cli import options
-from equipoise.cli.finish import say_whom_it_waits_for
+from equipoise.cli.conducting import say_who_measures
 from equipoise.cli.leftovers import clear_and_report_all
 from equipoise.cli.output_file import write_file
 from equipoise.ledger import open_for_writing
@@ -56,7 +56,7 @@ def _examine(given: dict[str, Any]) -> int:
 
 def _certify(given: dict[str, Any]) -> int:
     with (
-        conduct.measurement_lock(say_whom_it_waits_for, allow_concurrent=given["allow_concurrent"]),
+        conduct.measurement_lock(say_who_measures, allow_concurrent=given["allow_concurrent"]),
         open_for_writing(given["ledger_path"], durable=False) as ledger,
     ):
         try:

@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 import click
 
 from equipoise.cli import options
-from equipoise.cli.options import FiniteRange
 from equipoise.design.coin import fresh_seed
 from equipoise.measure.installation import host_site
 from equipoise.model.plan import Plan, Stopping
@@ -24,7 +23,7 @@ def experiment_options(function: Decorated) -> Decorated:
         options.seed_option,
         click.option(
             "--alpha",
-            type=FiniteRange(min=0, max=0.5, min_open=True),
+            type=options.number("alpha"),
             show_default="the campaign's",
             help="The largest chance of a wrong outcome, over all interventions.",
         ),
@@ -70,7 +69,7 @@ def trying_of(given: dict[str, Any], explained: Plan) -> Trying:
         own.extend(user_command(text, site) for text in given["try_commands"])
     usual = usual_trying(explained)
     return Trying(
-        stopping=options.stopping_of(given, usual.stopping),
+        stopping=options.limits_of(given).stopping(usual.stopping),
         alpha=usual.alpha if given["alpha"] is None else given["alpha"],
         seed=usual.seed if given["seed"] is None else given["seed"],
         own=tuple(own),

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 
-from equipoise.campaign.conduct import measurement_lock
 from equipoise.cli import options
+from equipoise.cli.conducting import measuring
 from equipoise.cli.evidence_options import asked_of, evidence_options
 from equipoise.cli.experiment import say_it_was_tested, with_experiment
 from equipoise.cli.experiment_options import asks_for_more, experiment_options, trying_of
-from equipoise.cli.finish import say_whom_it_waits_for
 from equipoise.cli.observing import with_evidence
 from equipoise.cli.output_file import write_file
 from equipoise.cli.pictures import (
@@ -29,7 +26,7 @@ from equipoise.cli.reported import recorded_name, reported
 from equipoise.cli.shown import shown_document
 from equipoise.cli.study_data import require_data
 from equipoise.cli.wanted import Wanted
-from equipoise.ledger import Ledger, open_for_reading, open_for_writing
+from equipoise.ledger import Ledger, open_for_reading
 from equipoise.measure.installation import host_site
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
@@ -99,7 +96,7 @@ def _with_evidence(record: RunRecord, gap: Gap, asked: Asked, wanted: Wanted) ->
     if not runs_to_make(record, gap, asked):
         return record
     require_data(record.plan, wanted.ledger)
-    with _measuring(wanted) as ledger:
+    with measuring(wanted) as (ledger, _):
         return with_evidence(record, gap, asked, ledger, wanted)
 
 
@@ -112,18 +109,9 @@ def _with_experiment(
             say_it_was_tested(known)
         return known
     require_data(record.plan, wanted.ledger)
-    with _measuring(wanted) as ledger:
+    with measuring(wanted) as (ledger, _):
         with_experiment(record, gap, trying, ledger, wanted)
         return latest_experiment(record, ledger, gap.contrast)
-
-
-@contextmanager
-def _measuring(wanted: Wanted) -> Iterator[Ledger]:
-    with (
-        measurement_lock(say_whom_it_waits_for, allow_concurrent=wanted.allow_concurrent),
-        open_for_writing(wanted.ledger, durable=wanted.durable) as ledger,
-    ):
-        yield ledger
 
 
 def _show(record: RunRecord, gap: Gap, experiment: RunRecord | None, wanted: Wanted) -> None:

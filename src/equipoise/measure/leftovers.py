@@ -39,7 +39,7 @@ _SEE_RECORD = "look at it in the folder `equipoise/scratch` of your state folder
 _MARKER_OF_FIRST_RELEASE = "owner"
 _NAME_OF_FIRST_RELEASE = re.compile(r"equipoise-[a-z0-9_]{8}")
 _NAME_OF_PROBE = re.compile(r"equipoise-probe-[A-Za-z0-9]{6}")
-"""Form of a probe's folder, which its keeper removes (crates/probes/src/scratch.rs)."""
+"""Form of a probe's folder, which its cleaner removes (crates/probes/src/scratch.rs)."""
 
 
 @dataclass(frozen=True, slots=True)

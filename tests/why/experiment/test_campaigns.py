@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.campaign.conduct import ExtendedLimits, Interrupted
+from equipoise.campaign.conduct import Interrupted
+from equipoise.design.limits import CampaignLimits
 from equipoise.measure.trials import TrialReport
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import OmittedIntervention, Plan, Stopping
@@ -242,7 +243,7 @@ def test_an_attempt_that_failed_stays_ended_when_the_campaign_goes_on(tmp_path: 
     plan, seconds = plan_and_seconds(2.4, truths, stopping=Stopping(blocks=6), seed=1)
     stage = Stage(tmp_path, medians=seconds, fails_at=("warmup", 1, 2))
     run_id = stage.start(plan)
-    stage.resume(run_id, ExtendedLimits(blocks=12))
+    stage.resume(run_id, CampaignLimits(blocks=12))
     record = stage.ledger.read_run(run_id)
     assert all(2 not in draw.order for draw in record.draws[1:])
     assert outcome.tested(record)[0].tested[0].unknown_because is not None
