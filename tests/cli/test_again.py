@@ -8,16 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from equipoise.campaign.plans import compare_plan, primitives_plan
 from equipoise.cli import compare, os, why
 from equipoise.cli.again import again_of, os_again_of, why_again_of
-from equipoise.cli.layouts_asked import over_layouts
+from equipoise.cli.options import limits_of
 from equipoise.model.plan import WHY_STUDY, ExperimentPlan, Plan, PlannedIntervention, Stopping
 
 
 def plan_from(line: list[str]) -> Plan:
     """The plan of a command line."""
     given = compare.command.make_context("compare", line).params
-    return over_layouts(compare.plan_of(given), given["layouts"], given["aslr"])[0]
+    return compare_plan(compare.compare_options(given))[0]
 
 
 @pytest.mark.parametrize(
@@ -72,7 +73,9 @@ def test_it_begins_in_the_folder_of_the_campaign(tmp_path: Path) -> None:
 )
 def test_a_plan_of_rows_comes_back_from_its_command(options: list[str]) -> None:
     def plan(line: list[str]) -> Plan:
-        return os.plan_of(os.command.make_context("os", line).params)
+        given = os.command.make_context("os", line).params
+        names = os.probe_names(given["only"])
+        return primitives_plan(names, limits_of(given), quick=given["quick"])
 
     first = plan([*options, "--seed", "11"])
     again = shlex.split(os_again_of(first))

@@ -17,6 +17,7 @@ import polars
 import pytest
 
 from equipoise import api
+from equipoise.campaign.plans import compare_plan
 from equipoise.cli import compare, export, report, show
 from equipoise.cli.again import again_of
 from equipoise.cli.observed_log import read_log
@@ -272,7 +273,8 @@ def gated(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
 
 def plan_from(line: list[str]) -> Plan:
     """The plan of a command line."""
-    return compare.plan_of(compare.command.make_context("compare", line).params)
+    given = compare.command.make_context("compare", line).params
+    return compare_plan(compare.compare_options(given))[0]
 
 
 def planned(plan: Plan) -> RunRecord:

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from equipoise.measure.launcher import Report, Request, Starter
-from equipoise.measure.own_metrics import VARIABLE
+from equipoise.measure.workload_metrics import METRICS_VARIABLE
 from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.observation import Observation
 from equipoise.model.plan import (
@@ -137,7 +137,7 @@ def test_the_program_gets_all_that_a_trial_gives_it(
     assert traced.environment["LD_PRELOAD"] == "libjemalloc.so.2"
     for request in starter.requests:
         assert (request.environment["HOME"], request.environment["A"]) == ("/home/me", "1")
-        assert VARIABLE in request.environment
+        assert METRICS_VARIABLE in request.environment
         assert PADDING_VARIABLE in request.environment
         assert (request.working_folder, request.input, request.output, request.process) == (
             "/srv",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from equipoise.design.coin import draw_block
+from equipoise.measure.environment import CovariateReader
 from equipoise.measure.scratch import scratch_folder
-from equipoise.measure.surroundings import CovariateReader
 from equipoise.measure.trials import TrialRunner, own_environment
 from equipoise.model.plan import Judgement, Measure, Plan, Stopping
 from equipoise.model.record import Draw, Trial

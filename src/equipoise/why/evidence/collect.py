@@ -19,14 +19,14 @@ import msgspec
 
 from equipoise.campaign.verification import check_that_each_took_effect, mapped_by_condition
 from equipoise.design.coin import draw_block, draw_order
-from equipoise.measure.hooks import last_words, signal_words
+from equipoise.measure.environment import CovariateReader
+from equipoise.measure.installation import launcher_program
 from equipoise.measure.launcher import Launcher, OnWait, Report, Request, Starter
 from equipoise.measure.leftovers import clear_leftovers
-from equipoise.measure.native import launcher_program
 from equipoise.measure.scratch import scratch_folder
 from equipoise.measure.servers import Servers
-from equipoise.measure.surroundings import CovariateReader
 from equipoise.measure.trials import TrialRunner, own_environment
+from equipoise.measure.untimed import describe_signal, stderr_suffix
 from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.observation import Observation
 from equipoise.model.plan import Condition, Plan
@@ -212,7 +212,7 @@ def collect(
     ):
         observer = _Observer(starter)
         servers = Servers(
-            lambda: Launcher(launcher_program(), campaign=scratch), scratch, before=observer.wrapped
+            lambda: Launcher(launcher_program(), campaign=scratch), scratch, wrap=observer.wrapped
         )
         runner = TrialRunner(
             patient,
@@ -339,7 +339,7 @@ def _complaint(trial: Trial) -> str | None:
     """Return why there is nothing to read: the observer's last message, or how the run failed."""
     if trial.failure is None:
         return None
-    return _quoted(trial.error_tail) or f"{trial.failure}{last_words(trial.error_tail)}"
+    return _quoted(trial.error_tail) or f"{trial.failure}{stderr_suffix(trial.error_tail)}"
 
 
 def _quoted(text: str) -> str | None:
@@ -351,7 +351,7 @@ def _quoted(text: str) -> str | None:
 def _how_it_failed(trial: Trial, end: End | None, condition: Condition) -> str | None:
     """Return how the program itself failed. A server that was stopped did not fail."""
     if end is None or condition.server is not None:
-        return trial.failure and f"{trial.failure}{last_words(trial.error_tail)}"
+        return trial.failure and f"{trial.failure}{stderr_suffix(trial.error_tail)}"
     if end.signal is not None:
-        return signal_words(end.signal)
+        return describe_signal(end.signal)
     return f"exit status {end.exit}" if end.exit else None

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
-from equipoise.measure.native import native_programs
+from equipoise.measure.installation import native_programs
 from equipoise.model.errors import UnusableInput
 
 Document = TypeVar("Document")

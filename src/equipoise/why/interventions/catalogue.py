@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from equipoise.design.site import Site
-from equipoise.measure.surroundings.host import Host
+from equipoise.measure.environment.host import Host
 from equipoise.model.plan import Output
 from equipoise.model.why import Explanation
 from equipoise.why.interventions import blas, chance, files, memory, processors

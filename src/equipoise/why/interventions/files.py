@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from equipoise.measure.surroundings.host import Host, Unknown
+from equipoise.measure.environment.host import Host, Unknown
 from equipoise.model.plan import Condition, Output
 from equipoise.why.interventions.alter import variable, with_prepared, with_variables
 from equipoise.why.interventions.intervention import Alter, Case, Intervention, preload

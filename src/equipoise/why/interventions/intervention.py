@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from equipoise.design.allocators import TUNABLES_VARIABLE, tunables_text
 from equipoise.design.site import Site
-from equipoise.measure.surroundings.host import Host
+from equipoise.measure.environment.host import Host
 from equipoise.model.plan import Condition, Output
 from equipoise.model.why import Explanation
 from equipoise.why.interventions.alter import with_preload, with_tunables, with_variables

@@ -6,8 +6,8 @@ import os
 from dataclasses import replace
 
 from equipoise.design.allocators import NEVER_GIVEN_BACK, PRELOADED, Allocator
-from equipoise.measure.surroundings.host import Unknown
-from equipoise.measure.surroundings.memory import HUGE_PAGES, transparent_huge_pages
+from equipoise.measure.environment.hardware import HUGE_PAGES, transparent_huge_pages
+from equipoise.measure.environment.host import Unknown
 from equipoise.model.plan import Condition
 from equipoise.why.interventions.alter import (
     PRELOAD,
