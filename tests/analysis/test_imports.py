@@ -8,7 +8,7 @@ import pytest
 
 from equipoise.analysis.imports import imported_result, threats
 from equipoise.campaign.blocks import complete_blocks
-from equipoise.model.plan import Judgement, Order, Plan, Source
+from equipoise.model.plan import ImportSource, Judgement, Order, Plan
 from equipoise.model.record import Accounting, Draw, Sample, Trial
 from equipoise.model.result import ImportedResult, SampleComparison
 from tests.plans import plan_of
@@ -19,7 +19,7 @@ METRIC = "time_s"
 def a_plan(*names: str, order: Order = "mixed", metric: str = METRIC) -> Plan:
     """The plan of an imported run."""
     plan = plan_of(*names, judgement=Judgement(primary_metric=metric))
-    return replace(plan, imported=Source("csv", None, ("rows.csv",), order))
+    return replace(plan, imported=ImportSource("csv", None, ("rows.csv",), order))
 
 
 def result_of(plan: Plan, *blocks: dict[int, list[float | None]]) -> ImportedResult:

@@ -8,16 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from equipoise.campaign.plans import compare_plan, primitives_plan
 from equipoise.cli import compare, os, why
-from equipoise.cli.layouts_asked import over_layouts
+from equipoise.cli.options import limits_of
 from equipoise.design.command_line import command_of_plan
-from equipoise.model.plan import WHY_STUDY, Attempt, Explains, Plan, Stopping
+from equipoise.model.plan import WHY_STUDY, ExperimentPlan, Plan, PlannedIntervention, Stopping
 
 
 def plan_from(line: list[str]) -> Plan:
     """The plan of a command line."""
     given = compare.command.make_context("compare", line).params
-    return over_layouts(compare.plan_of(given), given["layouts"], given["aslr"])[0]
+    return compare_plan(compare.compare_options(given))[0]
 
 
 @pytest.mark.parametrize(
@@ -72,7 +73,9 @@ def test_it_begins_in_the_folder_of_the_campaign(tmp_path: Path) -> None:
 )
 def test_a_plan_of_rows_comes_back_from_its_command(options: list[str]) -> None:
     def plan(line: list[str]) -> Plan:
-        return os.plan_of(os.command.make_context("os", line).params)
+        given = os.command.make_context("os", line).params
+        names = os.probe_names(given["only"])
+        return primitives_plan(names, limits_of(given), quick=given["quick"])
 
     first = plan([*options, "--seed", "11"])
     again = shlex.split(str(command_of_plan(first)))
@@ -83,7 +86,7 @@ def test_a_plan_of_rows_comes_back_from_its_command(options: list[str]) -> None:
 def test_what_the_user_had_tried_to_explain_a_gap_is_tried_again() -> None:
     """Whatever else is tried follows from the evidence, and is not named."""
     attempts = tuple(
-        Attempt(name, name, (), 2, 3, 0, 1, 1.0, asked_by=asked_by)
+        PlannedIntervention(name, name, (), 2, 3, 0, 1, 1.0, asked_by=asked_by)
         for name, asked_by in (
             ("jemalloc", ("--only", "jemalloc")),
             ("never_mmap", None),
@@ -95,7 +98,7 @@ def test_what_the_user_had_tried_to_explain_a_gap_is_tried_again() -> None:
         plan_from(["-n", "a b", "-n", "c", "--seed", "5", "true", "false"]),
         study=WHY_STUDY,
         stopping=Stopping(blocks=40, budget_s=60.0),
-        explains=Explains("20260301-101500-ab12", (), attempts),
+        explains=ExperimentPlan("20260301-101500-ab12", (), attempts),
     )
     program, *words = shlex.split(str(command_of_plan(plan)))
     given = why.command.make_context("why", words[1:]).params

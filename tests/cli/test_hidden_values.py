@@ -17,6 +17,7 @@ import polars
 import pytest
 
 from equipoise import api
+from equipoise.campaign.plans import compare_plan
 from equipoise.cli import compare, export, report, show
 from equipoise.cli.observed_log import read_log
 from equipoise.cli.reported import recorded_name, reported_records
@@ -26,7 +27,7 @@ from equipoise.model.plan import (
     BENCHMARK,
     Condition,
     Contrast,
-    Gated,
+    GatePlan,
     Hooks,
     Plan,
     Revision,
@@ -94,7 +95,7 @@ def gate() -> Plan:
         "study": "gate",
         "conditions": tuple(Condition(one, command, levels=benchmark) for one in ("old", "new")),
         "chosen_contrasts": (Contrast(0, 1),),
-        "gated": Gated(revision, revision, ("wall_s",), again=again),
+        "gated": GatePlan(revision, revision, ("wall_s",), again=again),
     }
     return Plan(**{**fields_of(plan_of()), **changes})
 
@@ -272,7 +273,8 @@ def gated(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
 
 def plan_from(line: list[str]) -> Plan:
     """The plan of a command line."""
-    return compare.plan_of(compare.command.make_context("compare", line).params)
+    given = compare.command.make_context("compare", line).params
+    return compare_plan(compare.compare_options(given))[0]
 
 
 def planned(plan: Plan) -> RunRecord:

@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from equipoise.analysis.reference import against
-from equipoise.analysis.result import document_of as result_of
+from equipoise.analysis.reference import compare_with_reference
+from equipoise.analysis.result import analyse_campaign as result_of
 from equipoise.cli.study_findings import with_findings
-from equipoise.model.plan import Revision, Source
+from equipoise.model.plan import ImportSource, Revision
 from equipoise.model.result import (
     GateResult,
     GateRow,
@@ -126,7 +126,7 @@ def primitives(text: str = "", *, fork: float = 1.0) -> CampaignReport:
 def against_another(text: str = "") -> CampaignReport:
     """Primitives beside those of an earlier run, of which one became dearer."""
     here, there = primitives(text, fork=3.0).document, primitives(text).document
-    held = against(there, here, min_effect=5.0, alpha=0.05)
+    held = compare_with_reference(there, here, min_effect=5.0, alpha=0.05)
     return CampaignReport(replace(here, against=held))
 
 
@@ -195,6 +195,6 @@ def imported(text: str = "") -> CampaignReport:
         scope="these trials",
         summary=f"imported trials say nothing for certain{text}.",
     )
-    source = Source("csv", f"a tool {text}", (f"rows{text}.csv",), "one after the other")
+    source = ImportSource("csv", f"a tool {text}", (f"rows{text}.csv",), "one after the other")
     found = ImportedResult(source, "wall_s", (comparison,), f"drift is a threat {text}")
     return CampaignReport(replace(document, comparisons=(), imported=found))

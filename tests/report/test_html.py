@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
-from equipoise.analysis.result import document_of as result_of
+from equipoise.analysis.result import analyse_campaign as result_of
 from equipoise.figures.limits import EVERY_TRIAL
 from equipoise.model.record import CampaignWarning
 from equipoise.model.result import (
-    Answer,
     CarryOver,
-    Companion,
     ControlResult,
     Drift,
     Mode,
+    ModeAssociation,
     ResultDocument,
     State,
+    StatisticAnswer,
 )
 from equipoise.report.builders.claims import strip_of
 from equipoise.report.builders.result import CampaignReport
@@ -169,13 +169,13 @@ def test_the_shape_of_each_condition_is_told_and_what_each_statistic_would_have_
     wall = replace(
         first.metrics["wall_s"],
         modes=(Mode(0.049, 0.7), Mode(0.052, 0.3)),
-        companions=(Companion(1, "cpu", 1.0, 0.9, 0.001),),
+        companions=(ModeAssociation(1, "cpu", 1.0, 0.9, 0.001),),
         states=(State(0, 0.049), State(30, 0.052)),
         tail=3.1,
         drift=Drift(1.023, (1.01, 1.04)),
         autocorrelation=0.45,
     )
-    answers = (Answer("minimum", 0.9, "faster"), Answer("p90", None, "slower"))
+    answers = (StatisticAnswer("minimum", 0.9, "faster"), StatisticAnswer("p90", None, "slower"))
     comparison = replace(
         document.comparisons[0], answers=answers, disagreement="b is both, by the minimum"
     )
@@ -194,7 +194,7 @@ def test_the_shape_of_each_condition_is_told_and_what_each_statistic_would_have_
         "2 modes: 49.0 ms (70 %) and 52.0 ms (30 %); the slow one goes with CPU 1",
         "change of state: 49.0 ms at first, 52.0 ms (+6.12 %) from trial 31 on",
         "drift: became 2.30 % slower from the first to the last third of the campaign",
-        "the upper tail is 3.1 times as long as its lower one",
+        "the upper tail is 3.1 times as long as the lower one",
         "neighbouring trials are alike: correlation 0.45",
     ]
     assert texts[place + 8].startswith("1 mode: ")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.analysis.reference import against
-from equipoise.analysis.result import document_of
+from equipoise.analysis.reference import compare_with_reference
+from equipoise.analysis.result import analyse_campaign
 from equipoise.model.result import ResultDocument
 from equipoise.report.builders.primitives import is_of_primitives
 from equipoise.report.builders.result import CampaignReport
@@ -26,7 +26,7 @@ def result(seed: int = 3) -> ResultDocument:
         value=lambda name, block, usual: usual * (1.2**block if name == "fork" else 1.0),
         failures={"pipe_across_cpus": unavailable(REASON)},
     )
-    return document_of(record_of(runner))
+    return analyse_campaign(record_of(runner))
 
 
 def screen(document: ResultDocument, capsys: pytest.CaptureFixture[str]) -> str:
@@ -73,7 +73,7 @@ def test_another_result_stands_beside_it_with_its_caveats(
 ) -> None:
     here, there = result(), result(seed=4)
     changed = replace(there, environment={**there.environment, "kernel": "6.2.0"})
-    held = against(changed, here, min_effect=5.0, alpha=0.05)
+    held = compare_with_reference(changed, here, min_effect=5.0, alpha=0.05)
     text = screen(replace(here, against=held), capsys)
     assert "Against run run-4" in text
     assert "0 of 4 rows changed by more than 5 %" in text
@@ -89,7 +89,7 @@ def test_a_comparison_is_not_taken_for_primitives() -> None:
 
 def test_the_page_shows_rows_by_what_they_report() -> None:
     here = result()
-    held = against(result(seed=4), here, min_effect=5.0, alpha=0.05)
+    held = compare_with_reference(result(seed=4), here, min_effect=5.0, alpha=0.05)
     text = page([CampaignReport(replace(here, against=held))])
     assert "Against run run-4" in text and "it ranks no machine" in text
     assert "0 of 4 rows changed by more than 5 %" in text

@@ -8,7 +8,7 @@ import io
 import pytest
 from rich.console import Console
 
-from equipoise.analysis.sequences import sequences_in
+from equipoise.analysis.sequences import sequences_of_document
 from equipoise.model.result import ResultDocument
 from equipoise.model.why import Explanation, ExtraTime, TimePart
 from equipoise.report.builders.result import CampaignReport
@@ -86,7 +86,7 @@ def test_it_fits_the_terminal(width: int) -> None:
 
 def test_the_page_has_it_as_text() -> None:
     document = explained(HOSTILE)
-    text = page([CampaignReport(document, sequences_in(document), None)])
+    text = page([CampaignReport(document, sequences_of_document(document), None)])
     assert "98 % of the extra time is system time" in text
     assert "returned to the kernel at every free" in text
     assert HOSTILE not in text

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from equipoise.analysis.result import document_of
+from equipoise.analysis.result import analyse_campaign
 from equipoise.figures.gallery import iteration_figures
 from equipoise.model.result import ResultDocument
 from equipoise.stats.arrays import FloatArray
@@ -23,7 +23,7 @@ from equipoise.studies.catalogue import analysis_of
 from tests.iterated import Series, record_of, short, steady
 
 FOLDER = Path(findings.__code__.co_filename).parent
-HELPERS = FOLDER.parents[1] / "helpers"
+HELPERS = FOLDER.parents[2] / "helpers"
 KERNELS = ("nbody", "fannkuch", "spectral")
 
 
@@ -93,7 +93,7 @@ def planted(*conditions: Series) -> ResultDocument:
     """The JVM warms up over 30 iterations; what is compiled is flat."""
     usual = (steady(0.01, warm_up=30, count=100), steady(0.01, warm_up=0, count=100))
     names = ("jvm nbody", "compiled nbody")
-    document = document_of(
+    document = analyse_campaign(
         record_of(*(conditions or usual), names=names, metric="iteration_s", blocks=10)
     )
     return replace(

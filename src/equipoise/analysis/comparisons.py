@@ -46,7 +46,7 @@ def primary_comparisons(plan: Plan, blocks: Blocks) -> tuple[Comparison, ...]:
         return ()
     metric = plan.judgement.primary_metric
     costs = block_costs(plan, blocks, metric)
-    return judged_pairings(plan, [pairing_of(plan, metric, costs, one) for one in plan.contrasts])
+    return judge_pairings(plan, [pairing_of(plan, metric, costs, one) for one in plan.contrasts])
 
 
 def primary_ratios(plan: Plan, costs: BlockCosts) -> dict[str, float | None]:
@@ -75,7 +75,7 @@ def other_comparisons(
             unknown.append(CampaignWarning("metric_unknown", error.what, error.hint or ""))
             continue
         pairings.extend(pairing_of(plan, metric, costs, one) for one in plan.contrasts)
-    return judged_pairings(plan, pairings), tuple(unknown)
+    return judge_pairings(plan, pairings), tuple(unknown)
 
 
 def control_comparison(plan: Plan, blocks: Blocks) -> Comparison | None:
@@ -86,7 +86,7 @@ def control_comparison(plan: Plan, blocks: Blocks) -> Comparison | None:
     costs = block_costs(plan, blocks, metric)
     contrast = Contrast(CONTROLLED, plan.control)
     pairs = costs.paired(contrast, QUANTA.get(metric, 0.0))
-    return judged_pairings(plan, [Pairing(metric, contrast, costs, pairs)])[0]
+    return judge_pairings(plan, [Pairing(metric, contrast, costs, pairs)])[0]
 
 
 def pairing_of(plan: Plan, metric: str, costs: BlockCosts, contrast: Contrast) -> Pairing:
@@ -97,7 +97,7 @@ def pairing_of(plan: Plan, metric: str, costs: BlockCosts, contrast: Contrast) -
     return Pairing(metric, contrast, costs, costs.pooled(contrast, plan.control, quantum))
 
 
-def judged_pairings(
+def judge_pairings(
     plan: Plan, pairings: Sequence[Pairing], *, withheld: int = 0
 ) -> tuple[Comparison, ...]:
     """Judge comparisons that share alpha.

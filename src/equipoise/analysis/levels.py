@@ -16,7 +16,7 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.interval import Interval
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.record import Draw, RunRecord, Trial
-from equipoise.model.result import Advice, ByLevel, Comparison
+from equipoise.model.result import Advice, Comparison, VarianceByLevel
 from equipoise.model.why import Explanation, Status
 from equipoise.stats.advice import advice, advice_words
 from equipoise.stats.arrays import FloatArray, IntArray
@@ -32,14 +32,13 @@ HOST, BOOT, CAMPAIGN, LAYOUT, TRIAL, ITERATION = (
     "iteration",
 )
 
-
 _TOO_FEW = "too few blocks to tell the levels apart"
-
-
 _NO_LOGARITHM = "a trial timed out, or cost nothing: there is no logarithm of that"
 
 
-def cost_by_level(plan: Plan, trials: Sequence[Trial], draws: Mapping[int, Draw]) -> ByLevel | None:
+def cost_by_level(
+    plan: Plan, trials: Sequence[Trial], draws: Mapping[int, Draw]
+) -> VarianceByLevel | None:
     """Split the variance of the logarithm of one condition's primary cost into its levels.
 
     Parameters
@@ -86,7 +85,7 @@ def ratios_by_level(
 
 def pooled_by_level(
     records: Sequence[RunRecord], contrast: Contrast, places: Sequence[tuple[int, int]]
-) -> ByLevel | None:
+) -> VarianceByLevel | None:
     """Split the variance of one comparison over several campaigns into its levels.
 
     Parameters
@@ -186,7 +185,7 @@ def _iterations(trial: Trial, metric: str) -> list[float]:
     ]
 
 
-def _by_level(plan: Plan, names: Sequence[str], units: Sequence[_Unit]) -> ByLevel | None:
+def _by_level(plan: Plan, names: Sequence[str], units: Sequence[_Unit]) -> VarianceByLevel | None:
     sizes = [len(one.logarithms) for one in units]
     table = np.repeat([one.places for one in units], sizes, axis=0).reshape(-1, len(names))
     kept = list(_replicated(table, names))
@@ -210,7 +209,7 @@ def _by_level(plan: Plan, names: Sequence[str], units: Sequence[_Unit]) -> ByLev
     except UnusableInput as error:
         return _unknown(plan, highest, error.what)
     advised = _advice(plan, found, units)
-    return ByLevel(
+    return VarianceByLevel(
         mean=math.exp(found.mean),
         these=f"these {found.components[0].units} {plural_of(highest)}",
         these_ci=_ratios(found.within_ci),
@@ -233,8 +232,8 @@ def _replicated(table: IntArray, names: Sequence[str]) -> Iterator[tuple[str, In
             above = count
 
 
-def _unknown(plan: Plan, highest: str, reason: str) -> ByLevel:
-    return ByLevel(
+def _unknown(plan: Plan, highest: str, reason: str) -> VarianceByLevel:
+    return VarianceByLevel(
         mean=None,
         these=f"these {plural_of(highest)}",
         these_ci=(None, None),

@@ -14,11 +14,11 @@ from equipoise.model.interval import Interval
 from equipoise.model.primitives import OS_STUDY, PRIMITIVE_METRICS
 from equipoise.model.record import UNAVAILABLE
 from equipoise.model.result import (
-    Against,
     ConditionResult,
     EnvironmentDifference,
+    ReferenceComparison,
+    ReferenceRow,
     ResultDocument,
-    RowAgainst,
     TrialRow,
 )
 from equipoise.stats.sessions import (
@@ -40,13 +40,13 @@ class _Row:
     median: float
 
 
-def against(
+def compare_with_reference(
     there: ResultDocument,
     here: ResultDocument,
     *,
     min_effect: float,
     alpha: float,
-) -> Against:
+) -> ReferenceComparison:
     """Hold every row that is in either result against the other.
 
     A row is a condition on the primary metric of the result here; of `equipoise os`, on the metric
@@ -85,7 +85,7 @@ def against(
     found = changes_between(earlier, later, min_effect=min_effect, alpha=alpha, between=between)
     changes = dict(zip(both, found.rows, strict=True))
     names = dict.fromkeys(one.name for one in (*here.conditions, *there.conditions))
-    return Against(
+    return ReferenceComparison(
         run=there.run.id,
         started=there.run.started,
         rows=tuple(
@@ -176,9 +176,9 @@ def _value(row: TrialRow, metric: str) -> float | None:
     return float(value) if value is not None and math.isfinite(value) and value > 0 else None
 
 
-def _known_row(name: str, there: _Row, here: _Row, change: RowChange) -> RowAgainst:
+def _known_row(name: str, there: _Row, here: _Row, change: RowChange) -> ReferenceRow:
     few = min(len(one.session.costs) for one in (there, here)) < LEAST_PROCESSES
-    return RowAgainst(
+    return ReferenceRow(
         name=name,
         metric=here.metric,
         there=there.median,
@@ -197,7 +197,7 @@ def _unknown_row(
     rows: tuple[_Row | None, _Row | None],
     result_there: ResultDocument,
     result_here: ResultDocument,
-) -> RowAgainst:
+) -> ReferenceRow:
     there, here = rows
     sides = [
         f"{side}: {_why_missing(name, result, metrics)}"
@@ -205,7 +205,7 @@ def _unknown_row(
         if row is None
     ]
     found = here or there
-    return RowAgainst(
+    return ReferenceRow(
         name=name,
         metric=metrics[0] if found is None else found.metric,
         there=None if there is None else there.median,
@@ -262,7 +262,7 @@ def _scope(found: Changes, between: float, *, alike: bool) -> str:
     )
 
 
-UNTOLD = frozenset(
+IGNORED_FACTS = frozenset(
     {
         # Another session of the same host: nothing in them changes what is measured.
         "boot_id",
@@ -275,8 +275,6 @@ UNTOLD = frozenset(
     }
 )
 """What differs between any two sessions, or is told elsewhere."""
-
-
 ENVIRONMENT = "environment"
 """What stands for all that a file of another tool does not say of where it ran."""
 
@@ -338,7 +336,7 @@ def environment_differences(
 def _told(environment: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Names and plain values; what is in a table has the name of the table before its own."""
     for name, value in environment.items():
-        if not prefix and name in UNTOLD:
+        if not prefix and name in IGNORED_FACTS:
             continue
         if isinstance(value, Mapping):
             yield from _told(value, f"{prefix}{name}.")

@@ -43,7 +43,7 @@ from equipoise.campaign.blocks import (
     known_values,
     left_out_because,
 )
-from equipoise.model.bulk import collector_at_rest, make_many
+from equipoise.model.bulk import make_many, paused_garbage_collector
 from equipoise.model.plan import Plan
 from equipoise.model.record import Draw, RunRecord, Segment, Trial
 from equipoise.model.result import (
@@ -60,13 +60,13 @@ ACCOUNTED = ("wall_s", "user_s", "sys_s", "max_rss_bytes", "minor_faults", "majo
 """What is described of every condition; a workload's own metrics are described beside it."""
 
 
-def document_of(record: RunRecord) -> ResultDocument:
+def analyse_campaign(record: RunRecord) -> ResultDocument:
     """Compute the result document of one campaign, without the causes of its gap.
 
     `equipoise.why.campaigns.result_of` adds the causes.
     """
     # A file may hold numbers whose squares are beyond every number: what comes of them is null.
-    with collector_at_rest(), np.errstate(over="ignore", invalid="ignore"):
+    with paused_garbage_collector(), np.errstate(over="ignore", invalid="ignore"):
         return _document_of(record)
 
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from equipoise.campaign.blocks import complete_blocks
-from equipoise.campaign.interim import Look
+from equipoise.campaign.interim import InterimAnalysis
 from equipoise.model.plan import Condition, Contrast, Judgement, Measure, Plan, Stopping
 from equipoise.model.record import Accounting, Better, Draw, RunRecord, Sample, Trial
 from equipoise.model.result import Comparison, ResultDocument, TrialRow
@@ -25,7 +25,7 @@ def sequences_of(record: RunRecord) -> dict[str, tuple[SequencePoint, ...]]:
     """
     if record.plan.imported is not None:
         return {}
-    look = Look(record.plan, record.plan.stopping)
+    look = InterimAnalysis(record.plan, record.plan.stopping)
     blocks = list(complete_blocks(record.draws, record.trials).values())
     step = -(-len(blocks) // MOST_LOOKS) or 1
     points: dict[str, list[SequencePoint]] = {}
@@ -33,20 +33,18 @@ def sequences_of(record: RunRecord) -> dict[str, tuple[SequencePoint, ...]]:
         look.add(block)
         if (len(blocks) - number) % step:
             continue
-        for standing in look.standings():
-            point = SequencePoint(number, standing.ratio, *standing.ratio_ci)
-            points.setdefault(standing.candidate, []).append(point)
+        for status in look.analyse():
+            point = SequencePoint(number, status.ratio, *status.ratio_ci)
+            points.setdefault(status.candidate, []).append(point)
     return {candidate: tuple(own) for candidate, own in points.items()}
 
 
 Sequences = dict[str, tuple[SequencePoint, ...]]
-
-
 TOLERANCE = 1e-9
 """Another machine's last digits."""
 
 
-def sequences_in(document: ResultDocument) -> Sequences:
+def sequences_of_document(document: ResultDocument) -> Sequences:
     """For each candidate, where its interval stood after the blocks as they came.
 
     None if the trials of the document do not lead to where it stands.

@@ -22,11 +22,7 @@ from equipoise.stats.modes import find_modes
 
 NAMED = frozenset({"cpu", "host"})
 """Covariates whose numbers are names."""
-
-
 POSITION, PADDING, TIME = "position", "environment_bytes", "time"
-
-
 LAYOUT, PATH, ADDRESSES = "layout", "argument_bytes", "random_addresses"
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from equipoise.analysis.sequences import sequences_in, sequences_of
+from equipoise.analysis.sequences import sequences_of, sequences_of_document
 from equipoise.cli.output_file import check_folder, write_file
 from equipoise.design.command_line import command_of_plan
 from equipoise.model.errors import UnusableInput
@@ -53,7 +53,7 @@ def with_figures(found: Found) -> CampaignReport:
     study = analysis_of(document.run.study)
     return replace(
         found.report(),
-        sequences=sequences_in(document) if record is None else sequences_of(record),
+        sequences=sequences_of_document(document) if record is None else sequences_of(record),
         study_figures=() if study is None else tuple(study.figures(document)),
         flame_graph=None if record is None else flame_graph_of(record, document),
     )

@@ -15,7 +15,7 @@ from equipoise.cli.reported import reported, reported_records
 from equipoise.cli.shown import shown_document
 from equipoise.cli.wanted import Wanted, show
 from equipoise.ledger import open_for_reading
-from equipoise.model.bulk import collector_at_rest
+from equipoise.model.bulk import paused_garbage_collector
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord, RunSummary
 from equipoise.why.campaigns import latest_experiment, result_of
@@ -50,7 +50,7 @@ def command(**given: Any) -> int:
     if given["pooled"]:
         return _show_pooled(given["run"], wanted)
     # To the end: the collector would walk over a large campaign once for each part of the work.
-    with collector_at_rest():
+    with paused_garbage_collector():
         found = _read(given["run"], wanted)
         record, experiment = reported(found.record, found.experiment, show_env=wanted.show_env)
         show(shown_document(record, wanted, experiment), record, found.others, wanted)
@@ -81,7 +81,7 @@ def _show_two(given: dict[str, Any], wanted: Wanted) -> int:
             f"show {given['run']} {given['other']} holds two runs against each other already",
             hint="leave --pool and --against out, or name one run",
         )
-    with collector_at_rest():
+    with paused_garbage_collector():
         with open_for_reading(wanted.ledger) as ledger:
             earlier = ledger.read_run(given["run"])
         later = _read(given["other"], wanted)

@@ -33,11 +33,11 @@ def shown_document(
     document = with_findings(result_of(record, experiment))
     if wanted.against is None:
         return document
-    from equipoise.analysis.reference import against
+    from equipoise.analysis.reference import compare_with_reference
     from equipoise.cli.unlike import allowed_only
 
     judgement = record.plan.judgement
-    held = against(
+    held = compare_with_reference(
         wanted.against,
         document,
         min_effect=judgement.min_effect,

@@ -8,10 +8,9 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from equipoise.design.commands import MOST_CONDITIONS, find_programs
+from equipoise.design.commands import MOST_CONDITIONS, find_programs, refuse_in_shell_line
 from equipoise.design.contradictions import refuse_contradictions
 from equipoise.design.server_programs import search_folders, searched
-from equipoise.design.shell_text import refuse_in_shell_line
 from equipoise.design.site import Site
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition, Contrast, Process, Server

@@ -12,58 +12,36 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from equipoise.interop.reading import BENCHMARK, Process, Reading, shown
+from equipoise.interop.reading import BENCHMARK, Process, Reading, quoted
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import (
     Condition,
     Contrast,
+    ImportSource,
     Judgement,
     Measure,
     Order,
     Plan,
-    Source,
     Stopping,
 )
 from equipoise.model.record import Accounting, CampaignWarning, Draw, Sample, Trial
 
 STUDY = "import"
-
-
 FILE = "file"
 """The factor whose levels are the names that the user gave the files."""
-
-
 HOST = "host"
-
-
 AS_THE_FILE_SAYS = "as_the_file_says"
 """In the environment of a run: what its file says of the host and of the conditions."""
-
-
 MOST_TRIALS = 100_000
-
-
 MOST_VALUES = 1_000_000
-
-
 LONGEST_NAME = 2**17
 """What one word of a command may have (execve(2), MAX_ARG_STRLEN)."""
-
-
 _ACCOUNTED = ("wall_s", "user_s", "sys_s", "max_rss_bytes")
-
-
 _WHOLE = frozenset({"max_rss_bytes"})
-
-
 _LARGEST = 1e100
 """No measurement comes near it, and squares of it can still be added up."""
-
-
 _LARGEST_WHOLE = 2.0**63
 """What a whole number of the ledger stays below."""
-
-
 _NEVER_IMPORTED = ("minor_faults", "major_faults", "voluntary_switches", "involuntary_switches")
 
 
@@ -138,7 +116,7 @@ def assemble(
         judgement=dataclasses.replace(judgement, primary_metric=metric),
         # A seed of resampling only: one and the same import gives the same document.
         seed=0,
-        imported=Source(
+        imported=ImportSource(
             format=" and ".join(dict.fromkeys(one.format for one in named)),
             tool=" and ".join(dict.fromkeys(one.reading.tool or "" for one in named)) or None,
             files=tuple(one.file for one in named),
@@ -259,7 +237,7 @@ def _check_size(named: Sequence[Named], keyed: Keyed) -> None:
             not 0.0 <= value < _LARGEST_WHOLE for value in whole
         ):
             raise UnusableInput(
-                f"{named[place].file}: {shown(process.benchmark)} has a value that no measurement "
+                f"{named[place].file}: {quoted(process.benchmark)} has a value that no measurement "
                 "can have",
                 hint="correct the file, or leave the benchmark out",
             )
@@ -434,6 +412,6 @@ def with_baseline(conditions: Sequence[Condition], name: str) -> tuple[Contrast,
     names = [condition.name for condition in conditions]
     if name not in names:
         some = ", ".join(names[:NAMES_SHOWN]) + (", …" if len(names) > NAMES_SHOWN else "")
-        raise UnusableInput(f"no condition is named {shown(name)}", hint=f"there are: {some}")
+        raise UnusableInput(f"no condition is named {quoted(name)}", hint=f"there are: {some}")
     baseline = names.index(name)
     return tuple(Contrast(baseline, index) for index in range(len(names)) if index != baseline)

@@ -19,21 +19,11 @@ from equipoise.model.errors import UnusableInput
 
 TIME = "time_s"
 """The seconds of one iteration, which are not those of a process (``wall_s``)."""
-
-
 BENCHMARK = "benchmark"
 """The factor whose levels are the benchmarks of a file."""
-
-
 _MOST_SHOWN = 60
-
-
 SAVE_AGAIN = "write the file again with the tool that made it"
-
-
 Decoded = TypeVar("Decoded")
-
-
 NOT_DECODED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What decoding JSON raises of bytes that are none."""
 
@@ -139,7 +129,7 @@ class Format:
     reads_folders: bool = False
 
 
-def shown(text: object) -> str:
+def quoted(text: object) -> str:
     """What stands in a file, as an error quotes it: never more than fits a line."""
     words = str(text)
     return repr(words if len(words) <= _MOST_SHOWN else f"{words[:_MOST_SHOWN]}…")
@@ -179,14 +169,10 @@ _SECONDS = {
     "hour": 3600.0,
 }
 
-
 MOST_BYTES = 64 * 2**20
 """Of one file."""
-
-
 MOST_SEPARATORS = 1_000_000
 """Commas and tabs, or lines, in one file: it bounds what is decoded at once."""
-
 
 _COMPRESSED = {
     b"\x1f\x8b": "gzip",

@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from equipoise.ledger import rows
 from equipoise.ledger.untrusted import check_rows_of_run
 from equipoise.model.bulk import fast_maker
 from equipoise.model.observation import Observation
@@ -32,8 +31,6 @@ from equipoise.model.record import (
 )
 
 Decoded = TypeVar("Decoded")
-
-
 _strict_json = msgspec.json.Decoder()
 
 
@@ -115,21 +112,17 @@ _TRIAL_COLUMNS = (
     "covariates"
 )
 
-
 INSERT_TRIAL = (
     f"INSERT INTO trial (run, {_TRIAL_COLUMNS}) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 
-
 SELECT_TRIALS = f"SELECT number, {_TRIAL_COLUMNS} FROM trial WHERE run = ? ORDER BY number"
-
 
 INSERT_SAMPLE = (
     "INSERT INTO sample (trial, place, metric, value, iteration, unit, better) "
     "VALUES (?, ?, ?, ?, ?, ?, ?)"
 )
-
 
 SELECT_SAMPLES = (
     "SELECT sample.trial, metric, value, iteration, unit, better "
@@ -137,17 +130,14 @@ SELECT_SAMPLES = (
     "WHERE trial.run = ? ORDER BY sample.trial, place"
 )
 
-
 INSERT_DRAW = (
     "INSERT INTO draw (run, phase, block, conditions, padding_bytes, layout) "
     "VALUES (?, ?, ?, ?, ?, ?)"
 )
 
-
 SELECT_DRAWS = (
     "SELECT phase, block, conditions, padding_bytes, layout FROM draw WHERE run = ? ORDER BY number"
 )
-
 
 INSERT_OBSERVATION = (
     "INSERT INTO observation "
@@ -155,43 +145,23 @@ INSERT_OBSERVATION = (
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
 
-
 SELECT_OBSERVATIONS = (
     "SELECT source, condition, repetition, position, observed_at, document, failure "
     "FROM observation WHERE run = ? ORDER BY number"
 )
 
-
 MOST_DOCUMENT_BYTES = 256 * 1024 * 1024
 """What a source of evidence may have seen, as JSON; the largest in practice is a few MiB."""
-
-
 MOST_EVIDENCE_BYTES = 4 * MOST_DOCUMENT_BYTES
 """The documents of one run together."""
-
-
 _MOST_PLACES = 50_000_000
 """Blocks times conditions: the size of the arrays that an analysis makes."""
-
-
 _NUMBERS = msgspec.json.Decoder(dict[str, float | None])
-
-
 _REASONS = msgspec.json.Decoder(dict[str, str])
-
-
 _ORDER = msgspec.json.Decoder(tuple[int, ...])
-
-
 _make_accounting = fast_maker(Accounting)
-
-
 _make_draw = fast_maker(Draw)
-
-
 _make_sample = fast_maker(Sample)
-
-
 _make_trial = fast_maker(Trial)
 
 
@@ -424,14 +394,20 @@ def plan_from(text: str) -> Plan:
     ValueError
         It is none.
     """
-    stored = from_text(text)
-    for cause in (stored.get("explains") or {}).get("causes", ()):
-        if "words" in cause:  # as the first release wrote it
-            cause["summary"] = cause.pop("words")
-    plan = msgspec.convert(stored, Plan)
+    plan = msgspec.convert(_with_todays_names(from_text(text)), Plan)
     if not plan.conditions:
         raise ValueError("a plan without conditions")
     return plan
+
+
+def _with_todays_names(stored: Any) -> Any:
+    """Return a stored plan with ``summary`` for the ``words`` that the first release wrote."""
+    match stored:
+        case {"explains": {"causes": [*causes]}}:
+            for cause in causes:
+                if isinstance(cause, dict) and "words" in cause:
+                    cause["summary"] = cause.pop("words")
+    return stored
 
 
 def refuse_inconsistent(record: RunRecord) -> None:
@@ -466,7 +442,6 @@ def _optional_text(value: str | None) -> str | None:
 
 _ENVIRONMENT = msgspec.json.Decoder(dict[str, Any])
 
-
 _SELECT_SITTINGS = """
     SELECT sitting.started_at, document, ended_at, stopped_because
     FROM sitting JOIN environment ON environment.digest = sitting.environment
@@ -491,24 +466,24 @@ def recorded_run(connection: sqlite3.Connection, path: Path, run: int) -> RunRec
     identifier, plan, started_at = select(
         "SELECT id, plan, started_at FROM run WHERE number = ?", (run,)
     ).fetchone()
-    samples = rows.samples_from(select(rows.SELECT_SAMPLES, (run,)))
+    samples = samples_from(select(SELECT_SAMPLES, (run,)))
     record = RunRecord(
         id=identifier,
-        plan=rows.plan_from(plan),
+        plan=plan_from(plan),
         started_at=started_at,
         segments=tuple(
             Segment(begun, read_as(document, _ENVIRONMENT), ended, because)
             for begun, document, ended, because in select(_SELECT_SITTINGS, (run,))
         ),
-        draws=rows.draws_from(select(rows.SELECT_DRAWS, (run,))),
-        trials=rows.trials_from(select(rows.SELECT_TRIALS, (run,)), samples),
+        draws=draws_from(select(SELECT_DRAWS, (run,))),
+        trials=trials_from(select(SELECT_TRIALS, (run,)), samples),
         notices=tuple(
             CampaignWarning(*row)
             for row in select(
                 "SELECT code, words, mend FROM notice WHERE run = ? ORDER BY number", (run,)
             )
         ),
-        observations=rows.observations_from(select(rows.SELECT_OBSERVATIONS, (run,))),
+        observations=observations_from(select(SELECT_OBSERVATIONS, (run,))),
     )
-    rows.refuse_inconsistent(record)
+    refuse_inconsistent(record)
     return record

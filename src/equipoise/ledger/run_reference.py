@@ -21,11 +21,7 @@ def new_run_id(started_at: float) -> str:
 
 
 LAST = "last"
-
-
 _SHOWN = 5
-
-
 _ABOVE_EVERY_ID = "\uffff"
 
 

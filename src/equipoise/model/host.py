@@ -8,8 +8,6 @@ from typing import Literal
 Severity = Literal["disturbs", "weakens", "lacks"]
 """``disturbs``: trials are slowed by something else now. ``weakens``: a setting that adds noise
 or narrows what is measured. ``lacks``: something that the host does not offer at all."""
-
-
 SEVERITIES: tuple[Severity, ...] = ("disturbs", "weakens", "lacks")
 """Worst first."""
 

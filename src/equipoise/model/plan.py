@@ -12,23 +12,13 @@ from typing import Literal
 from equipoise.model.why import Explanation
 
 PRIMARY_METRIC = "wall_s"
-
-
 PADDING_VARIABLE = "EQUIPOISE_PADDING"
 """Enlarges the environment of every trial; a condition that sets it itself is not enlarged."""
-
-
 LAYOUT = "{layout}"
 """Stands in a command for the number of the layout that its block has drawn."""
-
-
 SOCKET = "{folder}/socket"
 """Unix socket of a server that Equipoise itself waits for, where no command says it is ready."""
-
-
 OutputKind = Literal["discard", "inherit", "count", "file"]
-
-
 ServerTrial = Literal["life", "interval"]
 """What one trial of a server is: its whole life, or one interval while it goes on running."""
 
@@ -240,11 +230,11 @@ class Plan:
     """The factors of a study that are sizes: their levels are read as a scaling law."""
     layouts: tuple[Layout, ...] = ()
     """Of which each block has one; none if layout is not a factor."""
-    imported: Source | None = None
+    imported: ImportSource | None = None
     """Where its trials come from, if another tool ran them."""
-    explains: Explains | None = None
+    explains: ExperimentPlan | None = None
     """The gap that it explains, if it is a campaign of interventions."""
-    gated: Gated | None = None
+    gated: GatePlan | None = None
     """The two revisions that it compares, if it is a gate."""
 
     @property
@@ -271,7 +261,7 @@ WHY_STUDY = "why"
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class PlannedIntervention:
     """One intervention: the places of its conditions in the plan."""
 
     intervention: str
@@ -293,7 +283,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class NotTried:
+class OmittedIntervention:
     """One intervention that was left out."""
 
     intervention: str
@@ -304,7 +294,7 @@ class NotTried:
 
 
 @dataclass(frozen=True, slots=True)
-class Explains:
+class ExperimentPlan:
     """Which gap, what evidence suggested of it, and what is tried.
 
     Conditions 0 and 1 of the plan are the baseline and the candidate.
@@ -314,8 +304,8 @@ class Explains:
     """The campaign whose gap it is."""
     causes: tuple[Explanation, ...]
     """All open."""
-    attempts: tuple[Attempt, ...]
-    not_tried: tuple[NotTried, ...] = field(default=())
+    attempts: tuple[PlannedIntervention, ...]
+    not_tried: tuple[OmittedIntervention, ...] = field(default=())
     """Interventions that fit a cause and are not among the attempts."""
 
 
@@ -324,7 +314,7 @@ Order = Literal["in blocks", "one after the other", "mixed"]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ImportSource:
     """The files of other tools that a run was imported from."""
 
     format: str
@@ -340,20 +330,12 @@ class Source:
 
 STUDY = "gate"
 """The study of every plan that has a gate."""
-
-
 BENCHMARK = "benchmark"
 """The factor whose levels are the benchmarks of a gate, each a process of its own."""
-
-
 REVISION = "revision"
 """The factor whose levels are compared."""
-
-
-OF_BENCHMARK = " time_s"
+BENCHMARK_SUFFIX = " time_s"
 """What stands behind the name of a benchmark in the metric that a process of several reports."""
-
-
 _SHOWN_DIGITS = 10
 
 
@@ -376,7 +358,7 @@ class Revision:
 
 
 @dataclass(frozen=True, slots=True)
-class Gated:
+class GatePlan:
     """What makes a plan a gate; every contrast on every metric shares one false-discovery rate."""
 
     baseline: Revision

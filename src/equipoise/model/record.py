@@ -9,24 +9,12 @@ from equipoise.model.observation import Observation
 from equipoise.model.plan import Plan
 
 Phase = Literal["warmup", "measured"]
-
-
 Better = Literal["lower", "higher"]
-
-
 CUT_BLOCK = "its block was cut by an interruption"
-
-
 WASHOUT_RUN = "it washes out what ran before (--washout)"
-
-
 WARMUP_RUN = "it warms up"
-
-
 NO_ROOM = "no space was left in "
 """Words in the failure of a trial whose output found no room, before the folder's name."""
-
-
 UNAVAILABLE = "unavailable here: "
 """A failure that begins so is the machine's, not the workload's."""
 

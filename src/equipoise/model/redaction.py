@@ -19,8 +19,6 @@ _OWN_PLACEHOLDER = re.compile(
     r"(?:[^=]*:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)=(?P<placeholder>\$(?P=name)(?:_[0-9]+)?)"
 )
 """``TOKEN=$TOKEN``; after a colon in ``2:TOKEN=$TOKEN``, the value of ``--env``."""
-
-
 _UNSAFE_BETWEEN_DOUBLE_QUOTES = re.compile(r"[\"\\`!$]")
 
 
@@ -80,7 +78,6 @@ _LOADER = (
     "LD_PROFILE",
 )
 
-
 _ALLOCATORS = (
     "GLIBC_TUNABLES",
     "G_DEBUG",
@@ -107,7 +104,6 @@ _ALLOCATORS = (
     "TCMALLOC_MAX_TOTAL_THREAD_CACHE_BYTES",
     "TCMALLOC_RELEASE_RATE",
 )
-
 
 _THREADS = (
     "BLIS_IC_NT",
@@ -139,7 +135,6 @@ _THREADS = (
     "VECLIB_MAXIMUM_THREADS",
 )
 
-
 _LINEAR_ALGEBRA = (
     "BLIS_ARCH_DEBUG",
     "BLIS_ARCH_TYPE",
@@ -149,7 +144,6 @@ _LINEAR_ALGEBRA = (
     "OPENBLAS_CORETYPE",
     "OPENBLAS_VERBOSE",
 )
-
 
 _LANGUAGES = (
     "GODEBUG",
@@ -173,7 +167,6 @@ _LANGUAGES = (
     "RUST_MIN_STACK",
 )
 
-
 _SANITIZERS = (
     "ASAN_OPTIONS",
     "LSAN_OPTIONS",
@@ -181,7 +174,6 @@ _SANITIZERS = (
     "TSAN_OPTIONS",
     "UBSAN_OPTIONS",
 )
-
 
 _LOCALE = (
     # Sorting, case and dates cost what the locale makes them cost.
@@ -204,13 +196,11 @@ _LOCALE = (
     "TZ",
 )
 
-
 _SET_BY_EQUIPOISE = (
     "EQUIPOISE_EVEN",
     "EQUIPOISE_INTERVENTION",
     "EQUIPOISE_PADDING",
 )
-
 
 TUNING_VARIABLES = frozenset(
     (

@@ -14,16 +14,14 @@ from equipoise.model.findings import Findings
 from equipoise.model.interval import Interval
 from equipoise.model.plan import (
     PRIMARY_METRIC,
+    ImportSource,
     Layout,
     Revision,
-    Source,
 )
 from equipoise.model.record import CampaignWarning, Phase
 from equipoise.model.why import Explanation, ExtraTime
 
 TrialClass = Literal["flat", "warm-up", "slowdown", "no steady state"]
-
-
 WorkloadClass = Literal["flat", "warm-up", "slowdown", "no steady state", "inconsistent"]
 
 
@@ -76,7 +74,7 @@ class EnvironmentDifference:
 
 
 @dataclass(frozen=True, slots=True)
-class RowAgainst:
+class ReferenceRow:
     """One condition in both results."""
 
     name: str
@@ -94,13 +92,13 @@ class RowAgainst:
 
 
 @dataclass(frozen=True, slots=True)
-class Against:
+class ReferenceComparison:
     """This result, here, against another one, there."""
 
     run: str
     """Of the other result."""
     started: str
-    rows: tuple[RowAgainst, ...]
+    rows: tuple[ReferenceRow, ...]
     differences: tuple[EnvironmentDifference, ...]
     geometric_mean: float | None
     """Of the ratios."""
@@ -154,12 +152,8 @@ class GateResult:
 
 
 SCHEMA = "equipoise.result/2"
-
-
 FIRST_SCHEMA = "equipoise.result/1"
 """Of the first release; documents of it are still read."""
-
-
 Verdict = Literal["faster", "slower", "equivalent", "mixed", "undecided"]
 
 
@@ -172,7 +166,7 @@ class Mode:
 
 
 @dataclass(frozen=True, slots=True)
-class Companion:
+class ModeAssociation:
     """A mode, and a covariate or drawn factor that goes with it."""
 
     mode: int
@@ -231,7 +225,7 @@ class Advice:
 
 
 @dataclass(frozen=True, slots=True)
-class ByLevel:
+class VarianceByLevel:
     """The variance of a logarithm by level, and one claim in two scopes (rule 2).
 
     Of a condition the logarithm is that of its cost, of a comparison that of the ratio within a
@@ -277,7 +271,7 @@ class MetricSummary:
     log_evidence: float | None = None
     """For several modes against one, about the natural logarithm of the Bayes factor; null where
     the sample shows no valley at all."""
-    companions: tuple[Companion, ...] = ()
+    companions: tuple[ModeAssociation, ...] = ()
     """What the modes go with, the strongest first."""
     tail: float | None = None
     """From the median to the 95th percentile, over from the 5th to the median: 1 if symmetric."""
@@ -285,7 +279,7 @@ class MetricSummary:
     """Of the ranks of neighbouring trials."""
     states: tuple[State, ...] | None = None
     """Of the primary metric; null where they were not looked for (docs/statistics.md)."""
-    by_level: ByLevel | None = None
+    by_level: VarianceByLevel | None = None
     """Of the primary metric; null where trials are the only level."""
 
 
@@ -319,7 +313,7 @@ class CarryOver:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class StatisticAnswer:
     """What one statistic alone would have said of a comparison."""
 
     statistic: str
@@ -359,11 +353,11 @@ class Comparison:
     carry_over: CarryOver | None = None
     stratum: dict[str, str] = field(default_factory=dict)
     """Of a study: the levels of the other factors, equal in both conditions."""
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[StatisticAnswer, ...] = ()
     """What each statistic alone would have said; the verdict rests on none of them."""
     disagreement: str | None = None
     """In words, where some would have said faster and others slower."""
-    by_level: ByLevel | None = None
+    by_level: VarianceByLevel | None = None
     """Of the primary metric; null where trials are the only level."""
 
 
@@ -430,7 +424,7 @@ class SampleComparison:
 class ImportedResult:
     """What can be said of trials that another tool ran."""
 
-    source: Source
+    source: ImportSource
     metric: str
     comparisons: tuple[SampleComparison, ...]
     summary: str
@@ -499,7 +493,7 @@ class ResultDocument:
     why: tuple[Explanation, ...]
     warnings: tuple[CampaignWarning, ...]
     trials: tuple[TrialRow, ...]
-    against: Against | None = None
+    against: ReferenceComparison | None = None
     """This result against another one that was asked for; in no ledger."""
     findings: Findings | None = None
     """What a built-in study says beyond its verdicts; null for any other."""
@@ -526,7 +520,7 @@ POOLED_SCHEMA = "equipoise.pooled/2"
 
 
 @dataclass(frozen=True, slots=True)
-class Pooled:
+class PooledEffect:
     """An effect over campaigns."""
 
     ratio: float
@@ -560,8 +554,8 @@ class PooledComparison:
     metric: str
     ratios: tuple[float | None, ...]
     """By campaign; ``None`` where it has none."""
-    pooled: Pooled
-    by_level: ByLevel | None = None
+    pooled: PooledEffect
+    by_level: VarianceByLevel | None = None
     """``None`` where no level is replicated."""
 
 

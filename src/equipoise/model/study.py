@@ -69,8 +69,6 @@ def _in_brackets(names: list[str]) -> str:
 Role = Literal["treatment", "size", "stratum"]
 """A ``treatment`` can be what is compared; a ``size``, which is a number, and a ``stratum``, which
 is anything, are where it is compared."""
-
-
 Words = tuple[str, ...]
 
 
@@ -209,7 +207,7 @@ Exclusion = dict[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class ComparedFactor:
     """Which factor is compared, and with which of its levels."""
 
     factor: str
@@ -219,7 +217,7 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True)
-class Quick:
+class QuickForm:
     """What ``--quick`` changes."""
 
     levels: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -243,9 +241,9 @@ class Study:
     exclusions: tuple[Exclusion, ...] = ()
     """A condition of which one of them holds is not run."""
     measure: StudyMeasure = StudyMeasure()
-    compared: Compared | None = None
+    compared: ComparedFactor | None = None
     """``None`` if nothing is compared: sizes alone are described."""
-    quick: Quick | None = None
+    quick: QuickForm | None = None
     summary: str = ""
     places: Places = field(default=Places(), compare=False)
     """Where its keys stand."""

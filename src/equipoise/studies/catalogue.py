@@ -12,23 +12,19 @@ from typing import TYPE_CHECKING, Any, cast
 from equipoise.model.errors import UnusableInput
 from equipoise.model.findings import Findings
 from equipoise.model.result import ResultDocument
-from equipoise.studies.reader.table import one_of
+from equipoise.studies.reader.toml_file import one_of
 
 if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
 
 FILE = "study.toml"
-
-
 PAGE = "page.md"
-
-
 ANALYSIS = "analysis.py"
 CHARTS = "charts.py"
 
 
 @dataclass(frozen=True, slots=True)
-class BuiltIn:
+class BuiltInStudy:
     """One built-in study."""
 
     name: str
@@ -47,16 +43,16 @@ class BuiltIn:
         return page if page.is_file() else None
 
 
-def built_in_studies() -> tuple[BuiltIn, ...]:
+def built_in_studies() -> tuple[BuiltInStudy, ...]:
     """All of them, by name."""
-    return tuple(BuiltIn(file.parent.name, file.parent, _summary(file)) for file in _files())
+    return tuple(BuiltInStudy(file.parent.name, file.parent, _summary(file)) for file in _files())
 
 
-def built_in_study(name: str) -> BuiltIn | None:
+def built_in_study(name: str) -> BuiltInStudy | None:
     """The built-in study of that name."""
     return next(
         (
-            BuiltIn(name, file.parent, _summary(file))
+            BuiltInStudy(name, file.parent, _summary(file))
             for file in _files()
             if file.parent.name == name
         ),
@@ -112,7 +108,7 @@ class StudyAnalysis:
     left out or reported as missing, and is no error. Only ``charts`` imports altair.
     """
 
-    study: BuiltIn
+    study: BuiltInStudy
 
     def findings(self, document: ResultDocument) -> Findings:
         """Return the tables and paragraphs of the study."""

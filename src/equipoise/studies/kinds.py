@@ -38,7 +38,6 @@ ALLOCATORS = (
     ),
 )
 
-
 BLAS = tuple(
     Level(
         library.name,
@@ -49,7 +48,6 @@ BLAS = tuple(
     for library in LIBRARIES
 )
 """Each finds out by itself what it runs on."""
-
 
 TUNED_BLAS = tuple(
     Level(
@@ -87,7 +85,6 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
     {"allocator": Kind(ALLOCATORS), "blas": Kind(BLAS, TUNED_BLAS)}
 )
 """``kind = "allocator"`` in a factor takes its levels from here."""
-
 
 PACKAGES: Mapping[str, str] = MappingProxyType(
     {

@@ -59,7 +59,7 @@ class Ratio:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class StudyData:
     """A result document by levels."""
 
     document: ResultDocument

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from equipoise.model.findings import FindingTable
-from equipoise.studies.measured import Measured, Ratio, quantity, times
+from equipoise.studies.measured import Ratio, StudyData, quantity, times
 
 if TYPE_CHECKING:
     import altair as alt
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RankedLevel:
     """One level on one task."""
 
     task: str
@@ -52,8 +52,8 @@ class Reversal:
 
 
 def ranks(
-    measured: Measured, metric: str, tasks: str, factor: str, levels: Sequence[str]
-) -> Iterator[Ranked]:
+    measured: StudyData, metric: str, tasks: str, factor: str, levels: Sequence[str]
+) -> Iterator[RankedLevel]:
     """The levels that ran on each task, fastest first.
 
     Parameters
@@ -71,11 +71,11 @@ def ranks(
         }
         best = min(medians.values(), default=math.nan)
         for rank, (level, median) in enumerate(sorted(medians.items(), key=lambda one: one[1]), 1):
-            yield Ranked(task, level, median, rank, median / best)
+            yield RankedLevel(task, level, median, rank, median / best)
 
 
 def reversals(
-    measured: Measured, metric: str, tasks: str, factor: str, levels: Sequence[str]
+    measured: StudyData, metric: str, tasks: str, factor: str, levels: Sequence[str]
 ) -> list[Reversal]:
     """Every pair of levels whose typical ratio lies on other sides of 1 on two tasks.
 
@@ -104,18 +104,16 @@ def reversals(
 
 MOST_REVERSALS = 6
 
-
 HOW_TO_READ = (
     "One line for each choice, from task to task: where two lines cross, the order of the two "
     "reverses. The best on each task stands at 1."
 )
 
-
 HEIGHT = 340
 
 
 def rank_table(
-    measured: Measured, metric: str, tasks: str, factor: str, levels: Sequence[str], title: str
+    measured: StudyData, metric: str, tasks: str, factor: str, levels: Sequence[str], title: str
 ) -> FindingTable:
     """A row for each level, a column for each task: rank, median and ratio to the best."""
     ranked = {(one.task, one.level): one for one in ranks(measured, metric, tasks, factor, levels)}
@@ -144,7 +142,7 @@ def rank_table(
 
 
 def reversal_paragraph(
-    measured: Measured, metric: str, tasks: str, factor: str, levels: Sequence[str], what: str
+    measured: StudyData, metric: str, tasks: str, factor: str, levels: Sequence[str], what: str
 ) -> str:
     """Where the order of two levels reverses, the certain ones first."""
     found = reversals(measured, metric, tasks, factor, levels)
@@ -166,7 +164,7 @@ def reversal_paragraph(
 
 
 def order_answer(
-    measured: Measured, metric: str, tasks: str, factor: str, levels: Sequence[str], what: str
+    measured: StudyData, metric: str, tasks: str, factor: str, levels: Sequence[str], what: str
 ) -> str:
     """Whether one order holds on every task, in one sentence."""
     found = reversals(measured, metric, tasks, factor, levels)
@@ -186,7 +184,7 @@ def _pairs(count: int) -> str:
 
 
 def rank_chart(
-    measured: Measured, metric: str, tasks: str, factor: str, levels: Sequence[str], title: str
+    measured: StudyData, metric: str, tasks: str, factor: str, levels: Sequence[str], title: str
 ) -> alt.LayerChart:
     """The ratio to the best on each task, a line for each level."""
     import altair as alt

@@ -9,11 +9,11 @@ from typing import Protocol
 
 import numpy as np
 
-from equipoise.analysis.result import document_of
+from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.blocks import complete_blocks
-from equipoise.campaign.interim import Look
+from equipoise.campaign.interim import InterimAnalysis
 from equipoise.campaign.segment import Judge
-from equipoise.model.bulk import collector_at_rest
+from equipoise.model.bulk import paused_garbage_collector
 from equipoise.model.plan import Contrast, Plan, Stopping
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
@@ -40,7 +40,7 @@ def judge_of(plan: Plan, stopping: Stopping) -> Judge:
         The limits of the plan, or later ones.
     """
     if plan.explains is None:
-        return Look(plan, stopping)
+        return InterimAnalysis(plan, stopping)
     from equipoise.why.experiment.judge import Experiment
 
     return Experiment(plan, plan.explains, stopping)
@@ -56,12 +56,12 @@ def result_of(record: RunRecord, experiment: RunRecord | None = None) -> ResultD
     experiment
         The campaign that tested causes of a gap of ``record``, if there is one.
     """
-    document = document_of(record)
+    document = analyse_campaign(record)
     if experiment is None and record.plan.explains is None and not record.observations:
         return document
     from equipoise.why.explanation import with_causes
 
-    with collector_at_rest(), np.errstate(over="ignore", invalid="ignore"):
+    with paused_garbage_collector(), np.errstate(over="ignore", invalid="ignore"):
         return with_causes(document, record, experiment)
 
 

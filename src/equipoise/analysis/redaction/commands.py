@@ -13,17 +13,9 @@ from equipoise.model.redaction import quoted_but_for_placeholders
 
 DEEPEST = 32
 """Substitutions within substitutions that are read; no line that somebody writes has more."""
-
-
 _SEPARATORS = ";&|()\n#"
-
-
 _BLANKS = " \t\r"
-
-
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f"}
-
-
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|([0-7]{1,3})|(.))", re.DOTALL)
 
 
@@ -185,43 +177,25 @@ def _unescaped(found: re.Match[str]) -> str:
 
 Replace = Callable[[str, str], str | None]
 """What stands for the value of a variable, by its name and value; ``None`` if the value stays."""
-
-
 _Kind = Literal["assignment", "line"]
-
-
 _ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?P<sign>\+?=)")
-
-
 _REFERENCE = re.compile(r"\"?\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\})\"?")
 """The value of another variable, and so no value by itself."""
-
 
 _KEYWORDS = frozenset(
     ("{", "}", "!", "if", "then", "elif", "else", "do", "while", "until", "time", "coproc")
 )
 
-
 _DECLARING = frozenset(("export", "declare", "typeset", "local", "readonly", "alias"))
-
-
 _SETTING = frozenset(("env", "sudo", "doas"))
-
-
 _OPTIONS_WITH_A_WORD = frozenset(("-u", "-C", "-g", "-h", "-p", "--unset", "--chdir", "--user"))
-
 
 _TAKING_A_LINE = frozenset(
     ("sh", "bash", "dash", "ash", "ksh", "mksh", "zsh", "busybox", "su", "runuser", "flock")
 )
 
-
 _TAKING_LINES = frozenset(("eval", "trap"))
-
-
 _LINE_OPTION = re.compile(r"-[A-Za-z]*c|--command")
-
-
 _SPLIT_OPTION = re.compile(r"-[A-Za-z]*S|--split-string")
 
 

@@ -14,24 +14,16 @@ from equipoise.analysis.redaction.commands import (
     with_values_replaced,
 )
 from equipoise.analysis.redaction.values import Assigned, HiddenValues, hidden_values
-from equipoise.model.plan import Attempt, Condition, Explains, Hooks, Plan, Server
+from equipoise.model.plan import Condition, ExperimentPlan, Hooks, Plan, PlannedIntervention, Server
 from equipoise.model.record import RunRecord, Segment, Trial
 from equipoise.model.redaction import TUNING_VARIABLES, placeholder
 from equipoise.model.result import ResultDocument
 
 VARIABLES = "variables"
-
-
 WITHHELD = "variables_set_but_withheld"
 """Keys of an environment: the recorded variables, and the names of those that were not."""
-
-
 _HOOKS = ("setup", "prepare", "conclude", "cleanup")
-
-
 _SERVER_COMMANDS = ("start", "install", "fill", "prepare", "ready", "stop")
-
-
 _TRY, _TRY_COMMAND = "--try", "--try-command"
 
 
@@ -225,7 +217,7 @@ def _server_without(server: Server, hidden: HiddenValues) -> Server:
     return replace(server, environment=hidden.in_environment(server.environment), **changed)
 
 
-def _explains_without(explains: Explains, hidden: HiddenValues) -> Explains:
+def _explains_without(explains: ExperimentPlan, hidden: HiddenValues) -> ExperimentPlan:
     return replace(
         explains,
         causes=tuple(replace(one, summary=hidden.in_text(one.summary)) for one in explains.causes),
@@ -238,7 +230,9 @@ def _explains_without(explains: Explains, hidden: HiddenValues) -> Explains:
     )
 
 
-def _attempt_with_values_replaced(attempt: Attempt, replacement: Any) -> Attempt:
+def _attempt_with_values_replaced(
+    attempt: PlannedIntervention, replacement: Any
+) -> PlannedIntervention:
     """An intervention that the user asked for, with the values in its text replaced."""
     option, text = attempt.asked_by or ("", "")
     advice = attempt.advice and with_values_replaced(attempt.advice, replacement)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from equipoise.model.result import Against, EnvironmentDifference, RowAgainst
+from equipoise.model.result import EnvironmentDifference, ReferenceComparison, ReferenceRow
 from equipoise.report.document import UNKNOWN, Cell, Column, Paragraph, Section, Styled, Table
 from equipoise.report.units import interval_text, metric_formatter, percent_change
 
@@ -16,7 +16,7 @@ _DIFFERENCES_SHOWN = 20
 _LONGEST_VALUE = 60
 
 
-def reference_section(against: Against) -> Section:
+def reference_section(against: ReferenceComparison) -> Section:
     """Build the section with every row against the reference result."""
     columns = (
         Column("row"),
@@ -32,12 +32,12 @@ def reference_section(against: Against) -> Section:
     return Section(title, (Table(columns, rows, label=title), *map(Paragraph, lines)))
 
 
-def reference_title(against: Against) -> str:
+def reference_title(against: ReferenceComparison) -> str:
     """Name the reference result."""
-    return f"Against run {against.run} of {against.started}"
+    return f"ReferenceComparison run {against.run} of {against.started}"
 
 
-def reference_answer(against: Against) -> str:
+def reference_answer(against: ReferenceComparison) -> str:
     """Return how many rows changed."""
     known = [row for row in against.rows if row.changed is not None]
     changed = [row for row in known if row.changed]
@@ -51,7 +51,7 @@ def reference_answer(against: Against) -> str:
     )
 
 
-def largest_changes(against: Against) -> Iterator[str]:
+def largest_changes(against: ReferenceComparison) -> Iterator[str]:
     """Yield the rows that cost more and those that cost less, the largest change first."""
     for verb, sign in (("Costs more", 1.0), ("Costs less", -1.0)):
         line = _largest(against.rows, verb, sign)
@@ -59,7 +59,7 @@ def largest_changes(against: Against) -> Iterator[str]:
             yield line
 
 
-def _largest(rows: Sequence[RowAgainst], verb: str, sign: float) -> str:
+def _largest(rows: Sequence[ReferenceRow], verb: str, sign: float) -> str:
     changed = sorted(
         (
             (abs(math.log(row.ratio)), row.name, percent_change(row.ratio))
@@ -75,7 +75,7 @@ def _largest(rows: Sequence[RowAgainst], verb: str, sign: float) -> str:
     return f"{verb}: {shown}" + (f" and {more} more." if more > 0 else ".")
 
 
-def _row(row: RowAgainst) -> tuple[Cell, ...]:
+def _row(row: ReferenceRow) -> tuple[Cell, ...]:
     show = metric_formatter(row.metric)
     there, here = (UNKNOWN if value is None else show(value) for value in (row.there, row.here))
     ratio = UNKNOWN if row.ratio is None else percent_change(row.ratio)
@@ -88,7 +88,7 @@ def _row(row: RowAgainst) -> tuple[Cell, ...]:
     return (row.name, there, here, ratio, interval, changed)
 
 
-def _sentences(against: Against) -> Iterator[str]:
+def _sentences(against: ReferenceComparison) -> Iterator[str]:
     if against.level is not None:
         yield (
             "Each ratio is the cost here over the cost there. Of the rows called changed, at most "
@@ -105,7 +105,7 @@ def _sentences(against: Against) -> Iterator[str]:
     yield f"Scope: {against.scope}."
 
 
-def _differences(against: Against) -> Iterator[str]:
+def _differences(against: ReferenceComparison) -> Iterator[str]:
     if not against.differences:
         yield "Environments: nothing that is known of both differs."
         return

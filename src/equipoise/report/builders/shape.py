@@ -10,15 +10,15 @@ from equipoise.figures.theme import color_of
 from equipoise.model.interval import Interval
 from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.result import (
-    ByLevel,
-    Companion,
     Comparison,
     Component,
     ConditionResult,
     MetricSummary,
     Mode,
+    ModeAssociation,
     ResultDocument,
     SteadyComparison,
+    VarianceByLevel,
 )
 from equipoise.report.builders.primitives import is_of_primitives, probe_metric
 from equipoise.report.document import (
@@ -186,7 +186,7 @@ class Levelled:
 
     name: str
     compared: bool
-    by_level: ByLevel
+    by_level: VarianceByLevel
     show: Callable[[float], str]
     show_interval: Callable[[Interval], str]
 
@@ -209,7 +209,7 @@ def levels_of(document: ResultDocument) -> Iterator[Levelled]:
             yield Levelled(condition.name, False, summary.by_level, show, show_interval)
 
 
-def levelled_ratio(name: str, by_level: ByLevel) -> Levelled:
+def levelled_ratio(name: str, by_level: VarianceByLevel) -> Levelled:
     """Return a ratio with its variance by level."""
     return Levelled(name, True, by_level, percent_change, lambda ends: interval_text(*ends))
 
@@ -230,7 +230,7 @@ def level_parts(levels: Sequence[Levelled]) -> Iterator[Part]:
             yield Paragraph(f"variance by level: unknown: {reason}", forms=SCREEN)
 
 
-def level_facts(by_level: ByLevel) -> Iterator[tuple[str, str]]:
+def level_facts(by_level: VarianceByLevel) -> Iterator[tuple[str, str]]:
     """Yield each scope of a ratio with its interval, and the variance of each level."""
     if by_level.unknown_because is not None:
         yield "Variance by level", f"unknown: {by_level.unknown_because}"
@@ -330,7 +330,7 @@ def _mode_name(modes: Sequence[Mode], mode: int, metric: str) -> str:
     return f"that at {metric_formatter(metric)(modes[mode].at)}"
 
 
-def _companion_name(companion: Companion) -> str:
+def _companion_name(companion: ModeAssociation) -> str:
     covariate, value, more = companion.covariate, companion.value, companion.correlation > 0
     match covariate:
         case "cpu" if value is not None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.primitives import LATENCY
 from equipoise.model.result import ResultDocument
-from equipoise.studies.measured import UNKNOWN, Measured, joined, short
+from equipoise.studies.measured import UNKNOWN, StudyData, joined, short
 
 MACHINES = (
     ("G5 2.7 GHz", "Darwin", "2700"),
@@ -19,8 +19,6 @@ MACHINES = (
     ("Opteron 850", "Linux", "2404"),
 )
 """Host, operating system and MHz, as printed."""
-
-
 DARWIN, LINUX_ON_G5 = 0, 1
 """The two that share a processor but for 8 % of its clock."""
 
@@ -53,7 +51,6 @@ PROCESSES = Table(
     ),
 )
 
-
 CALLS = Table(
     "System calls and signals, µs",
     (
@@ -67,7 +64,6 @@ CALLS = Table(
     ),
 )
 
-
 IPC = Table(
     "Interprocess communication, µs",
     (
@@ -79,22 +75,15 @@ IPC = Table(
     ),
 )
 
-
 TABLES = (PROCESSES, CALLS, IPC)
-
-
 HERE = "this host"
-
-
 PLACEMENTS = {"same_cpu": "same CPU", "across_cpus": "across CPUs"}
-
-
 PLACED = "{placement}"
 
 
 def findings(document: ResultDocument) -> Findings:
     """The three tables in the article's layout, the thread, and what differs."""
-    measured = Measured(document)
+    measured = StudyData(document)
     if not any(_known(measured, column, one) for column in _columns() for one in PLACEMENTS):
         return Findings()
     tables = [_as_published(measured, table) for table in TABLES]
@@ -106,14 +95,14 @@ def findings(document: ResultDocument) -> Findings:
     )
 
 
-def here(measured: Measured, column: Column, placement: str) -> float | None:
+def here(measured: StudyData, column: Column, placement: str) -> float | None:
     """A column's value on this host in microseconds; ``None`` where a row has no number."""
     medians = [measured.median(LATENCY, row=row.format(placement=placement)) for row in column.rows]
     known = [one for one in medians if one is not None]
     return 1e6 * statistics.fmean(known) if len(known) == len(medians) else None
 
 
-def _known(measured: Measured, column: Column, placement: str) -> bool:
+def _known(measured: StudyData, column: Column, placement: str) -> bool:
     return here(measured, column, placement) is not None
 
 
@@ -126,7 +115,7 @@ def _is_placed(column: Column) -> bool:
     return any(PLACED in row for row in column.rows)
 
 
-def _as_published(measured: Measured, table: Table) -> FindingTable:
+def _as_published(measured: StudyData, table: Table) -> FindingTable:
     headings = ("host", "OS", "MHz", *(column.heading for column in table.columns))
     published = tuple(
         (*machine, *(f"{column.microseconds[place]:g}" for column in table.columns))
@@ -151,12 +140,12 @@ def _as_published(measured: Measured, table: Table) -> FindingTable:
     return FindingTable(table.title, headings, (*published, *own), tuple(_reasons(measured, table)))
 
 
-def _cell(measured: Measured, column: Column, placement: str) -> str:
+def _cell(measured: StudyData, column: Column, placement: str) -> str:
     value = here(measured, column, placement)
     return UNKNOWN if value is None else short(value)
 
 
-def _megahertz(measured: Measured) -> str:
+def _megahertz(measured: StudyData) -> str:
     """What was observed beside the trials; the kernels of many virtual machines do not tell."""
     seen = [
         value
@@ -166,7 +155,7 @@ def _megahertz(measured: Measured) -> str:
     return f"{statistics.median(seen) / 1e6:.0f}" if seen else UNKNOWN
 
 
-def _reasons(measured: Measured, table: Table) -> Iterator[str]:
+def _reasons(measured: StudyData, table: Table) -> Iterator[str]:
     """Why a row has no number, a line for each reason."""
     lacking: dict[str, list[str]] = {}
     for column in table.columns:
@@ -181,7 +170,7 @@ def _reasons(measured: Measured, table: Table) -> Iterator[str]:
         yield f"{joined(names)}: {reason}"
 
 
-def _thread_table(measured: Measured) -> FindingTable:
+def _thread_table(measured: StudyData) -> FindingTable:
     """What the article's readers asked for."""
     rows = tuple(
         (name, short(1e6 * median))
@@ -196,7 +185,7 @@ def _thread_table(measured: Measured) -> FindingTable:
     )
 
 
-def _paragraphs(measured: Measured) -> Iterator[str]:
+def _paragraphs(measured: StudyData) -> Iterator[str]:
     for table in TABLES:
         yield _beside(measured, table)
     yield _systems()
@@ -210,7 +199,7 @@ def _paragraphs(measured: Measured) -> Iterator[str]:
     )
 
 
-def _answer(measured: Measured) -> str:
+def _answer(measured: StudyData) -> str:
     ratios = [ratio for table in TABLES for ratio in _over_quickest(measured, table).values()]
     if not ratios:
         return ""
@@ -220,7 +209,7 @@ def _answer(measured: Measured) -> str:
     )
 
 
-def _over_quickest(measured: Measured, table: Table) -> dict[str, float]:
+def _over_quickest(measured: StudyData, table: Table) -> dict[str, float]:
     return {
         column.heading: value / min(column.microseconds)
         for column in table.columns
@@ -228,7 +217,7 @@ def _over_quickest(measured: Measured, table: Table) -> dict[str, float]:
     }
 
 
-def _beside(measured: Measured, table: Table) -> str:
+def _beside(measured: StudyData, table: Table) -> str:
     """How this host compares with the quickest of the four, column by column."""
     ratios = _over_quickest(measured, table)
     if not ratios:
@@ -259,7 +248,7 @@ def _systems() -> str:
     )
 
 
-def _placement(measured: Measured) -> str:
+def _placement(measured: StudyData) -> str:
     """Whether where the two sides run matters more than which machine it is."""
     told: list[str] = []
     for column in filter(_is_placed, IPC.columns):
@@ -279,7 +268,7 @@ def _placement(measured: Measured) -> str:
     )
 
 
-def _thread(measured: Measured) -> str:
+def _thread(measured: StudyData) -> str:
     ratio = measured.ratio(LATENCY, {"row": "fork"}, {"row": "thread"})
     if ratio is None:
         return ""

@@ -11,7 +11,7 @@ from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.result import ResultDocument
 from equipoise.stats.arrays import FloatArray, IntArray
 from equipoise.stats.levels import Levels, variance_by_level
-from equipoise.studies.measured import Measured, times
+from equipoise.studies.measured import StudyData, times
 
 METRIC = "iteration_s"
 LEAST_LAYOUTS = 3
@@ -29,7 +29,7 @@ QUESTIONS = (
 
 def findings(document: ResultDocument) -> Findings:
     """The answers in one layout and over layouts, and the variance that layouts add."""
-    measured = Measured(document)
+    measured = StudyData(document)
     tables = (_answers(measured), _layouts(measured))
     return Findings(
         tuple(table for table in tables if table.rows),
@@ -39,7 +39,7 @@ def findings(document: ResultDocument) -> Findings:
 
 
 def over_layouts(
-    measured: Measured, kernel: str, program: str, baseline: str | None = None
+    measured: StudyData, kernel: str, program: str, baseline: str | None = None
 ) -> Levels | None:
     """The mean logarithm of a program's times, or of its ratios to a baseline, by level.
 
@@ -66,7 +66,7 @@ def over_layouts(
     )
 
 
-def _answers(measured: Measured) -> FindingTable:
+def _answers(measured: StudyData) -> FindingTable:
     rows: list[tuple[str, ...]] = []
     programs = measured.levels("program")
     for question, baseline, candidate in QUESTIONS:
@@ -103,7 +103,7 @@ def _answers(measured: Measured) -> FindingTable:
     )
 
 
-def _layouts(measured: Measured) -> FindingTable:
+def _layouts(measured: StudyData) -> FindingTable:
     rows: list[tuple[str, ...]] = []
     for program in measured.levels("program"):
         for kernel in measured.levels("kernel"):
@@ -130,7 +130,7 @@ def _layouts(measured: Measured) -> FindingTable:
     )
 
 
-def _paragraphs(measured: Measured, answers: FindingTable) -> Iterator[str]:
+def _paragraphs(measured: StudyData, answers: FindingTable) -> Iterator[str]:
     for question, *_ in QUESTIONS:
         rows = [row for row in answers.rows if row[0] == question]
         apart = [row[1] for row in rows if row[6] != APART]

@@ -10,14 +10,10 @@ import numpy as np
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.interval import Interval
 from equipoise.model.result import ResultDocument
-from equipoise.studies.measured import Measured, joined, quantity, short
+from equipoise.studies.measured import StudyData, joined, quantity, short
 
 THROUGHPUT = "throughput_per_s"
-
-
 THREADS = "threads"
-
-
 Levels = dict[str, str]
 
 
@@ -60,7 +56,7 @@ class Curve:
     """``None`` without a point at one client, or with no other."""
 
 
-def curve_of(measured: Measured, metric: str, levels: Levels) -> Curve | None:
+def curve_of(measured: StudyData, metric: str, levels: Levels) -> Curve | None:
     """The curve of a metric over the clients; ``None`` where nothing was measured."""
     points: list[Point] = []
     for threads in sorted(measured.levels(THREADS), key=int):
@@ -73,7 +69,7 @@ def curve_of(measured: Measured, metric: str, levels: Levels) -> Curve | None:
     return Curve(levels, tuple(points), _knee(measured, metric, levels, points))
 
 
-def _knee(measured: Measured, metric: str, levels: Levels, points: list[Point]) -> Knee | None:
+def _knee(measured: StudyData, metric: str, levels: Levels, points: list[Point]) -> Knee | None:
     if len(points) < 2 or points[0].clients != 1:
         return None
     most = max(points, key=lambda point: point.median)
@@ -86,28 +82,16 @@ def _knee(measured: Measured, metric: str, levels: Levels, points: list[Point]) 
 
 
 BASELINE = "glibc"
-
-
 P99 = "latency_p99_s"
-
-
 TRANSACTIONS = "transactions"
-
-
 CLOSED, OPEN = "closed", "open"
-
-
 _BARS = "▁▂▃▄▅▆▇█"
-
-
 _LATENCIES = ("latency_p50_s", "latency_p95_s", P99, "latency_max_s")
-
 
 _KNEE_NOTE = (
     "knee: X_max / X(1), the clients at which the server has work for all that it can use; from "
     "there on more of them mostly wait"
 )
-
 
 _EACH = (
     ("server CPU", ("server_user_s", "server_sys_s")),
@@ -120,7 +104,7 @@ _EACH = (
 
 def findings(document: ResultDocument) -> Findings:
     """For each server and work the curves, the mechanisms and the open loop; how the knees lie."""
-    measured = Measured(document)
+    measured = StudyData(document)
     tables: list[FindingTable] = []
     paragraphs: list[str] = []
     for where in places(measured):
@@ -134,7 +118,7 @@ def findings(document: ResultDocument) -> Findings:
     return Findings(tuple(tables), tuple(paragraphs), _answer(measured))
 
 
-def _answer(measured: Measured) -> str:
+def _answer(measured: StudyData) -> str:
     """Which setting brought the most, on each server and work."""
     parts: list[str] = []
     for where in places(measured):
@@ -152,7 +136,7 @@ def _answer(measured: Measured) -> str:
     return f"{'; '.join(parts)}." if parts else ""
 
 
-def places(measured: Measured) -> Iterator[Levels]:
+def places(measured: StudyData) -> Iterator[Levels]:
     """Each server with each work that it did."""
     for server in measured.levels("server"):
         for work in measured.levels("work"):
@@ -160,7 +144,7 @@ def places(measured: Measured) -> Iterator[Levels]:
                 yield {"server": server, "work": work}
 
 
-def curves_of(measured: Measured, metric: str, where: Levels) -> list[Curve]:
+def curves_of(measured: StudyData, metric: str, where: Levels) -> list[Curve]:
     """The curve of each setting under closed load."""
     found = (
         curve_of(measured, metric, {**where, "load": CLOSED, "setting": setting})
@@ -209,7 +193,7 @@ def _bars(values: Sequence[float]) -> str:
     return "".join(_BARS[place] for place in places)
 
 
-def _mechanism_table(measured: Measured, title: str, curves: Sequence[Curve]) -> FindingTable:
+def _mechanism_table(measured: StudyData, title: str, curves: Sequence[Curve]) -> FindingTable:
     threads = str(max(point.clients for curve in curves for point in curve.points))
     rows: list[tuple[str, ...]] = []
     for curve in curves:
@@ -242,7 +226,7 @@ def _mechanism_table(measured: Measured, title: str, curves: Sequence[Curve]) ->
     )
 
 
-def _for_one(measured: Measured, metrics: Sequence[str], levels: Levels) -> str:
+def _for_one(measured: StudyData, metrics: Sequence[str], levels: Levels) -> str:
     """The median over trials of a sum of metrics, for one transaction."""
     transactions = measured.values(TRANSACTIONS, **levels)
     columns = [measured.values(metric, **levels) for metric in metrics]
@@ -252,7 +236,7 @@ def _for_one(measured: Measured, metrics: Sequence[str], levels: Levels) -> str:
     return quantity(metrics[0], typical)
 
 
-def _open_tables(measured: Measured, title: str, where: Levels) -> Iterator[FindingTable]:
+def _open_tables(measured: StudyData, title: str, where: Levels) -> Iterator[FindingTable]:
     rows: list[tuple[str, ...]] = []
     for setting in measured.levels("setting"):
         levels = {**where, "load": OPEN, "setting": setting}

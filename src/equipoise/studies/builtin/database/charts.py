@@ -12,7 +12,7 @@ from equipoise.figures.quantity import metric_name, unit_of
 from equipoise.figures.ticks import log_ticks
 from equipoise.model.result import ResultDocument
 from equipoise.studies.builtin.database.analysis import THROUGHPUT, Curve, curves_of, places
-from equipoise.studies.measured import Measured
+from equipoise.studies.measured import StudyData
 
 HOW_TO_READ = {
     THROUGHPUT: (
@@ -30,7 +30,7 @@ HEIGHT = 320
 
 def figures(document: ResultDocument) -> Iterator[Figure]:
     """Throughput, and latency, against the number of clients; a pair for each server and work."""
-    measured = Measured(document)
+    measured = StudyData(document)
     for where in places(measured):
         for metric, how_to_read in HOW_TO_READ.items():
             curves = [one for one in curves_of(measured, metric, where) if len(one.points) > 1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from equipoise.model.findings import Findings
 from equipoise.model.result import ResultDocument
-from equipoise.studies.measured import Measured
+from equipoise.studies.measured import StudyData
 from equipoise.studies.ranking import (
     order_answer,
     rank_table,
@@ -17,7 +17,7 @@ TASKS, FACTOR = "task", "package"
 
 def findings(document: ResultDocument) -> Findings:
     """Ranks, and where they reverse."""
-    measured = Measured(document)
+    measured = StudyData(document)
     levels = measured.levels(FACTOR)
     table = rank_table(measured, TIME, TASKS, FACTOR, levels, "Rank of the packages")
     if not table.rows:

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from equipoise.figures.gallery import Figure
 from equipoise.model.result import ResultDocument
 from equipoise.studies.builtin.packages.analysis import FACTOR, TASKS, TIME
-from equipoise.studies.measured import Measured
+from equipoise.studies.measured import StudyData
 from equipoise.studies.ranking import HOW_TO_READ, rank_chart
 
 
 def figures(document: ResultDocument) -> Iterator[Figure]:
     """The ratio to the best package on each task."""
-    measured = Measured(document)
+    measured = StudyData(document)
     levels = measured.levels(FACTOR)
     if levels:
         chart = rank_chart(measured, TIME, TASKS, FACTOR, levels, "Packages by task")

@@ -12,7 +12,7 @@ from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import unit_of
 from equipoise.model.result import ResultDocument
 from equipoise.studies.builtin.ridiculousfish2006.analysis import BY_BLOCK, block_rows, steps
-from equipoise.studies.measured import Measured
+from equipoise.studies.measured import StudyData
 
 HOW_TO_READ = (
     "One line for each allocator. A dashed rule stands where an allocator's blocks begin to go "
@@ -23,7 +23,7 @@ HEIGHT = 340
 
 def figures(document: ResultDocument) -> Iterator[Figure]:
     """One chart for each cost by block size."""
-    measured = Measured(document)
+    measured = StudyData(document)
     for metric, name, scale in BY_BLOCK:
         rows = tuple(block_rows(measured, metric))
         if rows:

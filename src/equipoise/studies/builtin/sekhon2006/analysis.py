@@ -12,7 +12,7 @@ import numpy as np
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.result import ResultDocument
 from equipoise.stats.arrays import FloatArray
-from equipoise.studies.measured import UNKNOWN, Measured, Ratio, joined, quantity, short, times
+from equipoise.studies.measured import UNKNOWN, Ratio, StudyData, joined, quantity, short, times
 
 STANDS_FOR: Mapping[str, str] = MappingProxyType(
     {
@@ -23,7 +23,6 @@ STANDS_FOR: Mapping[str, str] = MappingProxyType(
 )
 """What an allocator here stands for there."""
 
-
 SECONDS: Mapping[tuple[str, str, str], float] = MappingProxyType(
     {
         ("scythe", "445", "glibc"): 8.84,
@@ -33,7 +32,6 @@ SECONDS: Mapping[tuple[str, str, str], float] = MappingProxyType(
     }
 )
 """By algorithm, rows and allocator: the best of three searches; Windows XP took 9.38 s (scythe)."""
-
 
 RATIOS: Mapping[tuple[str, str, str], float] = MappingProxyType(
     {
@@ -50,7 +48,6 @@ RATIOS: Mapping[tuple[str, str, str], float] = MappingProxyType(
 )
 """Over Linux."""
 
-
 P_VALUES: Mapping[tuple[str, str, str], str] = MappingProxyType(
     {
         ("blas", "445", "glibc_15k"): "0.09",
@@ -59,37 +56,19 @@ P_VALUES: Mapping[tuple[str, str, str], str] = MappingProxyType(
     }
 )
 """Of the empirical distribution, as printed."""
-
-
 SEARCH = "search_s"
-
-
 DEFAULT = "glibc"
-
-
 FROM_15K = "glibc_15k"
-
-
 LEA = "dlmalloc"
-
-
 OLD, NEW = "scythe", "blas"
-
-
 SMALL = 1.05
 """A gap of less than so much is none: the article called 4.6 s against 4.4 s no real one."""
-
-
 CERTAIN = "certain here"
-
-
 LIKELY = "so in every block, but too few blocks to be certain"
-
-
 OPEN = "not certain here"
 
 
-def answer(measured: Measured) -> str:
+def answer(measured: StudyData) -> str:
     """The article's question in one sentence: what the 15 KB policy costs, by algorithm."""
     rows = next(iter(measured.levels("rows")), "")
     found = {
@@ -107,7 +86,7 @@ def answer(measured: Measured) -> str:
     return f"The 15 KB policy costs {joined(parts)} over Doug Lea's malloc, at {rows} rows."
 
 
-def claims(measured: Measured) -> Iterator[str]:
+def claims(measured: StudyData) -> Iterator[str]:
     """One paragraph for each claim whose conditions were run, each with its numbers."""
     yield from _old_under_15k(measured)
     yield from _grows_with_size(measured)
@@ -116,12 +95,12 @@ def claims(measured: Measured) -> Iterator[str]:
     yield from _unsolved(measured)
 
 
-def _ratio(measured: Measured, algorithm: str, rows: str, above: str, below: str) -> Ratio | None:
+def _ratio(measured: StudyData, algorithm: str, rows: str, above: str, below: str) -> Ratio | None:
     levels = {"algorithm": algorithm, "rows": rows}
     return measured.ratio(SEARCH, {**levels, "allocator": above}, {**levels, "allocator": below})
 
 
-def _by_rows(measured: Measured, algorithm: str, above: str, below: str) -> dict[str, Ratio]:
+def _by_rows(measured: StudyData, algorithm: str, above: str, below: str) -> dict[str, Ratio]:
     found = {
         rows: _ratio(measured, algorithm, rows, above, below) for rows in measured.levels("rows")
     }
@@ -138,7 +117,7 @@ def _certainty(ratio: Ratio) -> str:
     return LIKELY if ratio.least > 1.0 or ratio.most < 1.0 else OPEN
 
 
-def _old_under_15k(measured: Measured) -> Iterator[str]:
+def _old_under_15k(measured: StudyData) -> Iterator[str]:
     ratios = _by_rows(measured, OLD, FROM_15K, LEA)
     if ratios:
         held = all(one.ratio >= 1.5 for one in ratios.values())
@@ -164,7 +143,7 @@ def _certainties(ratios: dict[str, Ratio]) -> str:
     return joined(f"{word} at {rows} rows" for rows, word in words.items())
 
 
-def _grows_with_size(measured: Measured) -> Iterator[str]:
+def _grows_with_size(measured: StudyData) -> Iterator[str]:
     for algorithm in (NEW, OLD):
         ratios = _by_rows(measured, algorithm, FROM_15K, DEFAULT)
         if len(ratios) < 2:
@@ -188,7 +167,7 @@ def _grows_with_size(measured: Measured) -> Iterator[str]:
         )
 
 
-def _vanishes(measured: Measured) -> Iterator[str]:
+def _vanishes(measured: StudyData) -> Iterator[str]:
     for algorithm in (NEW, OLD):
         gaps = _by_rows(measured, algorithm, FROM_15K, DEFAULT)
         lea = _by_rows(measured, algorithm, LEA, DEFAULT)
@@ -209,7 +188,7 @@ def _vanishes(measured: Measured) -> Iterator[str]:
         )
 
 
-def _speed_up(measured: Measured) -> Iterator[str]:
+def _speed_up(measured: StudyData) -> Iterator[str]:
     parts: list[str] = []
     held = True
     for rows in measured.levels("rows"):
@@ -226,7 +205,7 @@ def _speed_up(measured: Measured) -> Iterator[str]:
         )
 
 
-def _unsolved(measured: Measured) -> Iterator[str]:
+def _unsolved(measured: StudyData) -> Iterator[str]:
     ratios = {
         rows: one
         for rows, one in _by_rows(measured, NEW, LEA, DEFAULT).items()
@@ -249,19 +228,10 @@ def _unsolved(measured: Measured) -> Iterator[str]:
 
 
 BEST = "best_search_s"
-
-
 BASELINE = "glibc"
-
-
 CONDITION = ("algorithm", "rows", "allocator")
-
-
 SEARCHES = (*CONDITION, "median", "5 to 95 %", "mean of the best", "published")
-
-
 RATIO = (*CONDITION, "over glibc", "interval", "published", "p", "published", "e-value")
-
 
 SEARCH_NOTES = (
     "median: of all searches of all trials. mean of the best: the best of a trial's "
@@ -270,7 +240,6 @@ SEARCH_NOTES = (
     + "; ".join(f"{ours} stands for {theirs}" for ours, theirs in STANDS_FOR.items())
     + ".",
 )
-
 
 RATIO_NOTES = (
     "over glibc: the mean of a trial's searches, typical ratio within blocks, with the confidence "
@@ -283,7 +252,7 @@ RATIO_NOTES = (
 
 def findings(document: ResultDocument) -> Findings:
     """The table, and which of the article's claims hold here."""
-    measured = Measured(document)
+    measured = StudyData(document)
     tables = (
         FindingTable(
             "Sekhon (2006), Table 1: time of a search",
@@ -322,7 +291,7 @@ def normalised(seconds: float, rows: int) -> float:
     return seconds / (rows**2 * math.log(rows))
 
 
-def figure_1_rows(measured: Measured) -> Iterator[dict[str, Any]]:
+def figure_1_rows(measured: StudyData) -> Iterator[dict[str, Any]]:
     """The mean of the best search over N² log N, for each condition."""
     for algorithm, rows, allocator in _conditions(measured):
         best = measured.values(BEST, algorithm=algorithm, rows=rows, allocator=allocator)
@@ -345,7 +314,7 @@ def figure_1_rows(measured: Measured) -> Iterator[dict[str, Any]]:
             }
 
 
-def ratio_rows(measured: Measured) -> Iterator[dict[str, Any]]:
+def ratio_rows(measured: StudyData) -> Iterator[dict[str, Any]]:
     """Each allocator over the default: ours, and what was published."""
     for algorithm, rows, allocator in _conditions(measured):
         levels = {"algorithm": algorithm, "rows": rows}
@@ -376,7 +345,7 @@ def ratio_rows(measured: Measured) -> Iterator[dict[str, Any]]:
             }
 
 
-def _conditions(measured: Measured) -> Iterator[tuple[str, str, str]]:
+def _conditions(measured: StudyData) -> Iterator[tuple[str, str, str]]:
     for algorithm in measured.levels("algorithm"):
         for rows in measured.levels("rows"):
             for allocator in measured.levels("allocator"):
@@ -385,7 +354,7 @@ def _conditions(measured: Measured) -> Iterator[tuple[str, str, str]]:
                     yield algorithm, rows, allocator
 
 
-def _search_rows(measured: Measured) -> Iterator[tuple[str, ...]]:
+def _search_rows(measured: StudyData) -> Iterator[tuple[str, ...]]:
     for key in _conditions(measured):
         algorithm, rows, allocator = key
         levels = {"algorithm": algorithm, "rows": rows, "allocator": allocator}
@@ -402,7 +371,7 @@ def _search_rows(measured: Measured) -> Iterator[tuple[str, ...]]:
             )
 
 
-def _ratio_rows(measured: Measured) -> Iterator[tuple[str, ...]]:
+def _ratio_rows(measured: StudyData) -> Iterator[tuple[str, ...]]:
     for key in _conditions(measured):
         algorithm, rows, allocator = key
         above = {"algorithm": algorithm, "rows": rows, "allocator": allocator}

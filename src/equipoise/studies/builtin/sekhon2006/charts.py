@@ -12,7 +12,7 @@ from equipoise.figures.gallery import Figure
 from equipoise.figures.ticks import log_ticks
 from equipoise.model.result import ResultDocument
 from equipoise.studies.builtin.sekhon2006.analysis import figure_1_rows, ratio_rows
-from equipoise.studies.measured import Measured
+from equipoise.studies.measured import StudyData
 
 HOW_TO_READ_SECONDS = (
     "A level line grows as N² log N does, a rising one faster. One colour for each allocator, one "
@@ -30,7 +30,7 @@ _DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
 
 def figures(document: ResultDocument) -> Iterator[Figure]:
     """Figure 1, and the ratios to the default, published and ours."""
-    measured = Measured(document)
+    measured = StudyData(document)
     lines = tuple(figure_1_rows(measured))
     if lines:
         yield Figure("figure_1", HOW_TO_READ_SECONDS, seconds_chart(lines))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from equipoise.model.findings import Findings
 from equipoise.model.result import ResultDocument
-from equipoise.studies.measured import Measured
+from equipoise.studies.measured import StudyData
 from equipoise.studies.ranking import (
     of_each,
     order_answer,
@@ -21,7 +21,7 @@ LIBRARIES = ("reference", "atlas", "openblas", "blis")
 
 def findings(document: ResultDocument) -> Findings:
     """Ranks, and where they reverse."""
-    measured = Measured(document)
+    measured = StudyData(document)
     chosen = groups_of(measured)
     return Findings(
         tuple(
@@ -38,7 +38,7 @@ def findings(document: ResultDocument) -> Findings:
     )
 
 
-def groups_of(measured: Measured) -> list[tuple[str, Sequence[str]]]:
+def groups_of(measured: StudyData) -> list[tuple[str, Sequence[str]]]:
     """Return the groups of at least two levels that are ranked, each with its name."""
     levels = measured.levels(FACTOR)
     groups = [

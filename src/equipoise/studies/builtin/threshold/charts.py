@@ -12,7 +12,7 @@ from equipoise.figures.quantity import unit_of
 from equipoise.figures.theme import color_of
 from equipoise.model.result import ResultDocument
 from equipoise.studies.builtin.threshold.analysis import Point, points, threshold_words
-from equipoise.studies.measured import Measured
+from equipoise.studies.measured import StudyData
 
 HOW_TO_READ = (
     "Down is faster, left is leaner. The line joins the thresholds that no other one beats in "
@@ -23,7 +23,7 @@ HEIGHT = 360
 
 def figures(document: ResultDocument) -> Iterator[Figure]:
     """Time against peak memory, one chart for each workload, with the front."""
-    measured = Measured(document)
+    measured = StudyData(document)
     for work in measured.levels("work"):
         found = points(measured, work)
         if found:

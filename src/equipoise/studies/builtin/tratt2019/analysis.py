@@ -9,7 +9,7 @@ import numpy as np
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.result import Comparison, ResultDocument
 from equipoise.stats.arrays import FloatArray
-from equipoise.studies.measured import Measured, quantity, short
+from equipoise.studies.measured import StudyData, quantity, short
 
 TIME, STEPS, WALL = "search_s", "steps", "wall_s"
 LEAST_RUNS = 10
@@ -22,7 +22,7 @@ PROGRAMS = (("hashwalk", WALK), ("wordsearch, linear", LINEAR), ("wordsearch, bi
 
 def findings(document: ResultDocument) -> Findings:
     """The range, the flatness and the steps of each program; minimum beside distribution."""
-    measured = Measured(document)
+    measured = StudyData(document)
     tables = (_ranges(measured), _tenths(measured), _together(measured), _sayings(measured))
     return Findings(
         tuple(table for table in tables if table.rows),
@@ -59,7 +59,7 @@ def shares_of_tenths(values: FloatArray) -> FloatArray:
     return np.asarray(counts / max(1, len(inside)), dtype=np.float64)
 
 
-def _ranges(measured: Measured) -> FindingTable:
+def _ranges(measured: StudyData) -> FindingTable:
     rows = []
     for name, levels in PROGRAMS:
         values, steps = measured.values(TIME, **levels), measured.values(STEPS, **levels)
@@ -86,7 +86,7 @@ def _ranges(measured: Measured) -> FindingTable:
     )
 
 
-def _tenths(measured: Measured) -> FindingTable:
+def _tenths(measured: StudyData) -> FindingTable:
     rows = []
     for name, levels in PROGRAMS:
         values = measured.values(TIME, **levels)
@@ -101,7 +101,7 @@ def _tenths(measured: Measured) -> FindingTable:
     )
 
 
-def _together(measured: Measured) -> FindingTable:
+def _together(measured: StudyData) -> FindingTable:
     rows = []
     for name, levels in PROGRAMS:
         steps = measured.values(STEPS, **levels)
@@ -121,7 +121,7 @@ def _together(measured: Measured) -> FindingTable:
     )
 
 
-def _sayings(measured: Measured) -> FindingTable:
+def _sayings(measured: StudyData) -> FindingTable:
     linear, binary = measured.values(TIME, **LINEAR), measured.values(TIME, **BINARY)
     rows = []
     if min(len(linear), len(binary)) >= LEAST_RUNS:
@@ -144,7 +144,7 @@ def _statistics(linear: FloatArray, binary: FloatArray) -> Iterator[tuple[str, f
     yield "mean", float(linear.mean()), float(binary.mean())
 
 
-def _paragraphs(measured: Measured, document: ResultDocument) -> Iterator[str]:
+def _paragraphs(measured: StudyData, document: ResultDocument) -> Iterator[str]:
     walk, steps = measured.values(TIME, **WALK), measured.values(STEPS, **WALK)
     together = correlation(steps, walk)
     if together is not None:
@@ -162,7 +162,7 @@ def _paragraphs(measured: Measured, document: ResultDocument) -> Iterator[str]:
         yield _verdict(comparison) + " " + _minimum(comparison, linear, binary)
 
 
-def _answer(measured: Measured) -> str:
+def _answer(measured: StudyData) -> str:
     comparison = measured.comparison(TIME, **BINARY)
     fewest = min(len(measured.values(TIME, **one)) for one in (LINEAR, BINARY))
     if comparison is not None and comparison.ratio is not None and fewest >= LEAST_RUNS:
