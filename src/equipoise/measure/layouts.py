@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from equipoise.design.relink import Compilation, Linker
+from equipoise.design.layouts import Compilation, Linker
 from equipoise.model.errors import EquipoiseError, UnusableInput
 
 _LAST_LINES = 5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from equipoise.design.allocators import PRELOADED, Allocator
+from equipoise.design.libraries import PRELOADED, Allocator
 from equipoise.model.plan import Condition
 from equipoise.why.interventions.case import Case
 from equipoise.why.interventions.intervention import Intervention

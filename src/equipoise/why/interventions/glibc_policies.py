@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from equipoise.design.allocators import (
+from equipoise.design.libraries import (
     NEVER_GIVEN_BACK,
     TUNABLES_VARIABLE,
     tunables_of,
