@@ -19,7 +19,7 @@ from equipoise.design.coin import draw_block
 from equipoise.design.layouts import with_layouts
 from equipoise.design.limits import CampaignLimits
 from equipoise.ledger import Ledger, open_for_writing
-from equipoise.measure.trials import Ran
+from equipoise.measure.trials import TrialReport
 from equipoise.model.plan import Judgement, Plan, Stopping
 from equipoise.model.record import Draw, RunRecord, Sample, Trial
 from equipoise.model.result import ResultDocument, VarianceByLevel
@@ -208,7 +208,7 @@ class LayoutRunner(ScriptedRunner):
         super().__init__(clock)
         self.began: list[Draw] = []
 
-    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], Ran], ...]:
+    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
         self.began.append(draw)
         return super().run_place(draw, place)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from equipoise.design.layouts import parse_compilation
-from equipoise.measure.layouts import make_layouts
+from equipoise.measure.builds import make_layouts
 from equipoise.model.errors import UnusableInput
 from tests.cli.conftest import Equipoise
 

@@ -17,10 +17,10 @@ from equipoise.design.chance import (
     not_tried,
     sources_here,
 )
-from equipoise.measure.native import native_programs
-from equipoise.measure.surroundings import mapped_libraries
-from equipoise.measure.surroundings.host import Host
-from equipoise.measure.surroundings.kernel import addresses_are_random
+from equipoise.measure.environment import mapped_libraries
+from equipoise.measure.environment.host import Host
+from equipoise.measure.environment.system import addresses_are_random
+from equipoise.measure.installation import native_programs
 from equipoise.measure.trials import own_environment
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan

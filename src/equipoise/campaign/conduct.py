@@ -18,13 +18,13 @@ from equipoise.campaign.segment import Judge, Runner, SegmentInProgress, TrialSt
 from equipoise.campaign.verification import check_that_each_took_effect, mapped_by_condition
 from equipoise.design.limits import CampaignLimits
 from equipoise.ledger import FIRST_SEGMENT
+from equipoise.measure.environment import CovariateReader, snapshot
+from equipoise.measure.installation import launcher_program
 from equipoise.measure.launcher import Launcher
 from equipoise.measure.leftovers import clear_leftovers
 from equipoise.measure.measurement_lock import LockOwner, lock_host, lock_run
-from equipoise.measure.native import launcher_program
 from equipoise.measure.scratch import scratch_folder
 from equipoise.measure.servers import Servers
-from equipoise.measure.surroundings import CovariateReader, snapshot
 from equipoise.measure.trials import TrialRunner, own_environment
 from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInput
 from equipoise.model.host import Certificate

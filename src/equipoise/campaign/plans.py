@@ -16,9 +16,9 @@ from equipoise.design.commands import CompareOptions, conditions_of, with_contro
 from equipoise.design.layouts import with_layouts
 from equipoise.design.limits import STUDY_BLOCKS, CampaignLimits, check_number, metric_names
 from equipoise.measure.counters import counters_among
-from equipoise.measure.native import native_programs
-from equipoise.measure.surroundings.host import Host
-from equipoise.measure.surroundings.kernel import addresses_are_random, addresses_can_be_held
+from equipoise.measure.environment.host import Host
+from equipoise.measure.environment.system import addresses_are_random, addresses_can_be_held
+from equipoise.measure.installation import native_programs
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Measure, Output, Plan, Stopping
 from equipoise.model.primitives import OS_STUDY

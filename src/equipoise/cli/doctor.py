@@ -17,7 +17,7 @@ from equipoise.cli.leftovers import clear_and_report_all
 from equipoise.cli.output_file import write_file
 from equipoise.ledger import open_for_writing
 from equipoise.measure import disturbances
-from equipoise.measure.surroundings import snapshot
+from equipoise.measure.environment import snapshot
 from equipoise.model.errors import EXIT_INTERRUPTED
 from equipoise.report import certificate, doctor
 
@@ -45,7 +45,7 @@ def command(**given: Any) -> int:
 def _examine(given: dict[str, Any]) -> int:
     color = not given["no_color"]
     clear_and_report_all()
-    examination = disturbances.examine(disturbances.look_around())
+    examination = disturbances.examine(disturbances.observe_host())
     if given["json_file"] is not None:
         _write(given["json_file"], doctor.to_json(examination, snapshot()))
     if given["json_file"] != "-" and not given["quiet"]:

@@ -9,7 +9,7 @@ import click
 
 from equipoise.cli import options
 from equipoise.design.coin import fresh_seed
-from equipoise.measure.here import site_here
+from equipoise.measure.installation import host_site
 from equipoise.model.plan import Plan, Stopping
 from equipoise.why.experiment.proposing import Trying
 from equipoise.why.interventions.own import user_command, user_try
@@ -65,7 +65,7 @@ def trying_of(given: dict[str, Any], explained: Plan) -> Trying:
     """
     own = [user_try(text) for text in given["tries"]]
     if given["try_commands"]:
-        site = site_here()
+        site = host_site()
         own.extend(user_command(text, site) for text in given["try_commands"])
     usual = usual_trying(explained)
     return Trying(

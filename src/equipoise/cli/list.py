@@ -10,7 +10,7 @@ import click
 from equipoise.cli import options
 from equipoise.design.site import what_is_missing
 from equipoise.ledger import open_for_reading
-from equipoise.measure.here import site_here
+from equipoise.measure.installation import host_site
 from equipoise.measure.probes import probe_program, probe_rows, why_unavailable
 from equipoise.model.host import CERTIFICATE_STUDY
 from equipoise.model.primitives import ProbeRow
@@ -74,7 +74,7 @@ def _here(program: Path, row: ProbeRow) -> str:
 
 
 def _listed(level: Level) -> Listed:
-    missing = what_is_missing(level, site_here())
+    missing = what_is_missing(level, host_site())
     if missing is None:
         return Listed(level.name, level.summary, "yes")
     return Listed(level.name, level.summary, f"no: {missing.hint}")

@@ -31,7 +31,7 @@ from equipoise.design.limits import CampaignLimits
 from equipoise.design.site import Site, setting_place, without_missing
 from equipoise.measure.builds import build_levels
 from equipoise.measure.counters import COUNTERS
-from equipoise.measure.here import site_here
+from equipoise.measure.installation import host_site
 from equipoise.measure.trials import own_environment
 from equipoise.model.errors import TookNoEffect, UnusableInput
 from equipoise.model.plan import Plan
@@ -99,7 +99,7 @@ def command(**given: Any) -> int:
     more trials, so that the open ones get the budget. `equipoise list studies` lists the
     built-in ones; the form of a file is in docs/studies.md.
     """
-    output, limits, site = Wanted.from_options(given), options.limits_of(given), site_here()
+    output, limits, site = Wanted.from_options(given), options.limits_of(given), host_site()
     study, warnings = _fitted(_chosen_study(given), site, output.ledger)
     if sys.stderr.isatty() and not output.quiet:
         _print_warnings(warnings)

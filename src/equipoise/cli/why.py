@@ -10,7 +10,7 @@ import click
 
 from equipoise.cli import options
 from equipoise.cli.conducting import measuring
-from equipoise.cli.evidence_options import asked_of, evidence_options
+from equipoise.cli.evidence_options import evidence_options, evidence_request
 from equipoise.cli.experiment import say_it_was_tested, with_experiment
 from equipoise.cli.experiment_options import asks_for_more, experiment_options, trying_of
 from equipoise.cli.observing import with_evidence
@@ -27,13 +27,13 @@ from equipoise.cli.shown import shown_document
 from equipoise.cli.study_data import require_data
 from equipoise.cli.wanted import Wanted
 from equipoise.ledger import Ledger, open_for_reading
-from equipoise.measure.here import site_here
+from equipoise.measure.installation import host_site
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
 from equipoise.report.json_document import encode
 from equipoise.report.safe_text import visible
 from equipoise.why.campaigns import latest_experiment
-from equipoise.why.collecting import Asked, runs_to_make
+from equipoise.why.evidence.collect import EvidenceRequest, missing_runs
 from equipoise.why.experiment.plan import OpenGap
 from equipoise.why.experiment.proposing import Trying, check_names
 from equipoise.why.explanation import evidence_of_gap, explaining
@@ -62,7 +62,7 @@ def command(**given: Any) -> int:
     docs/why.md lists the causes and what can be changed.
     """
     wanted = Wanted.from_options(given)
-    asked = asked_of(given)
+    request = evidence_request(given)
     pictures = pictures_of(given)
     with open_for_reading(wanted.ledger) as ledger:
         record = _explained(ledger.read_run(given["run"]), ledger)
@@ -70,9 +70,9 @@ def command(**given: Any) -> int:
         gap = choose(record, *names)
         experiment = latest_experiment(record, ledger, gap.contrast)
     trying = trying_of(given, record.plan)
-    check_names(OpenGap(record, gap.contrast), trying, site_here())
+    check_names(OpenGap(record, gap.contrast), trying, host_site())
     if gap.is_called:
-        record = _with_evidence(record, gap, asked, wanted)
+        record = _with_evidence(record, gap, request, wanted)
         if pictures.files():
             shown, _ = reported(record, None, show_env=wanted.show_env)
             write_pictures(pictures, evidence_of_gap(shown, as_reported(gap, record, shown)))
@@ -91,13 +91,15 @@ def _explained(record: RunRecord, ledger: Ledger) -> RunRecord:
     return record if explains is None else ledger.read_run(explains.run)
 
 
-def _with_evidence(record: RunRecord, gap: Gap, asked: Asked, wanted: Wanted) -> RunRecord:
+def _with_evidence(
+    record: RunRecord, gap: Gap, request: EvidenceRequest, wanted: Wanted
+) -> RunRecord:
     """The evidence half; a ledger that has everything already may be one that is only read."""
-    if not runs_to_make(record, gap, asked):
+    if not missing_runs(record, gap, request):
         return record
     require_data(record.plan, wanted.ledger)
     with measuring(wanted) as (ledger, _):
-        return with_evidence(record, gap, asked, ledger, wanted)
+        return with_evidence(record, gap, request, ledger, wanted)
 
 
 def _with_experiment(

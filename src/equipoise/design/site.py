@@ -11,7 +11,7 @@ from glob import glob
 from pathlib import Path
 
 from equipoise.model.record import CampaignWarning
-from equipoise.model.study import Factor, Level, ServerWorkload, Study
+from equipoise.model.study import Factor, Level, Place, ServerWorkload, Study
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][\w.+-]*")
 """Neither a path, nor a placeholder, nor something for a shell."""

@@ -12,9 +12,9 @@ from equipoise.design.commands import find_program
 from equipoise.design.limits import GATE_BLOCKS, GATE_MIN_EFFECT, CampaignLimits
 from equipoise.measure.builds import build_revision
 from equipoise.measure.counters import counters_among
-from equipoise.measure.native import native_programs
-from equipoise.measure.reported_metrics import metrics_reported
+from equipoise.measure.installation import native_programs
 from equipoise.measure.trials import own_environment
+from equipoise.measure.workload_metrics import metrics_reported
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import (
     BENCHMARK,

@@ -10,7 +10,7 @@ import pytest
 
 from equipoise.campaign.conduct import Interrupted
 from equipoise.design.limits import CampaignLimits
-from equipoise.measure.trials import Ran
+from equipoise.measure.trials import TrialReport
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import OmittedIntervention, Plan, Stopping
 from equipoise.model.record import Accounting, Draw, RunRecord
@@ -179,7 +179,7 @@ def test_a_condition_that_cannot_even_start_with_an_intervention_costs_the_other
     """Its trial has no time; the block is complete and counts for the gap."""
 
     class Unstartable(ScriptedRunner):
-        def _run(self, draw: Draw, place: int) -> Ran:
+        def _run(self, draw: Draw, place: int) -> TrialReport:
             ran = super()._run(draw, place)
             if (draw.phase, draw.order[place]) != ("measured", 2):
                 return ran

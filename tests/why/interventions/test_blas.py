@@ -10,8 +10,7 @@ import pytest
 from equipoise.design import libraries as design
 from equipoise.model.plan import Condition
 from equipoise.why.interventions import blas
-from equipoise.why.interventions.case import Case
-from equipoise.why.interventions.intervention import Intervention
+from equipoise.why.interventions.intervention import Case, Intervention
 from tests.why.interventions.cases import BASELINE, CANDIDATE, case_of, site
 
 AVX512 = frozenset({"avx2", "fma", "avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"})

@@ -10,14 +10,13 @@ import pytest
 from equipoise.design.libraries import BLAS_LIBRARIES, Blas
 from equipoise.model.plan import Output
 from equipoise.why.interventions import blas
-from equipoise.why.interventions.case import Case
-from equipoise.why.interventions.catalogue import FILES
-from equipoise.why.interventions.intervention import Intervention
+from equipoise.why.interventions.catalogue import every_intervention
+from equipoise.why.interventions.intervention import Case, Intervention
 from tests.why.interventions.cases import BASELINE, CANDIDATE, site
 
 DOCS = Path(__file__).parents[3] / "docs" / "why.md"
 CASE = Case((BASELINE, CANDIDATE), site(), output=Output("inherit"))
-KNOWN = tuple(one for file in FILES for one in file(CASE))
+KNOWN = every_intervention(CASE)
 SECTION = DOCS.read_text().partition("## Interventions")[2].partition("\n## ")[0]
 ROWS = [
     [cell.strip() for cell in line.strip("|").split("|")]

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from equipoise.design.libraries import LIBRARY_FOLDERS
-from equipoise.measure.native import native_programs
+from equipoise.measure.installation import native_programs
 from equipoise.model.plan import Condition
 
 SOURCES = Path(__file__).parent
