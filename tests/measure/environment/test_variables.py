@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from equipoise.design.blas import LIBRARIES
 from equipoise.design.chance import ENVIRONMENT_SIZE, SEEDS
+from equipoise.design.libraries import BLAS_LIBRARIES
 from equipoise.measure.environment import Host, snapshot
 from equipoise.measure.environment.system import size_bytes
 from equipoise.model.redaction import TUNING_VARIABLES
@@ -43,7 +43,7 @@ def test_every_variable_that_equipoise_sets_itself_is_known() -> None:
     held = {name for source in (*SEEDS, ENVIRONMENT_SIZE) for name in source.environment}
     of_libraries = {
         name
-        for one in LIBRARIES
+        for one in BLAS_LIBRARIES
         for name in (one.core_variable, one.threads_variable)
         if name is not None
     }

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.design.blas import LIBRARIES, Blas
+from equipoise.design.libraries import BLAS_LIBRARIES, Blas
 from equipoise.model.plan import Output
 from equipoise.why.interventions import blas
 from equipoise.why.interventions.catalogue import every_intervention
@@ -45,7 +45,7 @@ def test_its_causes_stand_there(one: Intervention) -> None:
 
 
 def test_core_types_stand_there_by_their_library() -> None:
-    able = frozenset(one for library in LIBRARIES for one in library_asks(library))
+    able = frozenset(one for library in BLAS_LIBRARIES for one in library_asks(library))
     told = blas.offered(Case((BASELINE, CANDIDATE), site(instructions=able)))
     prefixes = {name for row in ROWS for name in re.findall(r"`([a-z_]+_)…`", row[0])}
     assert {one.name.partition("_")[0] + "_" for one in told if "_" in one.name} == prefixes

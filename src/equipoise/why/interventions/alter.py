@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 
-from equipoise.design.allocators import TUNABLES_VARIABLE, tunables_of, tunables_text
+from equipoise.design.libraries import TUNABLES_VARIABLE, tunables_of, tunables_text
 from equipoise.design.site import Site
 from equipoise.model.plan import Condition, Process
 

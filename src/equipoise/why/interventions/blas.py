@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
-from equipoise.design.blas import LIBRARIES, Blas
+from equipoise.design.libraries import BLAS_LIBRARIES, Blas
 from equipoise.design.site import Site
 from equipoise.model.plan import Condition
 from equipoise.why.interventions.alter import variable, with_variables
@@ -13,12 +13,12 @@ from equipoise.why.interventions.intervention import Case, Intervention
 
 CAUSES = frozenset({"wrong_blas_kernel"})
 PATH = "LD_LIBRARY_PATH"
-FOLDERS = {os.path.realpath(library.folder): library for library in LIBRARIES}
+FOLDERS = {os.path.realpath(library.folder): library for library in BLAS_LIBRARIES}
 
 
 def offered(case: Case) -> tuple[Intervention, ...]:
     """Return the libraries that are tuned for processors, told of this one and by themselves."""
-    tuned = [library for library in LIBRARIES if library.core_types]
+    tuned = [library for library in BLAS_LIBRARIES if library.core_types]
     best = [(library, _best(library, case.site)) for library in tuned]
     return (
         *(_core(library, core, case) for library, core in best if core is not None),
@@ -29,7 +29,9 @@ def offered(case: Case) -> tuple[Intervention, ...]:
 def _swap(library: Blas, case: Case) -> Intervention:
     folder = str(library.folder)
     foreign = frozenset(
-        other.core_variable for other in LIBRARIES if other.core_variable and other is not library
+        other.core_variable
+        for other in BLAS_LIBRARIES
+        if other.core_variable and other is not library
     )
 
     def alter(condition: Condition) -> Condition:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from equipoise.design.allocators import TUNABLES_VARIABLE, tunables_text
+from equipoise.design.libraries import TUNABLES_VARIABLE, tunables_text
 from equipoise.design.site import Site
 from equipoise.measure.environment.host import Host
 from equipoise.model.plan import Condition, Output

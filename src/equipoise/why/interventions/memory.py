@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
-from equipoise.design.allocators import NEVER_GIVEN_BACK, PRELOADED, Allocator
+from equipoise.design.libraries import NEVER_GIVEN_BACK, PRELOADED, Allocator
 from equipoise.measure.environment.hardware import HUGE_PAGES, transparent_huge_pages
 from equipoise.measure.environment.host import Unknown
 from equipoise.model.plan import Condition

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from equipoise.design.blas import LIBRARIES, Blas
+from equipoise.design.libraries import BLAS_LIBRARIES, Blas
 from equipoise.model.errors import UnusableInput
 
 
 def named(name: str) -> Blas:
-    return next(blas for blas in LIBRARIES if blas.name == name)
+    return next(blas for blas in BLAS_LIBRARIES if blas.name == name)
 
 
 def test_each_library_has_a_folder_of_its_own() -> None:
-    assert len({blas.folder for blas in LIBRARIES}) == len(LIBRARIES) == 4
-    for blas in LIBRARIES:
+    assert len({blas.folder for blas in BLAS_LIBRARIES}) == len(BLAS_LIBRARIES) == 4
+    for blas in BLAS_LIBRARIES:
         assert blas.environment() == {"LD_LIBRARY_PATH": str(blas.folder)}
 
 

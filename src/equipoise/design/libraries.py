@@ -1,7 +1,13 @@
-"""BLAS libraries as levels of a factor (reference: Debian's alternatives of libblas.so.3).
+"""Libraries that can replace others: allocators by a preload, BLAS by a search path.
 
-All provide the same soname, each in a folder of its own, so ``LD_LIBRARY_PATH`` chooses. Whether
-it did is seen in the process: it must map a library from that folder.
+An allocator replaces that of the C library. glibc's own settings are tunables (ld.so(8),
+"Tunables"): from a size on, a block comes from the kernel by mmap and goes back to the kernel when
+it is freed. To set one of them stops that size from rising by itself, as it does by default
+(reference: systems.md §3).
+
+All BLAS libraries provide the same soname, each in a folder of its own, so ``LD_LIBRARY_PATH``
+chooses (reference: Debian's alternatives of libblas.so.3). Whether it did is seen in the process,
+which must map a library from that folder.
 """
 
 from __future__ import annotations
@@ -13,6 +19,52 @@ from pathlib import Path
 from types import MappingProxyType
 
 from equipoise.model.errors import UnusableInput
+
+TUNABLES_VARIABLE = "GLIBC_TUNABLES"
+
+
+@dataclass(frozen=True, slots=True)
+class Allocator:
+    """A library that is preloaded."""
+
+    name: str
+    library: str
+    """Its file name."""
+    summary: str
+    package: str | None = None
+    """The Debian package that has it; ``None`` for our own."""
+
+
+PRELOADED = (
+    Allocator(
+        "dlmalloc",
+        "libequipoise_dlmalloc.so",
+        "Doug Lea's malloc, the port in crates/interpose/dlmalloc",
+    ),
+    Allocator("jemalloc", "libjemalloc.so.2", "FreeBSD's", "libjemalloc2"),
+    Allocator("mimalloc", "libmimalloc.so.2", "Microsoft's", "libmimalloc2.0"),
+    Allocator(
+        "tcmalloc", "libtcmalloc_minimal.so.4", "Google's, of gperftools", "libtcmalloc-minimal4"
+    ),
+)
+
+NEVER_GIVEN_BACK = {
+    "glibc.malloc.mmap_max": "0",
+    "glibc.malloc.trim_threshold": str(2**63 - 1),
+}
+"""No block by mmap, and none given back from the top of the heap."""
+
+
+def tunables_text(tunables: dict[str, str]) -> str:
+    """As ``GLIBC_TUNABLES`` holds them."""
+    return ":".join(f"{name}={value}" for name, value in tunables.items())
+
+
+def tunables_of(text: str) -> dict[str, str]:
+    """What a value of ``GLIBC_TUNABLES`` sets; what is no setting is left out, as glibc does."""
+    pairs = (setting.partition("=") for setting in text.split(":"))
+    return {name: value for name, equals, value in pairs if name and equals}
+
 
 LIBRARY_FOLDERS = Path(f"/usr/lib/{platform.machine()}-linux-gnu")
 SONAME = "libblas.so.3"
@@ -85,7 +137,7 @@ class Blas:
         return chosen
 
 
-LIBRARIES = (
+BLAS_LIBRARIES = (
     Blas("reference", "libblas3", LIBRARY_FOLDERS / "blas", "netlib's, in Fortran, untuned"),
     Blas("atlas", "libatlas3-base", LIBRARY_FOLDERS / "atlas", "tuned when it was built, generic"),
     Blas(
