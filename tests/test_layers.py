@@ -33,7 +33,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "genoud": frozenset({"model", "figures", "report", NATIVE}),
     "observation": frozenset({"model", "stats", "matching"}),
     "figures": frozenset({"model", "stats", "files"}),
-    "report": frozenset({"model", "files", "design", "stats", "figures"}),
+    "report": frozenset({"model", "files", "design", "stats", "matching", "figures"}),
     "interop": frozenset({"model"}),
     "studies": frozenset({"model", "files", "design", "stats", "figures", "helpers", "matching"}),
     "campaign": frozenset({"model", "design", "measure", "ledger", "stats"}),

@@ -106,11 +106,9 @@ class Balance:
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        from equipoise.matching.balance_table import HEADINGS, cells, smallest_words
-        from equipoise.report.renderers.notebook import table, text
+        from equipoise.report.builders.matching import balance_html
 
-        below = "".join(f"<p>{text(words)}</p>" for words in smallest_words(self))
-        return f"<div>{table(HEADINGS, cells(self), names=2)}{below}</div>"
+        return balance_html(self)
 
     def love_plot(self) -> altair.LayerChart:
         """The standardized differences of every variable, before and after.
