@@ -14,7 +14,7 @@ from equipoise.campaign.progress import ProgressListener
 from equipoise.design.coin import Addresses, fresh_seed
 from equipoise.design.commands import Asked, conditions_of, with_control
 from equipoise.design.layouts import with_layouts
-from equipoise.figures.library import require_figures
+from equipoise.figures.save import require_figures
 from equipoise.ledger import open_for_reading, open_for_writing
 from equipoise.ledger.opening import default_ledger
 from equipoise.measure.counters import counters_among

@@ -49,7 +49,7 @@ def drawn(found: Found) -> Reported:
     UnusableInput
         altair or vl-convert is not installed.
     """
-    from equipoise.figures.library import require_figures
+    from equipoise.figures.save import require_figures
 
     require_figures()
     from equipoise.cli.pictures import flame_graph_of
@@ -82,7 +82,7 @@ def check_report(path: Path) -> None:
         )
     check_folder(path)
     if FORMS[path.suffix.lower()] is page:
-        from equipoise.figures.library import require_figures
+        from equipoise.figures.save import require_figures
 
         require_figures()
 

@@ -84,7 +84,7 @@ class GenoudResult:
 
     def plot(self) -> LayerChart:
         """The best value and the median over the generations; needs ``equipoise[report]``."""
-        from equipoise.figures.genoud_history import genoud_history
+        from equipoise.figures.search import search_values
 
         rows: list[dict[str, Any]] = [
             {
@@ -95,4 +95,4 @@ class GenoudResult:
             }
             for one in self.history
         ]
-        return genoud_history(rows, peak=self.peak_generation)
+        return search_values(rows, peak=self.peak_generation)

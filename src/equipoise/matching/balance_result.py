@@ -120,10 +120,10 @@ class Balance:
         UnusableInput
             altair is not installed.
         """
-        from equipoise.figures.library import require_figures
+        from equipoise.figures.save import require_figures
 
         require_figures()
-        from equipoise.figures.love_plot import love_plot
+        from equipoise.figures.balance import love_plot
 
         return love_plot(
             self.variables,
@@ -140,10 +140,10 @@ class Balance:
             There is no such variable, or altair is not installed.
         """
         column = self._matrix[:, self._place(variable)]
-        from equipoise.figures.library import require_figures
+        from equipoise.figures.save import require_figures
 
         require_figures()
-        from equipoise.figures.qq_plot import qq_plot
+        from equipoise.figures.balance import qq_plot
 
         return qq_plot(
             variable,
@@ -161,10 +161,10 @@ class Balance:
             There is no such variable, or altair is not installed.
         """
         column = self._matrix[:, self._place(variable)]
-        from equipoise.figures.library import require_figures
+        from equipoise.figures.save import require_figures
 
         require_figures()
-        from equipoise.figures.group_density import Arms, Weighted, group_density
+        from equipoise.figures.balance import Arms, Weighted, group_density
 
         def arms(groups: Groups) -> Arms:
             treated, control = groups.split(column)
@@ -185,10 +185,10 @@ class Balance:
         UnusableInput
             altair is not installed.
         """
-        from equipoise.figures.library import require_figures
+        from equipoise.figures.save import require_figures
 
         require_figures()
-        from equipoise.figures.shares import Share, shares
+        from equipoise.figures.balance import Share, shares
 
         rows = []
         for place, name in enumerate(self.variables):

@@ -137,10 +137,10 @@ class GenMatchResult:
         UnusableInput
             altair is not installed (``equipoise[report]``).
         """
-        from equipoise.figures.library import require_figures
+        from equipoise.figures.save import require_figures
 
         require_figures()
-        from equipoise.figures.search_course import search_course
+        from equipoise.figures.search import search_balance
 
         last = self.balance(ks=False)
         along: list[tuple[int, list[float]]] = []
@@ -151,7 +151,7 @@ class GenMatchResult:
                 found = self.balance(best, ks=False)
             along.append((generation.number, [one.sdiff for one in found.after or ()]))
         first, end = self.history[0].value[0], self.fitness[0]
-        return search_course(
+        return search_balance(
             self.balance_names,
             [one.sdiff for one in last.before],
             along,
@@ -166,12 +166,12 @@ class GenMatchResult:
         UnusableInput
             altair is not installed (``equipoise[report]``).
         """
-        from equipoise.figures.library import require_figures
+        from equipoise.figures.save import require_figures
 
         require_figures()
-        from equipoise.figures.genoud_history import genoud_history
+        from equipoise.figures.search import search_values
 
-        return genoud_history(
+        return search_values(
             [
                 {
                     "generation": one.number,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from equipoise.figures.gallery import Figure
-from equipoise.figures.library import require_figures
+from equipoise.figures.save import require_figures
 from equipoise.model.conclusion import Conclusion
 from equipoise.report.html import placed, rendered
 

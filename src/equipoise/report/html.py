@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from equipoise.figures.gallery import Figure, Sequences, gallery
-from equipoise.figures.library import (
+from equipoise.figures.save import (
     content_policy,
     require_figures,
     script_json,
     vega_library,
 )
-from equipoise.figures.limits import EVERY_TRIAL
 from equipoise.figures.theme import configuration
+from equipoise.figures.trial_values import EVERY_TRIAL
 from equipoise.model.result import ResultDocument
 from equipoise.report.flame_graph import flame_graph_view
 from equipoise.report.headline import has_many

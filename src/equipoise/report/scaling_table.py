@@ -8,8 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from equipoise.figures.size_values import (
-    LEAST_SIZES,
-    exponent_words,
+    MIN_SIZES,
+    exponent_text,
     numeric_factors,
     scaling_laws,
 )
@@ -27,7 +27,7 @@ def scaling_tables(document: ResultDocument, metric: str, compared: str | None) 
 
 
 def _table(factor: str, metric: str, laws: dict[str, ScalingLaw]) -> Table:
-    several = any(len(law.sizes) > LEAST_SIZES for law in laws.values())
+    several = any(len(law.sizes) > MIN_SIZES for law in laws.values())
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(visible(f"{metric} by {factor} (N)"), no_wrap=True, overflow="ellipsis")
     table.add_column("N^", no_wrap=True)
@@ -36,10 +36,10 @@ def _table(factor: str, metric: str, laws: dict[str, ScalingLaw]) -> Table:
         table.add_column("misses by", justify="right", no_wrap=True)
         table.add_column("simple laws that fit every size", no_wrap=True, overflow="ellipsis")
     for name, law in laws.items():
-        row = [Text(visible(name)), Text(exponent_words(law.power_law))]
+        row = [Text(visible(name)), Text(exponent_text(law.power_law))]
         if several:
             row += [
-                Text(exponent_words(law.exponents[1])),
+                Text(exponent_text(law.exponents[1])),
                 Text(f"{100 * law.power_law.largest_miss:.1f} %"),
                 Text(_simple(law)),
             ]
