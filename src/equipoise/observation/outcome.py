@@ -7,8 +7,8 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.matching.empirical import rows_in_words
 from equipoise.matching.frames import numbers_of
+from equipoise.matching.units import row_numbers
 from equipoise.model.errors import UnusableInput
 from equipoise.observation.arms import texts_of
 from equipoise.observation.question import Log, Question, column_of
@@ -67,7 +67,7 @@ def logarithm_of(values: Values, name: str) -> Values:
     wrong = values <= 0.0
     if wrong.any():
         raise UnusableInput(
-            f"{name}: 0 or less in {rows_in_words(wrong)}: no ratio is defined",
+            f"{name}: 0 or less in {row_numbers(wrong)}: no ratio is defined",
             hint="leave out rows without a measurement, or give --difference",
         )
     return np.asarray(np.log(values), dtype=np.float64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from equipoise.matching.frames import require
-from equipoise.matching.strata import plain
+from equipoise.matching.stratified import plain
 from equipoise.model.observed import Period
 from equipoise.observation.arms import text_of
 from equipoise.observation.clusters import LEAST, Clusters, time_of
