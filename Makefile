@@ -10,7 +10,7 @@ NATIVE_SOURCES := Cargo.toml Cargo.lock pyproject.toml hatch_build.py \
 	$(shell find crates -name target -prune -o -type f -print)
 
 # Rust that a build script compiles.
-NOT_OF_CARGO := crates/probes/small/main.rs
+NOT_OF_CARGO := crates/probes/fork_server/main.rs
 
 # The extension is built for the stable ABI, against no interpreter.
 export PYO3_NO_PYTHON := 1
@@ -31,6 +31,14 @@ demo: $(VENV)/package ## set everything up in .venv and run two real comparisons
 test: $(VENV)/dev $(VENV)/package ## run lint and every test
 	@scripts/debian_packages.sh
 	@$(PYTHON_IN_VENV) scripts/run_tests.py
+
+.PHONY: check
+check: $(VENV)/dev $(VENV)/package ## lint, types and the fast tests, in under three minutes
+	@$(PYTHON_IN_VENV) scripts/run_tests.py --quick
+
+.PHONY: snapshots
+snapshots: $(VENV)/dev $(VENV)/package ## renew the texts that tests hold as snapshots; read the diff
+	@$(PYTHON_IN_VENV) -m pytest -q --snapshot-update $$(grep -rlw snapshot tests --include='test_*.py')
 
 # One target each, so that `make --keep-going lint` shows all that is wrong.
 .PHONY: lint lint-types lint-python lint-format-python lint-format-rust lint-rust
@@ -66,7 +74,7 @@ build: $(VENV)/package ## build the native parts and install the package in .ven
 wheel: $(VENV)/base ## build an sdist and a wheel into dist/
 	$(PYTHON_IN_VENV) -m hatchling build
 
-# Each prints its own figures; docs/measured.md holds what they printed once.
+# Each prints its own figures; docs/validity.md holds what they printed once.
 .PHONY: bench
 bench: $(VENV)/dev $(VENV)/package ## run every benchmark (hours; wants an idle machine)
 	@set -e; for folder in live gate launcher campaign ledger surroundings control genmatch workloads probes evidence database; do \

@@ -1,5 +1,7 @@
 """Everything that `make test` runs, to its end, and one line that adds it up.
 
+With ``--quick``, what `make check` runs: lint, types and the tests of `FAST_TESTS`.
+
 Lint is one check, each Rust and each Python test is one. A part that fails does not stop
 the next one: whoever reads the log sees all that is wrong.
 """
@@ -12,7 +14,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,11 +23,20 @@ TESTS_THAT_COMPUTE = tuple(
     f"tests/{room}"
     for room in (
         "benchmarks", "design", "figures", "fuzz", "genoud", "interop", "ledger", "matching",
-        "model", "observe", "packaging", "report", "stats", "studies",
+        "model", "observation", "packaging", "report", "stats", "studies",
     )
 )  # fmt: skip
 """They run side by side. The others run programs under the launcher or an observer, and one after
 the other: what they conduct would find a host whose processors are all taken."""
+
+FAST_TESTS = tuple(
+    f"tests/{room}"
+    for room in (
+        "analysis", "design", "files", "ledger", "model", "report/test_json_document.py",
+        "report/test_markdown.py", "why/causes", "why/differences", "test_api.py",
+        "test_import_cycles.py", "test_layers.py", "test_words.py", "cli/test_bad_input.py",
+    )
+)  # fmt: skip
 
 CARGO_RESULT = re.compile(r"^test result: .*? (\d+) passed; (\d+) failed; (\d+) ignored", re.M)
 
@@ -72,6 +83,11 @@ def rust() -> Count:
     )
 
 
+def fast() -> Count:
+    """Tests of the rooms that neither start campaigns nor simulate."""
+    return python(["--numprocesses=2", "--dist=loadfile", "--quiet", *FAST_TESTS])
+
+
 def computing() -> Count:
     """Tests that may run side by side, those of a file in one process."""
     return python(
@@ -109,10 +125,13 @@ PARTS: tuple[tuple[str, Callable[[], Count]], ...] = (
 )
 
 
-def main() -> int:
+QUICK_PARTS: tuple[tuple[str, Callable[[], Count]], ...] = (("lint", lint), ("pytest", fast))
+
+
+def main(arguments: Sequence[str]) -> int:
     """Run every part."""
     counts = []
-    for name, part in PARTS:
+    for name, part in QUICK_PARTS if "--quick" in arguments else PARTS:
         print(f"== {name}", flush=True)
         counts.append(part())
     passed = sum(count.passed for count in counts)
@@ -125,4 +144,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -8,22 +8,22 @@ from dataclasses import replace
 
 import numpy as np
 
+from equipoise.model.interval import Interval
 from equipoise.model.plan import Layout
 from equipoise.model.record import CampaignWarning
 from equipoise.model.result import (
     SCHEMA,
     Advice,
-    ByLevel,
     Comparison,
     Component,
     ConditionResult,
     Drift,
-    Interval,
     MetricSummary,
     Mode,
     ResultDocument,
     RunInfo,
     TrialRow,
+    VarianceByLevel,
     Verdict,
 )
 from equipoise.model.why import Explanation, Tested
@@ -173,10 +173,10 @@ def layered_document(*names: str) -> ResultDocument:
     )
 
 
-def by_level_of(mean: float) -> ByLevel:
+def by_level_of(mean: float) -> VarianceByLevel:
     """Layouts add 3 %, trials 1 %."""
     advice = (Advice("layout", 40.0, 0.4), Advice("trial", 400.0, 0.02))
-    return ByLevel(
+    return VarianceByLevel(
         mean=mean,
         these="these 12 layouts",
         these_ci=(mean * 0.995, mean * 1.005),
@@ -192,7 +192,7 @@ def by_level_of(mean: float) -> ByLevel:
     )
 
 
-def _layered(condition: ConditionResult, found: ByLevel) -> ConditionResult:
+def _layered(condition: ConditionResult, found: VarianceByLevel) -> ConditionResult:
     wall = replace(condition.metrics["wall_s"], by_level=found)
     return replace(condition, metrics={**condition.metrics, "wall_s": wall})
 

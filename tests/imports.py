@@ -6,8 +6,7 @@ from pathlib import Path
 
 from equipoise.interop.assembly import Imported, Named, assemble
 from equipoise.interop.formats import FORMATS
-from equipoise.interop.loading import read_source, read_within_bounds
-from equipoise.interop.reading import Reading
+from equipoise.interop.reading import Reading, read_source, read_within_bounds
 from equipoise.model.plan import Judgement
 
 SAMPLES = Path(__file__).parent / "interop" / "samples"

@@ -8,10 +8,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.analysis.result import document_of
-from equipoise.model.record import RunRecord
+from equipoise.analysis.result import analyse_campaign
+from equipoise.model.record import Better, Draw, RunRecord, Sample, Trial
 from equipoise.model.result import Mode, ResultDocument, State
-from equipoise.model.trial import Better, Draw, Sample, Trial
 from equipoise.stats.warm_up import LEAST_ITERATIONS
 from tests.plans import plan_of, trial_of
 
@@ -71,7 +70,9 @@ def record_of(
 
 def shaped_document() -> ResultDocument:
     """A result with two modes, a change of state, a warm-up and no steady state."""
-    document = document_of(record_of(steady(0.01), steady(0.0105, warm_up=0), restless, blocks=30))
+    document = analyse_campaign(
+        record_of(steady(0.01), steady(0.0105, warm_up=0), restless, blocks=30)
+    )
     first = document.conditions[0]
     wall = first.metrics["wall_s"]
     changed = dataclasses.replace(

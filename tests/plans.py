@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from equipoise.model.plan import Condition, Judgement, Measure, Plan, Stopping
-from equipoise.model.trial import Accounting, Draw, Trial
+from equipoise.model.record import Accounting, Draw, Trial
 
 
 def plan_of(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import equipoise as eq
-from equipoise.model.result import Interval
+from equipoise.model.interval import Interval
 from tests.schema import validated
 
 

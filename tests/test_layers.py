@@ -32,7 +32,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "genoud": frozenset({"model", NATIVE}),
     "observation": frozenset({"model", "stats", "matching"}),
     "figures": frozenset({"model", "stats", "files"}),
-    "report": frozenset({"model", "files", "stats", "figures", "matching", "genoud"}),
+    "report": frozenset({"model", "files", "design", "stats", "figures", "matching", "genoud"}),
     "interop": frozenset({"model"}),
     "studies": frozenset({"model", "files", "design", "stats", "figures", "helpers", "matching"}),
     "campaign": frozenset({"model", "design", "measure", "ledger", "stats"}),
@@ -41,7 +41,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "revisions": frozenset({"model", "files", "design", "measure", "campaign", "analysis"}),
     # The Python interface stands beside the command line: on top of the rooms, below the face.
     "api": frozenset(
-        {"model", "design", "measure", "ledger", "figures", "campaign", "analysis", "report"}
+        {"model", "design", "measure", "ledger", "figures", "campaign", "analysis", "why", "report"}
     ),
     FACE: frozenset({"model", "api", "genoud"}),
 }
@@ -63,7 +63,7 @@ KNOWS_NO_FILES = {
     )
 }
 
-LONGEST = 400
+LONGEST = 700
 LONG_FILES: dict[str, str] = {}
 """Files that may be longer, each with its reason."""
 

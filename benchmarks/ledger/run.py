@@ -18,7 +18,7 @@ from pathlib import Path
 from equipoise.design.coin import draw_block
 from equipoise.ledger import open_for_writing
 from equipoise.model.plan import Condition, Judgement, Measure, Plan, Stopping
-from equipoise.model.trial import Accounting, Trial
+from equipoise.model.record import Accounting, Trial
 
 REPEATS = 5
 

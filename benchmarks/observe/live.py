@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.measure.installation import launcher_program
 from equipoise.measure.launcher import Launcher, Request
-from equipoise.measure.native import launcher_program
-from equipoise.model.observed import Observed
+from equipoise.model.observation_result import ObservationResult
 from equipoise.observation.analysis import observe
 from equipoise.observation.question import Question
 
@@ -68,7 +68,7 @@ class Held:
     """The three answers, as log ratios."""
 
     naive: float
-    matched: Observed
+    matched: ObservationResult
     experiment: float
     experiment_error: float
 

@@ -1,8 +1,8 @@
 """How often the statistics of shape find what was planted, and see what is not there.
 
-Prints the tables of docs/shape.md: one mode called one, two modes found, series classed, variance
-components recovered, covariates named. ``--simulations`` for each cell; 1000 take about half an
-hour on two idle cores.
+Prints the tables of docs/statistics.md: one mode called one, two modes found, series classed,
+variance components recovered, covariates named. ``--simulations`` for each cell; 1000 take half
+an hour on two idle cores.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from benchmarks.validity.machine import FloatArray, IntArray, Machine, measure
 from equipoise.design.coin import draw_block
 from equipoise.model.plan import Condition, Measure, Plan, Stopping
 from equipoise.model.plan import Judgement as PlannedJudgement
+from equipoise.model.record import Phase
 from equipoise.model.result import Verdict
-from equipoise.model.trial import Phase
 from equipoise.stats.carry_over import carry_over, should_warn
 from equipoise.stats.probability import probability_slower
 from equipoise.stats.sequence import BASELINE_FIRST, CANDIDATE_FIRST, PairedBlocks

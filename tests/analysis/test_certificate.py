@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from equipoise.analysis.certificate import Certifying, certify
+from equipoise.analysis.certificate import CertifyOptions, certify
 from equipoise.campaign.segment import Runner
 from equipoise.ledger import open_for_writing
-from equipoise.model.certificate import CERTIFICATE_STUDY, Certificate
+from equipoise.model.host import CERTIFICATE_STUDY, Certificate
 from equipoise.model.plan import Plan
 from tests.scripted import ScriptedClock, ScriptedRunner
 
-FEW = Certifying(campaigns=12, blocks=30, injected_campaigns=6, injected_blocks=100)
+FEW = CertifyOptions(campaigns=12, blocks=30, injected_campaigns=6, injected_blocks=100)
 
 
 def certified(folder: Path, noise: float, injected: float) -> Certificate:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from equipoise.analysis.environment_difference import differences_to_host, document_differences
-from equipoise.analysis.result import document_of
-from equipoise.model.imported import Source
+from equipoise.analysis.reference import differences_to_host, document_differences
+from equipoise.analysis.result import analyse_campaign
+from equipoise.model.plan import ImportSource
 from equipoise.model.result import ImportedResult, ResultDocument
 from tests.primitives import ProbeRunner, plan_of_rows, record_of
 
 
 def result(environment: dict[str, object], *, file: str | None = None) -> ResultDocument:
     """A result of an own campaign, or of a file of another tool."""
-    made = replace(document_of(record_of(ProbeRunner(plan_of_rows()))), environment=environment)
+    made = replace(
+        analyse_campaign(record_of(ProbeRunner(plan_of_rows()))), environment=environment
+    )
     if file is None:
         return made
-    source = Source("hyperfine", None, (file,), "mixed")
+    source = ImportSource("hyperfine", None, (file,), "mixed")
     return replace(made, imported=ImportedResult(source, "wall_s", (), ""))
 
 

@@ -7,13 +7,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from equipoise.analysis.from_document import sequences_in
-from equipoise.analysis.result import document_of
-from equipoise.analysis.sequences import sequences_of
+from equipoise.analysis.result import analyse_campaign
+from equipoise.analysis.sequences import sequences_of, sequences_of_document
 from equipoise.model.plan import Judgement
-from equipoise.model.record import RunRecord
+from equipoise.model.record import Draw, Phase, RunRecord, Sample
 from equipoise.model.result import ResultDocument
-from equipoise.model.trial import Draw, Phase, Sample
 from equipoise.report.json_document import decode, encode
 from tests.plans import plan_of, trial_of
 
@@ -81,7 +79,7 @@ def better_when_higher() -> RunRecord:
 
 def through_a_file(record: RunRecord) -> ResultDocument:
     """The document, written and read back."""
-    return decode(encode(document_of(record)), "result.json")
+    return decode(encode(analyse_campaign(record)), "result.json")
 
 
 @pytest.mark.parametrize(
@@ -97,15 +95,18 @@ def through_a_file(record: RunRecord) -> ResultDocument:
 )
 def test_the_sequences_are_those_of_the_ledger(record: RunRecord) -> None:
     document = through_a_file(record)
-    assert document == document_of(record)
-    assert sequences_in(document) == sequences_of(record)
+    assert document == analyse_campaign(record)
+    assert sequences_of_document(document) == sequences_of(record)
     assert sequences_of(record)
 
 
 def test_a_document_whose_trials_do_not_lead_to_its_interval_has_no_sequence() -> None:
     document = through_a_file(two())
-    assert sequences_in(dataclasses.replace(document, trials=document.trials[:30])) == {}
+    assert sequences_of_document(dataclasses.replace(document, trials=document.trials[:30])) == {}
     other = tuple(dataclasses.replace(one, metric="nothing") for one in document.comparisons)
-    assert sequences_in(dataclasses.replace(document, comparisons=other)) == {}
-    assert sequences_in(dataclasses.replace(document, comparisons=())) == {}
-    assert sequences_in(dataclasses.replace(document, conditions=document.conditions[:1])) == {}
+    assert sequences_of_document(dataclasses.replace(document, comparisons=other)) == {}
+    assert sequences_of_document(dataclasses.replace(document, comparisons=())) == {}
+    assert (
+        sequences_of_document(dataclasses.replace(document, conditions=document.conditions[:1]))
+        == {}
+    )

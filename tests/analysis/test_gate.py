@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.analysis.result import document_of
+from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.blocks import QUANTA, block_costs, complete_blocks
-from equipoise.campaign.interim import GROWTH, LOOK_AT_EVERY_BLOCK
-from equipoise.measure.trials import Ran
+from equipoise.campaign.interim import ANALYSE_EVERY_BLOCK, GROWTH
+from equipoise.measure.trials import TrialReport
 from equipoise.model.errors import UnusableInput
-from equipoise.model.gate import BENCHMARK, Gated, GateResult, Revision
-from equipoise.model.plan import Contrast, Judgement, Plan, Stopping
-from equipoise.model.trial import Draw, Sample
+from equipoise.model.plan import BENCHMARK, Contrast, GatePlan, Judgement, Plan, Revision, Stopping
+from equipoise.model.record import Draw, Sample
+from equipoise.model.result import GateResult
 from equipoise.why.gap import choose
 from tests.campaign.test_conduct import Stage
 from tests.plans import plan_of
@@ -42,13 +42,13 @@ def gate_of(
             dataclasses.replace(one, levels={BENCHMARK: one.name[0]}) for one in plan.conditions
         ),
         chosen_contrasts=tuple(Contrast(2 * i, 2 * i + 1) for i in range(benchmarks)),
-        gated=Gated(OLD, NEW, metrics or ("wall_s",), fails_undecided),
+        gated=GatePlan(OLD, NEW, metrics or ("wall_s",), fails_undecided),
     )
 
 
 def result(stage: Stage, plan: Plan) -> GateResult:
-    stage.begin(plan)
-    found = validated(document_of(stage.ledger.read_run("last"))).gate
+    stage.start(plan)
+    found = validated(analyse_campaign(stage.ledger.read_run("last"))).gate
     assert found is not None
     return found
 
@@ -78,8 +78,8 @@ def test_it_goes_on_past_a_verdict_that_does_not_answer_its_question(tmp_path: P
     gated = result(stage, plan)
     assert outcomes(gated) == ["slower"]
     verdict = Stage(tmp_path / "other", medians=(0.010, 0.0103), noise=0.02)
-    verdict.begin(dataclasses.replace(plan, gated=None))
-    (comparison,) = document_of(verdict.ledger.read_run("last")).comparisons
+    verdict.start(dataclasses.replace(plan, gated=None))
+    (comparison,) = analyse_campaign(verdict.ledger.read_run("last")).comparisons
     assert comparison.verdict == "slower"
     assert comparison.blocks < gated.rows[0].blocks
 
@@ -88,7 +88,7 @@ def test_where_the_question_is_open_nothing_is_said_to_be_overstated(tmp_path: P
     plan = gate_of(blocks=12)
     stage = Stage(tmp_path, medians=(0.010, 0.0103), noise=0.02)
     assert outcomes(result(stage, plan)) == ["undecided"]
-    document = document_of(stage.ledger.read_run("last"))
+    document = analyse_campaign(stage.ledger.read_run("last"))
     assert document.comparisons[0].verdict == "slower"
     assert [one.code for one in document.warnings] == []
 
@@ -111,7 +111,7 @@ def test_a_long_gate_looks_less_often_and_ends_soon_after_it_could_know(tmp_path
     pairs = costs.paired(plan.contrasts[0], QUANTA["wall_s"])
     known_after = pairs.engine.blocks_to_exclude(math.log1p(0.02), plan.judgement.alpha)
     assert known_after is not None
-    assert known_after > LOOK_AT_EVERY_BLOCK
+    assert known_after > ANALYSE_EVERY_BLOCK
     assert outcomes(found) == ["slower"]
     assert known_after <= len(pairs) <= known_after * (1 + 1 / GROWTH) + 1
 
@@ -121,10 +121,10 @@ class Preempted(ScriptedRunner):
 
     tells_system_time = True
 
-    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], Ran], ...]:
+    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
         (run,) = super().run_place(draw, place)
 
-        def preempted() -> Ran:
+        def preempted() -> TrialReport:
             ran = run()
             worked_s = (0.010, 0.0105)[ran.trial.condition]
             accounting = dataclasses.replace(
@@ -146,11 +146,11 @@ def test_where_others_take_the_processor_its_time_tells_what_the_wall_clock_cann
     found = result(stage, gate_of("cpu_s", blocks=60))
     assert outcomes(found) == ["slower"]
     assert found.rows[0].ratio == pytest.approx(1.05)
-    document = document_of(stage.ledger.read_run("last"))
+    document = analyse_campaign(stage.ledger.read_run("last"))
     assert document.conditions[1].metrics["cpu_s"].median == pytest.approx(0.0105)
     assert document.trials[-1].cpu_s in (pytest.approx(0.010), pytest.approx(0.0105))
-    stage.begin(gate_of(blocks=60))
-    gated = document_of(stage.ledger.read_run("last")).gate
+    stage.start(gate_of(blocks=60))
+    gated = analyse_campaign(stage.ledger.read_run("last")).gate
     assert gated is not None
     assert outcomes(gated) == ["undecided"]
 
@@ -160,7 +160,7 @@ def test_half_of_the_time_on_a_processor_is_not_taken_for_the_whole(tmp_path: Pa
     stage.runner = preempted = Preempted(stage.clock)
     preempted.tells_system_time = False
     with pytest.raises(UnusableInput, match="cpu_s"):
-        stage.begin(gate_of("cpu_s"))
+        stage.start(gate_of("cpu_s"))
 
 
 def test_what_is_not_known_passes_unless_the_plan_says_otherwise(tmp_path: Path) -> None:
@@ -185,10 +185,10 @@ def test_a_benchmark_that_is_known_gets_no_more_blocks(tmp_path: Path) -> None:
 class Reporting(ScriptedRunner):
     """Processes that report two benchmarks of their own; the second is slower later on."""
 
-    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], Ran], ...]:
+    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
         (run,) = super().run_place(draw, place)
 
-        def reporting() -> Ran:
+        def reporting() -> TrialReport:
             ran = run()
             wall_s = ran.trial.accounting.wall_s
             assert wall_s is not None
@@ -210,26 +210,26 @@ def test_the_benchmarks_of_one_process_are_judged_together(tmp_path: Path) -> No
         ("a b", "passes"),
         ("c", "slower"),
     ]
-    comparison = document_of(stage.ledger.read_run("last")).comparisons[0]
+    comparison = analyse_campaign(stage.ledger.read_run("last")).comparisons[0]
     assert comparison.metric == "a b time_s"
 
 
 def test_a_benchmark_that_one_trial_does_not_report_is_not_guessed(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
     with pytest.raises(UnusableInput, match="has no a time_s: the workload did not report it"):
-        stage.begin(gate_of("a time_s"))
+        stage.start(gate_of("a time_s"))
 
 
 def test_a_gate_cannot_go_on_for_its_revisions_are_gone(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
-    run_id = stage.begin(gate_of(blocks=2))
+    run_id = stage.start(gate_of(blocks=2))
     with pytest.raises(UnusableInput, match="is a gate, whose two revisions are removed"):
-        stage.go_on(run_id)
+        stage.resume(run_id)
     with pytest.raises(UnusableInput, match="is a gate, whose two revisions are removed"):
         choose(stage.ledger.read_run(run_id))
 
 
 def test_what_is_no_gate_has_none(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
-    stage.begin(plan_of(stopping=Stopping(blocks=2)))
-    assert validated(document_of(stage.ledger.read_run("last"))).gate is None
+    stage.start(plan_of(stopping=Stopping(blocks=2)))
+    assert validated(analyse_campaign(stage.ledger.read_run("last"))).gate is None

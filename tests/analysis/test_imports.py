@@ -8,10 +8,9 @@ import pytest
 
 from equipoise.analysis.imports import imported_result, threats
 from equipoise.campaign.blocks import complete_blocks
-from equipoise.model.imported import Order, Source
-from equipoise.model.plan import Judgement, Plan
+from equipoise.model.plan import ImportSource, Judgement, Order, Plan
+from equipoise.model.record import Accounting, Draw, Sample, Trial
 from equipoise.model.result import ImportedResult, SampleComparison
-from equipoise.model.trial import Accounting, Draw, Sample, Trial
 from tests.plans import plan_of
 
 METRIC = "time_s"
@@ -20,7 +19,7 @@ METRIC = "time_s"
 def a_plan(*names: str, order: Order = "mixed", metric: str = METRIC) -> Plan:
     """The plan of an imported run."""
     plan = plan_of(*names, judgement=Judgement(primary_metric=metric))
-    return replace(plan, imported=Source("csv", None, ("rows.csv",), order))
+    return replace(plan, imported=ImportSource("csv", None, ("rows.csv",), order))
 
 
 def result_of(plan: Plan, *blocks: dict[int, list[float | None]]) -> ImportedResult:

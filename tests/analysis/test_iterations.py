@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from equipoise.analysis.iterations import classed_iterations, steady_comparisons
-from equipoise.analysis.result import document_of
+from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.blocks import complete_blocks
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument, SteadyComparison
@@ -19,7 +19,7 @@ from tests.stats.simulated import at_most
 
 def result_of(record: RunRecord) -> ResultDocument:
     """The result, which keeps to its schema."""
-    return validated(document_of(record))
+    return validated(analyse_campaign(record))
 
 
 def only(document: ResultDocument) -> SteadyComparison:
@@ -103,7 +103,7 @@ def test_a_trial_that_timed_out_counts_as_slowest() -> None:
         else one
         for one in record.trials
     )
-    compared = only(document_of(dataclasses.replace(record, trials=trials))).comparison
+    compared = only(analyse_campaign(dataclasses.replace(record, trials=trials))).comparison
     assert compared is not None
     assert (compared.verdict, compared.ratio) == ("slower", None)
 
@@ -145,7 +145,9 @@ def test_a_control_is_pooled_in_the_steady_state_too_and_must_have_one() -> None
 def test_iterations_stand_in_their_order_however_they_were_reported() -> None:
     record = record_of(steady(1.0), steady(1.0))
     backwards = tuple(dataclasses.replace(one, samples=one.samples[::-1]) for one in record.trials)
-    assert document_of(dataclasses.replace(record, trials=backwards)) == document_of(record)
+    assert analyse_campaign(dataclasses.replace(record, trials=backwards)) == analyse_campaign(
+        record
+    )
 
 
 def test_equal_conditions_are_called_different_in_at_most_alpha() -> None:

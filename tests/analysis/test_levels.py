@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 
 from equipoise.analysis.levels import pooled_by_level
-from equipoise.analysis.result import document_of
-from equipoise.campaign.conduct import Interrupted, More, begin, go_on
-from equipoise.campaign.progress import Unwatched
+from equipoise.analysis.result import analyse_campaign
+from equipoise.campaign.conduct import Interrupted, resume, start
+from equipoise.campaign.progress import ProgressListener
 from equipoise.design.coin import draw_block
 from equipoise.design.layouts import with_layouts
+from equipoise.design.limits import CampaignLimits
 from equipoise.ledger import Ledger, open_for_writing
-from equipoise.measure.trials import Ran
+from equipoise.measure.trials import TrialReport
 from equipoise.model.plan import Judgement, Plan, Stopping
-from equipoise.model.record import RunRecord
-from equipoise.model.result import ByLevel, ResultDocument
-from equipoise.model.trial import Draw, Sample, Trial
+from equipoise.model.record import Draw, RunRecord, Sample, Trial
+from equipoise.model.result import ResultDocument, VarianceByLevel
 from tests.plans import plan_of, trial_of
 from tests.schema import validated
 from tests.scripted import ScriptedClock, ScriptedRunner
@@ -61,7 +61,7 @@ def by_layout(effects: np.ndarray[tuple[int], np.dtype[np.float64]], noise: floa
     return cost
 
 
-def ratio_of(document: ResultDocument) -> ByLevel:
+def ratio_of(document: ResultDocument) -> VarianceByLevel:
     """What the only comparison says by level."""
     (comparison,) = document.comparisons
     assert comparison.by_level is not None
@@ -72,7 +72,7 @@ EFFECTS = np.array([0.11, -0.04, 0.02, 0.08, -0.01, 0.05, 0.10, -0.03])
 
 
 def test_layouts_that_differ_take_the_variance_and_both_scopes_are_told() -> None:
-    document = validated(document_of(record_of(planned(), by_layout(EFFECTS, 0.003))))
+    document = validated(analyse_campaign(record_of(planned(), by_layout(EFFECTS, 0.003))))
     found = ratio_of(document)
     assert [one.level for one in found.components] == ["layout", "trial"]
     assert [one.units for one in found.components] == [LAYOUTS, 4 * LAYOUTS]
@@ -92,7 +92,7 @@ def test_layouts_that_differ_take_the_variance_and_both_scopes_are_told() -> Non
 
 
 def test_advice_is_new_layouts_where_layouts_differ_and_nothing_in_particular_where_not() -> None:
-    found = ratio_of(document_of(record_of(planned(), by_layout(EFFECTS, 0.003))))
+    found = ratio_of(analyse_campaign(record_of(planned(), by_layout(EFFECTS, 0.003))))
     first, second = found.advice
     assert (first.level, second.level) == ("layout", "trial")
     # 64 trials of 10 ms in 32 blocks: a minute is 3000 blocks, 750 more layouts of four.
@@ -104,7 +104,7 @@ def test_advice_is_new_layouts_where_layouts_differ_and_nothing_in_particular_wh
 
 
 def test_a_condition_has_its_own_variance_by_level() -> None:
-    document = document_of(record_of(planned(), by_layout(EFFECTS, 0.003)))
+    document = analyse_campaign(record_of(planned(), by_layout(EFFECTS, 0.003)))
     baseline, candidate = (one.metrics["wall_s"].by_level for one in document.conditions)
     assert baseline is not None and candidate is not None
     assert baseline.components[0].share < 0.5
@@ -114,7 +114,7 @@ def test_a_condition_has_its_own_variance_by_level() -> None:
 
 def test_the_rows_and_the_run_tell_the_layouts() -> None:
     plan = planned()
-    document = validated(document_of(record_of(plan, by_layout(EFFECTS, 0.003))))
+    document = validated(analyse_campaign(record_of(plan, by_layout(EFFECTS, 0.003))))
     assert document.run.layouts == plan.layouts
     assert sorted({row.layout or 0 for row in document.trials}) == list(range(1, LAYOUTS + 1))
 
@@ -122,13 +122,13 @@ def test_the_rows_and_the_run_tell_the_layouts() -> None:
 def test_an_interval_beyond_every_number_has_no_limit_on_that_side() -> None:
     """Three layouts at an alpha of 1e-9: the quantile of Student's t is in the ten thousands."""
     plan = dataclasses.replace(planned(12, layouts=3), judgement=Judgement(alpha=1e-9))
-    found = ratio_of(validated(document_of(record_of(plan, by_layout(EFFECTS[:3], 0.003)))))
+    found = ratio_of(validated(analyse_campaign(record_of(plan, by_layout(EFFECTS[:3], 0.003)))))
     assert found.across_ci == (0.0, None)
 
 
 def test_one_block_in_each_layout_is_too_few_and_says_so() -> None:
     found = ratio_of(
-        validated(document_of(record_of(planned(), by_layout(EFFECTS, 0.003), blocks=LAYOUTS)))
+        validated(analyse_campaign(record_of(planned(), by_layout(EFFECTS, 0.003), blocks=LAYOUTS)))
     )
     assert found.unknown_because is not None
     assert "too few blocks" in found.unknown_because
@@ -139,12 +139,12 @@ def test_a_timeout_has_no_logarithm_and_that_is_said() -> None:
     record = record_of(planned(), by_layout(EFFECTS, 0.003))
     late = dataclasses.replace(record.trials[5], timed_out=True, failure="timed out after 1 s")
     trials = (*record.trials[:5], late, *record.trials[6:])
-    found = ratio_of(document_of(dataclasses.replace(record, trials=trials)))
+    found = ratio_of(analyse_campaign(dataclasses.replace(record, trials=trials)))
     assert "timed out" in (found.unknown_because or "")
 
 
 def test_without_layouts_and_iterations_there_is_nothing_to_split() -> None:
-    document = document_of(record_of(planned(layouts=0), by_layout(EFFECTS, 0.01)))
+    document = analyse_campaign(record_of(planned(layouts=0), by_layout(EFFECTS, 0.01)))
     assert document.comparisons[0].by_level is None
     assert document.conditions[0].metrics["wall_s"].by_level is None
     assert document.run.layouts == ()
@@ -169,7 +169,7 @@ def iterated(plan: Plan) -> RunRecord:
 
 
 def test_iterations_are_the_lowest_level_and_never_trials() -> None:
-    found = ratio_of(validated(document_of(iterated(planned(layouts=0)))))
+    found = ratio_of(validated(analyse_campaign(iterated(planned(layouts=0)))))
     assert [one.level for one in found.components] == ["trial", "iteration"]
     assert [one.units for one in found.components] == [32, 320]
     trial, iteration = found.components
@@ -181,7 +181,7 @@ def test_iterations_are_the_lowest_level_and_never_trials() -> None:
 
 
 def test_iterations_in_trials_in_layouts_are_three_levels() -> None:
-    found = ratio_of(document_of(iterated(planned())))
+    found = ratio_of(analyse_campaign(iterated(planned())))
     assert [one.level for one in found.components] == ["layout", "trial", "iteration"]
 
 
@@ -208,7 +208,7 @@ class LayoutRunner(ScriptedRunner):
         super().__init__(clock)
         self.began: list[Draw] = []
 
-    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], Ran], ...]:
+    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
         self.began.append(draw)
         return super().run_place(draw, place)
 
@@ -232,14 +232,16 @@ def test_a_resumed_campaign_has_the_layouts_that_it_would_have_had(tmp_path: Pat
         return nullcontext(runner)
 
     with ledger, pytest.raises(Interrupted) as caught:
-        begin(plan, ledger, Unwatched(), runner_factory=hired, clock=clock, now=lambda: 1.7e9)
+        start(
+            plan, ledger, ProgressListener(), runner_factory=hired, clock=clock, now=lambda: 1.7e9
+        )
     runner.before_trial = lambda draw, place: None
     with open_for_writing(tmp_path / "ledger.db", durable=False) as again:
-        run = go_on(
+        run = resume(
             caught.value.run_id,
-            More(),
+            CampaignLimits(),
             again,
-            Unwatched(),
+            ProgressListener(),
             runner_factory=hired,
             clock=clock,
             now=lambda: 1.7e9,
@@ -255,7 +257,7 @@ def test_a_slow_mode_goes_with_the_layout_that_has_it() -> None:
     effects = np.zeros(4)
     effects[2] = 0.4
     record = record_of(planned(80, layouts=4), by_layout(effects, 0.01))
-    companions = document_of(record).conditions[1].metrics["wall_s"].companions
+    companions = analyse_campaign(record).conditions[1].metrics["wall_s"].companions
     assert (companions[0].covariate, companions[0].value) == ("layout", 3.0)
 
 
@@ -264,5 +266,5 @@ def test_a_slow_mode_goes_with_addresses_where_the_coin_for_them_makes_it() -> N
     coins = np.array([one.random_addresses for one in plan.layouts], dtype=np.float64)
     assert 4 < coins.sum() < 12
     record = record_of(plan, by_layout(0.4 * coins, 0.01))
-    named = document_of(record).conditions[1].metrics["wall_s"].companions
+    named = analyse_campaign(record).conditions[1].metrics["wall_s"].companions
     assert (named[0].covariate, named[0].value) == ("random_addresses", 1.0)

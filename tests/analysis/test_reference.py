@@ -8,14 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from equipoise.analysis.environment_difference import environment_differences
-from equipoise.analysis.reference import against
-from equipoise.analysis.result import document_of
-from equipoise.model.against import Against, RowAgainst
+from equipoise.analysis.reference import compare_with_reference, environment_differences
+from equipoise.analysis.result import analyse_campaign
 from equipoise.model.errors import UnusableInput
-from equipoise.model.imported import Source
+from equipoise.model.plan import ImportSource
 from equipoise.model.primitives import BANDWIDTH
-from equipoise.model.result import ImportedResult, ResultDocument
+from equipoise.model.result import ImportedResult, ReferenceComparison, ReferenceRow, ResultDocument
 from equipoise.report.json_document import decode, encode
 from tests.primitives import ROWS, ProbeRunner, Value, plan_of_rows, record_of, unavailable
 from tests.schema import validated
@@ -34,14 +32,14 @@ def result(
         failures=failures or {},
         generator=np.random.default_rng(seed),
     )
-    return document_of(record_of(runner, environment))
+    return analyse_campaign(record_of(runner, environment))
 
 
-def held(there: ResultDocument, here: ResultDocument) -> Against:
-    return against(there, here, min_effect=5.0, alpha=0.05)
+def held(there: ResultDocument, here: ResultDocument) -> ReferenceComparison:
+    return compare_with_reference(there, here, min_effect=5.0, alpha=0.05)
 
 
-def row(found: Against, name: str) -> RowAgainst:
+def row(found: ReferenceComparison, name: str) -> ReferenceRow:
     return next(one for one in found.rows if one.name == name)
 
 
@@ -134,7 +132,7 @@ def test_results_with_nothing_in_common_are_refused() -> None:
 
 
 def test_trials_of_files_that_know_no_blocks_do_not_move_together() -> None:
-    source = Source("hyperfine", None, ("a.json",), "one after the other")
+    source = ImportSource("hyperfine", None, ("a.json",), "one after the other")
     there, here = (
         replace(
             one,

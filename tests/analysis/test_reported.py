@@ -9,15 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.analysis.result import document_of
-from equipoise.campaign.conduct import Interrupted, More, begin, go_on
-from equipoise.campaign.progress import Unwatched
+from equipoise.analysis.result import analyse_campaign
+from equipoise.campaign.conduct import Interrupted, resume, start
+from equipoise.campaign.progress import ProgressListener
 from equipoise.campaign.segment import Runner
+from equipoise.design.limits import CampaignLimits
 from equipoise.ledger import open_for_writing
 from equipoise.model.plan import Contrast, Judgement, Plan
 from equipoise.model.primitives import BANDWIDTH, LATENCY
+from equipoise.model.record import Draw
 from equipoise.model.result import ConditionResult, ResultDocument
-from equipoise.model.trial import Draw
 from equipoise.report.json_document import encode
 from tests.primitives import ROWS, TYPICAL, ProbeRunner, plan_of_rows, record_of, unavailable
 from tests.schema import validated
@@ -26,7 +27,7 @@ NO_SECOND_CPU = "it needs two CPUs, and this process may use [0] only"
 
 
 def document(runner: ProbeRunner) -> ResultDocument:
-    return validated(document_of(record_of(runner)))
+    return validated(analyse_campaign(record_of(runner)))
 
 
 def condition(found: ResultDocument, name: str) -> ConditionResult:
@@ -135,19 +136,19 @@ def test_a_campaign_of_rows_that_was_interrupted_goes_on_and_recomputes_alike(
     runner.before_trial = interrupt
     with open_for_writing(tmp_path / "ledger.db", durable=False) as ledger:
         with pytest.raises(Interrupted) as caught:
-            begin(plan, ledger, Unwatched(), runner_factory=hire, clock=runner.clock)
+            start(plan, ledger, ProgressListener(), runner_factory=hire, clock=runner.clock)
         runner.before_trial = lambda draw, place: None
-        run_id = go_on(
+        run_id = resume(
             caught.value.run_id,
-            More(),
+            CampaignLimits(),
             ledger,
-            Unwatched(),
+            ProgressListener(),
             runner_factory=hire,
             clock=runner.clock,
         )
         record = ledger.read_run(run_id)
-    found = validated(document_of(record))
+    found = validated(analyse_campaign(record))
     assert found.run.blocks == 6
     assert condition(found, "fork").unknown == {LATENCY: "seccomp forbids it"}
     assert condition(found, "null_call").trials == 6
-    assert encode(found) == encode(document_of(record))
+    assert encode(found) == encode(analyse_campaign(record))

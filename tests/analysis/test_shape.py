@@ -7,10 +7,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from equipoise.analysis.result import document_of
-from equipoise.model.record import RunRecord
+from equipoise.analysis.result import analyse_campaign
+from equipoise.model.record import Draw, RunRecord, Trial
 from equipoise.model.result import MetricSummary
-from equipoise.model.trial import Draw, Trial
 from tests.plans import plan_of, trial_of
 from tests.stats.planted import FloatArray
 
@@ -41,7 +40,7 @@ def record_of(times: FloatArray, cpus: FloatArray, paddings: FloatArray) -> RunR
 
 def wall_of(record: RunRecord) -> MetricSummary:
     """The times of the baseline."""
-    return document_of(record).conditions[0].metrics["wall_s"]
+    return analyse_campaign(record).conditions[0].metrics["wall_s"]
 
 
 def drawn(seed: int) -> tuple[np.random.Generator, FloatArray, FloatArray]:
@@ -90,6 +89,6 @@ def test_a_change_of_state_is_told_by_its_first_trial() -> None:
 def test_every_comparison_says_what_each_statistic_would_have_said() -> None:
     generator, cpus, paddings = drawn(6)
     record = record_of(np.exp(generator.normal(0.0, 0.01, BLOCKS)), cpus, paddings)
-    (comparison,) = document_of(record).comparisons
+    (comparison,) = analyse_campaign(record).comparisons
     assert [one.statistic for one in comparison.answers][::10] == ["minimum", "mean"]
     assert comparison.disagreement is None

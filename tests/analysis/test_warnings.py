@@ -6,9 +6,8 @@ import dataclasses
 
 from equipoise.analysis.warnings import warnings_of
 from equipoise.model.plan import Stopping
-from equipoise.model.record import CampaignWarning, RunRecord
+from equipoise.model.record import CampaignWarning, Draw, RunRecord
 from equipoise.model.result import CarryOver, Comparison
-from equipoise.model.trial import Draw
 from tests.plans import plan_of
 
 CALM = Comparison(

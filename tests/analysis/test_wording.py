@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from equipoise.analysis.wording import control_words, disagreement_words, verdict_words
-from equipoise.model.result import Answer, Verdict
+from equipoise.model.result import StatisticAnswer, Verdict
 
 
 def words(
@@ -78,11 +78,11 @@ def test_a_control_that_differs_is_told_with_its_chance() -> None:
 STATISTICS = ("minimum", *(f"p{10 * tenth}" for tenth in range(1, 10)), "mean")
 
 
-def answers(*says: str) -> list[Answer]:
+def answers(*says: str) -> list[StatisticAnswer]:
     """f, s and e for what each statistic says, from the minimum up."""
     kinds = {"f": "faster", "s": "slower", "e": "equivalent"}
     return [
-        Answer(statistic, 1.0, kinds[one])  # type: ignore[arg-type]
+        StatisticAnswer(statistic, 1.0, kinds[one])  # type: ignore[arg-type]
         for statistic, one in zip(STATISTICS, "".join(says), strict=True)
     ]
 

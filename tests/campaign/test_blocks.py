@@ -18,8 +18,16 @@ from equipoise.campaign.blocks import (
 )
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast, Judgement
-from equipoise.model.record import RunRecord
-from equipoise.model.trial import CUT_BLOCK, WARMUP_RUN, WASHOUT_RUN, Draw, Phase, Sample, Trial
+from equipoise.model.record import (
+    CUT_BLOCK,
+    WARMUP_RUN,
+    WASHOUT_RUN,
+    Draw,
+    Phase,
+    RunRecord,
+    Sample,
+    Trial,
+)
 from equipoise.stats.sequence import PairedBlocks
 from tests.plans import plan_of, trial_of
 

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.analysis.result import document_of
+from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.blocks import complete_blocks
 from equipoise.campaign.conduct import Interrupted
-from equipoise.campaign.interim import Look
+from equipoise.campaign.interim import InterimAnalysis
 from equipoise.design.coin import draw_block
 from equipoise.model.plan import Condition, Contrast, Judgement, Plan, Stopping
-from equipoise.model.record import RunRecord
-from equipoise.model.trial import Draw
+from equipoise.model.record import Draw, RunRecord
 from tests.campaign.test_conduct import Stage
 from tests.plans import plan_of, trial_of
 from tests.schema import validated
@@ -59,13 +58,13 @@ def medians() -> tuple[float, ...]:
 
 def wanted_before(record: RunRecord, draw: Draw) -> tuple[int, ...]:
     """Which conditions the ledger says that a block needed, from the blocks before it alone."""
-    look = Look(record.plan, record.plan.stopping)
+    analysis = InterimAnalysis(record.plan, record.plan.stopping)
     blocks = complete_blocks(record.draws, record.trials)
     for number, block in blocks.items():
         if number < draw.block:
-            look.add(block)
-    look.standings()
-    return look.wanted("measured", draw.block)
+            analysis.add(block)
+    analysis.analyse()
+    return analysis.needed_conditions("measured", draw.block)
 
 
 def test_a_study_of_200_conditions_spends_its_budget_where_verdicts_are_open(
@@ -73,9 +72,9 @@ def test_a_study_of_200_conditions_spends_its_budget_where_verdicts_are_open(
 ) -> None:
     budget_s = 70.0
     stage = Stage(tmp_path, medians=medians(), noise=0.05)
-    run_id = stage.begin(study(budget_s=budget_s))
+    run_id = stage.start(study(budget_s=budget_s))
     record = stage.ledger.read_run(run_id)
-    document = validated(document_of(record))
+    document = validated(analyse_campaign(record))
     shared_alike = budget_s / sum(medians())
     blocks = {one.candidate: one.blocks for one in document.comparisons}
     still_open = [f"1 of {group}" for group in range(OPEN_GROUPS)]
@@ -98,9 +97,9 @@ def test_which_conditions_a_block_has_follows_from_the_ledger_alone(tmp_path: Pa
 
     stage.runner.before_trial = interrupt
     with pytest.raises(Interrupted) as caught:
-        stage.begin(study(budget_s=58.0))
+        stage.start(study(budget_s=58.0))
     stage.runner.before_trial = lambda draw, place: None
-    stage.go_on(caught.value.run_id)
+    stage.resume(caught.value.run_id)
     record = stage.ledger.read_run("last")
     measured = [draw for draw in record.draws if draw.phase == "measured"]
     sizes = [len(draw.order) for draw in measured]
@@ -116,7 +115,7 @@ def test_which_conditions_a_block_has_follows_from_the_ledger_alone(tmp_path: Pa
 
 def test_everything_runs_in_every_block_unless_the_plan_leaves_out(tmp_path: Path) -> None:
     stage = Stage(tmp_path, medians=(0.010, 0.020, 0.010), noise=0.05)
-    stage.begin(plan_of("a", "b", "c", stopping=Stopping(blocks=30, budget_s=1e9)))
+    stage.start(plan_of("a", "b", "c", stopping=Stopping(blocks=30, budget_s=1e9)))
     assert {len(draw.order) for draw in stage.ledger.read_run("last").draws} == {3}
 
 
@@ -127,10 +126,10 @@ def test_a_condition_that_nothing_is_compared_with_runs_in_every_block(tmp_path:
         chosen_contrasts=(Contrast(0, 1), Contrast(0, 2)),
         judgement=Judgement(min_effect=0.0),
     )
-    stage.begin(plan)
+    stage.start(plan)
     record = stage.ledger.read_run("last")
     assert set(record.draws[-1].order) == {0, 2, 3}
-    document = validated(document_of(record))
+    document = validated(analyse_campaign(record))
     trials = {one.name: one.trials for one in document.conditions}
     assert trials["a"] == trials["c"] == trials["alone"] == 30
     assert trials["b"] == document.comparisons[0].blocks < 30
@@ -147,15 +146,17 @@ def test_leaving_out_what_is_decided_makes_no_more_false_verdicts() -> None:
     false_alarms = 0
     for seed in range(100):
         seeded = dataclasses.replace(plan, seed=seed)
-        look = Look(seeded, plan.stopping)
+        analysis = InterimAnalysis(seeded, plan.stopping)
         ever: set[str] = set()
         for block in range(1, 31):
-            draw = draw_block(seeded, "measured", block, look.wanted("measured", block))
+            draw = draw_block(
+                seeded, "measured", block, analysis.needed_conditions("measured", block)
+            )
             if not draw.order:
                 break
             times = [noise.lognormvariate(0.0, 0.05) for _ in draw.order]
-            look.add(tuple(trial_of(draw, place, one) for place, one in enumerate(times)))
-            ever |= {one.candidate for one in look.standings() if one.verdict != "undecided"}
+            analysis.add(tuple(trial_of(draw, place, one) for place, one in enumerate(times)))
+            ever |= {one.candidate for one in analysis.analyse() if one.verdict != "undecided"}
         false_alarms += bool(ever)
     # Above this in one of a thousand such tests, at a true rate of exactly 5 %.
     assert false_alarms <= 13

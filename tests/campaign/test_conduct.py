@@ -11,15 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.analysis.result import document_of
-from equipoise.campaign.conduct import Interrupted, More, begin, go_on
-from equipoise.campaign.progress import Moment, Unwatched, Watcher
+from equipoise.analysis.result import analyse_campaign
+from equipoise.campaign.conduct import Interrupted, resume, start
+from equipoise.campaign.progress import CampaignProgress, ProgressListener
 from equipoise.campaign.segment import Runner
+from equipoise.design.limits import CampaignLimits
 from equipoise.ledger import Ledger, open_for_writing
 from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.plan import Judgement, Plan, Stopping
-from equipoise.model.trial import CUT_BLOCK, Draw
+from equipoise.model.record import CUT_BLOCK, Draw
 from equipoise.report.json_document import encode
+from equipoise.why.campaigns import judge_of
 from tests.plans import plan_of
 from tests.schema import validated
 from tests.scripted import ScriptedClock, ScriptedRunner
@@ -33,7 +35,7 @@ class Stage:
         self.runner = ScriptedRunner(self.clock, **runner)  # type: ignore[arg-type]
         folder.mkdir(exist_ok=True)
         self.ledger: Ledger = open_for_writing(folder / "ledger.db", durable=False)
-        self.moments: list[Moment] = []
+        self.progress_seen: list[CampaignProgress] = []
 
     @contextmanager
     def hire(self, plan: Plan, on_wait: Callable[[], None]) -> Iterator[Runner]:
@@ -42,22 +44,24 @@ class Stage:
     def now(self) -> float:
         return 1.7e9 + self.clock.seconds
 
-    def begin(self, plan: Plan, watcher: Watcher | None = None) -> str:
-        return begin(
+    def start(self, plan: Plan, listener: ProgressListener | None = None) -> str:
+        return start(
             plan,
             self.ledger,
-            watcher or Unwatched(),
+            listener or ProgressListener(),
+            judge_of=judge_of,
             runner_factory=self.hire,
             clock=self.clock,
             now=self.now,
         )
 
-    def go_on(self, reference: str, more: More | None = None) -> str:
-        return go_on(
+    def resume(self, reference: str, more: CampaignLimits | None = None) -> str:
+        return resume(
             reference,
-            more or More(),
+            more or CampaignLimits(),
             self.ledger,
-            Unwatched(),
+            ProgressListener(),
+            judge_of=judge_of,
             runner_factory=self.hire,
             clock=self.clock,
             now=self.now,
@@ -66,8 +70,8 @@ class Stage:
 
 def test_a_true_difference_is_found_and_the_campaign_stops(tmp_path: Path) -> None:
     stage = Stage(tmp_path, medians=(0.010, 0.011), noise=0.01)
-    run_id = stage.begin(plan_of())
-    document = validated(document_of(stage.ledger.read_run(run_id)))
+    run_id = stage.start(plan_of())
+    document = validated(analyse_campaign(stage.ledger.read_run(run_id)))
     comparison = document.comparisons[0]
     assert comparison.verdict == "slower"
     low, high = comparison.ratio_ci
@@ -81,9 +85,9 @@ def test_a_true_difference_is_found_and_the_campaign_stops(tmp_path: Path) -> No
 def test_the_same_ledger_gives_the_same_document_byte_for_byte(tmp_path: Path) -> None:
     stage = Stage(tmp_path, medians=(0.010, 0.0102))
     plan = plan_of(stopping=Stopping(blocks=30), judgement=Judgement(alpha=1e-9))
-    run_id = stage.begin(plan)
-    first = encode(validated(document_of(stage.ledger.read_run(run_id))))
-    again = encode(validated(document_of(stage.ledger.read_run(run_id))))
+    run_id = stage.start(plan)
+    first = encode(validated(analyse_campaign(stage.ledger.read_run(run_id))))
+    again = encode(validated(analyse_campaign(stage.ledger.read_run(run_id))))
     assert first == again
     assert json.loads(first)["run"]["blocks"] == 30
 
@@ -97,15 +101,15 @@ def test_an_interruption_keeps_the_trials_and_leaves_out_the_cut_block(tmp_path:
 
     stage.runner.before_trial = interrupt
     with pytest.raises(Interrupted) as caught:
-        stage.begin(plan_of(stopping=Stopping(blocks=6)))
+        stage.start(plan_of(stopping=Stopping(blocks=6)))
     stage.runner.before_trial = lambda draw, place: None
-    run_id = stage.go_on(caught.value.run_id)
+    run_id = stage.resume(caught.value.run_id)
     record = stage.ledger.read_run(run_id)
     assert [segment.stopped_because for segment in record.segments] == [
         "interrupted",
         "block limit",
     ]
-    document = document_of(record)
+    document = analyse_campaign(record)
     assert document.run.blocks == 6
     cut = [row for row in document.trials if row.left_out_because == CUT_BLOCK]
     assert [row.block for row in cut] == [4]
@@ -116,8 +120,8 @@ def test_an_interruption_keeps_the_trials_and_leaves_out_the_cut_block(tmp_path:
 
 def test_a_resumed_campaign_warms_up_again(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
-    run_id = stage.begin(plan_of(stopping=Stopping(blocks=2)))
-    stage.go_on(run_id, More(blocks=3))
+    run_id = stage.start(plan_of(stopping=Stopping(blocks=2)))
+    stage.resume(run_id, CampaignLimits(blocks=3))
     draws = stage.ledger.read_run(run_id).draws
     assert [(draw.phase, draw.block) for draw in draws] == [
         ("warmup", 1),
@@ -138,37 +142,37 @@ def test_a_resumed_campaign_has_what_is_left_of_its_budget(tmp_path: Path) -> No
     plan = plan_of(stopping=Stopping(budget_s=11.0, min_blocks=1))
     stage.runner.before_trial = interrupt
     with pytest.raises(Interrupted) as caught:
-        stage.begin(plan)
+        stage.start(plan)
     stage.runner.before_trial = lambda draw, place: None
     # 6 s are gone, the warm-up takes 2 s of the 5 s left: two more blocks.
-    stage.go_on(caught.value.run_id)
-    assert validated(document_of(stage.ledger.read_run("last"))).run.blocks == 4
+    stage.resume(caught.value.run_id)
+    assert validated(analyse_campaign(stage.ledger.read_run("last"))).run.blocks == 4
 
 
 def test_a_budget_that_was_used_up_is_granted_anew(tmp_path: Path) -> None:
     stage = Stage(tmp_path, medians=(1.0, 1.0), noise=0.0)
-    run_id = stage.begin(plan_of(stopping=Stopping(budget_s=6.0)))
-    assert validated(document_of(stage.ledger.read_run(run_id))).run.blocks == 2
-    stage.go_on(run_id)
-    assert validated(document_of(stage.ledger.read_run(run_id))).run.blocks == 4
-    stage.go_on(run_id, More(budget_s=10.0))
-    assert validated(document_of(stage.ledger.read_run(run_id))).run.blocks == 8
+    run_id = stage.start(plan_of(stopping=Stopping(budget_s=6.0)))
+    assert validated(analyse_campaign(stage.ledger.read_run(run_id))).run.blocks == 2
+    stage.resume(run_id)
+    assert validated(analyse_campaign(stage.ledger.read_run(run_id))).run.blocks == 4
+    stage.resume(run_id, CampaignLimits(budget=10.0))
+    assert validated(analyse_campaign(stage.ledger.read_run(run_id))).run.blocks == 8
 
 
 def test_a_campaign_that_has_its_answer_is_left_as_it_is(tmp_path: Path) -> None:
     stage = Stage(tmp_path, medians=(0.01, 0.02))
-    run_id = stage.begin(plan_of())
+    run_id = stage.start(plan_of())
     before = stage.ledger.read_run(run_id)
-    assert stage.go_on(run_id) == run_id
+    assert stage.resume(run_id) == run_id
     assert stage.ledger.read_run(run_id) == before
 
 
 def test_more_precision_can_be_asked_of_a_campaign_that_has_its_verdict(tmp_path: Path) -> None:
     stage = Stage(tmp_path, medians=(0.01, 0.02), noise=0.02)
-    run_id = stage.begin(plan_of())
-    blocks = validated(document_of(stage.ledger.read_run(run_id))).run.blocks
-    stage.go_on(run_id, More(precision=2.0))
-    document = validated(document_of(stage.ledger.read_run(run_id)))
+    run_id = stage.start(plan_of())
+    blocks = validated(analyse_campaign(stage.ledger.read_run(run_id))).run.blocks
+    stage.resume(run_id, CampaignLimits(precision=2.0))
+    document = validated(analyse_campaign(stage.ledger.read_run(run_id)))
     assert document.run.blocks > blocks
     assert document.run.stopped_because == "precision"
     low, high = document.comparisons[0].ratio_ci
@@ -180,24 +184,24 @@ def test_more_precision_can_be_asked_of_a_campaign_that_has_its_verdict(tmp_path
 def test_a_campaign_in_which_a_condition_failed_is_not_gone_on_with(tmp_path: Path) -> None:
     stage = Stage(tmp_path, fails_at=("measured", 3, 1))
     with pytest.raises(ConditionFailed):
-        stage.begin(plan_of())
+        stage.start(plan_of())
     record = stage.ledger.read_run("last")
     assert record.segments[-1].stopped_because == "a condition failed"
     assert record.trials[-1].failure == "exit status 1"
     with pytest.raises(ConditionFailed, match="b failed: exit status 1"):
-        stage.go_on("last")
+        stage.resume("last")
 
 
 def test_a_campaign_at_its_block_limit_wants_a_higher_one(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
-    run_id = stage.begin(plan_of(stopping=Stopping(blocks=3)))
+    run_id = stage.start(plan_of(stopping=Stopping(blocks=3)))
     with pytest.raises(UnusableInput, match="has its 3 blocks already"):
-        stage.go_on(run_id)
+        stage.resume(run_id)
 
 
 def test_timeouts_are_kept_as_slowest_to_the_verdict(tmp_path: Path) -> None:
     stage = Stage(tmp_path, times_out=frozenset({1}))
-    document = validated(document_of(stage.ledger.read_run(stage.begin(plan_of()))))
+    document = validated(analyse_campaign(stage.ledger.read_run(stage.start(plan_of()))))
     comparison = document.comparisons[0]
     assert (comparison.verdict, comparison.ratio, comparison.blocks) == ("slower", None, 8)
     assert comparison.probability_slower == 1.0
@@ -209,7 +213,7 @@ def test_timeouts_are_kept_as_slowest_to_the_verdict(tmp_path: Path) -> None:
 def test_several_candidates_share_one_baseline_and_one_error_rate(tmp_path: Path) -> None:
     stage = Stage(tmp_path, medians=(0.010, 0.010, 0.012, 0.008), noise=0.01)
     plan = plan_of("a", "same", "slow", "fast", stopping=Stopping(blocks=150, budget_s=1e9))
-    document = validated(document_of(stage.ledger.read_run(stage.begin(plan))))
+    document = validated(analyse_campaign(stage.ledger.read_run(stage.start(plan))))
     verdicts = {one.candidate: one.verdict for one in document.comparisons}
     assert verdicts == {"same": "equivalent", "slow": "slower", "fast": "faster"}
     assert all(math.isclose(one.level, 0.05) for one in document.comparisons)
@@ -218,7 +222,7 @@ def test_several_candidates_share_one_baseline_and_one_error_rate(tmp_path: Path
 def test_a_campaign_without_an_effect_that_matters_runs_to_its_limit(tmp_path: Path) -> None:
     stage = Stage(tmp_path, noise=0.05)
     plan = plan_of(stopping=Stopping(blocks=40), judgement=Judgement(min_effect=0.0))
-    document = validated(document_of(stage.ledger.read_run(stage.begin(plan))))
+    document = validated(analyse_campaign(stage.ledger.read_run(stage.start(plan))))
     comparison = document.comparisons[0]
     assert comparison.verdict == "undecided"
     assert document.run.stopped_because == "block limit"
@@ -235,7 +239,7 @@ def test_a_slot_effect_is_taken_out_not_taken_for_a_difference(tmp_path: Path) -
 
     stage.runner = Slotted(stage.clock, noise=0.005)
     plan = plan_of(stopping=Stopping(budget_s=1e9), judgement=Judgement(min_effect=0.5))
-    document = validated(document_of(stage.ledger.read_run(stage.begin(plan))))
+    document = validated(analyse_campaign(stage.ledger.read_run(stage.start(plan))))
     assert document.comparisons[0].verdict == "slower"
     assert document.comparisons[0].blocks < 100
 
@@ -244,7 +248,7 @@ def test_a_control_is_no_candidate_and_no_condition_of_the_result(tmp_path: Path
     plan = plan_of("a", "b", "a again", stopping=Stopping(blocks=400, budget_s=1e9))
     plan = dataclasses.replace(plan, control=2)
     stage = Stage(tmp_path, medians=(0.010, 0.0103, 0.010), noise=0.02)
-    document = validated(document_of(stage.ledger.read_run(stage.begin(plan))))
+    document = validated(analyse_campaign(stage.ledger.read_run(stage.start(plan))))
     assert [one.candidate for one in document.comparisons] == ["b"]
     assert document.comparisons[0].verdict == "slower"
     assert document.control is not None
@@ -257,7 +261,7 @@ def test_a_control_that_differs_is_told_and_vetoes_nothing(tmp_path: Path) -> No
     plan = plan_of("a", "b", "a again", stopping=Stopping(blocks=60, budget_s=1e9))
     plan = dataclasses.replace(plan, control=2)
     stage = Stage(tmp_path, medians=(0.010, 0.020, 0.013), noise=0.01)
-    document = validated(document_of(stage.ledger.read_run(stage.begin(plan))))
+    document = validated(analyse_campaign(stage.ledger.read_run(stage.start(plan))))
     assert document.comparisons[0].verdict == "slower"
     assert document.control is not None
     assert document.control.excludes_one
@@ -266,13 +270,13 @@ def test_a_control_that_differs_is_told_and_vetoes_nothing(tmp_path: Path) -> No
 
 def test_a_campaign_that_was_never_begun_is_named(tmp_path: Path) -> None:
     with pytest.raises(UnusableInput):
-        Stage(tmp_path).go_on("20010101")
+        Stage(tmp_path).resume("20010101")
 
 
 def test_limits_that_are_not_given_stay(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
     plan = plan_of(stopping=Stopping(blocks=2, budget_s=1e9))
-    run_id = stage.begin(plan)
-    stage.go_on(run_id, More(blocks=4))
-    assert validated(document_of(stage.ledger.read_run(run_id))).run.blocks == 4
+    run_id = stage.start(plan)
+    stage.resume(run_id, CampaignLimits(blocks=4))
+    assert validated(analyse_campaign(stage.ledger.read_run(run_id))).run.blocks == 4
     assert stage.ledger.read_run(run_id).plan == plan

@@ -7,13 +7,12 @@ from typing import Literal
 
 import pytest
 
-from equipoise.campaign.progress import Moment, Standing, Unwatched
+from equipoise.campaign.progress import CampaignProgress, ComparisonStatus, ProgressListener
 from equipoise.campaign.segment import SegmentInProgress
-from equipoise.measure.trials import Ran
+from equipoise.measure.trials import TrialReport
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Measure, Plan, Stopping
-from equipoise.model.record import CampaignWarning
-from equipoise.model.trial import Draw, Phase, Trial
+from equipoise.model.record import CampaignWarning, Draw, Phase, Trial
 from tests.plans import plan_of, trial_of
 from tests.scripted import ScriptedClock, ScriptedRunner
 
@@ -46,16 +45,16 @@ class ScriptedJudge:
     def add(self, block: tuple[Trial, ...]) -> None:
         self.seen += 1
 
-    def standings(self) -> tuple[Standing, ...]:
-        return (Standing("b", "undecided", None, (None, None)),)
+    def analyse(self) -> tuple[ComparisonStatus, ...]:
+        return (ComparisonStatus("b", "undecided", None, (None, None)),)
 
-    def settled(self) -> Literal["verdict", "precision"] | None:
+    def stop_reason(self) -> Literal["verdict", "precision"] | None:
         return self.reason if self.seen >= self.after else None
 
-    def wanted(self, phase: Phase, block: int) -> tuple[int, ...]:
+    def needed_conditions(self, phase: Phase, block: int) -> tuple[int, ...]:
         return (0, 1)
 
-    def excuses(self, trial: Trial) -> bool:
+    def tolerates(self, trial: Trial) -> bool:
         return trial.condition in self.excused
 
     def earliest_block(self) -> int:
@@ -63,17 +62,17 @@ class ScriptedJudge:
 
 
 @dataclass
-class Bystander(Unwatched):
+class Bystander(ProgressListener):
     """Remembers what it was told."""
 
-    moments: list[Moment] = field(default_factory=list)
+    progress_seen: list[CampaignProgress] = field(default_factory=list)
     trials: list[tuple[float, int]] = field(default_factory=list)
 
     def trial_ended(self, seconds: float, of: int) -> None:
         self.trials.append((seconds, of))
 
-    def block_ended(self, moment: Moment) -> None:
-        self.moments.append(moment)
+    def block_ended(self, progress: CampaignProgress) -> None:
+        self.progress_seen.append(progress)
 
 
 def segment(
@@ -82,7 +81,7 @@ def segment(
     judge: ScriptedJudge | None = None,
     runner: ScriptedRunner | None = None,
     diary: Diary | None = None,
-    watcher: Unwatched | None = None,
+    listener: ProgressListener | None = None,
     spent_before_s: float = 0.0,
     blocks_before: int = 0,
 ) -> SegmentInProgress:
@@ -94,7 +93,7 @@ def segment(
         store=diary or Diary(),
         runner=runner,
         judge=judge or ScriptedJudge(),
-        watcher=watcher or Unwatched(),
+        listener=listener or ProgressListener(),
         clock=runner.clock,
         spent_before_s=spent_before_s,
         blocks_before=blocks_before,
@@ -111,7 +110,7 @@ def test_every_trial_is_told_with_its_seconds_and_the_size_of_its_block() -> Non
     told = Bystander()
     runner = ScriptedRunner(ScriptedClock(), medians=(0.1, 0.1), noise=0.0)
     plan = plan_of(stopping=Stopping(blocks=2), measure=Measure("/", warmup=1))
-    segment(plan, runner=runner, watcher=told).run(1, 1)
+    segment(plan, runner=runner, listener=told).run(1, 1)
     assert [of for _, of in told.trials] == [2] * 6
     assert [seconds for seconds, _ in told.trials] == pytest.approx([0.1] * 6)
 
@@ -217,8 +216,8 @@ def test_a_campaign_in_which_nothing_finishes_ends_after_its_warm_up() -> None:
 
 def test_processes_that_are_left_behind_are_told_of_once() -> None:
     class Litterer(ScriptedRunner):
-        def _run(self, draw: Draw, place: int) -> Ran:
-            return Ran(trial_of(draw, place, 0.01), 2, "line 1 of its metrics is odd")
+        def _run(self, draw: Draw, place: int) -> TrialReport:
+            return TrialReport(trial_of(draw, place, 0.01), 2, "line 1 of its metrics is odd")
 
     diary = Diary()
     runner = Litterer(ScriptedClock())
@@ -233,7 +232,7 @@ def test_processes_that_are_left_behind_are_told_of_once() -> None:
 
 
 def test_whoever_watches_is_told_after_every_block() -> None:
-    watcher = Bystander()
-    segment(plan_of(), judge=ScriptedJudge(after=3), watcher=watcher).run(1, 1)
-    assert [moment.blocks for moment in watcher.moments] == [1, 2, 3]
-    assert watcher.moments[-1].elapsed_s > watcher.moments[0].elapsed_s > 0
+    listener = Bystander()
+    segment(plan_of(), judge=ScriptedJudge(after=3), listener=listener).run(1, 1)
+    assert [progress.blocks for progress in listener.progress_seen] == [1, 2, 3]
+    assert listener.progress_seen[-1].elapsed_s > listener.progress_seen[0].elapsed_s > 0

@@ -9,7 +9,7 @@ import pytest
 
 from equipoise.analysis.comparisons import Blocks, other_comparisons, primary_comparisons
 from equipoise.model.plan import Judgement, Plan
-from equipoise.model.trial import Draw, Sample, Trial
+from equipoise.model.record import Draw, Sample, Trial
 from tests.plans import plan_of, trial_of
 
 CAMPAIGNS = 20

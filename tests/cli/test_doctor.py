@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from equipoise.cli.doctor import command
-from equipoise.model.disturbance import SEVERITIES, Disturbance, Examination
 from equipoise.model.errors import UnusableInput
+from equipoise.model.host import SEVERITIES, Disturbance, Examination
 from equipoise.report import doctor
 
 PROGRAM = (sys.executable, "-c", "from equipoise.cli.doctor import command; command()")

@@ -23,7 +23,7 @@ def lines(
 ) -> list[str]:
     """What two blocks of equal trials say on stderr where that is no terminal."""
     watcher = FewLines(about_s)
-    watcher.begins("run", plan, 8, 0)
+    watcher.segment_started("run", plan, 8, 0)
     for _ in range(2 * len(NAMES)):
         watcher.trial_ended(trial_s, len(NAMES))
     said = capsys.readouterr()
@@ -75,7 +75,7 @@ def test_a_sitting_that_goes_on_tells_of_the_conditions_that_are_open(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     watcher = FewLines(None)
-    watcher.begins("run", study(3600.0), 8, 6)
+    watcher.segment_started("run", study(3600.0), 8, 6)
     capsys.readouterr()
     for _ in range(10):
         watcher.trial_ended(60.0, 10)

@@ -17,17 +17,25 @@ import polars
 import pytest
 
 from equipoise import api
+from equipoise.campaign.plans import compare_plan
 from equipoise.cli import compare, export, report, show
-from equipoise.cli.again import again_of
 from equipoise.cli.observed_log import read_log
-from equipoise.cli.reported import gap_as_reported, recorded_name, reported_records
+from equipoise.cli.reported import recorded_name, reported_records
+from equipoise.design.command_line import command_of_plan
 from equipoise.ledger import open_for_reading, open_for_writing
-from equipoise.model.gate import BENCHMARK, Gated, Revision
-from equipoise.model.plan import Condition, Contrast, Hooks, Plan, Server
-from equipoise.model.record import CampaignWarning, RunRecord
-from equipoise.model.trial import Draw
+from equipoise.model.plan import (
+    BENCHMARK,
+    Condition,
+    Contrast,
+    GatePlan,
+    Hooks,
+    Plan,
+    Revision,
+    Server,
+)
+from equipoise.model.record import CampaignWarning, Draw, RunRecord
 from equipoise.report.json_document import decode
-from equipoise.why.gap import choose
+from equipoise.why.gap import as_reported, choose
 from tests.cli.conftest import Equipoise
 from tests.plans import plan_of, trial_of
 
@@ -87,7 +95,7 @@ def gate() -> Plan:
         "study": "gate",
         "conditions": tuple(Condition(one, command, levels=benchmark) for one in ("old", "new")),
         "chosen_contrasts": (Contrast(0, 1),),
-        "gated": Gated(revision, revision, ("wall_s",), again=again),
+        "gated": GatePlan(revision, revision, ("wall_s",), again=again),
     }
     return Plan(**{**fields_of(plan_of()), **changes})
 
@@ -265,7 +273,8 @@ def gated(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
 
 def plan_from(line: list[str]) -> Plan:
     """The plan of a command line."""
-    return compare.plan_of(compare.command.make_context("compare", line).params)
+    given = compare.command.make_context("compare", line).params
+    return compare_plan(compare.compare_options(given))[0]
 
 
 def planned(plan: Plan) -> RunRecord:
@@ -280,7 +289,7 @@ def test_the_line_that_repeats_a_campaign_takes_the_values_from_the_shell() -> N
     words += ["--env", f"2:TOKEN={other}", "--env", "2:LANG=C"]
     plan = plan_from([*words, "env PLAIN=abc true", "false"])
     (found,) = reported_records([planned(plan)], show_env=False)
-    line = again_of(found.plan)
+    line = str(command_of_plan(found.plan))
     assert '--env "1:TOKEN=$TOKEN" --env "2:TOKEN=$TOKEN_2" --env 2:LANG=C' in line
     assert "abc" not in line
     command = line.partition(" && equipoise ")[2]
@@ -299,7 +308,7 @@ def test_a_line_of_a_shell_takes_its_own_values_from_the_environment() -> None:
     words = ["--seed", "5", "--shell", "default", "--prepare", "KEY=abcd x", "A=efgh true", "false"]
     plan = plan_from(words)
     (found,) = reported_records([planned(plan)], show_env=False)
-    said = shlex.split(again_of(found.plan))
+    said = shlex.split(str(command_of_plan(found.plan)))
     assert 'KEY="$KEY" x' in said
     assert any(one.endswith("'A=\"$A\" true'") for one in said)
 
@@ -318,11 +327,11 @@ def test_the_gap_that_why_explains_has_the_names_of_the_report(ledger: Path) -> 
         found = store.read_run("last")
     (shown,) = reported_records((found,), show_env=False)
     gap = choose(found)
-    named = gap_as_reported(gap, found, shown)
+    named = as_reported(gap, found, shown)
     assert CANARY in gap.comparison.summary
     assert CANARY not in named.comparison.summary
     assert named.comparison.ratio_ci == gap.comparison.ratio_ci
-    assert gap_as_reported(gap, found, found) is gap
+    assert as_reported(gap, found, found) is gap
 
 
 def test_a_campaign_is_resumed_with_the_values_that_it_had(

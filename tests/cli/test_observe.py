@@ -12,7 +12,7 @@ import pytest
 
 from equipoise.cli.main import run
 from equipoise.ledger import open_for_writing
-from equipoise.model.trial import Draw
+from equipoise.model.record import Draw
 from equipoise.report.json_document import observed_schema
 from tests.cli.conftest import Equipoise, Said
 from tests.observation.logs import Log, loaded_log
@@ -57,8 +57,8 @@ def test_the_answer_stands_first_and_what_it_rests_on_below(
     said = equipoise("observe", table, *LOAD, "--placebo-outcome", "unmoved")
     assert said.status == 0, said.err
     first, *rest = said.out.splitlines()
-    assert first.startswith("Naively ")
-    assert "Among comparable runs" in first
+    assert first.startswith("Without matching, the log suggests that version 2.0 ")
+    assert "Among comparable rows" in first
     told = "\n".join(rest)
     for words in ("naive", "by clusters", "Abadie-Imbens", "load", "odds ×2", "clusters: day: 40"):
         assert words in told
@@ -98,9 +98,9 @@ def test_a_refusal_has_its_tables_its_document_and_status_2(
     write(tmp_path / "ci.csv", log)
     said = equipoise("observe", "ci.csv", *LOAD, "--json", "refused.json")
     assert said.status == 2
-    assert said.err.startswith("equipoise: after the best matching load still differs by")
-    assert "hint: needed are rows of 1.0 with load between" in said.err
-    assert "no answer can be given" in said.out
+    assert said.err.startswith("equipoise: load still differs by")
+    assert "hint: collect rows of 1.0 with load between" in said.err
+    assert "No answer can be given" in said.out
     document = json.loads((tmp_path / "refused.json").read_text(encoding="utf-8"))
     jsonschema.validate(document, observed_schema())
     assert document["matched"] is None
@@ -113,7 +113,7 @@ def test_a_page_and_its_figures_are_written(
     said = equipoise("observe", table, *LOAD, "--report", "page.html", "--figures", "drawn")
     assert said.status == 0, said.err
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "Among comparable runs" in page
+    assert "Among comparable rows" in page
     assert 'id="balance-2"' in page
     assert {path.name for path in (tmp_path / "drawn").glob("*.svg")} == {
         "balance.svg",
@@ -208,7 +208,7 @@ def test_what_differs_may_be_matched_on_or_allowed_by_name(
     assert "kernel (6.1, 6.8), which was allowed" in allowed["warnings"][0]["summary"]
     said = equipoise(*asked, "--allow", "cpu_model")
     assert said.status == 2
-    assert "what differs: kernel" in said.err
+    assert "these differ: kernel" in said.err
 
 
 def test_by_default_what_differs_is_matched_on(equipoise: Equipoise, two_kernels: str) -> None:
@@ -234,7 +234,7 @@ def test_by_default_what_differs_is_matched_on(equipoise: Equipoise, two_kernels
         (("ci.csv", *LOAD, "--json", "no/where.json"), "there is no folder"),
     ],
 )
-def test_bad_input_gets_one_line_and_its_mend(
+def test_bad_input_gets_one_line_and_its_hint(
     equipoise: Equipoise, table: str, arguments: tuple[str, ...], words: str
 ) -> None:
     said = equipoise("observe", *arguments)

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from equipoise.analysis.result import document_of
+from equipoise.analysis.result import analyse_campaign
 from equipoise.cli.figure_files import save_flame_graph
 from equipoise.cli.pictures import (
     Pictures,
@@ -53,13 +53,13 @@ def test_without_a_profile_the_file_is_refused_and_not_written(tmp_path: Path) -
 
 def test_a_page_gets_the_flame_graph_of_the_gap_that_was_observed() -> None:
     observed = record_of(1.0, 2.0, observations=profiles((0, 1.0), (1, 2.0)))
-    svg = flame_graph_of(observed, document_of(observed))
+    svg = flame_graph_of(observed, analyse_campaign(observed))
     assert svg is not None
     assert b"work" in svg
     unobserved = record_of(1.0, 2.0)
-    assert flame_graph_of(unobserved, document_of(unobserved)) is None
+    assert flame_graph_of(unobserved, analyse_campaign(unobserved)) is None
     half = record_of(1.0, 2.0, observations=profiles((1, 2.0)))
-    assert flame_graph_of(half, document_of(half)) is None
+    assert flame_graph_of(half, analyse_campaign(half)) is None
 
 
 def test_a_folder_that_is_not_there_is_found_out_first(equipoise: Equipoise) -> None:
@@ -72,7 +72,7 @@ def test_the_flame_graph_stands_among_the_figures_as_a_vector_and_a_pixel_pictur
     tmp_path: Path,
 ) -> None:
     observed = record_of(1.0, 2.0, observations=profiles((0, 1.0), (1, 2.0)))
-    svg = flame_graph_of(observed, document_of(observed))
+    svg = flame_graph_of(observed, analyse_campaign(observed))
     assert svg is not None
     folder = tmp_path / "figures"
     save_flame_graph(svg, folder)

@@ -20,7 +20,7 @@ def test_a_study_of_200_conditions_shows_where_its_open_comparisons_stand(tmp_pa
     terminal = io.StringIO()
     console = Console(file=terminal, force_terminal=True, width=120, height=ROWS, color_system=None)
     # A slower clock for the bar: to draw it at every trial would take most of the test.
-    stage.begin(study(budget_s=62.0), Bar(console, clock=lambda: stage.clock() / 20.0))
+    stage.start(study(budget_s=62.0), Bar(console, clock=lambda: stage.clock() / 20.0))
     screen = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", terminal.getvalue()).replace("\r", "")
     assert re.search(r"200 conditions, 5\.\d+ s a block: first verdicts after about 4\d", screen)
     frames = screen.split("candidate")[1:]

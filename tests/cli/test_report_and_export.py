@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from equipoise.analysis import sequences
-from equipoise.analysis.result import document_of
-from equipoise.campaign.conduct import begin
-from equipoise.campaign.progress import Unwatched
+from equipoise.analysis.result import analyse_campaign
+from equipoise.campaign.conduct import start
+from equipoise.campaign.progress import ProgressListener
 from equipoise.campaign.segment import Runner
 from equipoise.cli import export, report, show
 from equipoise.ledger import open_for_reading, open_for_writing
@@ -42,10 +42,10 @@ def ledger(tmp_path: Path) -> Path:
             ) -> Iterator[Runner]:
                 yield runner
 
-            begin(
+            start(
                 plan_of(stopping=Stopping(blocks=BLOCKS, min_blocks=BLOCKS), seed=seed),
                 store,
-                Unwatched(),
+                ProgressListener(),
                 runner_factory=hire,
                 clock=clock,
                 now=lambda seed=seed: 1.7e9 + seed,  # type: ignore[misc]
@@ -191,7 +191,7 @@ def test_several_runs_share_a_page(ledger: Path, tmp_path: Path) -> None:
 def test_the_sequence_ends_where_the_document_stands(ledger: Path) -> None:
     with open_for_reading(ledger) as store:
         record = store.read_run("last")
-    comparison = document_of(record).comparisons[0]
+    comparison = analyse_campaign(record).comparisons[0]
     points = sequences.sequences_of(record)["b"]
     assert [point.block for point in points] == list(range(1, BLOCKS + 1))
     assert (points[-1].low, points[-1].high) == comparison.ratio_ci

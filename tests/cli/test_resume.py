@@ -133,7 +133,7 @@ def test_a_run_that_is_being_measured_is_not_resumed_beside_it(
         (tmp_path / "go").touch()
         assert first.wait(60) == 0
     assert second.status == 2
-    assert f"is being measured now, by process {first.pid} of user {os.getuid()}" in second.err
+    assert f"process {first.pid} of user {os.getuid()} is measuring run" in second.err
     assert "defect" not in second.err
     with open_for_reading(tmp_path / ".equipoise/ledger.db") as ledger:
         assert len(ledger.read_run("last").segments) == 1

@@ -11,7 +11,7 @@ import pytest
 
 from equipoise.ledger import open_for_writing
 from equipoise.model.plan import Plan
-from equipoise.model.trial import Draw
+from equipoise.model.record import Draw
 from tests.cli.conftest import Equipoise
 from tests.plans import plan_of, trial_of
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import jsonschema
 
-from equipoise.analysis.result import document_of
+from equipoise.analysis.result import analyse_campaign
 from equipoise.ledger import open_for_reading
 from equipoise.report.json_document import schema
 from equipoise.studies.builtin.tratt2019.analysis import findings
@@ -26,7 +26,7 @@ def test_the_two_programs_run_and_are_told_apart(equipoise: Equipoise, tmp_path:
     comparison = found["comparisons"][0]
     assert (comparison["metric"], comparison["verdict"]) == ("search_s", "faster")
     with open_for_reading(tmp_path / ".equipoise" / "ledger.db") as ledger:
-        again = document_of(ledger.read_run(found["run"]["id"]))
+        again = analyse_campaign(ledger.read_run(found["run"]["id"]))
     words = "\n".join(findings(again).paragraphs)
     jsonschema.validate(found, schema())
     assert found["findings"]["paragraphs"] == list(findings(again).paragraphs)

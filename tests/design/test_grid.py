@@ -21,10 +21,10 @@ from equipoise.design.grid import Grid, build_lines, grid_of
 from equipoise.design.site import Site, without_missing
 from equipoise.model.errors import UnusableInput
 from equipoise.model.study import (
-    Compared,
+    ComparedFactor,
     Factor,
     Level,
-    Quick,
+    QuickForm,
     ServerWorkload,
     Study,
     Workload,
@@ -47,7 +47,7 @@ def plain(name: str, *levels: str, size: bool = False) -> Factor:
 def study_of(*factors: Factor, **given: object) -> Study:
     usual: dict[str, object] = {
         "workload": Workload(("sort", "{allocator}", "{{allocator}}", "{other}")),
-        "compared": Compared("allocator", "a"),
+        "compared": ComparedFactor("allocator", "a"),
     }
     return Study("made up", "/study", factors=factors, **(usual | given))  # type: ignore[arg-type]
 
@@ -101,11 +101,11 @@ def test_what_is_excluded_is_neither_run_nor_compared() -> None:
 
 
 def test_where_nothing_is_asked_everything_runs_and_nothing_is_compared() -> None:
-    study = study_of(ALLOCATOR, ROWS, compared=Compared("allocator", "a", {"rows": ("20",)}))
+    study = study_of(ALLOCATOR, ROWS, compared=ComparedFactor("allocator", "a", {"rows": ("20",)}))
     made = grid(study)
     assert len(made.conditions) == 6
     assert [one.stratum for one in made.contrasts] == [{"rows": "10"}] * 2
-    quick = Quick(not_at={"allocator": ("c",)})
+    quick = QuickForm(not_at={"allocator": ("c",)})
     made = grid(quick_form(replace(study, quick=quick)))
     assert [made.conditions[one.candidate].levels["allocator"] for one in made.contrasts] == ["b"]
     chosen = with_levels(study, {"rows": ("20",)})
@@ -122,7 +122,7 @@ def test_a_level_that_is_not_installed_is_named_with_its_package_and_left_out() 
     ]
     assert "allocator d cannot run here: there is no libd.so" in notices[0].summary
     with pytest.raises(UnusableInput, match="the baseline allocator d cannot run here"):
-        without_missing(study_of(factor, compared=Compared("allocator", "d")), SITE)
+        without_missing(study_of(factor, compared=ComparedFactor("allocator", "d")), SITE)
 
 
 def test_nothing_left_to_compare_is_an_error() -> None:
@@ -152,7 +152,7 @@ def test_a_level_may_bring_its_server_and_change_the_client() -> None:
     server = ServerWorkload(("sort", "{folder}"), ready=("sort",), trial="interval")
     systems = Factor("system", (Level("sorted", server=server, command=("sort", "{port}")),))
     ways = Factor("way", (Level("a"), Level("b", client_arguments=("--tcp",), client_cpus=(0,))))
-    usual = {"workload": Workload(()), "compared": Compared("way", "a")}
+    usual = {"workload": Workload(()), "compared": ComparedFactor("way", "a")}
     first, second = grid(study_of(systems, ways, **usual)).conditions
     assert (first.command, second.command) == ((SORT, "{port}"), (SORT, "{port}", "--tcp"))
     assert (first.process.cpus, second.process.cpus) == (None, (0,))
@@ -209,7 +209,7 @@ def test_levels_are_chosen_on_the_command_line() -> None:
         ["c", "b"],
         ["5", "7"],
     ]
-    assert chosen.compared == Compared("allocator", "c")
+    assert chosen.compared == ComparedFactor("allocator", "c")
     with pytest.raises(UnusableInput, match="allocator has no level 'z'"):
         with_levels(study, {"allocator": ("z",)})
     with pytest.raises(UnusableInput, match="has no factor 'size'"):
@@ -219,7 +219,7 @@ def test_levels_are_chosen_on_the_command_line() -> None:
 
 
 def test_the_quick_form_has_its_own_levels_and_budget() -> None:
-    quick = Quick(levels={"rows": ("10",)}, budget_s=5.0, command=("sort", "quickly"))
+    quick = QuickForm(levels={"rows": ("10",)}, budget_s=5.0, command=("sort", "quickly"))
     made = quick_form(study_of(ALLOCATOR, ROWS, quick=quick))
     assert made.measure.budget_s == 5.0
     assert made.workload.command == ("sort", "quickly")
@@ -242,7 +242,7 @@ def test_a_factor_that_no_text_names_is_left_out_and_told() -> None:
     assert study.exclusions == ({"other": ("1",)},)
     assert [notice.code for notice in notices] == ["factor_idle"]
     with pytest.raises(UnusableInput, match="the factor idle changes nothing"):
-        without_idle_factors(study_of(idle, compared=Compared("idle", "1")))
+        without_idle_factors(study_of(idle, compared=ComparedFactor("idle", "1")))
 
 
 def test_a_level_whose_program_is_not_installed_is_left_out_and_named() -> None:

@@ -22,15 +22,14 @@ from equipoise.report.json_document import decode
 document = decode(Path("ours.json").read_bytes(), "ours.json")
 """
 PRELUDES = {
-    "docs/figures.md": DOCUMENT,
-    "docs/genmatch.md": PEOPLE,
-    "docs/genoud.md": FUNCTION,
+    "docs/reading.md": DOCUMENT,
+    "docs/genmatch.md": PEOPLE + FUNCTION,
 }
 """By page."""
 
 LAID_OUT = {
     "docs/document.md": {"ours.json": "result.json"},
-    "docs/figures.md": {"ours.json": "result.json"},
+    "docs/reading.md": {"ours.json": "result.json"},
     "docs/os.md": {".equipoise/os.db": ".equipoise/ledger.db"},
 }
 """By page: what stands in the place of what."""

@@ -11,7 +11,7 @@ import altair as alt
 import numpy as np
 import pytest
 
-from equipoise.analysis.result import document_of as result_of
+from equipoise.analysis.result import analyse_campaign as result_of
 from equipoise.figures.distributions import distributions
 from equipoise.figures.gallery import gallery
 from equipoise.figures.sequence import sequence

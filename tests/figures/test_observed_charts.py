@@ -5,19 +5,19 @@ from __future__ import annotations
 import pytest
 
 from equipoise.figures.observed import effects, observed_figures
-from equipoise.model.observed import Observed
+from equipoise.model.observation_result import ObservationResult
 from equipoise.observation.analysis import observe
 from tests.figures.charts import tables
 from tests.observation.logs import loaded_log, question
 
 
 @pytest.fixture(scope="module")
-def document() -> Observed:
+def document() -> ObservationResult:
     asked = question(placebo_outcomes=("unmoved",))
     return observe(loaded_log(800), asked, source="log")
 
 
-def test_each_estimate_is_a_row_with_its_interval_in_percent(document: Observed) -> None:
+def test_each_estimate_is_a_row_with_its_interval_in_percent(document: ObservationResult) -> None:
     rows = tables(effects(document), "point")[0]
     assert [row["kind"] for row in rows] == ["naive", "comparable", *["by time"] * 4, "placebo"]
     assert document.matched is not None
@@ -26,7 +26,7 @@ def test_each_estimate_is_a_row_with_its_interval_in_percent(document: Observed)
     assert all(row["low"] <= row["at"] <= row["high"] for row in rows)
 
 
-def test_the_words_describe_the_picture_to_who_cannot_see_it(document: Observed) -> None:
+def test_the_words_describe_the_picture_to_who_cannot_see_it(document: ObservationResult) -> None:
     assert effects(document).to_dict()["description"] == document.summary
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from equipoise.analysis.result import document_of as result_of
+from equipoise.analysis.result import analyse_campaign as result_of
 from equipoise.figures.gallery import gallery
 from equipoise.figures.primitives import are_primitives, primitives
 from equipoise.model.result import ResultDocument

@@ -10,13 +10,8 @@ import pytest
 
 from equipoise.figures.gallery import gallery
 from equipoise.figures.ratios import CONTROL, MOST_ROWS, other_ratios, ratios
-from equipoise.model.imported import Source
-from equipoise.model.result import (
-    ControlResult,
-    ImportedResult,
-    ResultDocument,
-    SampleComparison,
-)
+from equipoise.model.plan import ImportSource
+from equipoise.model.result import ControlResult, ImportedResult, ResultDocument, SampleComparison
 from tests.documents import comparison_of, document_of
 from tests.figures.charts import notes, tables
 
@@ -131,7 +126,7 @@ def test_imported_comparisons_stand_there_too_without_a_verdict() -> None:
             *(0.05, 8, 8, "these files", "words"),
         )
 
-    source = Source("csv", None, ("trials.csv",), "mixed")
+    source = ImportSource("csv", None, ("trials.csv",), "mixed")
     two = ImportedResult(source, "wall_s", (foreign("b", 1.2), foreign("c", 0.8)), "words")
     rows = bars(ratios(replace(compared(), imported=two)))
     assert [row["label"] for row in rows] == ["b", "c"]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.analysis.result import document_of as result_of
+from equipoise.analysis.result import analyse_campaign as result_of
 from equipoise.figures.distributions import distributions
 from equipoise.figures.gallery import iteration_figures
 from equipoise.figures.iterations import MOST_TRIALS

@@ -12,7 +12,7 @@ import pytest
 
 from equipoise.interop import assembly
 from equipoise.interop.formats import FORMATS
-from equipoise.interop.loading import MOST_BYTES
+from equipoise.interop.reading import MOST_BYTES
 from equipoise.model.errors import EXIT_UNUSABLE_INPUT
 from tests.interop.test_damaged import WHOLE
 

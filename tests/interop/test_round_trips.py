@@ -12,7 +12,7 @@ import msgspec
 import pandas as pd
 import pytest
 
-from equipoise.analysis.result import document_of
+from equipoise.analysis.result import analyse_campaign
 from equipoise.interop.assembly import Imported
 from equipoise.interop.bmf import to_bmf
 from equipoise.interop.hyperfine import to_json
@@ -35,7 +35,7 @@ def recorded(tmp_path: Path) -> Recorded:
             name = ledger.record_import(
                 run.plan, run.environment, run.draws, run.trials, run.notices, 1.7e9
             )
-            return document_of(ledger.read_run(name))
+            return analyse_campaign(ledger.read_run(name))
 
     return through
 

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.interop.loading import read_within_bounds
-from equipoise.interop.reading import mean
+from equipoise.interop.reading import mean, read_within_bounds
 from equipoise.model.errors import UnusableInput
 from tests.imports import imported, reading_of, written
 from tests.interop.test_damaged import WHOLE

@@ -11,7 +11,7 @@ import pytest
 
 from equipoise.ledger import Ledger, open_for_writing
 from equipoise.model.plan import Condition, Judgement, Measure, Plan, Stopping
-from equipoise.model.trial import Accounting, Draw, Trial
+from equipoise.model.record import Accounting, Draw, Trial
 
 MakePlan = Callable[..., Plan]
 MakeTrial = Callable[..., Trial]

@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 from equipoise.ledger import FIRST_SEGMENT, Ledger
-from equipoise.model.certificate import Certificate
+from equipoise.model.host import Certificate
 from equipoise.model.observation import Observation
 from equipoise.model.plan import Plan
-from equipoise.model.record import CampaignWarning
-from equipoise.model.trial import Accounting, Draw, Sample, Trial
+from equipoise.model.record import Accounting, CampaignWarning, Draw, Sample, Trial
 
 TABLES = (
     "environment",

@@ -9,12 +9,11 @@ import pytest
 
 from equipoise.ledger import open_for_reading, open_for_writing
 from equipoise.model.errors import UnusableInput
-from equipoise.model.imported import Source
-from equipoise.model.record import CampaignWarning
-from equipoise.model.trial import Draw
+from equipoise.model.plan import ImportSource
+from equipoise.model.record import CampaignWarning, Draw
 from tests.plans import plan_of, trial_of
 
-SOURCE = Source("hyperfine", "hyperfine 2.0.0", ("a.json",), "one after the other")
+SOURCE = ImportSource("hyperfine", "hyperfine 2.0.0", ("a.json",), "one after the other")
 DRAW = Draw("measured", 1, (0, 0, 1, 1), padding_bytes=0)
 
 

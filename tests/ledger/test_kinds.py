@@ -13,8 +13,7 @@ import pytest
 from equipoise.ledger import Ledger, open_for_reading, open_for_writing
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
-from equipoise.model.record import CampaignWarning
-from equipoise.model.trial import Accounting, Draw, Sample, Trial
+from equipoise.model.record import Accounting, CampaignWarning, Draw, Sample, Trial
 from tests.plans import plan_of
 
 WRONG = {
@@ -31,7 +30,7 @@ WRONG = {
     "trial.timed_out = 2": "trial.timed_out",
     "sample.metric = zeroblob(1)": "sample.metric",
     "sample.iteration = 0.5": "sample.iteration",
-    "notice.hint = zeroblob(1)": "notice.hint",
+    "notice.mend = zeroblob(1)": "notice.mend",
     "run.id = zeroblob(4)": "run.id",
     "run.started_at = 'now'": "run.started_at",
     "trial.covariates = '[1]'": "array",
@@ -106,6 +105,12 @@ def test_a_list_of_runs_holds_no_other_kinds(filled: Path, assignment: str) -> N
         "json_set(plan, '$.control', -1)",
         "json_set(plan, '$.chosen_contrasts', json('[{\"baseline\": 0, \"candidate\": 9}]'))",
         "json_set(plan, '$.conditions', json('[]'))",
+        "'[1]'",
+        "'7'",
+        "json_set(plan, '$.explains', 'gap')",
+        "json_set(plan, '$.explains', json('[1]'))",
+        "json_set(plan, '$.explains', json('{\"causes\": 7}'))",
+        "json_set(plan, '$.explains', json('{\"causes\": [1, {\"words\": 2}]}'))",
     ],
 )
 def test_a_plan_speaks_of_the_conditions_that_it_has(filled: Path, plan: str) -> None:

@@ -16,7 +16,7 @@ import pytest
 from equipoise.ledger import Ledger, open_for_reading, open_for_writing, opening
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
-from equipoise.model.trial import Draw
+from equipoise.model.record import Draw
 
 OPEN_EACH_WAY = pytest.mark.parametrize(
     "open_it",

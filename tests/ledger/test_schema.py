@@ -13,8 +13,7 @@ from equipoise.ledger.schema import APPLICATION_ID, STEPS, VERSION, bring_up_to_
 from equipoise.model.errors import UnusableInput
 from equipoise.model.observation import Observation
 from equipoise.model.plan import Condition, Plan
-from equipoise.model.record import CampaignWarning, Segment
-from equipoise.model.trial import Accounting, Draw, Sample, Trial
+from equipoise.model.record import Accounting, CampaignWarning, Draw, Sample, Segment, Trial
 
 NEXT_STEP = ("ALTER TABLE notice ADD COLUMN severity TEXT",)
 

@@ -17,8 +17,15 @@ from hypothesis import strategies as st
 from equipoise.ledger import FIRST_SEGMENT, Ledger, open_for_reading, open_for_writing
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition, Hooks, Judgement, Measure, Output, Plan, Stopping
-from equipoise.model.record import CampaignWarning, RunSummary, Segment
-from equipoise.model.trial import Accounting, Draw, Sample, Trial
+from equipoise.model.record import (
+    Accounting,
+    CampaignWarning,
+    Draw,
+    RunSummary,
+    Sample,
+    Segment,
+    Trial,
+)
 
 counts = st.none() | st.integers(-(2**63), 2**63 - 1)
 times = st.none() | st.floats(allow_nan=False)

@@ -23,7 +23,7 @@ import os, sys
 from equipoise.ledger import open_for_writing
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition, Judgement, Measure, Plan, Stopping
-from equipoise.model.trial import Accounting, Draw, Sample, Trial
+from equipoise.model.record import Accounting, Draw, Sample, Trial
 
 def record(path, blocks):
     plan = Plan("compare", (Condition("a", ("a",)), Condition("b", ("b",))), Measure("/"),

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.measure.reported_metrics import metrics_reported
+from equipoise.measure.workload_metrics import metrics_reported
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Condition, Process
-from equipoise.model.trial import Sample
+from equipoise.model.record import Sample
 
 LINES = (
     'echo \'{"metric": "a", "value": 1, "unit": "s"}\' >> $EQUIPOISE_METRICS; '

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.observed import Observed
+from equipoise.model.observation_result import ObservationResult
 from equipoise.observation.analysis import observe
 from tests.observation.logs import EFFECT, Log, loaded_log, question
 
 
-def observed(log: Log, **asked: object) -> Observed:
+def observed(log: Log, **asked: object) -> ObservationResult:
     return observe(log, question(**asked), source="log")
 
 
@@ -28,8 +28,8 @@ def test_the_naive_answer_is_wrong_and_the_matched_interval_holds_the_truth() ->
     assert low < math.exp(EFFECT) < high < 1.0
     assert found.matched.interval_by == "clusters"
     assert [error.name for error in found.matched.errors] == ["abadie-imbens", "clusters"]
-    assert found.summary.startswith("Naively ")
-    assert "the difference was load" in found.summary
+    assert found.summary.startswith("Without matching, the log suggests that version 2.0 ")
+    assert "most of the raw difference comes from load" in found.summary
 
 
 def test_the_same_seed_gives_the_same_document_whatever_the_threads() -> None:
@@ -51,20 +51,20 @@ def test_what_cannot_be_balanced_is_refused_with_the_column_and_what_is_needed()
     found = observed(log)
     assert found.refusal is not None
     assert found.refusal.code == "unbalanced"
-    assert found.refusal.summary.startswith("after the best matching load still differs by")
+    assert found.refusal.summary.startswith("load still differs by")
     assert "rows of 1.0 with load between" in found.refusal.hint
     (lacking,) = found.refusal.needed
     assert lacking.baseline_rows == 0 or lacking.candidate_rows > lacking.baseline_rows
     assert found.matched is None
     assert found.hidden_bias is None
-    assert "no answer can be given" in found.summary
+    assert "No answer can be given" in found.summary
 
 
 def test_fewer_than_ten_clusters_of_a_version_are_refused() -> None:
     found = observed(loaded_log(days=6))
     assert found.refusal is not None
     assert found.refusal.code == "few-clusters"
-    assert "6 clusters only (day)" in found.refusal.summary
+    assert "only 6 clusters (day)" in found.refusal.summary
     assert found.matched is None
     assert observed(loaded_log(days=6), cluster=()).matched is not None
 
@@ -93,7 +93,9 @@ def test_whom_the_answer_is_about_is_told_where_rows_are_dropped() -> None:
     log["load"][new[::4]] += 40.0
     found = observed(log)
     assert found.matching.candidate_dropped >= len(new[::4])
-    assert f"{found.matching.candidate_dropped} have no comparable row of 1.0" in found.about
+    assert (
+        f"the other {found.matching.candidate_dropped} have no comparable row of 1.0" in found.about
+    )
     (load,) = found.dropped
     assert load.dropped > load.kept
 

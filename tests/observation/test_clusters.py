@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from equipoise.model.errors import UnusableInput
-from equipoise.observation.clusters import Clusters, clusters_of, windows_of_runs
+from equipoise.observation.clusters import Clusters, choose_clusters, windows_of_runs
 from tests.observation.logs import question
 
 NEW = np.tile([True, False], 200)
@@ -15,7 +15,7 @@ DAY = np.arange(400) // 10
 
 def chosen(log: dict[str, object], **more: object) -> Clusters | None:
     columns = {name: np.asarray(column) for name, column in log.items()}
-    return clusters_of(columns, question(**more), NEW)
+    return choose_clusters(columns, question(**more), NEW)
 
 
 def test_a_window_holds_two_runs_of_a_version() -> None:
@@ -29,7 +29,7 @@ def test_windows_follow_time_and_not_the_order_of_the_rows() -> None:
     assert windows_of_runs(np.arange(4.0), new).tolist() == [0, 0, 1, 1]
 
 
-def test_the_coarsest_known_column_with_ten_clusters_of_each_version_is_taken() -> None:
+def test_the_coarsest_known_column_with_ten_choose_clusters_each_version_is_taken() -> None:
     found = chosen({"host": np.arange(400) % 3, "day": DAY, "job": np.arange(400) // 4})
     assert found is not None
     assert found.by == "day"

@@ -6,19 +6,21 @@ import numpy as np
 import pytest
 
 from equipoise.model.errors import UnusableInput
-from equipoise.observation.covariates import covariates_of, default_covariates
+from equipoise.observation.covariates import default_covariates, read_covariates
 from tests.observation.logs import loaded_log, question
 
 
 def test_words_become_a_column_each_but_the_first() -> None:
-    found = covariates_of(loaded_log(), ("load", "host_type"), ())
+    found = read_covariates(loaded_log(), question(covariates=("load", "host_type")))
     assert found.names == ("load", "host_type=arm")
     assert found.owners == ("load", "host_type")
     assert set(found.matrix[:, 1]) == {0.0, 1.0}
 
 
 def test_exact_columns_are_not_matched_on_twice() -> None:
-    found = covariates_of(loaded_log(), ("load", "host_type"), ("host_type",))
+    found = read_covariates(
+        loaded_log(), question(covariates=("load", "host_type"), exact=("host_type",))
+    )
     assert found.names == ("load",)
     assert found.exact_names == ("host_type",)
 
@@ -33,16 +35,16 @@ def test_by_default_what_the_version_changes_when_and_where_it_ran_are_left_out(
 
 def test_too_many_words_are_refused_with_the_way_out() -> None:
     names = np.array([f"h{place}" for place in range(30)], dtype=object)
-    with pytest.raises(UnusableInput, match="30 different words") as refused:
-        covariates_of({"host": names}, ("host",), ())
+    with pytest.raises(UnusableInput, match="30 different texts") as refused:
+        read_covariates({"host": names}, question(covariates=("host",)))
     assert "--exact host" in str(refused.value.hint)
 
 
 def test_a_missing_number_is_refused_with_its_row() -> None:
     with pytest.raises(UnusableInput, match="load: missing in row 1"):
-        covariates_of({"load": np.array([1.0, np.nan])}, ("load",), ())
+        read_covariates({"load": np.array([1.0, np.nan])}, question())
 
 
 def test_nothing_to_match_on_is_refused() -> None:
     with pytest.raises(UnusableInput, match="no covariate"):
-        covariates_of(loaded_log(), (), ())
+        read_covariates(loaded_log(), question(covariates=()))

@@ -7,21 +7,16 @@ import pytest
 
 from equipoise.model.errors import UnusableInput
 from equipoise.observation import matching
-from equipoise.observation.covariates import covariates_of
-from equipoise.observation.matching import Comparable, again_without_replacement, comparable
-from tests.observation.logs import Log, loaded_log
+from equipoise.observation.covariates import read_covariates
+from equipoise.observation.matching import BalancedMatch, match_until_balanced
+from tests.observation.logs import Log, loaded_log, question
 
 
-def matched(log: Log, method: str = "mahalanobis", exact: tuple[str, ...] = ()) -> Comparable:
+def matched(log: Log, method: str = "mahalanobis", exact: tuple[str, ...] = ()) -> BalancedMatch:
     names = tuple(name for name in ("load", "unmoved") if name in log)
-    return comparable(
-        covariates_of(log, names, exact),
-        log["version"] == "2.0",
-        method,
-        seed=1,
-        threads=1,
-        tell=lambda _: None,
-    )
+    asked = question(covariates=names, exact=exact, method=method, seed=1)
+    treated = log["version"] == "2.0"
+    return match_until_balanced(read_covariates(log, asked), treated, asked, lambda _: None)
 
 
 @pytest.mark.parametrize("method", ["genetic", "mahalanobis", "propensity"])
@@ -75,14 +70,13 @@ def test_exact_columns_keep_rows_apart() -> None:
 def test_a_log_without_a_single_comparable_pair_is_refused_with_the_columns() -> None:
     log = loaded_log()
     log["host_type"] = np.where(log["version"] == "2.0", "arm", "amd").astype(object)
-    with pytest.raises(UnusableInput, match="not a single comparable pair: no value of host_type"):
+    with pytest.raises(UnusableInput, match="no comparable pair of rows: no value of host_type"):
         matched(log, exact=("host_type",))
 
 
 def test_pairs_for_the_bounds_use_each_row_once() -> None:
     log = loaded_log()
-    new = log["version"] == "2.0"
-    pairs = again_without_replacement(matched(log), new, seed=1, threads=1)
+    pairs = matched(log).without_replacement(log["version"] == "2.0")
     assert len(np.unique(pairs.treated_index)) == len(pairs.treated_index)
     assert len(np.unique(pairs.control_index)) == len(pairs.control_index)
 
@@ -92,7 +86,7 @@ def test_weights_of_many_rows_are_searched_on_some_of_both_versions(
 ) -> None:
     monkeypatch.setattr(matching, "SEARCHED_PAIRS", 2_000)
     new = np.arange(400) < 100
-    rows = matching._searched(new, 1)
+    rows = matching._searched_rows(new, 1)
     assert 1_500 < np.count_nonzero(new[rows]) * np.count_nonzero(~new[rows]) < 2_500
     assert matched(loaded_log(), "genetic").is_balanced
-    assert (matching._searched(new, 1) == rows).all()
+    assert (matching._searched_rows(new, 1) == rows).all()

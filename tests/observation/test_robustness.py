@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from equipoise.observation import robustness
+from equipoise.observation.question import Values
 from equipoise.observation.robustness import regression
-from equipoise.observation.scores import Values
 
 models: Any = importlib.import_module("statsmodels.api")
 
@@ -74,7 +74,7 @@ def test_a_factor_that_is_the_multiple_of_the_strongest_covariate_leaves_nothing
     assert models.OLS(Y, design).fit().params[1] == pytest.approx(0.0, abs=1e-6)
 
 
-def test_the_shares_and_the_estimate_add_up_to_the_naive_difference() -> None:
+def test_the_contributions_and_the_estimate_add_up_to_the_naive_difference() -> None:
     found = regression(Y, TREATED, X, OWNERS)
     naive = Y[TREATED].mean() - Y[~TREATED].mean()
-    assert found.estimate + sum(found.shares.values()) == pytest.approx(naive)
+    assert found.estimate + sum(found.contributions.values()) == pytest.approx(naive)

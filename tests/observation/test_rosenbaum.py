@@ -9,8 +9,9 @@ import pytest
 from scipy import stats
 
 from equipoise.observation import rosenbaum
+from equipoise.observation.effects import PairSubset
+from equipoise.observation.question import Values
 from equipoise.observation.rosenbaum import cluster_differences, gamma_to_change, interval_at
-from equipoise.observation.scores import SomePairs, Values
 
 DRAW = np.random.default_rng(3)
 
@@ -37,7 +38,7 @@ def test_the_chance_is_that_of_all_signs_enumerated(
 @pytest.mark.parametrize("count", [20, 59, 400])
 def test_without_a_hidden_factor_it_is_the_test_of_wilcoxon(count: int) -> None:
     differences = DRAW.normal(0.2, 1.0, count)
-    method = "exact" if count < rosenbaum.EXACT else "asymptotic"
+    method = "exact" if count < rosenbaum.EXACT_PAIRS else "asymptotic"
     expected = stats.wilcoxon(
         differences, alternative="greater", method=method, correction=False
     ).pvalue
@@ -78,7 +79,7 @@ def test_five_pairs_cannot_give_an_interval() -> None:
 
 
 def test_each_cluster_counts_once_against_another_one() -> None:
-    pairs = SomePairs(np.array([0, 1, 2, 3]), np.array([4, 5, 6, 7]), np.ones(4))
+    pairs = PairSubset(np.array([0, 1, 2, 3]), np.array([4, 5, 6, 7]), np.ones(4))
     code = np.array([0, 0, 0, 1, 2, 2, 3, 2])
     left = np.array([1.0, 3.0, 9.0, 5.0, 0.0, 0.0, 0.0, 0.0])
     # Cluster 0 has two pairs with cluster 2 and keeps to it; cluster 1 had only that one.

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.observed import Observed
+from equipoise.model.observation_result import ObservationResult
 from equipoise.observation.analysis import observe
-from equipoise.observation.question import Question, part_of
+from equipoise.observation.question import Question, select_rows
 from equipoise.observation.strata import StratifiedLog, observe_strata
-from equipoise.observation.stratum import seed_of
+from equipoise.observation.stratum import stratum_seed
 from tests.observation.logs import EFFECT, Log, loaded_log, question
 
 DAY = {"cluster": ("day",)}
@@ -23,10 +23,12 @@ def by(column: str, log: Log) -> StratifiedLog:
     """The strata of a log in memory."""
     names = tuple(sorted(set(log[column].tolist())))
     versions = {"version": np.unique(log["version"])}
-    return StratifiedLog(column, names, versions, lambda name: part_of(log, log[column] == name))
+    return StratifiedLog(
+        column, names, versions, lambda name: select_rows(log, log[column] == name)
+    )
 
 
-def judged(log: Log, *, column: str = "host_type", **asked: Any) -> Observed:
+def judged(log: Log, *, column: str = "host_type", **asked: Any) -> ObservationResult:
     return observe_strata(by(column, log), question(**{**DAY, **asked}), source="log")
 
 
@@ -52,7 +54,7 @@ def test_one_stratum_alone_gives_what_all_rows_together_give(
     log["host_type"] = np.full(400, "arm", dtype=object)
     asked: dict[str, Any] = {"method": method, "cluster": cluster}
     one = judged(log, **asked)
-    whole = observe(log, question(**asked, seed=seed_of(0, "arm")), source="log")
+    whole = observe(log, question(**asked, seed=stratum_seed(0, "arm")), source="log")
     assert one.matched is not None
     assert whole.matched is not None
     assert one.matched.effect.ratio == pytest.approx(whole.matched.effect.ratio)
@@ -88,7 +90,7 @@ def test_each_stratum_weighs_as_many_rows_of_the_candidate_as_were_matched() -> 
     assert parts[1][1] == pytest.approx(2.0 * math.exp(EFFECT), rel=0.05)
     assert found.hidden_bias is not None
     assert found.hidden_bias.gamma_to_change is None
-    assert "different directions" in found.hidden_bias.summary
+    assert "different signs" in found.hidden_bias.summary
 
 
 def test_errors_that_a_day_shares_across_strata_widen_the_interval() -> None:
@@ -160,7 +162,7 @@ def test_an_answer_about_less_than_half_of_the_candidates_rows_is_refused() -> N
     assert found.matched is None
     assert found.hidden_bias is None
     log["load"][log["version"] == "2.0"] += 50.0
-    with pytest.raises(UnusableInput, match="none can be judged: a"):
+    with pytest.raises(UnusableInput, match="no stratum can be judged: a"):
         judged(log, column="rack")
 
 
@@ -184,7 +186,7 @@ def test_the_same_seed_gives_the_same_document_whatever_stands_beside_a_stratum(
     asked: dict[str, Any] = {"method": "genetic", "covariates": ("load", "unmoved")}
     one = judged(log, **asked)
     assert one == judged(log, threads=2, **asked)
-    alone = judged(part_of(log, log["host_type"] == "arm"), **asked)
+    alone = judged(select_rows(log, log["host_type"] == "arm"), **asked)
     assert one.strata is not None
     assert alone.strata is not None
     assert one.strata.each[1] == alone.strata.each[0]
@@ -193,9 +195,9 @@ def test_the_same_seed_gives_the_same_document_whatever_stands_beside_a_stratum(
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ({"covariates": None}, "what can serve as a covariate"),
-        ({"cluster": None}, "what is not independent"),
-        ({"placebo_outcomes": ("unmoved",)}, "placebos are not put together"),
+        ({"covariates": None}, "default covariates could differ"),
+        ({"cluster": None}, "default clusters could differ"),
+        ({"placebo_outcomes": ("unmoved",)}, "placebos cannot be combined"),
     ],
 )
 def test_what_would_not_be_the_same_in_each_stratum_is_refused(

@@ -35,7 +35,7 @@ FIRST_WORDS = {
     "match": "Among comparable units",
     "balance": "After matching",
     "genmatch": "Among comparable units",
-    "observe": "Naively 1,794 more. Among comparable runs",
+    "observe": "Without matching, the log suggests that treat 1 raises re78 by 1,794.",
 }
 HOSTILE = (
     "<script>alert(1)</script>",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.gate import GateOutcome
+from equipoise.model.result import GateOutcome
 from equipoise.stats.gate import Gauged, gauge
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import Known, judge

@@ -10,7 +10,7 @@ import math
 import numpy as np
 import pytest
 
-from equipoise.model.gate import GateOutcome
+from equipoise.model.result import GateOutcome
 from equipoise.stats.gate import gauge
 from equipoise.stats.sequence import PairedBlocks
 from tests.stats.simulated import (

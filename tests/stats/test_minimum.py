@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from equipoise.model.result import Answer, Verdict
+from equipoise.model.result import StatisticAnswer, Verdict
 from equipoise.stats.minimum import answers, minimum_misleads
 
 
@@ -57,7 +57,7 @@ def test_what_is_within_the_smallest_effect_is_equivalent() -> None:
 
 def test_a_timeout_is_slower_than_everything_and_has_no_ratio() -> None:
     said = answers(np.ones(10), np.array([1.0] * 9 + [math.inf]), min_effect=1.0)
-    assert said[-1] == Answer("mean", None, "slower")
-    assert said[0] == Answer("minimum", 1.0, "equivalent")
+    assert said[-1] == StatisticAnswer("mean", None, "slower")
+    assert said[0] == StatisticAnswer("minimum", 1.0, "equivalent")
     both = answers(np.full(3, math.inf), np.full(3, math.inf), min_effect=1.0)
     assert {one.says for one in both} == {"equivalent"}

@@ -8,13 +8,7 @@ from itertools import product
 
 import numpy as np
 
-from equipoise.model.result import (
-    SCHEMA,
-    ConditionResult,
-    ResultDocument,
-    RunInfo,
-    TrialRow,
-)
+from equipoise.model.result import SCHEMA, ConditionResult, ResultDocument, RunInfo, TrialRow
 from equipoise.stats.describe import describe
 
 Values = Callable[[dict[str, str]], Mapping[str, float]]

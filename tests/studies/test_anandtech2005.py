@@ -9,8 +9,7 @@ import pytest
 from equipoise.measure.probes import probe_program, probe_rows
 from equipoise.model.primitives import LATENCY
 from equipoise.model.result import ResultDocument
-from equipoise.studies.builtin.anandtech2005.analysis import findings
-from equipoise.studies.builtin.anandtech2005.published import TABLES
+from equipoise.studies.builtin.anandtech2005.analysis import TABLES, findings
 from equipoise.studies.catalogue import find_study
 from equipoise.studies.reader.study import read_study
 from tests.studies.synthetic import study_document

@@ -11,8 +11,7 @@ from equipoise.design.grid import Grid, build_lines, grid_of, kept_settings
 from equipoise.design.site import Site, without_missing
 from equipoise.model.plan import Condition
 from equipoise.model.study import Study
-from equipoise.studies.catalogue import BuiltIn, built_in_studies, find_study
-from equipoise.studies.own_findings import own_findings
+from equipoise.studies.catalogue import BuiltInStudy, analysis_of, built_in_studies, find_study
 from equipoise.studies.reader.study import read_study
 from tests.studies.synthetic import study_document
 
@@ -29,11 +28,11 @@ WITH_PAGES = (
 )
 
 
-def named(study: BuiltIn) -> str:
+def named(study: BuiltInStudy) -> str:
     return study.name
 
 
-def read(study: BuiltIn) -> Study:
+def read(study: BuiltInStudy) -> Study:
     return read_study(study.file, study.name)
 
 
@@ -57,7 +56,7 @@ def test_the_studies_of_2006_are_there() -> None:
 
 @pytest.mark.parametrize("study", STUDIES, ids=named)
 def test_a_built_in_study_is_valid_and_called_as_its_folder(
-    study: BuiltIn, native_folder: Path, tmp_path: Path
+    study: BuiltInStudy, native_folder: Path, tmp_path: Path
 ) -> None:
     found = read(study)
     assert found.name == study.name
@@ -67,7 +66,7 @@ def test_a_built_in_study_is_valid_and_called_as_its_folder(
 
 @pytest.mark.parametrize("study", STUDIES, ids=named)
 def test_its_quick_form_is_smaller_and_ends_within_two_minutes(
-    study: BuiltIn, native_folder: Path, tmp_path: Path
+    study: BuiltInStudy, native_folder: Path, tmp_path: Path
 ) -> None:
     found = read(study)
     quick = quick_form(found)
@@ -80,7 +79,7 @@ def test_its_quick_form_is_smaller_and_ends_within_two_minutes(
 
 @pytest.mark.parametrize("study", STUDIES, ids=named)
 def test_what_it_compares_is_told_to_take_equally_many_threads(
-    study: BuiltIn, native_folder: Path, tmp_path: Path
+    study: BuiltInStudy, native_folder: Path, tmp_path: Path
 ) -> None:
     def threads(condition: Condition) -> dict[str, str]:
         environment = condition.environment.items()
@@ -105,7 +104,7 @@ def test_a_study_with_findings_has_a_page_that_shows_its_command(name: str) -> N
 
 @pytest.mark.parametrize("name", WITH_PAGES)
 def test_a_result_without_anything_in_it_is_no_error(name: str) -> None:
-    own = own_findings(name)
+    own = analysis_of(name)
     assert own is not None
     empty = study_document(name, {"nothing": ("here",)}, lambda levels: {"wall_s": 1.0}, blocks=1)
     assert own.findings(empty).tables == ()
@@ -113,8 +112,8 @@ def test_a_result_without_anything_in_it_is_no_error(name: str) -> None:
 
 
 def test_a_study_that_is_not_built_in_has_no_findings_of_its_own() -> None:
-    assert own_findings("mine") is None
-    assert own_findings("allocators") is None
+    assert analysis_of("mine") is None
+    assert analysis_of("allocators") is None
 
 
 def test_quick_sekhon2006_is_what_was_asked_for(native_folder: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from equipoise.model.result import ResultDocument
 from equipoise.studies.builtin.compilers.analysis import findings, over_layouts
-from equipoise.studies.measured import Measured
+from equipoise.studies.measured import StudyData
 from tests.documents import document_of
 
 LAYOUTS, BLOCKS = 12, 10
@@ -60,7 +60,7 @@ def test_what_layouts_alone_make_is_not_told_apart_over_layouts() -> None:
 
 
 def test_one_layout_alone_is_sure_of_what_layouts_do_not_bear_out() -> None:
-    measured = Measured(planted(0.0))
+    measured = StudyData(planted(0.0))
     first = {"kernel": "nbody", "layout": "1"}
     alone = measured.ratio(
         "iteration_s", {"program": "gcc_O3", **first}, {"program": "gcc_O2", **first}
@@ -81,7 +81,7 @@ def test_a_true_effect_is_told_apart(effect: float, answer: str) -> None:
 def test_the_variance_of_layouts_is_found() -> None:
     covered, seeds = 0, 20
     for seed in range(seeds):
-        over = over_layouts(Measured(planted(0.0, seed=seed)), "nbody", "gcc_O2")
+        over = over_layouts(StudyData(planted(0.0, seed=seed)), "nbody", "gcc_O2")
         assert over is not None
         layout, trial = over.components
         covered += layout.variance_ci[0] <= LAYOUT_SD**2 <= layout.variance_ci[1]

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from equipoise.model.result import ResultDocument
-from equipoise.studies.builtin.database.analysis import figures, findings
+from equipoise.studies.builtin.database.analysis import THROUGHPUT, curve_of, findings
+from equipoise.studies.builtin.database.charts import figures
 from equipoise.studies.builtin.database.client import mariadb_words, postgresql_words, understand
-from equipoise.studies.builtin.database.curve import THROUGHPUT, curve_of
-from equipoise.studies.measured import Measured
+from equipoise.studies.measured import StudyData
 from tests.studies.synthetic import study_document
 
 THREADS = ("1", "2", "4", "8", "16")
@@ -61,7 +61,7 @@ def document() -> ResultDocument:
 
 def test_the_knee_is_where_the_two_bounds_cross(document: ResultDocument) -> None:
     levels = {"server": "mariadb", "work": "read_only", "load": "closed", "setting": "glibc"}
-    curve = curve_of(Measured(document), THROUGHPUT, levels)
+    curve = curve_of(StudyData(document), THROUGHPUT, levels)
     assert curve is not None
     assert [point.clients for point in curve.points] == [1, 2, 4, 8, 16]
     assert curve.knee is not None

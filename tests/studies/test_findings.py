@@ -6,15 +6,15 @@ import pytest
 
 from equipoise.model.result import ResultDocument
 from equipoise.studies.builtin.blas.analysis import findings as blas_findings
-from equipoise.studies.builtin.ridiculousfish2006.analysis import figures as fish_figures
 from equipoise.studies.builtin.ridiculousfish2006.analysis import findings as fish_findings
 from equipoise.studies.builtin.ridiculousfish2006.analysis import steps
-from equipoise.studies.builtin.tasks.analysis import figures as tasks_figures
+from equipoise.studies.builtin.ridiculousfish2006.charts import figures as fish_figures
 from equipoise.studies.builtin.tasks.analysis import findings as tasks_findings
-from equipoise.studies.builtin.threshold.analysis import figures as threshold_figures
+from equipoise.studies.builtin.tasks.charts import figures as tasks_figures
 from equipoise.studies.builtin.threshold.analysis import findings as threshold_findings
 from equipoise.studies.builtin.threshold.analysis import points
-from equipoise.studies.measured import UNKNOWN, Measured
+from equipoise.studies.builtin.threshold.charts import figures as threshold_figures
+from equipoise.studies.measured import UNKNOWN, StudyData
 from equipoise.studies.ranking import reversals
 from tests.studies.synthetic import study_document
 
@@ -44,7 +44,7 @@ def fish(blocks: int = 20) -> ResultDocument:
 
 
 def test_each_allocators_step_is_the_one_that_was_found() -> None:
-    found = steps(Measured(fish()))
+    found = steps(StudyData(fish()))
     assert found == {"glibc": 131_049, "glibc_15k": 15_337, "tcmalloc": None, "dlmalloc": 262_144}
     table = next(
         one for one in fish_findings(fish()).tables if one.headings[:2] == ("allocator", "found")
@@ -56,7 +56,7 @@ def test_each_allocators_step_is_the_one_that_was_found() -> None:
 
 def test_at_35_kb_the_ratio_the_faults_and_the_calls_are_told() -> None:
     words = next(one for one in fish_findings(fish()).paragraphs if one.startswith("At 35 KB"))
-    ratio = Measured(fish()).ratio(
+    ratio = StudyData(fish()).ratio(
         "work_s",
         {"allocator": "glibc_15k", "block": "35840"},
         {"allocator": "glibc", "block": "35840"},
@@ -74,7 +74,7 @@ def test_the_three_ways_stand_beside_the_published_ones() -> None:
         ("dlmalloc", "10 s"),
         ("glibc", "10 s"),
     ]
-    ratio = Measured(fish()).ratio(
+    ratio = StudyData(fish()).ratio(
         "work_s",
         {"allocator": "glibc_15k", "block": "genmatch2006"},
         {"allocator": "dlmalloc", "block": "genmatch2006"},
@@ -114,7 +114,7 @@ def swept() -> ResultDocument:
 
 
 def test_the_front_has_what_nothing_beats_in_both() -> None:
-    found = {one.threshold: one.on_front for one in points(Measured(swept()), "fragment")}
+    found = {one.threshold: one.on_front for one in points(StudyData(swept()), "fragment")}
     assert found == {
         "default": True,
         "4096": True,
@@ -158,7 +158,7 @@ def ranked(sort_of_jemalloc: float, blocks: int = 20) -> ResultDocument:
 
 def test_an_order_that_reverses_is_found_for_certain() -> None:
     result = ranked(0.8)
-    found = reversals(Measured(result), "work_s", "task", "exchanged", ["glibc", "jemalloc"])
+    found = reversals(StudyData(result), "work_s", "task", "exchanged", ["glibc", "jemalloc"])
     assert [(one.first, one.second, one.faster_on, one.slower_on) for one in found] == [
         ("glibc", "jemalloc", "dgemm", "sort")
     ]

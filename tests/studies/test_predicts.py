@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from equipoise.model.result import ResultDocument
-from equipoise.studies.builtin.predicts.analysis import figures, findings, primitives
-from equipoise.studies.measured import Measured
+from equipoise.studies.builtin.predicts.analysis import findings, primitives
+from equipoise.studies.builtin.predicts.charts import figures
+from equipoise.studies.measured import StudyData
 from tests.studies.synthetic import study_document
 
 FACTORS = {
@@ -36,7 +37,7 @@ def document() -> ResultDocument:
 
 
 def test_the_primitive_that_moves_with_the_throughput_comes_first(document: ResultDocument) -> None:
-    first, *others = primitives(Measured(document))
+    first, *others = primitives(StudyData(document))
     assert first.name == "round_trip"
     assert first.correlation is not None
     assert first.correlation.points == 12

@@ -9,23 +9,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from equipoise.analysis.result import document_of
-from equipoise.cli.run import plan_of
+from equipoise.analysis.result import analyse_campaign
+from equipoise.campaign.plans import study_plan
 from equipoise.design.choice import quick_form
 from equipoise.design.grid import grid_of
+from equipoise.design.limits import CampaignLimits
 from equipoise.design.site import Site
 from equipoise.model.plan import Condition, Judgement, Plan
 from equipoise.model.result import ResultDocument
 from equipoise.studies.builtin.sekhon2006.analysis import (
     empirical_p,
     figure_1_rows,
-    figures,
     findings,
     normalised,
     ratio_rows,
 )
+from equipoise.studies.builtin.sekhon2006.charts import figures
 from equipoise.studies.catalogue import find_study
-from equipoise.studies.measured import Measured
+from equipoise.studies.measured import StudyData
 from equipoise.studies.reader.study import read_study
 from tests.campaign.test_conduct import Stage
 from tests.studies.synthetic import study_document
@@ -142,7 +143,7 @@ def test_the_p_value_counts_pairs_in_the_wrong_order() -> None:
 
 def test_figure_1_divides_the_mean_of_the_best_by_n_squared_log_n() -> None:
     assert normalised(445**2 * math.log(445), 445) == pytest.approx(1.0)
-    measured = Measured(document({"445": 1.0, "890": 1.0}))
+    measured = StudyData(document({"445": 1.0, "890": 1.0}))
     rows = [row for row in figure_1_rows(measured) if row["source"] == "here"]
     assert len(rows) == 12
     one = next(
@@ -174,25 +175,11 @@ SECONDS = {
 """About what a search takes on the machine of docs/studies.md: ten seconds a block."""
 
 
-OPTIONS = (
-    "alpha",
-    "min_effect",
-    "blocks",
-    "min_blocks",
-    "budget",
-    "precision",
-    "timeout",
-    "warmup",
-)
-
-
 def quick_plan(native_folder: Path) -> Plan:
     """The quick form, with programs that nobody runs and one metric."""
     study = quick_form(read_study(find_study("sekhon2006")[0]))
     grid = grid_of(study, Site(native_folder, lambda name: f"/lib/{name}"), {})
-    plan = plan_of(
-        study, grid, {**dict.fromkeys(OPTIONS), "timeout": None, "warmup": None, "seed": 3}
-    )
+    plan, _ = study_plan(study, grid, CampaignLimits(seed=3))
     return replace(
         plan,
         conditions=tuple(Condition(one.name, ("/bin/x",), one.levels) for one in plan.conditions),
@@ -209,7 +196,7 @@ def test_the_quick_form_decides_a_clear_gap_within_its_budget(
         for one in plan.conditions
     )
     stage = Stage(tmp_path, medians=medians, noise=0.05)
-    found = document_of(stage.ledger.read_run(stage.begin(plan)))
+    found = analyse_campaign(stage.ledger.read_run(stage.start(plan)))
     assert stage.clock.seconds < plan.stopping.budget_s + sum(medians)
     verdicts = {one.candidate: one.verdict for one in found.comparisons}
     for rows in ("445", "890"):

@@ -11,11 +11,11 @@ from equipoise.model.result import ResultDocument
 from equipoise.stats.arrays import FloatArray
 from equipoise.studies.builtin.tratt2019.analysis import (
     correlation,
-    figures,
     findings,
     ranks,
     shares_of_tenths,
 )
+from equipoise.studies.builtin.tratt2019.charts import figures
 from tests.documents import comparison_of, document_of
 
 WALK, LINEAR, BINARY = "hashwalk linear", "wordsearch linear", "wordsearch binary"

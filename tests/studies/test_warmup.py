@@ -13,16 +13,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from equipoise.analysis.result import document_of
+from equipoise.analysis.result import analyse_campaign
 from equipoise.figures.gallery import iteration_figures
 from equipoise.model.result import ResultDocument
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.warm_up import classify_trial
-from equipoise.studies.builtin.warmup.analysis import figures, findings
+from equipoise.studies.builtin.warmup.analysis import findings
+from equipoise.studies.catalogue import analysis_of
 from tests.iterated import Series, record_of, short, steady
 
 FOLDER = Path(findings.__code__.co_filename).parent
-HELPERS = FOLDER.parents[1] / "helpers"
+HELPERS = FOLDER.parents[2] / "helpers"
 KERNELS = ("nbody", "fannkuch", "spectral")
 
 
@@ -92,7 +93,7 @@ def planted(*conditions: Series) -> ResultDocument:
     """The JVM warms up over 30 iterations; what is compiled is flat."""
     usual = (steady(0.01, warm_up=30, count=100), steady(0.01, warm_up=0, count=100))
     names = ("jvm nbody", "compiled nbody")
-    document = document_of(
+    document = analyse_campaign(
         record_of(*(conditions or usual), names=names, metric="iteration_s", blocks=10)
     )
     return replace(
@@ -116,7 +117,9 @@ def test_each_runtime_is_classed_by_its_trials() -> None:
 
 def test_each_condition_has_its_series_drawn() -> None:
     document = planted()
-    assert list(figures(document)) == []
+    own = analysis_of("warmup")
+    assert own is not None
+    assert own.figures(document) == ()
     assert [one.name for one in iteration_figures(document)] == [
         "iterations_jvm_nbody_iteration_s",
         "iterations_compiled_nbody_iteration_s",

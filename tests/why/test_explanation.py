@@ -9,22 +9,20 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from equipoise.analysis.result import document_of
 from equipoise.model.errors import TookNoEffect, UnusableInput
-from equipoise.model.imported import Source
 from equipoise.model.observation import Observation
-from equipoise.model.plan import Measure, Plan
-from equipoise.model.record import RunRecord
-from equipoise.model.trial import Accounting, Draw, Trial
+from equipoise.model.plan import ImportSource, Measure, Plan
+from equipoise.model.record import Accounting, Draw, RunRecord, Trial
 from equipoise.report.json_document import encode
-from equipoise.why.collecting import Asked, observe, runs_to_make
+from equipoise.why.campaigns import result_of
+from equipoise.why.evidence.collect import EvidenceRequest, missing_runs, observe
 from equipoise.why.evidence.sources import BY_DEFAULT
 from equipoise.why.explanation import evidence_of, explained, explaining
 from equipoise.why.gap import choose, largest_gap, nothing_to_explain
 from tests.plans import plan_of
 from tests.schema import validated
 from tests.scripted import ScriptedStarter
-from tests.why.evidence.test_collect import hired, writes_calls
+from tests.why.evidence.test_collect import starting, writes_calls
 
 BLOCKS = 20
 
@@ -114,7 +112,7 @@ def test_a_comparison_that_there_is_not_is_refused_with_those_that_there_are(
 
 def test_an_imported_campaign_is_refused() -> None:
     record = record_of(1.0, 2.0)
-    source = Source("hyperfine", None, ("x.json",), "in blocks")
+    source = ImportSource("hyperfine", None, ("x.json",), "in blocks")
     imported = replace(record, plan=replace(record.plan, imported=source))
     with pytest.raises(UnusableInput, match="was imported"):
         choose(imported)
@@ -154,7 +152,7 @@ def test_a_campaign_on_another_metric_is_explained_by_its_times() -> None:
 def test_the_extra_time_is_split_by_the_accounts_of_the_trials() -> None:
     observations = profiles((0, 1.0), (1, 2.0))
     record = record_of(1.0, 1.1, system_s=(0.1, 1.0), observations=observations)
-    document = validated(document_of(record))
+    document = validated(result_of(record))
     extra = document.extra_time
     assert extra is not None
     assert (extra.baseline, extra.candidate, extra.slower) == ("a", "b", "b")
@@ -167,19 +165,19 @@ def test_the_extra_time_is_split_by_the_accounts_of_the_trials() -> None:
 
 
 def test_without_observations_nothing_is_explained() -> None:
-    document = document_of(record_of(1.0, 2.0))
+    document = result_of(record_of(1.0, 2.0))
     assert (document.why, document.extra_time) == ((), None)
 
 
 def test_the_same_record_gives_the_same_bytes() -> None:
     record = record_of(1.0, 2.0, observations=profiles((0, 1.0), (1, 2.0)))
-    assert encode(document_of(record)) == encode(document_of(record))
+    assert encode(result_of(record)) == encode(result_of(record))
 
 
 def test_why_runs_gave_nothing_is_said_by_source() -> None:
     failed = Observation("waits", 0, 1, 6, 2.0, None, "perf_event_open: not permitted")
     observations = (*profiles((0, 1.0), (1, 2.0)), failed)
-    extra = document_of(record_of(1.0, 2.0, observations=observations)).extra_time
+    extra = result_of(record_of(1.0, 2.0, observations=observations)).extra_time
     assert extra is not None
     assert extra.unseen["waits"] == ("perf_event_open: not permitted",)
 
@@ -187,7 +185,7 @@ def test_why_runs_gave_nothing_is_said_by_source() -> None:
 def test_of_several_observed_pairs_the_last_is_shown_or_the_one_that_is_asked_for() -> None:
     observations = (*profiles((0, 1.0), (1, 2.0)), *profiles((0, 1.0), (2, 0.1)))
     record = record_of(1.0, 2.0, 0.1, observations=observations)
-    shown = document_of(record)
+    shown = result_of(record)
     assert shown.extra_time is not None
     assert (shown.extra_time.candidate, shown.extra_time.slower) == ("c", "a")
     asked = explaining(shown, record, choose(record, candidate="b")).extra_time
@@ -214,9 +212,9 @@ def test_each_observation_is_kept_before_the_next_run_starts() -> None:
         assert len(notes.kept) == len(starter.requests) - 1
 
     starter.does = check
-    runs = runs_to_make(record, gap, Asked(sources=("allocations",)))
+    runs = missing_runs(record, gap, EvidenceRequest(sources=("allocations",)))
     told: list[int] = []
-    observe(record, gap, runs, notes, told=told.append, hire=hired(starter))
+    observe(record, gap, runs, notes, on_progress=told.append, starter_factory=starting(starter))
     assert len(notes.kept) == len(starter.requests) == 6
     assert told == [1, 2, 3, 4, 5, 6]
 
@@ -231,15 +229,21 @@ def test_a_condition_that_takes_no_effect_any_more_is_not_observed() -> None:
     record = record_of(1.0, 2.0, plan=replace(plan, conditions=(plan.conditions[0], preloaded)))
     gap, notes, starter = choose(record), Notes(), ScriptedStarter()
     with pytest.raises(TookNoEffect, match=r"libgone\.so\.7 is not mapped"):
-        observe(record, gap, runs_to_make(record, gap, Asked()), notes, hire=hired(starter))
+        observe(
+            record,
+            gap,
+            missing_runs(record, gap, EvidenceRequest()),
+            notes,
+            starter_factory=starting(starter),
+        )
     assert (notes.kept, starter.requests) == ([], [])
 
 
 def test_an_interrupted_gathering_goes_on_with_what_is_missing() -> None:
     record = record_of(1.0, 2.0, plan=plan_of(measure=Measure("/")))
     gap, notes = choose(record), Notes()
-    asked = Asked(sources=("system_calls",))
-    runs = runs_to_make(record, gap, asked)
+    asked = EvidenceRequest(sources=("system_calls",))
+    runs = missing_runs(record, gap, asked)
 
     def interrupt(made: int) -> None:
         if made == 2:
@@ -247,27 +251,27 @@ def test_an_interrupted_gathering_goes_on_with_what_is_missing() -> None:
 
     starter = ScriptedStarter(does=writes_calls())
     with pytest.raises(KeyboardInterrupt):
-        observe(record, gap, runs, notes, told=interrupt, hire=hired(starter))
+        observe(record, gap, runs, notes, on_progress=interrupt, starter_factory=starting(starter))
     record = replace(record, observations=tuple(notes.kept))
-    missing = runs_to_make(record, gap, asked)
+    missing = missing_runs(record, gap, asked)
     assert set(missing) == set(runs[2:])
-    observe(record, gap, missing, notes, hire=hired(starter))
+    observe(record, gap, missing, notes, starter_factory=starting(starter))
     record = replace(record, observations=tuple(notes.kept))
-    assert runs_to_make(record, gap, asked) == ()
-    assert len(runs_to_make(record, gap, replace(asked, again=True))) == 6
+    assert missing_runs(record, gap, asked) == ()
+    assert len(missing_runs(record, gap, replace(asked, again=True))) == 6
     seen = evidence_of(record)
     assert seen is not None
-    assert len(seen.gathered.system_calls.baseline) == 3
+    assert len(seen.evidence.system_calls.baseline) == 3
 
 
 def test_other_sources_are_added_to_what_is_known() -> None:
     record = record_of(1.0, 2.0, observations=profiles((0, 1.0), (1, 2.0)))
-    runs = runs_to_make(record, choose(record), Asked())
+    runs = missing_runs(record, choose(record), EvidenceRequest())
     assert {run.source for run in runs} == {*BY_DEFAULT} - {"profile"}
 
 
 def test_an_observation_is_decoded_as_it_was_encoded() -> None:
     seen = evidence_of(record_of(1.0, 2.0, observations=profiles((0, 1.0), (1, 2.0))))
     assert seen is not None
-    (first, *_) = seen.gathered.profile.baseline
+    (first, *_) = seen.evidence.profile.baseline
     assert json.loads(msgspec.json.encode(first)) == json.loads(profile(1.0))

@@ -1,4 +1,4 @@
-//! Stacks of the allocations that the recorder (crates/recorder) has sampled.
+//! Stacks of the allocations that the recorder (crates/interpose/recorder) has sampled.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -22,7 +22,7 @@ pub struct Report {
     unseen: Vec<String>,
 }
 
-/// "EQALLOC" and the version of the layout (crates/recorder/src/file.rs).
+/// "EQALLOC" and the version of the layout (crates/interpose/recorder/src/file.rs).
 const MAGIC: u64 = u64::from_le_bytes(*b"EQALLOC1");
 /// Length of the file of a process whose recording found no room on the disk. The reader of the
 /// numbers reports it (src/equipoise/why/evidence/allocations.py).

@@ -12,11 +12,11 @@ import numpy as np
 from equipoise.analysis.comparisons import primary_comparisons
 from equipoise.campaign import conduct
 from equipoise.campaign.blocks import block_costs, complete_blocks
-from equipoise.campaign.progress import Unwatched
+from equipoise.campaign.progress import ProgressListener
 from equipoise.design.coin import fresh_seed
-from equipoise.measure.native import native_programs
-from equipoise.measure.surroundings import snapshot
-from equipoise.model.certificate import CERTIFICATE_STUDY, Certificate
+from equipoise.measure.environment import snapshot
+from equipoise.measure.installation import native_programs
+from equipoise.model.host import CERTIFICATE_STUDY, Certificate
 from equipoise.model.plan import Condition, Judgement, Measure, Plan, Stopping
 from equipoise.model.record import RunRecord
 from equipoise.stats.arrays import FloatArray
@@ -27,7 +27,7 @@ MINUTE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Certifying:
+class CertifyOptions:
     """How a host is certified; the programs are the package's own workload ``spin``."""
 
     campaigns: int = 60
@@ -41,8 +41,8 @@ class Certifying:
 
 
 def certify(
-    certifying: Certifying,
-    ledger: conduct.Keeper,
+    certifying: CertifyOptions,
+    ledger: conduct.CampaignStore,
     on_campaign: Callable[[int, int], None],
     *,
     now: Callable[[], float],
@@ -67,13 +67,15 @@ def certify(
     for number in range(total):
         on_campaign(number, total)
         plan = _plan(certifying, equal=number < certifying.campaigns)
-        run_id = conduct.begin(plan, ledger, Unwatched(), runner_factory=runner_factory, now=now)
+        run_id = conduct.start(
+            plan, ledger, ProgressListener(), runner_factory=runner_factory, now=now
+        )
         records.append(ledger.read_run(run_id))
     equal, injected = records[: certifying.campaigns], records[certifying.campaigns :]
     return _certificate(certifying, equal, injected, snapshot(), now())
 
 
-def _plan(certifying: Certifying, *, equal: bool) -> Plan:
+def _plan(certifying: CertifyOptions, *, equal: bool) -> Plan:
     program = str(native_programs() / "equipoise-workload")
     more = 0.0 if equal else certifying.injected / 100.0
 
@@ -96,7 +98,7 @@ def _plan(certifying: Certifying, *, equal: bool) -> Plan:
 
 
 def _certificate(
-    certifying: Certifying,
+    certifying: CertifyOptions,
     equal: list[RunRecord],
     injected: list[RunRecord],
     environment: dict[str, Any],

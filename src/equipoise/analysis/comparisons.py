@@ -11,9 +11,8 @@ from equipoise.analysis.wording import disagreement_words, verdict_words
 from equipoise.campaign.blocks import QUANTA, BlockCosts, block_costs
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast, Plan
-from equipoise.model.record import CampaignWarning
+from equipoise.model.record import CampaignWarning, Trial
 from equipoise.model.result import CarryOver, Comparison
-from equipoise.model.trial import Trial
 from equipoise.stats.carry_over import carry_over
 from equipoise.stats.means import ratio_of_means
 from equipoise.stats.minimum import answers, minimum_misleads
@@ -47,7 +46,7 @@ def primary_comparisons(plan: Plan, blocks: Blocks) -> tuple[Comparison, ...]:
         return ()
     metric = plan.judgement.primary_metric
     costs = block_costs(plan, blocks, metric)
-    return judged_pairings(plan, [pairing_of(plan, metric, costs, one) for one in plan.contrasts])
+    return judge_pairings(plan, [pairing_of(plan, metric, costs, one) for one in plan.contrasts])
 
 
 def primary_ratios(plan: Plan, costs: BlockCosts) -> dict[str, float | None]:
@@ -76,7 +75,7 @@ def other_comparisons(
             unknown.append(CampaignWarning("metric_unknown", error.what, error.hint or ""))
             continue
         pairings.extend(pairing_of(plan, metric, costs, one) for one in plan.contrasts)
-    return judged_pairings(plan, pairings), tuple(unknown)
+    return judge_pairings(plan, pairings), tuple(unknown)
 
 
 def control_comparison(plan: Plan, blocks: Blocks) -> Comparison | None:
@@ -87,7 +86,7 @@ def control_comparison(plan: Plan, blocks: Blocks) -> Comparison | None:
     costs = block_costs(plan, blocks, metric)
     contrast = Contrast(CONTROLLED, plan.control)
     pairs = costs.paired(contrast, QUANTA.get(metric, 0.0))
-    return judged_pairings(plan, [Pairing(metric, contrast, costs, pairs)])[0]
+    return judge_pairings(plan, [Pairing(metric, contrast, costs, pairs)])[0]
 
 
 def pairing_of(plan: Plan, metric: str, costs: BlockCosts, contrast: Contrast) -> Pairing:
@@ -98,7 +97,7 @@ def pairing_of(plan: Plan, metric: str, costs: BlockCosts, contrast: Contrast) -
     return Pairing(metric, contrast, costs, costs.pooled(contrast, plan.control, quantum))
 
 
-def judged_pairings(
+def judge_pairings(
     plan: Plan, pairings: Sequence[Pairing], *, withheld: int = 0
 ) -> tuple[Comparison, ...]:
     """Judge comparisons that share alpha.

@@ -9,16 +9,9 @@ from numpy.typing import NDArray
 
 from equipoise.analysis.comparisons import Blocks, Pairing, pairing_of
 from equipoise.campaign.blocks import block_costs
-from equipoise.model.gate import (
-    BENCHMARK,
-    OF_BENCHMARK,
-    Gated,
-    GateOutcome,
-    GateResult,
-    GateRow,
-)
 from equipoise.model.interval import Interval
-from equipoise.model.plan import Plan
+from equipoise.model.plan import BENCHMARK, BENCHMARK_SUFFIX, GatePlan, Plan
+from equipoise.model.result import GateOutcome, GateResult, GateRow
 from equipoise.stats.gate import Gauged, gauge
 
 
@@ -90,8 +83,8 @@ def _row(plan: Plan, pairing: Pairing, gauged: Gauged) -> GateRow:
 def benchmark_of(plan: Plan, pairing: Pairing) -> str:
     """The name of what a pairing compares: a process's own metric, or the process."""
     condition = plan.conditions[pairing.contrast.candidate]
-    if pairing.metric.endswith(OF_BENCHMARK):
-        return pairing.metric.removesuffix(OF_BENCHMARK)
+    if pairing.metric.endswith(BENCHMARK_SUFFIX):
+        return pairing.metric.removesuffix(BENCHMARK_SUFFIX)
     name = condition.levels[BENCHMARK]
     assert plan.gated is not None
     return name if len(plan.gated.metrics) == 1 else f"{name}: {pairing.metric}"
@@ -124,7 +117,7 @@ def _least(interval: Interval) -> str:
     return f"by at least {100.0 * (low - 1.0):.3g} %"
 
 
-def _words(gated: Gated, rows: tuple[GateRow, ...], tally: _Tally, min_effect: float) -> str:
+def _words(gated: GatePlan, rows: tuple[GateRow, ...], tally: _Tally, min_effect: float) -> str:
     compared = f"{gated.candidate.shown} against {gated.baseline.shown}"
     if tally.all == 1:
         return f"{compared}: {rows[0].summary}"

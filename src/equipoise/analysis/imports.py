@@ -12,11 +12,9 @@ import numpy as np
 
 from equipoise.analysis.wording import times_words
 from equipoise.campaign.blocks import cost_in
-from equipoise.model.imported import Source
-from equipoise.model.plan import Contrast, Plan
-from equipoise.model.record import CampaignWarning
+from equipoise.model.plan import Contrast, ImportSource, Plan
+from equipoise.model.record import CampaignWarning, Trial
 from equipoise.model.result import ImportedResult, SampleComparison
-from equipoise.model.trial import Trial
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.two_samples import ESTIMAND, SampleRatio, paired_ratio, welch_ratio
 
@@ -81,7 +79,10 @@ def _several(comparisons: Sequence[SampleComparison], alpha: float) -> str:
 
 
 def _compared(
-    plan: Plan, source: Source, contrast: Contrast, costs: Mapping[int, Mapping[int, list[float]]]
+    plan: Plan,
+    source: ImportSource,
+    contrast: Contrast,
+    costs: Mapping[int, Mapping[int, list[float]]],
 ) -> SampleComparison:
     baseline, candidate = (costs.get(one, {}) for one in (contrast.baseline, contrast.candidate))
     names = tuple(plan.conditions[one].name for one in (contrast.baseline, contrast.candidate))

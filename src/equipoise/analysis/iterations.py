@@ -14,12 +14,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equipoise.analysis.comparisons import Blocks, judged_pairings, pairing_of
+from equipoise.analysis.comparisons import Blocks, judge_pairings, pairing_of
 from equipoise.campaign.blocks import TIMED_OUT, as_cost, costs_placed
-from equipoise.model.iterations import IterationShape, Stretch, TrialIterations
 from equipoise.model.plan import Contrast, Plan
-from equipoise.model.result import Comparison, SteadyComparison
-from equipoise.model.trial import Better, Sample, Trial
+from equipoise.model.record import Better, Sample, Trial
+from equipoise.model.result import (
+    Comparison,
+    IterationShape,
+    SteadyComparison,
+    Stretch,
+    TrialIterations,
+)
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.warm_up import (
     LEAST_ITERATIONS,
@@ -159,7 +164,7 @@ def steady_comparisons(
         for (contrast, metric), reason in asked
         if reason is None
     ]
-    judged = iter(judged_pairings(plan, pairings, withheld=len(reported) - len(pairings)))
+    judged = iter(judge_pairings(plan, pairings, withheld=len(reported) - len(pairings)))
     return tuple(
         _given(next(judged)) if reason is None else _withheld(plan, contrast, metric, reason)
         for (contrast, metric), reason in asked

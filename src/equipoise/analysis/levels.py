@@ -1,4 +1,4 @@
-"""From the trials of a campaign to its variance by level: iterations in trials in layouts."""
+"""The variance of a cost and of a ratio by level, and what the times of one command vary with."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equipoise.campaign.blocks import as_cost, complete_blocks, cost_in
+from equipoise.campaign.blocks import as_cost, block_costs, complete_blocks, cost_in
+from equipoise.design.chance import EVERYTHING, HELD, STUDY
 from equipoise.model.errors import UnusableInput
+from equipoise.model.interval import Interval
 from equipoise.model.plan import Contrast, Plan
-from equipoise.model.record import RunRecord
-from equipoise.model.result import Advice, ByLevel, Comparison, Interval
-from equipoise.model.trial import Draw, Trial
+from equipoise.model.record import Draw, RunRecord, Trial
+from equipoise.model.result import Advice, Comparison, VarianceByLevel
+from equipoise.model.why import Explanation, Status
 from equipoise.stats.advice import advice, advice_words
 from equipoise.stats.arrays import FloatArray, IntArray
 from equipoise.stats.levels import Levels, plural_of, variance_by_level
+from equipoise.stats.spread import KIND, SpreadChange, holm, spread_change, spread_words
 
 HOST, BOOT, CAMPAIGN, LAYOUT, TRIAL, ITERATION = (
     "host",
@@ -28,11 +31,14 @@ HOST, BOOT, CAMPAIGN, LAYOUT, TRIAL, ITERATION = (
     "trial",
     "iteration",
 )
+
 _TOO_FEW = "too few blocks to tell the levels apart"
 _NO_LOGARITHM = "a trial timed out, or cost nothing: there is no logarithm of that"
 
 
-def cost_by_level(plan: Plan, trials: Sequence[Trial], draws: Mapping[int, Draw]) -> ByLevel | None:
+def cost_by_level(
+    plan: Plan, trials: Sequence[Trial], draws: Mapping[int, Draw]
+) -> VarianceByLevel | None:
     """Split the variance of the logarithm of one condition's primary cost into its levels.
 
     Parameters
@@ -79,7 +85,7 @@ def ratios_by_level(
 
 def pooled_by_level(
     records: Sequence[RunRecord], contrast: Contrast, places: Sequence[tuple[int, int]]
-) -> ByLevel | None:
+) -> VarianceByLevel | None:
     """Split the variance of one comparison over several campaigns into its levels.
 
     Parameters
@@ -179,7 +185,7 @@ def _iterations(trial: Trial, metric: str) -> list[float]:
     ]
 
 
-def _by_level(plan: Plan, names: Sequence[str], units: Sequence[_Unit]) -> ByLevel | None:
+def _by_level(plan: Plan, names: Sequence[str], units: Sequence[_Unit]) -> VarianceByLevel | None:
     sizes = [len(one.logarithms) for one in units]
     table = np.repeat([one.places for one in units], sizes, axis=0).reshape(-1, len(names))
     kept = list(_replicated(table, names))
@@ -203,7 +209,7 @@ def _by_level(plan: Plan, names: Sequence[str], units: Sequence[_Unit]) -> ByLev
     except UnusableInput as error:
         return _unknown(plan, highest, error.what)
     advised = _advice(plan, found, units)
-    return ByLevel(
+    return VarianceByLevel(
         mean=math.exp(found.mean),
         these=f"these {found.components[0].units} {plural_of(highest)}",
         these_ci=_ratios(found.within_ci),
@@ -226,8 +232,8 @@ def _replicated(table: IntArray, names: Sequence[str]) -> Iterator[tuple[str, In
             above = count
 
 
-def _unknown(plan: Plan, highest: str, reason: str) -> ByLevel:
-    return ByLevel(
+def _unknown(plan: Plan, highest: str, reason: str) -> VarianceByLevel:
+    return VarianceByLevel(
         mean=None,
         these=f"these {plural_of(highest)}",
         these_ci=(None, None),
@@ -278,3 +284,77 @@ def _ratio(logarithm: float) -> float | None:
         return math.exp(logarithm)
     except OverflowError:
         return None
+
+
+LEAST_SHARE = 0.1
+"""Of the variance: less is not what the spread comes from, however surely it is there."""
+
+
+def sources_of_spread(
+    plan: Plan, blocks: Mapping[int, tuple[Trial, ...]]
+) -> tuple[Explanation, ...]:
+    """What each held source takes from the spread, as entries of ``why`` (design.md §4).
+
+    Returns
+    -------
+    Nothing for a campaign that did not hold sources, or has too few blocks. ``status`` is
+    ``source`` (its share of the variance is at least a tenth, and its p-value, corrected by Holm
+    for the number of sources, at most alpha), ``not shown``, or ``remainder`` for what is left
+    with everything held.
+    """
+    if plan.study != STUDY or not blocks:
+        return ()
+    costs = block_costs(plan, blocks, plan.judgement.primary_metric)
+    changes: list[tuple[str, SpreadChange]] = []
+    for index in range(1, len(plan.conditions)):
+        both = costs.both(Contrast(0, index)) & np.isfinite(costs.costs[:, [0, index]]).all(axis=1)
+        free, held = costs.costs[both, 0], costs.costs[both, index]
+        positive = (free > 0) & (held > 0)
+        found = spread_change(free[positive], held[positive], seed=plan.seed + index)
+        if found is not None:
+            changes.append((plan.conditions[index].levels[HELD], found))
+    tried = [one.p_value for name, one in changes if name != EVERYTHING]
+    adjusted = iter(holm(tried))
+    return tuple(
+        _entry(name, one, None if name == EVERYTHING else next(adjusted), plan.judgement.alpha)
+        for name, one in changes
+    )
+
+
+def _entry(name: str, one: SpreadChange, adjusted: float | None, alpha: float) -> Explanation:
+    status: Status = "not shown"
+    if adjusted is None:
+        status = "remainder"
+    elif adjusted <= alpha and one.share is not None and one.share >= LEAST_SHARE:
+        status = "source"
+    return Explanation(
+        cause=name,
+        kind=KIND,
+        evidence={
+            "spread": one.free,
+            "spread_held": one.held,
+            "p_value": one.p_value if adjusted is None else adjusted,
+            "blocks": one.blocks,
+        },
+        status=status,
+        share_of_gap=one.share,
+        share_ci=one.share_ci,
+        summary=_words(name, one, status),
+    )
+
+
+def _words(name: str, one: SpreadChange, status: str) -> str:
+    change = f"{spread_words(one.held)} instead of {spread_words(one.free)}"
+    if status == "remainder":
+        return (
+            f"with everything held, the middle 80 % of the runs lie within {change}: what is left "
+            "is the machine's noise, or a source that cannot be held here"
+        )
+    low, high = one.share_ci
+    interval = "" if low is None or high is None else f" ({100 * low:.0f} % to {100 * high:.0f} %)"
+    if status == "source":
+        return (
+            f"the spread comes from: {name}; with it held, the middle 80 % of the runs lie within "
+            f"{change}, which is {100 * (one.share or 0.0):.0f} %{interval} of the variance less"
+        )
+    return f"not shown to make the times spread: {name}; with it held, {change}"

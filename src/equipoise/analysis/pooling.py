@@ -13,13 +13,8 @@ from equipoise.analysis.levels import pooled_by_level
 from equipoise.analysis.result import iso_time
 from equipoise.campaign.blocks import QUANTA, block_costs, complete_blocks
 from equipoise.model.errors import UnusableInput
-from equipoise.model.pooled import (
-    POOLED_SCHEMA,
-    PooledCampaign,
-    PooledCampaigns,
-    PooledComparison,
-)
 from equipoise.model.record import RunRecord
+from equipoise.model.result import POOLED_SCHEMA, PooledCampaign, PooledCampaigns, PooledComparison
 from equipoise.stats.pooling import pool
 from equipoise.stats.sequence import PairedBlocks
 

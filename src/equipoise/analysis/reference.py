@@ -1,20 +1,26 @@
-"""A result held against another one: of another host, or of this one earlier."""
+"""A result beside a reference result: of another host, or of this one earlier."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from equipoise.analysis.environment_difference import document_differences
-from equipoise.model.against import Against, RowAgainst
 from equipoise.model.errors import UnusableInput
 from equipoise.model.interval import Interval
 from equipoise.model.primitives import OS_STUDY, PRIMITIVE_METRICS
-from equipoise.model.result import ConditionResult, ResultDocument, TrialRow
-from equipoise.model.trial import UNAVAILABLE
+from equipoise.model.record import UNAVAILABLE
+from equipoise.model.result import (
+    ConditionResult,
+    EnvironmentDifference,
+    ReferenceComparison,
+    ReferenceRow,
+    ResultDocument,
+    TrialRow,
+)
 from equipoise.stats.sessions import (
     LEAST_PROCESSES,
     Changes,
@@ -34,13 +40,13 @@ class _Row:
     median: float
 
 
-def against(
+def compare_with_reference(
     there: ResultDocument,
     here: ResultDocument,
     *,
     min_effect: float,
     alpha: float,
-) -> Against:
+) -> ReferenceComparison:
     """Hold every row that is in either result against the other.
 
     A row is a condition on the primary metric of the result here; of `equipoise os`, on the metric
@@ -79,7 +85,7 @@ def against(
     found = changes_between(earlier, later, min_effect=min_effect, alpha=alpha, between=between)
     changes = dict(zip(both, found.rows, strict=True))
     names = dict.fromkeys(one.name for one in (*here.conditions, *there.conditions))
-    return Against(
+    return ReferenceComparison(
         run=there.run.id,
         started=there.run.started,
         rows=tuple(
@@ -170,9 +176,9 @@ def _value(row: TrialRow, metric: str) -> float | None:
     return float(value) if value is not None and math.isfinite(value) and value > 0 else None
 
 
-def _known_row(name: str, there: _Row, here: _Row, change: RowChange) -> RowAgainst:
+def _known_row(name: str, there: _Row, here: _Row, change: RowChange) -> ReferenceRow:
     few = min(len(one.session.costs) for one in (there, here)) < LEAST_PROCESSES
-    return RowAgainst(
+    return ReferenceRow(
         name=name,
         metric=here.metric,
         there=there.median,
@@ -191,7 +197,7 @@ def _unknown_row(
     rows: tuple[_Row | None, _Row | None],
     result_there: ResultDocument,
     result_here: ResultDocument,
-) -> RowAgainst:
+) -> ReferenceRow:
     there, here = rows
     sides = [
         f"{side}: {_why_missing(name, result, metrics)}"
@@ -199,7 +205,7 @@ def _unknown_row(
         if row is None
     ]
     found = here or there
-    return RowAgainst(
+    return ReferenceRow(
         name=name,
         metric=metrics[0] if found is None else found.metric,
         there=None if there is None else there.median,
@@ -254,3 +260,86 @@ def _scope(found: Changes, between: float, *, alike: bool) -> str:
         f"{words}. What another session would have shown beyond that is not known: "
         "measure each side twice"
     )
+
+
+IGNORED_FACTS = frozenset(
+    {
+        # Another session of the same host: nothing in them changes what is measured.
+        "boot_id",
+        "certificate",
+        "mapped",
+        "environment_bytes",
+        "time_zone",
+        "unknown",
+        "variables_set_but_withheld",
+    }
+)
+"""What differs between any two sessions, or is told elsewhere."""
+ENVIRONMENT = "environment"
+"""What stands for all that a file of another tool does not say of where it ran."""
+
+
+def document_differences(
+    there: ResultDocument, here: ResultDocument
+) -> tuple[EnvironmentDifference, ...]:
+    """What differs between the environments of two results.
+
+    Of an imported run only what its files say is known. What is known of one side only is then no
+    difference by itself: the whole `environment` is one that is unknown, even where both files say
+    the same.
+    """
+    differences = environment_differences(there.environment, here.environment)
+    recorded = (there.imported is None, here.imported is None)
+    return differences if all(recorded) else _partly_known(differences, recorded)
+
+
+def differences_to_host(
+    there: ResultDocument, host: Mapping[str, Any]
+) -> tuple[EnvironmentDifference, ...]:
+    """What will differ between a result and a campaign that is yet to run.
+
+    Parameters
+    ----------
+    host
+        The environment that it will run in.
+    """
+    differences = environment_differences(there.environment, host)
+    return differences if there.imported is None else _partly_known(differences, (False, True))
+
+
+def _partly_known(
+    differences: Sequence[EnvironmentDifference], recorded: tuple[bool, bool]
+) -> tuple[EnvironmentDifference, ...]:
+    return (
+        EnvironmentDifference(ENVIRONMENT, *("recorded" if one else None for one in recorded)),
+        *(
+            one
+            for one in differences
+            if None not in (one.there, one.here) and one.name != "imported_from"
+        ),
+    )
+
+
+def environment_differences(
+    there: Mapping[str, Any], here: Mapping[str, Any]
+) -> tuple[EnvironmentDifference, ...]:
+    """What is known of both and differs, or is known of one only; in the order of the later one."""
+    told = [dict(_told(there)), dict(_told(here))]
+    names = dict.fromkeys((*told[1], *told[0]))
+    return tuple(
+        EnvironmentDifference(name, told[0].get(name), told[1].get(name))
+        for name in names
+        if told[0].get(name) != told[1].get(name)
+    )
+
+
+def _told(environment: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Names and plain values; what is in a table has the name of the table before its own."""
+    for name, value in environment.items():
+        if not prefix and name in IGNORED_FACTS:
+            continue
+        if isinstance(value, Mapping):
+            yield from _told(value, f"{prefix}{name}.")
+        else:
+            # JSON knows no tuples.
+            yield f"{prefix}{name}", list(value) if isinstance(value, tuple) else value

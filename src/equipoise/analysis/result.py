@@ -31,11 +31,9 @@ from equipoise.analysis.iterations import (
     iterations_in,
     steady_comparisons,
 )
-from equipoise.analysis.levels import cost_by_level, ratios_by_level
-from equipoise.analysis.reported import is_wide, why_unknown, why_wide
-from equipoise.analysis.shape import shape_of
+from equipoise.analysis.levels import cost_by_level, ratios_by_level, sources_of_spread
+from equipoise.analysis.shape import is_wide, shape_of, why_unknown, why_wide
 from equipoise.analysis.warnings import warnings_of
-from equipoise.analysis.what_varies import sources_of_spread
 from equipoise.analysis.wording import control_words
 from equipoise.campaign.blocks import (
     ACCOUNTABLE,
@@ -45,9 +43,9 @@ from equipoise.campaign.blocks import (
     known_values,
     left_out_because,
 )
-from equipoise.model.bulk import collector_at_rest, make_many
+from equipoise.model.bulk import make_many, paused_garbage_collector
 from equipoise.model.plan import Plan
-from equipoise.model.record import RunRecord, Segment
+from equipoise.model.record import Draw, RunRecord, Segment, Trial
 from equipoise.model.result import (
     SCHEMA,
     ConditionResult,
@@ -57,27 +55,22 @@ from equipoise.model.result import (
     RunInfo,
     TrialRow,
 )
-from equipoise.model.trial import Draw, Trial
-from equipoise.why.explanation import causes_of_gap, evidence_of, extra_time
 
 ACCOUNTED = ("wall_s", "user_s", "sys_s", "max_rss_bytes", "minor_faults", "major_faults")
 """What is described of every condition; a workload's own metrics are described beside it."""
 
 
-def document_of(record: RunRecord, experiment: RunRecord | None = None) -> ResultDocument:
-    """Compute the result document of one campaign.
+def analyse_campaign(record: RunRecord) -> ResultDocument:
+    """Compute the result document of one campaign, without the causes of its gap.
 
-    Parameters
-    ----------
-    experiment
-        The campaign that tested what was found to cause a gap of it, if there is one.
+    `equipoise.why.campaigns.result_of` adds the causes.
     """
     # A file may hold numbers whose squares are beyond every number: what comes of them is null.
-    with collector_at_rest(), np.errstate(over="ignore", invalid="ignore"):
-        return _document_of(record, experiment)
+    with paused_garbage_collector(), np.errstate(over="ignore", invalid="ignore"):
+        return _document_of(record)
 
 
-def _document_of(record: RunRecord, experiment: RunRecord | None) -> ResultDocument:
+def _document_of(record: RunRecord) -> ResultDocument:
     plan = record.plan
     blocks = complete_blocks(record.draws, record.trials)
     imported = imported_result(plan, blocks)
@@ -85,7 +78,6 @@ def _document_of(record: RunRecord, experiment: RunRecord | None) -> ResultDocum
     primary = () if imported else primary_comparisons(plan, blocks)
     others, unknown = ((), ()) if imported else other_comparisons(plan, blocks)
     gathered = _gathered(record, blocks)
-    evidence = evidence_of(record)
     control = _control(plan, blocks, gathered)
     return ResultDocument(
         schema=SCHEMA,
@@ -96,7 +88,7 @@ def _document_of(record: RunRecord, experiment: RunRecord | None) -> ResultDocum
         if imported
         else ratios_by_level(plan, primary, blocks, gathered.draws) + others,
         control=control,
-        why=(*sources_of_spread(plan, blocks), *causes_of_gap(record, evidence, experiment)),
+        why=sources_of_spread(plan, blocks),
         warnings=(
             *warnings_of(record, primary, control, cut_blocks(record, blocks)),
             *unknown,
@@ -105,7 +97,6 @@ def _document_of(record: RunRecord, experiment: RunRecord | None) -> ResultDocum
         trials=_rows(plan, record, blocks),
         steady_state=() if imported else steady_comparisons(plan, blocks, gathered.iterations),
         imported=imported,
-        extra_time=None if evidence is None else extra_time(evidence),
         gate=gate_result(plan, blocks),
         more_is_better=_more_is_better(record),
     )

@@ -1,10 +1,16 @@
-"""Where the intervals of a campaign stood after its blocks, as the figures show them."""
+"""The interval of each candidate after every block, from a ledger or from a result document."""
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+
 from equipoise.campaign.blocks import complete_blocks
-from equipoise.campaign.interim import Look
-from equipoise.model.record import RunRecord
+from equipoise.campaign.interim import InterimAnalysis
+from equipoise.model.plan import Condition, Contrast, Judgement, Measure, Plan, Stopping
+from equipoise.model.record import Accounting, Better, Draw, RunRecord, Sample, Trial
+from equipoise.model.result import Comparison, ResultDocument, TrialRow
 from equipoise.stats.sequence_point import SequencePoint
 
 MOST_LOOKS = 400
@@ -19,7 +25,7 @@ def sequences_of(record: RunRecord) -> dict[str, tuple[SequencePoint, ...]]:
     """
     if record.plan.imported is not None:
         return {}
-    look = Look(record.plan, record.plan.stopping)
+    look = InterimAnalysis(record.plan, record.plan.stopping)
     blocks = list(complete_blocks(record.draws, record.trials).values())
     step = -(-len(blocks) // MOST_LOOKS) or 1
     points: dict[str, list[SequencePoint]] = {}
@@ -27,7 +33,103 @@ def sequences_of(record: RunRecord) -> dict[str, tuple[SequencePoint, ...]]:
         look.add(block)
         if (len(blocks) - number) % step:
             continue
-        for standing in look.standings():
-            point = SequencePoint(number, standing.ratio, *standing.ratio_ci)
-            points.setdefault(standing.candidate, []).append(point)
+        for status in look.analyse():
+            point = SequencePoint(number, status.ratio, *status.ratio_ci)
+            points.setdefault(status.candidate, []).append(point)
     return {candidate: tuple(own) for candidate, own in points.items()}
+
+
+Sequences = dict[str, tuple[SequencePoint, ...]]
+TOLERANCE = 1e-9
+"""Another machine's last digits."""
+
+
+def sequences_of_document(document: ResultDocument) -> Sequences:
+    """For each candidate, where its interval stood after the blocks as they came.
+
+    None if the trials of the document do not lead to where it stands.
+    """
+    metric = document.comparisons[0].metric if document.comparisons else None
+    primary = [one for one in document.comparisons if one.metric == metric]
+    record = _record(document, primary) if primary else None
+    found = {} if record is None else sequences_of(record)
+    return found if all(_ends_at(found.get(one.candidate, ()), one) for one in primary) else {}
+
+
+def _ends_at(points: Sequence[SequencePoint], comparison: Comparison) -> bool:
+    if not points:
+        return False
+    last = points[-1]
+    stands = (comparison.ratio, *comparison.ratio_ci)
+    return all(
+        one is other
+        or (one is not None and other is not None and math.isclose(one, other, rel_tol=TOLERANCE))
+        for one, other in zip((last.ratio, last.low, last.high), stands, strict=True)
+    )
+
+
+def _record(document: ResultDocument, primary: Sequence[Comparison]) -> RunRecord | None:
+    """The analysed trials on the primary metric; ``None`` where one does not know it.
+
+    Nor is there a record where a trial or a comparison names a condition that is not there.
+    """
+    results = [*document.conditions, *([document.control.condition] if document.control else [])]
+    places = {one.name: place for place, one in enumerate(results)}
+    compared = {name for one in primary for name in (one.baseline, one.candidate)}
+    if not compared | {row.condition for row in document.trials} <= places.keys():
+        return None
+    metric = primary[0].metric
+    better: Better = "higher" if metric in document.more_is_better else "lower"
+    blocks: dict[int, list[Trial]] = defaultdict(list)
+    for row in document.trials:
+        if row.phase != "measured" or not row.analysed:
+            continue
+        trial = _trial(row, places[row.condition], metric, better)
+        if trial is None:
+            return None
+        blocks[row.block].append(trial)
+    plan = Plan(
+        study=document.run.study,
+        conditions=tuple(Condition(one.name, one.command, one.levels) for one in results),
+        measure=Measure(working_folder="/"),
+        stopping=Stopping(),
+        judgement=Judgement(primary[0].alpha, primary[0].min_effect, primary[0].metric),
+        seed=document.run.seed,
+        control=len(results) - 1 if document.control else None,
+        chosen_contrasts=tuple(
+            Contrast(places[one.baseline], places[one.candidate]) for one in primary
+        ),
+    )
+    return RunRecord(
+        id=document.run.id,
+        plan=plan,
+        started_at=0.0,
+        segments=(),
+        draws=tuple(
+            Draw("measured", block, tuple(one.condition for one in trials), 0)
+            for block, trials in blocks.items()
+        ),
+        trials=tuple(trial for trials in blocks.values() for trial in trials),
+        notices=(),
+    )
+
+
+def _trial(row: TrialRow, condition: int, metric: str, better: Better) -> Trial | None:
+    timed_out = row.failure is not None and row.failure.startswith("timed out")
+    value = row.metrics.get(metric, getattr(row, metric, None))
+    samples: tuple[Sample, ...] = ()
+    if not timed_out:
+        if not isinstance(value, int | float):
+            return None
+        samples = (Sample(metric, float(value), better=better),)
+    return Trial(
+        phase=row.phase,
+        block=row.block,
+        position=row.position,
+        condition=condition,
+        started_at=0.0,
+        accounting=Accounting(),
+        failure=row.failure,
+        timed_out=timed_out,
+        samples=samples,
+    )

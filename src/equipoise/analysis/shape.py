@@ -1,21 +1,23 @@
-"""The shape of one condition's times: what its modes go with, and the states it went through."""
+"""How one metric of one condition is distributed, and why it spreads widely or is not known."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from equipoise.campaign.blocks import QUANTA
+from equipoise.campaign.blocks import QUANTA, is_unavailable
 from equipoise.model.plan import Plan
+from equipoise.model.record import UNAVAILABLE, Draw, Trial
 from equipoise.model.result import MetricSummary, State
-from equipoise.model.trial import Draw, Trial
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.changes import states
-from equipoise.stats.companions import LEAST_TRIALS, Covariate, companions
+from equipoise.stats.companions import LEAST_TRIALS, Association, Covariate, companions, goes_with
 from equipoise.stats.describe import describe
+from equipoise.stats.levels import variance_by_level
 from equipoise.stats.modes import find_modes
 
 NAMED = frozenset({"cpu", "host"})
@@ -100,3 +102,85 @@ def _time(trials: Sequence[Trial]) -> Covariate:
 
 def _column(values: Sequence[float | None]) -> FloatArray:
     return np.array([math.nan if one is None else one for one in values], dtype=np.float64)
+
+
+WIDE = 0.10
+"""Half the distance from the 5th to the 95th percentile over the median, from which on it is."""
+
+
+def why_unknown(trials: Sequence[Trial], metric: str) -> str:
+    """Why none of these trials reported a metric: the reason of most of them."""
+    failures = Counter(_failure(one) for one in trials if one.failure is not None)
+    if failures:
+        return failures.most_common(1)[0][0]
+    unknown = (one.accounting.unknown for one in trials)
+    reasons = Counter(one[metric] for one in unknown if metric in one)
+    if reasons:
+        return reasons.most_common(1)[0][0]
+    return "its trials did not report it" if trials else "no trial of it is analysed"
+
+
+def is_wide(summary: MetricSummary) -> bool:
+    """Whether a metric spreads so much that the reader should be told why."""
+    return summary.median > 0 and summary.p95 - summary.p05 > 2.0 * WIDE * summary.median
+
+
+def why_wide(metric: str, values: FloatArray, trials: Sequence[Trial], *, seed: int) -> str:
+    """Say where the spread of a metric lies, and what goes with it.
+
+    Parameters
+    ----------
+    values
+        Shape (n,): the metric of the trials, in the order in which they ran.
+    trials
+        The n trials.
+    seed
+        Of the resampling of the variance by level.
+    """
+    found = goes_with(values, observed_covariates(trials))
+    parts = (_levels_words(metric, trials, seed), _with(found))
+    return "; ".join(part for part in parts if part)
+
+
+def _failure(trial: Trial) -> str:
+    words = (trial.failure or "").removeprefix(UNAVAILABLE)
+    if is_unavailable(trial):
+        return words
+    lines = trial.error_tail.strip().splitlines()
+    return f"{words}: {lines[-1]}" if lines else words
+
+
+def _levels_words(metric: str, trials: Sequence[Trial], seed: int) -> str:
+    """How processes and the batches of one process differ; empty where either has no two."""
+    logs: list[float] = []
+    units: list[int] = []
+    for place, trial in enumerate(trials):
+        batches = [
+            one.value for one in trial.samples if one.metric == metric and one.iteration is not None
+        ]
+        if len(batches) > 1 and min(batches) > 0:
+            logs.extend(np.log(batches))
+            units.extend([place] * len(batches))
+    if len(set(units)) < 2:
+        return ""
+    found = variance_by_level(
+        np.array(logs), [np.array(units)], ("process", "batch"), seed=seed % 2**32
+    )
+    process, batch = (100.0 * np.sqrt(max(0.0, one.variance)) for one in found.components)
+    return f"{_percent(process)} between processes, {_percent(batch)} between batches of one"
+
+
+def _percent(value: float) -> str:
+    return f"{value:.0f} %" if value >= 10 else f"{value:.2g} %"
+
+
+def _with(found: Association | None) -> str:
+    """What the value goes with."""
+    if found is None:
+        return "nothing observed goes with it for certain"
+    how = "higher" if found.value is not None or found.correlation > 0 else "lower"
+    if found.covariate == TIME:
+        return f"{how} later: it drifted"
+    if found.value is not None:
+        return f"{how} on {found.covariate} {found.value:g}"
+    return f"{how} with more {found.covariate}"

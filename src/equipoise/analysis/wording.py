@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from equipoise.model.plan import PRIMARY_METRIC
-from equipoise.model.result import Answer, Verdict
+from equipoise.model.result import StatisticAnswer, Verdict
 
 _TIMES_FROM = 2.0
 """From a doubling on, "2.3 times" reads better than a percentage."""
@@ -95,7 +95,7 @@ def _sentence(
 
 
 def disagreement_words(
-    answers: Sequence[Answer], baseline: str, candidate: str, *, verdict: Verdict
+    answers: Sequence[StatisticAnswer], baseline: str, candidate: str, *, verdict: Verdict
 ) -> str | None:
     """One sentence where statistics name different winners; ``None`` where they do not.
 

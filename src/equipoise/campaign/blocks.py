@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast, Plan
-from equipoise.model.record import RunRecord
-from equipoise.model.trial import (
+from equipoise.model.record import (
     CUT_BLOCK,
     UNAVAILABLE,
     WARMUP_RUN,
     WASHOUT_RUN,
     Accounting,
     Draw,
+    RunRecord,
     Sample,
     Trial,
 )

@@ -1,4 +1,4 @@
-"""Conducting a campaign: beginning it, going on with it, and ending it well."""
+"""Conducting a campaign: start it, resume it, and end it with everything in the ledger."""
 
 from __future__ import annotations
 
@@ -12,60 +12,49 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from equipoise.campaign.blocks import complete_blocks
-from equipoise.campaign.judges import judge_of
-from equipoise.campaign.progress import Watcher
-from equipoise.campaign.segment import Judge, Runner, SegmentInProgress, Store, failed, fails
+from equipoise.campaign.interim import InterimAnalysis
+from equipoise.campaign.progress import ProgressListener
+from equipoise.campaign.segment import Judge, Runner, SegmentInProgress, TrialStore, failed, fails
 from equipoise.campaign.verification import check_that_each_took_effect, mapped_by_condition
+from equipoise.design.limits import CampaignLimits
 from equipoise.ledger import FIRST_SEGMENT
+from equipoise.measure.environment import CovariateReader, snapshot
+from equipoise.measure.installation import launcher_program
 from equipoise.measure.launcher import Launcher
 from equipoise.measure.leftovers import clear_leftovers
-from equipoise.measure.native import launcher_program
-from equipoise.measure.one_campaign import Holder, take_run, wait_for_turn
+from equipoise.measure.measurement_lock import LockOwner, lock_host, lock_run
 from equipoise.measure.scratch import scratch_folder
 from equipoise.measure.servers import Servers
-from equipoise.measure.surroundings import CovariateReader, snapshot
 from equipoise.measure.trials import TrialRunner, own_environment
-from equipoise.model.certificate import Certificate
 from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInput
+from equipoise.model.host import Certificate
 from equipoise.model.plan import Plan, Stopping
-from equipoise.model.record import CampaignWarning, RunRecord
-from equipoise.model.trial import Phase, Trial
-
-__all__ = [
-    "Holder",
-    "Interrupted",
-    "Keeper",
-    "More",
-    "Watcher",
-    "begin",
-    "go_on",
-    "turn_to_measure",
-]
+from equipoise.model.record import CampaignWarning, Phase, RunRecord, Trial
 
 INTERRUPTED = "interrupted"
 FAILED = "a condition failed"
 
 
-class Keeper(Store, Protocol):
+class CampaignStore(TrialStore, Protocol):
     """The part of the ledger that conducting a campaign needs."""
 
     def begin_run(self, plan: Plan, environment: dict[str, Any], started_at: float) -> str:
-        """Commit a plan, and that its first segment begins."""
+        """Commit a plan and the start of its first segment; return the run id."""
 
     def begin_segment(self, run_id: str, environment: dict[str, Any], started_at: float) -> int:
-        """Commit that a further segment begins."""
+        """Commit the start of a further segment."""
 
     def end_segment(self, run_id: str, segment: int, ended_at: float, stopped_because: str) -> None:
         """Commit that a segment ended, and why."""
 
     def read_run(self, reference: str) -> RunRecord:
-        """All that is known of one campaign."""
+        """Return all that is known of one campaign."""
 
     def key_of(self, run_id: str) -> str:
-        """Name of a run that no run of another ledger on this host has."""
+        """Return a name of the run that no run of another ledger on this host has."""
 
     def latest_certificate(self, kernel: str | None, cpu_model: str | None) -> Certificate | None:
-        """The newest certificate of a host with this kernel and CPU."""
+        """Return the latest certificate of a host with this kernel and CPU."""
 
 
 class Interrupted(Exception):
@@ -76,37 +65,160 @@ class Interrupted(Exception):
         self.run_id = run_id
 
 
-@dataclass(frozen=True, slots=True)
-class More:
-    """New limits for a campaign that goes on; ``None`` keeps the old one."""
-
-    blocks: int | None = None
-    min_blocks: int | None = None
-    budget_s: float | None = None
-    precision: float | None = None
-
-
-def turn_to_measure(
-    on_wait: Callable[[Holder], None], *, allow_concurrent: bool
+def measurement_lock(
+    on_wait: Callable[[LockOwner], None], *, allow_concurrent: bool
 ) -> AbstractContextManager[object]:
-    """The right to measure on this host: one campaign at a time.
+    """Return the lock that lets one campaign at a time measure on this host.
 
-    With ``allow_concurrent`` it is taken if it is free, so that a campaign that comes later
-    waits for this one, and done without otherwise.
+    With ``allow_concurrent`` it is taken if it is free, so that a later campaign waits for this
+    one; if it is not free, the campaign runs without it.
     """
     if not allow_concurrent:
-        return wait_for_turn(on_wait)
+        return lock_host(on_wait)
     try:
-        return wait_for_turn(lambda _: None, 0)
+        return lock_host(lambda _: None, 0)
     except EquipoiseError:
         return nullcontext()
 
 
 RunnerFactory = Callable[[Plan, Callable[[], None]], AbstractContextManager[Runner]]
+"""Makes what runs the trials of a plan; its second argument is called while a trial runs."""
+JudgeFactory = Callable[[Plan, Stopping], Judge]
+"""Makes the judge of a plan under its own or later limits."""
 
 
-def surroundings_of(plan: Plan, ledger: Keeper) -> dict[str, Any]:
-    """What a segment runs on, what certifies it, and what each condition maps.
+@contextmanager
+def native_runner(plan: Plan, on_wait: Callable[[], None]) -> Iterator[Runner]:
+    """Make the runner of real trials: one launcher and one private folder for a whole segment."""
+    # Processes of a killed campaign would run beside this one.
+    clear_leftovers()
+    with (
+        scratch_folder() as scratch,
+        Launcher(launcher_program(), counters=plan.measure.counters, scratch=scratch) as launcher,
+        CovariateReader() as covariates,
+        Servers(lambda: Launcher(launcher_program(), campaign=scratch), scratch) as servers,
+    ):
+        runner = TrialRunner(
+            plan,
+            launcher,
+            scratch,
+            own_environment(),
+            covariates,
+            servers=servers,
+            on_wait=on_wait,
+        )
+        try:
+            yield runner
+        finally:
+            runner.clean_up()
+
+
+def start(
+    plan: Plan,
+    ledger: CampaignStore,
+    listener: ProgressListener,
+    *,
+    warnings: Sequence[CampaignWarning] = (),
+    judge_of: JudgeFactory = InterimAnalysis,
+    runner_factory: RunnerFactory = native_runner,
+    clock: Callable[[], float] = time.monotonic,
+    now: Callable[[], float] = time.time,
+) -> str:
+    """Run a new campaign to its stop and return its run id.
+
+    Parameters
+    ----------
+    warnings
+        Warnings that are known before the first trial, such as a level that cannot run here.
+
+    Raises
+    ------
+    UnusableInput
+        A condition did not take effect.
+    ConditionFailed
+        A trial or a hook failed; earlier trials are in the ledger.
+    Interrupted
+        The user interrupted it.
+    """
+    run_id = ledger.begin_run(plan, _environment(plan, ledger), now())
+    with _run_lock(run_id, ledger):
+        for warning in warnings:
+            ledger.record_notice(run_id, warning)
+        segment = _Segment(run_id, FIRST_SEGMENT, plan, plan.stopping)
+        judge = judge_of(plan, plan.stopping)
+        _conduct(segment, judge, ledger, listener, runner_factory, clock, now)
+    return run_id
+
+
+def resume(
+    reference: str,
+    limits: CampaignLimits,
+    ledger: CampaignStore,
+    listener: ProgressListener,
+    *,
+    judge_of: JudgeFactory = InterimAnalysis,
+    runner_factory: RunnerFactory = native_runner,
+    clock: Callable[[], float] = time.monotonic,
+    now: Callable[[], float] = time.time,
+) -> str:
+    """Resume a campaign under its own plan and the new limits; return its run id.
+
+    A campaign that needs no more blocks is left as it is.
+
+    Raises
+    ------
+    UnusableInput
+        There is no such campaign, its limits leave it nothing to do, or another process measures
+        it now.
+    ConditionFailed
+        A condition failed in it, before or now.
+    Interrupted
+        The user interrupted it.
+    """
+    run_id = ledger.read_run(reference).id
+    with _run_lock(run_id, ledger):
+        # Read again: another process may have resumed it in between.
+        record = ledger.read_run(run_id)
+        plan = record.plan
+        if plan.gated is not None:
+            raise UnusableInput(
+                f"run {run_id} is a gate, whose two revisions are removed when it ends",
+                hint="run equipoise gate again, with a larger --budget",
+            )
+        stopping = limits.stopping(plan.stopping)
+        judge = judge_of(plan, stopping)
+        for trial in record.trials:
+            if fails(plan, trial) and not judge.tolerates(trial):
+                # To continue would drop the block in which one condition failed (rule 1).
+                raise failed(plan, trial)
+        blocks = complete_blocks(record.draws, record.trials)
+        for block in blocks.values():
+            judge.add(block)
+        judge.analyse()
+        if judge.stop_reason() is not None:
+            return run_id
+        if len(blocks) >= stopping.blocks:
+            raise UnusableInput(
+                f"run {run_id} has its {len(blocks)} blocks already",
+                hint=f"ask for more: equipoise resume {run_id} --blocks {2 * len(blocks)}",
+            )
+        number = ledger.begin_segment(run_id, _environment(plan, ledger), now())
+        segment = _Segment(
+            run_id,
+            number,
+            plan,
+            stopping,
+            blocks=len(blocks),
+            next_warmup=_next_block(record, "warmup"),
+            next_block=_next_block(record, "measured"),
+            spent_s=0.0 if limits.budget else _spent(record),
+        )
+        _conduct(segment, judge, ledger, listener, runner_factory, clock, now)
+    return run_id
+
+
+def _environment(plan: Plan, ledger: CampaignStore) -> dict[str, Any]:
+    """Return the host of a segment, its certificate, and the libraries of each condition.
 
     Raises
     ------
@@ -125,141 +237,9 @@ def surroundings_of(plan: Plan, ledger: Keeper) -> dict[str, Any]:
     }
 
 
-@contextmanager
-def native_runner(plan: Plan, on_wait: Callable[[], None]) -> Iterator[Runner]:
-    """The runner of real trials: one launcher and one private folder for a whole segment."""
-    # What still runs of a killed campaign would run beside this one.
-    clear_leftovers()
-    with (
-        scratch_folder() as scratch,
-        Launcher(launcher_program(), counters=plan.measure.counters, scratch=scratch) as launcher,
-        CovariateReader() as beside,
-        Servers(lambda: Launcher(launcher_program(), campaign=scratch), scratch) as servers,
-    ):
-        runner = TrialRunner(
-            plan,
-            launcher,
-            scratch,
-            own_environment(),
-            beside,
-            servers=servers,
-            on_wait=on_wait,
-        )
-        try:
-            yield runner
-        finally:
-            runner.clean_up()
-
-
-def begin(
-    plan: Plan,
-    ledger: Keeper,
-    watcher: Watcher,
-    *,
-    notices: Sequence[CampaignWarning] = (),
-    runner_factory: RunnerFactory = native_runner,
-    clock: Callable[[], float] = time.monotonic,
-    now: Callable[[], float] = time.time,
-) -> str:
-    """Run a new campaign to its stop and return its run id.
-
-    Parameters
-    ----------
-    notices
-        What is to be said of it already, such as a level that cannot be run here.
-
-    Raises
-    ------
-    UnusableInput
-        A condition did not take effect.
-    ConditionFailed
-        A trial or a hook failed; what was measured before is in the ledger.
-    Interrupted
-        The user interrupted it.
-    """
-    run_id = ledger.begin_run(plan, surroundings_of(plan, ledger), now())
-    with _measured_by_us_alone(run_id, ledger):
-        for notice in notices:
-            ledger.record_notice(run_id, notice)
-        state = _State(judge_of(plan, plan.stopping), plan.stopping)
-        _conduct_segment(
-            run_id, FIRST_SEGMENT, plan, state, ledger, watcher, runner_factory, clock, now
-        )
-    return run_id
-
-
-def go_on(
-    reference: str,
-    more: More,
-    ledger: Keeper,
-    watcher: Watcher,
-    *,
-    runner_factory: RunnerFactory = native_runner,
-    clock: Callable[[], float] = time.monotonic,
-    now: Callable[[], float] = time.time,
-) -> str:
-    """Go on with a campaign and return its run id.
-
-    It goes on under the plan that it began with and within the new limits. A campaign that
-    needs no more blocks is left as it is.
-
-    Raises
-    ------
-    UnusableInput
-        There is no such campaign, its limits leave it nothing to do, or another process measures
-        it now.
-    ConditionFailed
-        A condition failed in it, before or now.
-    Interrupted
-        The user interrupted it.
-    """
-    run_id = ledger.read_run(reference).id
-    with _measured_by_us_alone(run_id, ledger):
-        # Read anew: until now another process may have gone on with it.
-        record = ledger.read_run(run_id)
-        return _go_on(record, more, ledger, watcher, runner_factory, clock, now)
-
-
-def _go_on(
-    record: RunRecord,
-    more: More,
-    ledger: Keeper,
-    watcher: Watcher,
-    runner_factory: RunnerFactory,
-    clock: Callable[[], float],
-    now: Callable[[], float],
-) -> str:
-    if record.plan.gated is not None:
-        raise UnusableInput(
-            f"run {record.id} is a gate, whose two revisions are removed when it ends",
-            hint="run equipoise gate again, with a larger --budget",
-        )
-    stopping = _extended(record.plan.stopping, more)
-    judge = judge_of(record.plan, stopping)
-    for trial in record.trials:
-        if fails(record.plan, trial) and not judge.excuses(trial):
-            # Going on would drop the block in which one condition failed (rule 1).
-            raise failed(record.plan, trial)
-    spent_s = 0.0 if more.budget_s else _spent(record)
-    state = _state_of(record, judge, stopping, spent_s)
-    judge.standings()
-    if judge.settled() is not None:
-        return record.id
-    if state.blocks >= stopping.blocks:
-        raise UnusableInput(
-            f"run {record.id} has its {state.blocks} blocks already",
-            hint=f"ask for more: equipoise resume {record.id} --blocks {2 * state.blocks}",
-        )
-    segment_id = ledger.begin_segment(record.id, surroundings_of(record.plan, ledger), now())
-    _conduct_segment(
-        record.id, segment_id, record.plan, state, ledger, watcher, runner_factory, clock, now
-    )
-    return record.id
-
-
-def _measured_by_us_alone(run_id: str, ledger: Keeper) -> AbstractContextManager[object]:
+def _run_lock(run_id: str, ledger: CampaignStore) -> AbstractContextManager[object]:
     try:
-        return take_run(run_id, ledger.key_of(run_id))
+        return lock_run(run_id, ledger.key_of(run_id))
     except UnusableInput:
         raise
     except EquipoiseError:
@@ -268,73 +248,64 @@ def _measured_by_us_alone(run_id: str, ledger: Keeper) -> AbstractContextManager
 
 
 @dataclass(frozen=True, slots=True)
-class _State:
-    """Where a campaign stands before a segment."""
+class _Segment:
+    """A segment before its first trial."""
 
-    judge: Judge
+    run_id: str
+    number: int
+    plan: Plan
     stopping: Stopping
     blocks: int = 0
+    """Number of complete blocks of earlier segments."""
     next_warmup: int = 1
     next_block: int = 1
     spent_s: float = 0.0
 
 
-def _conduct_segment(
-    run_id: str,
-    segment_id: int,
-    plan: Plan,
-    state: _State,
-    ledger: Keeper,
-    watcher: Watcher,
+def _conduct(
+    segment: _Segment,
+    judge: Judge,
+    ledger: CampaignStore,
+    listener: ProgressListener,
     runner_factory: RunnerFactory,
     clock: Callable[[], float],
     now: Callable[[], float],
 ) -> None:
-    watcher.begins(
-        run_id,
-        dataclasses.replace(plan, stopping=state.stopping),
-        state.judge.earliest_block(),
-        state.blocks,
-    )
+    plan, stopping = segment.plan, segment.stopping
+    extended = dataclasses.replace(plan, stopping=stopping)
+    listener.segment_started(segment.run_id, extended, judge.earliest_block(), segment.blocks)
     reason: str = INTERRUPTED
     try:
-        with runner_factory(plan, watcher.waits) as runner:
-            segment = SegmentInProgress(
-                run_id=run_id,
+        with runner_factory(plan, listener.trial_running) as runner:
+            in_progress = SegmentInProgress(
+                run_id=segment.run_id,
                 plan=plan,
-                stopping=state.stopping,
+                stopping=stopping,
                 store=ledger,
                 runner=runner,
-                judge=state.judge,
-                watcher=watcher,
+                judge=judge,
+                listener=listener,
                 clock=clock,
-                spent_before_s=state.spent_s,
-                blocks_before=state.blocks,
+                spent_before_s=segment.spent_s,
+                blocks_before=segment.blocks,
             )
-            reason = segment.run(state.next_warmup, state.next_block)
+            reason = in_progress.run(segment.next_warmup, segment.next_block)
     except ConditionFailed:
         reason = FAILED
         raise
     except KeyboardInterrupt:
-        raise Interrupted(run_id) from None
+        raise Interrupted(segment.run_id) from None
     finally:
-        watcher.ends()
-        ledger.end_segment(run_id, segment_id, now(), reason)
+        listener.segment_ended()
+        ledger.end_segment(segment.run_id, segment.number, now(), reason)
 
 
-def _state_of(record: RunRecord, judge: Judge, stopping: Stopping, spent_s: float) -> _State:
-    blocks = complete_blocks(record.draws, record.trials)
-    for block in blocks.values():
-        judge.add(block)
-
-    def after(phase: Phase) -> int:
-        return 1 + max((draw.block for draw in record.draws if draw.phase == phase), default=0)
-
-    return _State(judge, stopping, len(blocks), after("warmup"), after("measured"), spent_s)
+def _next_block(record: RunRecord, phase: Phase) -> int:
+    return 1 + max((draw.block for draw in record.draws if draw.phase == phase), default=0)
 
 
 def _spent(record: RunRecord) -> float:
-    """Seconds of the budget that are gone; a budget that was used up is granted anew."""
+    """Return the seconds of the budget that are spent; a used-up budget is granted again."""
     if record.segments and record.segments[-1].stopped_because == "budget":
         return 0.0
     spent = 0.0
@@ -352,14 +323,3 @@ def _spent(record: RunRecord) -> float:
 
 def _end_of(trial: Trial) -> float:
     return trial.started_at + (trial.accounting.wall_s or 0.0)
-
-
-def _extended(stopping: Stopping, more: More) -> Stopping:
-    return dataclasses.replace(
-        stopping,
-        blocks=more.blocks or stopping.blocks,
-        min_blocks=more.min_blocks or stopping.min_blocks,
-        min_blocks_explicit=stopping.min_blocks_explicit or more.min_blocks is not None,
-        budget_s=more.budget_s or stopping.budget_s,
-        precision=more.precision or stopping.precision,
-    )

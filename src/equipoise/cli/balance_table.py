@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from equipoise.report.safe_text import visible
+from equipoise.model.safe_text import visible
 
 if TYPE_CHECKING:
     from equipoise.matching.balance import Balance, SmallestP

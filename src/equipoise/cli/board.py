@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from equipoise.campaign.progress import Standing
-from equipoise.report.safe_text import visible
-from equipoise.report.study_table import VERDICT_STYLE
-from equipoise.report.units import interval_words, percent_change
+from equipoise.campaign.progress import ComparisonStatus
+from equipoise.model.safe_text import visible
+from equipoise.report.renderers.terminal import STYLES
+from equipoise.report.units import interval_text, percent_change
 
 OPEN = ("undecided", "open")
 STYLE: dict[str, str] = {
-    **{str(verdict): style for verdict, style in VERDICT_STYLE.items()},
+    **STYLES,
     "confirmed": "bold",
     "refuted": "",
     "open": "dim",
@@ -22,7 +22,7 @@ STYLE: dict[str, str] = {
 """Of the verdict on a pair, or the outcome of an intervention."""
 
 
-def board(standings: Sequence[Standing], rows: int) -> Table:
+def board(statuses: Sequence[ComparisonStatus], rows: int) -> Table:
     """At most so many rows; what does not fit is counted in the last one."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("candidate", no_wrap=True, overflow="ellipsis", max_width=48)
@@ -31,7 +31,7 @@ def board(standings: Sequence[Standing], rows: int) -> Table:
     for heading in ("interval", "so far"):
         table.add_column(heading, no_wrap=True)
     # Stable: within each kind they stand in the order of the plan.
-    ordered = sorted(standings, key=lambda one: one.verdict not in OPEN)
+    ordered = sorted(statuses, key=lambda one: one.verdict not in OPEN)
     shown = ordered if len(ordered) <= rows else ordered[: max(rows - 1, 0)]
     for one in shown:
         table.add_row(
@@ -48,7 +48,7 @@ def board(standings: Sequence[Standing], rows: int) -> Table:
     return table
 
 
-def _interval(one: Standing) -> str:
+def _interval(one: ComparisonStatus) -> str:
     if one.closes:
         return f"closes {one.closes}"
-    return "open" if one.ratio_ci == (None, None) else interval_words(*one.ratio_ci)
+    return "open" if one.ratio_ci == (None, None) else interval_text(*one.ratio_ci)

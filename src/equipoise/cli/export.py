@@ -8,16 +8,15 @@ from typing import Any
 
 import click
 
-from equipoise.analysis.result import document_of
 from equipoise.cli import options
 from equipoise.cli.output_file import check_folder, write_file
-from equipoise.cli.report_forms import Found, latex, markdown
+from equipoise.cli.report_forms import Found, documents_of, latex, markdown
 from equipoise.cli.reported import reported
 from equipoise.interop import bmf, hyperfine, trials
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import ResultDocument
-from equipoise.why.experiment.newest import newest_experiment
+from equipoise.why.campaigns import latest_experiment, result_of
 
 
 def _to_hyperfine(document: ResultDocument) -> bytes:
@@ -84,11 +83,11 @@ def command(**given: Any) -> int:
     check_folder(output)
     with open_for_reading(given["ledger_path"]) as ledger:
         record = ledger.read_run(given["run"])
-        experiment = newest_experiment(record, ledger)
+        experiment = latest_experiment(record, ledger)
     record, experiment = reported(record, experiment, show_env=given["show_env"])
-    document = document_of(record, experiment)
+    document = result_of(record, experiment)
     if form in REPORTS:
-        content = REPORTS[form]([Found(document, record)]).encode()
+        content = REPORTS[form](documents_of([Found(document, record)], draws=False)).encode()
     else:
         content = FORMATS[form](document)
     write_file(output, content)

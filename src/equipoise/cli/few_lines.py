@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from equipoise.campaign.progress import Unwatched
+from equipoise.campaign.progress import ProgressListener
 from equipoise.cli.foretold import WORTH_SAYING_S, Foretold
 from equipoise.model.plan import Plan
 
@@ -12,14 +12,16 @@ LONG_S = 120.0
 """A budget of a study that is worth a line beforehand."""
 
 
-class FewLines(Unwatched):
+class FewLines(ProgressListener):
     """Says how long a study will take; is silent of everything else, and of `compare`."""
 
     def __init__(self, about_s: float | None) -> None:
         self._about_s = about_s
         self._foretold: Foretold | None = None
 
-    def begins(self, run_id: str, plan: Plan, earliest_block: int, blocks_before: int) -> None:
+    def segment_started(
+        self, run_id: str, plan: Plan, earliest_block: int, blocks_before: int
+    ) -> None:
         """Say what is known of its time beforehand."""
         if plan.chosen_contrasts is None or plan.explains is not None:
             return

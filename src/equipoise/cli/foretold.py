@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from equipoise.campaign.forecast import BlockForecast, forecast_block
+from equipoise.campaign.progress import BlockForecast, forecast_block
 from equipoise.model.plan import Plan
 from equipoise.report.units import waiting_time
 

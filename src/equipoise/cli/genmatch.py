@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from equipoise.cli import options
+from equipoise.cli.command_line import Remembering
 from equipoise.cli.matching_options import pairing, pairing_options, read_asked, table_options
-from equipoise.cli.said_again import Remembering
 from equipoise.model.errors import UnusableInput
-from equipoise.report.safe_text import visible
+from equipoise.model.safe_text import visible
 
 if TYPE_CHECKING:
     from equipoise.matching.gen_match import GenMatchResult

@@ -10,13 +10,13 @@ from typing import Any
 
 import click
 
-from equipoise.analysis.result import document_of
+from equipoise.analysis.result import analyse_campaign
 from equipoise.cli import options
 from equipoise.cli.reported import reported
 from equipoise.cli.wanted import Wanted, show
 from equipoise.interop.assembly import Named, assemble
 from equipoise.interop.formats import FORMATS
-from equipoise.interop.loading import read_source, read_within_bounds
+from equipoise.interop.reading import read_source, read_within_bounds
 from equipoise.ledger import open_for_writing
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Judgement
@@ -43,7 +43,7 @@ from equipoise.model.plan import Judgement
 )
 @click.option(
     "--alpha",
-    type=options.FiniteRange(min=0, max=0.5, min_open=True),
+    type=options.number("alpha"),
     default=0.05,
     show_default=True,
     help="1 minus the coverage of each interval.",
@@ -82,7 +82,7 @@ def command(**given: Any) -> int:
         )
         earlier = ledger.same_commands(record)
     record, _ = reported(record, None, show_env=wanted.show_env)
-    show(document_of(record), record, earlier, wanted)
+    show(analyse_campaign(record), record, earlier, wanted)
     return 0
 
 

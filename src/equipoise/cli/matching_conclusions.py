@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from equipoise.cli.command_line import command_line
 from equipoise.cli.matched_how import matched_how
-from equipoise.cli.said_again import command_line
 
 if TYPE_CHECKING:
     from equipoise.cli.conclusion_forms import Told

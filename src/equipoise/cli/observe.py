@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from equipoise.cli import options
+from equipoise.cli.command_line import Remembering, command_line
 from equipoise.cli.conclusion_forms import Told, check_conclusion, write_conclusion
 from equipoise.cli.output_file import check_folder, write_file
-from equipoise.cli.said_again import Remembering, command_line
+from equipoise.cli.work_bar import work_in_words
 from equipoise.model.errors import UnusableInput
 
 if TYPE_CHECKING:
-    from equipoise.model.observed import Observed
+    from equipoise.model.observation_result import ObservationResult
+    from equipoise.observation.matching import Progress
     from equipoise.observation.question import Question
-
-NONE = "none"
 
 
 def _assignment(
@@ -44,23 +44,28 @@ def _assignment(
     required=True,
     metavar="COLUMN=CANDIDATE:BASELINE",
     callback=_assignment,
-    help="The column that says what ran, and its two values.",
+    help="Column that names the version that ran, and its two values.",
 )
-@click.option("--outcome", required=True, metavar="COLUMN", help="What it cost, such as wall_s.")
+@click.option(
+    "--outcome", required=True, metavar="COLUMN", help="Column with the cost, such as wall_s."
+)
 @click.option(
     "--covariates",
     metavar="A,B,C",
     callback=options.names_in,
-    help="What else may explain it; by default every column that can.",
+    help="Columns that may explain the difference; by default every usable one.",
 )
 @click.option(
-    "--exact", metavar="A,B", callback=options.names_in, help="Columns that must be equal."
+    "--exact",
+    metavar="A,B",
+    callback=options.names_in,
+    help="Columns that must be equal in matched rows.",
 )
 @click.option(
     "--cluster",
     metavar="COLUMN",
     callback=options.names_in,
-    help="Whose rows are not independent (time, day, host, job: known by name); 'none'.",
+    help="Column that dependent rows share, such as day, host or job; 'none'.",
 )
 @click.option(
     "--method",
@@ -68,7 +73,7 @@ def _assignment(
     default="genetic",
     show_default=True,
 )
-@click.option("--difference", is_flag=True, help="No ratio: the outcome may be 0 or below.")
+@click.option("--difference", is_flag=True, help="Report no ratio: the outcome may be 0 or less.")
 @click.option(
     "--placebo-outcome",
     metavar="A,B",
@@ -85,20 +90,20 @@ def _assignment(
     "--mediators",
     metavar="A,B",
     callback=options.names_in,
-    help="Columns that the candidate changes itself, beside the known ones.",
+    help="Columns that the candidate itself changes, in addition to the known ones.",
 )
 @click.option(
     "--allow",
     metavar="A,B",
     callback=options.names_in,
-    help="What may differ between the environments of a ledger's campaigns.",
+    help="Differences that are allowed between the environments of a ledger's campaigns.",
 )
-@click.option("--leave-others-out", is_flag=True, help="Leave rows of other versions out.")
-@click.option("--one-unit", is_flag=True, help="The outcomes are in one unit: do not check.")
+@click.option("--leave-others-out", is_flag=True, help="Leave out the rows of other versions.")
+@click.option("--one-unit", is_flag=True, help="Do not check that all outcomes have one unit.")
 @click.option(
     "--strata",
     metavar="COLUMN",
-    help="Read, match and judge the rows of one value at a time, for what does not fit in memory.",
+    help="Read, match and judge the rows of one value at a time, to save memory.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, metavar="N")
 @click.option("--threads", type=click.IntRange(min=1), metavar="N", show_default="all cores")
@@ -107,109 +112,106 @@ def _assignment(
 @options.report_option
 @options.show_env_option
 @options.output_options
-def command(**given: Any) -> int:
-    """Compare what ran in FILE among comparable rows: the effect of a change from a log.
+def command(**values: Any) -> int:
+    """Estimate the effect of a change from a log, among comparable rows.
 
-    FILE is a table (CSV or Parquet), a ledger's file, or a RUN of the ledger, whose trials are
-    rows then. Where no comparison holds, the answer is refused (exit status 2), with what would be
-    needed for one.
+    FILE is a table (CSV or Parquet), a ledger's file, or a RUN of the ledger: its trials are then
+    the rows. Where no comparison holds, Equipoise refuses to answer (exit status 2), and says
+    which rows would be needed.
     """
-    from equipoise.cli.observed_environments import cautions_of, refuse_unlike
-    from equipoise.cli.observed_log import read_log
-    from equipoise.cli.work_bar import work_in_words
-    from equipoise.observation.analysis import observe
-
-    _check_outputs(given)
-    if given["strata"] is not None:
-        return _answered(_by_strata(given), given)
-    log = read_log(
-        given["file"],
-        given["ledger_path"],
-        given["treatment"][0],
-        show_env=given["show_env"],
-    )
-    question, allowed = _question(given), given["allow"] or ()
-    named = None if question.covariates is None else (*question.covariates, *question.exact)
-    refuse_unlike(log.differing, named, allowed)
-    with work_in_words(quiet=given["quiet"], color=not given["no_color"]) as tell:
-        document = observe(
-            log.without(allowed),
-            question,
-            source=log.source,
-            left_out=log.left_out,
-            told=cautions_of(log.differing, allowed),
-            tell=tell,
-        )
-    return _answered(document, given)
-
-
-def _by_strata(given: dict[str, Any]) -> Observed:
-    from equipoise.cli.observed_strata import read_strata
-    from equipoise.cli.work_bar import work_in_words
-    from equipoise.observation.strata import check_strata, observe_strata
-
-    question, column = _question(given), given["strata"]
-    check_strata(column, question)
-    log = read_strata(given["file"], column, question)
-    with work_in_words(quiet=given["quiet"], color=not given["no_color"]) as tell:
-        return observe_strata(log, question, source=given["file"], tell=tell)
-
-
-def _answered(document: Observed, given: dict[str, Any]) -> int:
-    _put_out(document, given)
-    if document.refusal is not None:
-        raise UnusableInput(document.refusal.summary, hint=document.refusal.hint)
+    _check_outputs(values)
+    question = _question(values)
+    with work_in_words(quiet=values["quiet"], color=not values["no_color"]) as progress:
+        observe = _observe_log if values["strata"] is None else _observe_strata
+        result = observe(question, values, progress)
+    _write(result, values)
+    if result.refusal is not None:
+        raise UnusableInput(result.refusal.summary, hint=result.refusal.hint)
     return 0
 
 
-def _question(given: dict[str, Any]) -> Question:
+def _question(values: dict[str, Any]) -> Question:
     from equipoise.observation.question import Question
 
-    column, values = given["treatment"]
+    column, versions = values["treatment"]
     return Question(
         treatment=column,
-        values=values,
-        outcome=given["outcome"],
-        covariates=given["covariates"],
-        exact=given["exact"] or (),
-        cluster=() if given["cluster"] == (NONE,) else given["cluster"],
-        method=given["method"],
-        ratio=not given["difference"],
-        placebo_outcomes=given["placebo_outcome"] or (),
-        placebo_period=given["placebo_period"],
-        mediators=given["mediators"] or (),
-        leave_others_out=given["leave_others_out"],
-        one_unit=given["one_unit"],
-        seed=given["seed"],
-        threads=given["threads"],
+        values=versions,
+        outcome=values["outcome"],
+        covariates=values["covariates"],
+        exact=values["exact"] or (),
+        cluster=() if values["cluster"] == ("none",) else values["cluster"],
+        method=values["method"],
+        ratio=not values["difference"],
+        placebo_outcomes=values["placebo_outcome"] or (),
+        placebo_period=values["placebo_period"],
+        mediators=values["mediators"] or (),
+        leave_others_out=values["leave_others_out"],
+        one_unit=values["one_unit"],
+        seed=values["seed"],
+        threads=values["threads"],
     )
 
 
-def _check_outputs(given: dict[str, Any]) -> None:
-    """Find out what cannot be written before the work for it is done."""
-    check_conclusion(Path(given["file"]), given["report_file"], given["figures"])
-    if given["json_file"] not in (None, "-"):
-        check_folder(Path(given["json_file"]))
+def _observe_log(
+    question: Question, values: dict[str, Any], progress: Progress
+) -> ObservationResult:
+    from equipoise.cli.observed_log import read_log
+    from equipoise.observation.analysis import observe
+
+    log = read_log(
+        values["file"], values["ledger_path"], question.treatment, show_env=values["show_env"]
+    )
+    matched_on = None
+    if question.covariates is not None:
+        matched_on = (*question.covariates, *question.exact)
+    columns, warnings = log.allowing(values["allow"] or (), matched_on)
+    return observe(
+        columns,
+        question,
+        source=log.source,
+        left_out=log.left_out,
+        warnings=warnings,
+        progress=progress,
+    )
 
 
-def _put_out(document: Observed, given: dict[str, Any]) -> None:
+def _observe_strata(
+    question: Question, values: dict[str, Any], progress: Progress
+) -> ObservationResult:
+    from equipoise.cli.table_file import read_strata
+    from equipoise.observation.strata import check_strata, observe_strata
+
+    check_strata(values["strata"], question)
+    log = read_strata(values["file"], values["strata"], question)
+    return observe_strata(log, question, source=values["file"], progress=progress)
+
+
+def _check_outputs(values: dict[str, Any]) -> None:
+    """Check that every output can be written, before the work is done."""
+    check_conclusion(Path(values["file"]), values["report_file"], values["figures"])
+    if values["json_file"] not in (None, "-"):
+        check_folder(Path(values["json_file"]))
+
+
+def _write(result: ObservationResult, values: dict[str, Any]) -> None:
     from equipoise.report.json_document import encode
 
-    write_conclusion(lambda: _told(document), given["report_file"], given["figures"])
-    if given["json_file"] == "-":
-        sys.stdout.buffer.write(encode(document) + b"\n")
+    write_conclusion(lambda: _conclusion(result), values["report_file"], values["figures"])
+    if values["json_file"] == "-":
+        sys.stdout.buffer.write(encode(result) + b"\n")
         return
-    if given["json_file"] is not None:
-        write_file(Path(given["json_file"]), encode(document) + b"\n")
-    if not given["quiet"]:
+    if values["json_file"] is not None:
+        write_file(Path(values["json_file"]), encode(result) + b"\n")
+    if not values["quiet"]:
         from equipoise.report.observed import print_observed
 
-        print_observed(document, color=not given["no_color"])
+        print_observed(result, color=not values["no_color"])
 
 
-def _told(document: Observed) -> Told:
+def _conclusion(result: ObservationResult) -> Told:
     from equipoise.figures.observed import observed_figures
     from equipoise.report.observed_conclusion import observed_conclusion
 
-    again = command_line(None)
-    return Told(observed_conclusion(document, again), lambda: observed_figures(document))
+    conclusion = observed_conclusion(result, command_line(None))
+    return Told(conclusion, lambda: observed_figures(result))

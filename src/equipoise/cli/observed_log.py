@@ -1,10 +1,10 @@
-"""The log that ``observe`` is asked about: a table, or the trials of a ledger as rows."""
+"""The log that ``observe`` reads: a table, or the trials of a ledger as rows."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.cli.observed_environments import PREFIX, differing_environments
+from equipoise.analysis.reference import environment_differences
 from equipoise.cli.reported import reported_records
 from equipoise.cli.table_file import ENDINGS, read_table
-from equipoise.cli.unlike import Differing
+from equipoise.cli.unlike import Differing, differ_in_words, refuse
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
-from equipoise.model.record import RunRecord
-from equipoise.model.trial import Trial
+from equipoise.model.record import CampaignWarning, RunRecord, Trial
 
 ACCOUNTED = (
     "wall_s",
@@ -32,32 +31,66 @@ ACCOUNTED = (
     "voluntary_switches",
     "involuntary_switches",
 )
-"""What the launcher measured of each trial."""
+"""What the launcher measures of each trial."""
+PREFIX = "environment_"
 
 
 @dataclass(frozen=True, slots=True)
 class ObservedLog:
-    """Columns of rows; ``left_out`` counts trials that are no rows, by the reason."""
+    """Columns of a log, and what differs between the environments of its campaigns."""
 
     source: str
     columns: dict[str, NDArray[Any]]
-    left_out: dict[str, int]
+    left_out: dict[str, int] = field(default_factory=dict)
+    """Number of trials that are no rows, by reason."""
     differing: Differing = field(default_factory=dict)
-    """In what the environments of its campaigns differ."""
 
-    def without(self, allowed: Sequence[str]) -> dict[str, NDArray[Any]]:
-        """The columns but for what was allowed to differ: it is not matched on."""
-        left = {PREFIX + name for name in allowed}
-        return {name: column for name, column in self.columns.items() if name not in left}
+    def allowing(
+        self, allowed: Sequence[str], matched_on: Sequence[str] | None
+    ) -> tuple[dict[str, NDArray[Any]], tuple[CampaignWarning, ...]]:
+        """Return the columns without the differences that are allowed, and a warning of each.
+
+        Parameters
+        ----------
+        matched_on
+            Columns that are named to be matched on; ``None`` if all usable ones are.
+
+        Raises
+        ------
+        UnusableInput
+            The campaigns differ in something that is neither matched on nor allowed.
+        """
+        unknown = [name for name in allowed if name not in self.differing]
+        if unknown:
+            raise UnusableInput(
+                f"--allow: {', '.join(unknown)} does not differ between the campaigns",
+                hint=f"these differ: {', '.join(self.differing) or 'none'}",
+            )
+        if matched_on is not None:
+            handled = {*allowed, *(name.removeprefix(PREFIX) for name in matched_on)}
+            left = [name for name in self.differing if name not in handled]
+            if left:
+                refuse(self.differing, left, f"--exact {PREFIX}{left[0]} compares within each")
+        warnings = tuple(
+            CampaignWarning(
+                "environment",
+                differ_in_words(name, self.differing[name]),
+                f"--exact {PREFIX}{name} compares within each",
+            )
+            for name in allowed
+        )
+        dropped = {PREFIX + name for name in allowed}
+        columns = {name: values for name, values in self.columns.items() if name not in dropped}
+        return columns, warnings
 
 
-def read_log(named: str, ledger_path: Path, treatment: str, *, show_env: bool) -> ObservedLog:
+def read_log(name: str, ledger_path: Path, treatment: str, *, show_env: bool) -> ObservedLog:
     """Read a table (by its ending), a ledger's file with all its campaigns, or one campaign.
 
     Parameters
     ----------
     treatment
-        The column that says what ran: names, even where they look like numbers.
+        Column that names the version: its values are names, even if they look like numbers.
     show_env
         Whether names keep the values of environment variables.
 
@@ -66,58 +99,77 @@ def read_log(named: str, ledger_path: Path, treatment: str, *, show_env: bool) -
     UnusableInput
         There is no such file or campaign, or it has no row.
     """
-    path = Path(named)
-    if named.lower().endswith(ENDINGS):
+    path = Path(name)
+    if name.lower().endswith(ENDINGS):
         from equipoise.matching.frames import columns_of
 
-        return ObservedLog(named, columns_of(read_table(path, (treatment,))) or {}, {})
+        return ObservedLog(name, columns_of(read_table(path, (treatment,))) or {})
     if path.is_file():
         with open_for_reading(path) as ledger:
-            records = [ledger.read_run(one.id) for one in ledger.runs()]
-        return trials_of(reported_records(records, show_env=show_env), named)
+            records = [ledger.read_run(run.id) for run in ledger.runs()]
+        return _trials_as_rows(reported_records(records, show_env=show_env), name)
     if path.suffix:
         raise UnusableInput(
-            f"{named}: there is no such file",
+            f"{name}: there is no such file",
             hint=f"name a table ({', '.join(ENDINGS)}), a ledger's file, or a RUN of the ledger",
         )
     with open_for_reading(ledger_path) as ledger:
-        record = ledger.read_run(named)
-    return trials_of(reported_records((record,), show_env=show_env), record.id)
+        record = ledger.read_run(name)
+    return _trials_as_rows(reported_records((record,), show_env=show_env), record.id)
 
 
-def trials_of(records: Sequence[RunRecord], source: str) -> ObservedLog:
-    """The measured trials of campaigns by columns.
+def _trials_as_rows(records: Sequence[RunRecord], source: str) -> ObservedLog:
+    """Return the measured trials of campaigns as columns.
 
     ``run``, ``study``, ``boot``, ``day`` (UTC), ``started_at`` (seconds), ``block`` (with its
-    run), ``position``, ``condition``, what the launcher measured, and ``level_<factor>``,
+    run), ``position``, ``condition``, the launcher's measurements, and ``level_<factor>``,
     ``covariate_<name>`` and ``metric_<name>`` as ``equipoise export`` names them;
-    ``environment_<name>`` for what is not the same in all of them. A column that a trial lacks is
-    missing there.
-
-    Raises
-    ------
-    UnusableInput
-        There is no such trial.
+    ``environment_<name>`` for each difference between the environments. A value that a trial
+    lacks is missing.
     """
     left_out: Counter[str] = Counter()
-    differing = differing_environments(records)
+    differing = _differing_environments(records)
     rows: list[dict[str, Any]] = []
     for place, record in enumerate(records):
         environment = {PREFIX + name: values[place] for name, values in differing.items()}
         for trial in record.trials:
-            reason = _no_row(trial)
+            reason = _reason_left_out(trial)
             if reason is None:
                 rows.append({**_row(record, trial), **environment})
             else:
                 left_out[reason] += 1
     if not rows:
-        raise UnusableInput(f"{source}: no measured trial ended well", hint="name another campaign")
+        raise UnusableInput(f"{source}: no measured trial succeeded", hint="name another campaign")
     names = dict.fromkeys(name for row in rows for name in row)
     columns = {name: _column([row.get(name) for row in rows]) for name in names}
     return ObservedLog(source, columns, dict(left_out), differing)
 
 
-def _no_row(trial: Trial) -> str | None:
+def _differing_environments(records: Sequence[RunRecord]) -> Differing:
+    """Return what differs between the environments, with the value of each campaign."""
+    environments = [_environment(record) for record in records]
+    names = dict.fromkeys(
+        difference.name
+        for environment in environments[1:]
+        for difference in environment_differences(environments[0], environment)
+    )
+    return {name: tuple(_value(each, name) for each in environments) for name in names}
+
+
+def _environment(record: RunRecord) -> Mapping[str, Any]:
+    return record.segments[0].environment if record.segments else {}
+
+
+def _value(environment: Mapping[str, Any], name: str) -> str:
+    """Return the value of a name, which starts with the names of the tables around it."""
+    if name in environment:
+        return str(environment[name])
+    table, dot, rest = name.partition(".")
+    nested = environment.get(table)
+    return _value(nested, rest) if dot and isinstance(nested, Mapping) else "unknown"
+
+
+def _reason_left_out(trial: Trial) -> str | None:
     if trial.phase != "measured" or trial.washout:
         return "a warm-up or wash-out"
     if trial.timed_out:
@@ -127,11 +179,10 @@ def _no_row(trial: Trial) -> str | None:
 
 def _row(record: RunRecord, trial: Trial) -> dict[str, Any]:
     condition = record.plan.conditions[trial.condition]
-    environment = record.segments[0].environment if record.segments else {}
     return {
         "run": record.id,
         "study": record.plan.study,
-        "boot": str(environment.get("boot_id") or "unknown"),
+        "boot": str(_environment(record).get("boot_id") or "unknown"),
         "day": _day(trial.started_at),
         "started_at": trial.started_at,
         "block": f"{record.id}/{trial.block}",
@@ -145,7 +196,7 @@ def _row(record: RunRecord, trial: Trial) -> dict[str, Any]:
 
 
 def _day(seconds: float) -> str | None:
-    """Return the day of a moment; ``None`` of a moment that no calendar has."""
+    """Return the day of a moment; ``None`` for a moment outside the calendar."""
     try:
         return datetime.fromtimestamp(seconds, UTC).date().isoformat()
     except (OverflowError, ValueError, OSError):
@@ -159,7 +210,7 @@ def _own_metrics(trial: Trial) -> Iterator[tuple[str, float]]:
 
 
 def _column(values: list[Any]) -> NDArray[Any]:
-    """Numbers as numbers, with what is missing as not a number; else texts."""
+    """Return numbers, with NaN for missing ones, or else texts."""
     if all(value is None or isinstance(value, int | float) for value in values):
         return np.array([math.nan if value is None else float(value) for value in values])
     return np.array(values, dtype=object)

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
-from equipoise.campaign.progress import Moment, Standing, Unwatched, Watcher
+from equipoise.campaign.progress import CampaignProgress, ComparisonStatus, ProgressListener
 from equipoise.cli.board import OPEN, board
 from equipoise.cli.few_lines import FewLines
 from equipoise.cli.foretold import Foretold
 from equipoise.model.plan import Plan
-from equipoise.report.safe_text import visible
-from equipoise.report.units import interval_words, seconds_left
+from equipoise.model.safe_text import visible
+from equipoise.report.units import interval_text, seconds_left
 
 SHORTEST_REDRAW_S = 0.1
 PAIR = 2
@@ -23,7 +23,7 @@ PAIR = 2
 LINES_BESIDE_THE_TABLE = 6
 
 
-def watcher_for(*, quiet: bool, color: bool, about_s: float | None = None) -> Watcher:
+def watcher_for(*, quiet: bool, color: bool, about_s: float | None = None) -> ProgressListener:
     """A live bar if stderr is a terminal; else a few lines of a long study; or nobody.
 
     Parameters
@@ -32,7 +32,7 @@ def watcher_for(*, quiet: bool, color: bool, about_s: float | None = None) -> Wa
         What a block took where the study was written.
     """
     if quiet:
-        return Unwatched()
+        return ProgressListener()
     if not sys.stderr.isatty():
         return FewLines(about_s)
     return Bar(Console(stderr=True, no_color=not color), about_s)
@@ -50,7 +50,7 @@ class _ProgressAndTable(Progress):
             yield self.table
 
 
-class Bar:
+class Bar(ProgressListener):
     """Blocks, time left, and the interval as it narrows.
 
     Nothing here runs by itself: a thread that redraws would run beside the trials (rule 4).
@@ -79,7 +79,9 @@ class Bar:
         self._drawn_at = 0.0
         self._foretold: Foretold | None = None
 
-    def begins(self, run_id: str, plan: Plan, earliest_block: int, blocks_before: int) -> None:
+    def segment_started(
+        self, run_id: str, plan: Plan, earliest_block: int, blocks_before: int
+    ) -> None:
         """Say how the campaign can end, and start the bar."""
         self._budget_s = plan.stopping.budget_s
         self._blocks = plan.stopping.blocks
@@ -111,26 +113,26 @@ class Bar:
         """Show that the first block has begun."""
         self._describe("block 1", 0.0)
 
-    def block_ended(self, moment: Moment) -> None:
+    def block_ended(self, progress: CampaignProgress) -> None:
         """Show the blocks, the time left and the interval that decides."""
         if self._clock() - self._drawn_at < SHORTEST_REDRAW_S:
             return
-        if len(moment.standings) > 1:
+        if len(progress.statuses) > 1:
             rows = self._console.height - LINES_BESIDE_THE_TABLE
-            self._progress.table = board(moment.standings, rows)
-        part = max(moment.elapsed_s / self._budget_s, moment.blocks / self._blocks)
-        left = seconds_left(moment.elapsed_s, self._budget_s, moment.blocks, self._blocks)
+            self._progress.table = board(progress.statuses, rows)
+        part = max(progress.elapsed_s / self._budget_s, progress.blocks / self._blocks)
+        left = seconds_left(progress.elapsed_s, self._budget_s, progress.blocks, self._blocks)
         self._describe(
-            f"block {moment.blocks}/{self._blocks}, at most {left} left"
-            + "".join(f"; {_interval_words(one)}" for one in _widest(moment.standings)),
+            f"block {progress.blocks}/{self._blocks}, at most {left} left"
+            + "".join(f"; {_interval_words(one)}" for one in _widest(progress.statuses)),
             min(part, 1.0),
         )
 
-    def waits(self) -> None:
+    def trial_running(self) -> None:
         """Turn the spinner while a long trial runs."""
         self._progress.refresh()
 
-    def ends(self) -> None:
+    def segment_ended(self) -> None:
         """Take the bar away."""
         self._progress.stop()
 
@@ -144,16 +146,16 @@ class Bar:
             self._drawn_at = self._clock()
 
 
-def _widest(standings: tuple[Standing, ...]) -> tuple[Standing, ...]:
+def _widest(statuses: tuple[ComparisonStatus, ...]) -> tuple[ComparisonStatus, ...]:
     """The comparison that keeps the campaign going: an undecided one first."""
-    undecided = [one for one in standings if one.verdict in OPEN]
-    return tuple((undecided or list(standings))[:1])
+    undecided = [one for one in statuses if one.verdict in OPEN]
+    return tuple((undecided or list(statuses))[:1])
 
 
-def _interval_words(one: Standing) -> str:
+def _interval_words(one: ComparisonStatus) -> str:
     low, high = one.ratio_ci
     if one.closes:
         return f"{one.candidate}: closes {one.closes}"
     if low is None or high is None:
         return f"{one.candidate}: interval still open"
-    return f"{one.candidate}: {interval_words(low, high)}"
+    return f"{one.candidate}: {interval_text(low, high)}"

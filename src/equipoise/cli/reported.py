@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-from equipoise.analysis.redaction.documents import document_without_hidden_values
-from equipoise.analysis.redaction.records import without_hidden_values
+from equipoise.analysis.redaction.documents import (
+    document_without_hidden_values,
+    without_hidden_values,
+)
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
-from equipoise.why.gap import Gap, gaps_of
 
 
 def reported_records(records: Sequence[RunRecord], *, show_env: bool) -> tuple[RunRecord, ...]:
@@ -30,17 +30,6 @@ def reported(
 def reported_document(document: ResultDocument, *, show_env: bool) -> ResultDocument:
     """A document that was read from a file, as it is reported."""
     return document if show_env else document_without_hidden_values(document)
-
-
-def gap_as_reported(gap: Gap, recorded: RunRecord, shown: RunRecord) -> Gap:
-    """The same gap in the record that is reported, where conditions may have other names."""
-    if shown is recorded:
-        return gap
-    pair = (gap.contrast.baseline, gap.contrast.candidate)
-    same = next(
-        one for one in gaps_of(shown) if (one.contrast.baseline, one.contrast.candidate) == pair
-    )
-    return replace(same, chosen_because=gap.chosen_because)
 
 
 def recorded_name(record: RunRecord, name: str | None) -> str | None:

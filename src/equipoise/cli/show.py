@@ -9,17 +9,16 @@ from typing import Any
 
 import click
 
-from equipoise.analysis.result import document_of
 from equipoise.cli import options
 from equipoise.cli.output_file import write_file
 from equipoise.cli.reported import reported, reported_records
 from equipoise.cli.shown import shown_document
 from equipoise.cli.wanted import Wanted, show
 from equipoise.ledger import open_for_reading
-from equipoise.model.bulk import collector_at_rest
+from equipoise.model.bulk import paused_garbage_collector
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord, RunSummary
-from equipoise.why.experiment.newest import newest_experiment
+from equipoise.why.campaigns import latest_experiment, result_of
 
 
 @click.command("show", epilog="Example: equipoise show 20260301-10 last --allow kernel")
@@ -51,7 +50,7 @@ def command(**given: Any) -> int:
     if given["pooled"]:
         return _show_pooled(given["run"], wanted)
     # To the end: the collector would walk over a large campaign once for each part of the work.
-    with collector_at_rest():
+    with paused_garbage_collector():
         found = _read(given["run"], wanted)
         record, experiment = reported(found.record, found.experiment, show_env=wanted.show_env)
         show(shown_document(record, wanted, experiment), record, found.others, wanted)
@@ -71,7 +70,7 @@ class _Read:
 def _read(run: str, wanted: Wanted) -> _Read:
     with open_for_reading(wanted.ledger) as ledger:
         record = ledger.read_run(run)
-        experiment = newest_experiment(record, ledger)
+        experiment = latest_experiment(record, ledger)
         others = [one for one in ledger.same_commands(record.plan) if one.id != record.id]
     return _Read(record, experiment, others)
 
@@ -82,7 +81,7 @@ def _show_two(given: dict[str, Any], wanted: Wanted) -> int:
             f"show {given['run']} {given['other']} holds two runs against each other already",
             hint="leave --pool and --against out, or name one run",
         )
-    with collector_at_rest():
+    with paused_garbage_collector():
         with open_for_reading(wanted.ledger) as ledger:
             earlier = ledger.read_run(given["run"])
         later = _read(given["other"], wanted)
@@ -90,7 +89,7 @@ def _show_two(given: dict[str, Any], wanted: Wanted) -> int:
         there, record, *experiments = reported_records(
             (earlier, later.record, *tested), show_env=wanted.show_env
         )
-        held = replace(wanted, against=document_of(there), allowed=wanted.allowed or ())
+        held = replace(wanted, against=result_of(there), allowed=wanted.allowed or ())
         document = shown_document(record, held, experiments[0] if experiments else None)
         show(document, record, later.others, held)
     return 0
@@ -98,8 +97,9 @@ def _show_two(given: dict[str, Any], wanted: Wanted) -> int:
 
 def _show_pooled(run: str, wanted: Wanted) -> int:
     from equipoise.analysis.pooling import pooled_campaigns
+    from equipoise.report.builders.pooled import pooled_document
     from equipoise.report.json_document import encode
-    from equipoise.report.pooled import print_pooled
+    from equipoise.report.renderers.terminal import print_document
 
     if wanted.exports():
         raise UnusableInput(
@@ -116,5 +116,5 @@ def _show_pooled(run: str, wanted: Wanted) -> int:
     if wanted.json_file is not None:
         write_file(Path(wanted.json_file), encode(found))
     if not wanted.quiet:
-        print_pooled(found, color=wanted.color)
+        print_document(pooled_document(found), color=wanted.color)
     return 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from equipoise.analysis.result import document_of
 from equipoise.cli.study_findings import with_findings
 from equipoise.cli.wanted import Wanted
 from equipoise.model.record import RunRecord
@@ -28,14 +27,17 @@ def shown_document(
     UnusableInput
         The two have nothing in common, or differ in what was not allowed to.
     """
-    document = with_findings(document_of(record, experiment))
+    # `equipoise compare` starts before it knows that this is needed.
+    from equipoise.why.campaigns import result_of
+
+    document = with_findings(result_of(record, experiment))
     if wanted.against is None:
         return document
-    from equipoise.analysis.reference import against
+    from equipoise.analysis.reference import compare_with_reference
     from equipoise.cli.unlike import allowed_only
 
     judgement = record.plan.judgement
-    held = against(
+    held = compare_with_reference(
         wanted.against,
         document,
         min_effect=judgement.min_effect,

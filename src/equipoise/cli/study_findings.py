@@ -12,8 +12,9 @@ from equipoise.cli.figure_files import save_figures
 from equipoise.figures.library import require_figures
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import ResultDocument
-from equipoise.report.findings import print_figure_files, print_findings
-from equipoise.studies.own_findings import own_findings
+from equipoise.report.document import Paragraph
+from equipoise.report.renderers.terminal import print_parts
+from equipoise.studies.catalogue import analysis_of
 
 FOLDER = "figures"
 """Beside the ledger, with a folder for each run."""
@@ -28,7 +29,7 @@ def with_findings(document: ResultDocument) -> ResultDocument:
         The document, which may be from a file, has levels that the study cannot have.
     """
     study = document.run.study
-    own = own_findings(study)
+    own = analysis_of(study)
     if own is None:
         return document
     try:
@@ -44,12 +45,6 @@ def with_findings(document: ResultDocument) -> ResultDocument:
     return replace(document, findings=findings)
 
 
-def show_findings(document: ResultDocument, *, color: bool) -> None:
-    """Print what a built-in study makes of its result."""
-    if document.findings is not None:
-        print_findings(document.findings, color=color)
-
-
 def write_figures(document: ResultDocument, folder: Path, *, quiet: bool, color: bool) -> None:
     """Write a built-in study's own figures, and those of the iterations that it reported.
 
@@ -58,7 +53,7 @@ def write_figures(document: ResultDocument, folder: Path, *, quiet: bool, color:
     UnusableInput
         The folder cannot be made or written to.
     """
-    own = own_findings(document.run.study)
+    own = analysis_of(document.run.study)
     if own is None:
         return
     try:
@@ -75,4 +70,4 @@ def write_figures(document: ResultDocument, folder: Path, *, quiet: bool, color:
 
     written = save_figures([*own.figures(document), *iteration_figures(document)], folder)
     if written and not quiet:
-        print_figure_files(written, color=color)
+        print_parts([Paragraph(f"figure: {file}") for file in written], color=color)

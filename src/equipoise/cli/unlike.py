@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from equipoise.model.against import EnvironmentDifference
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import CampaignWarning
-from equipoise.report.safe_text import visible
+from equipoise.model.result import EnvironmentDifference
+from equipoise.model.safe_text import visible
 
 _NAMED = 4
 _LETTERS = 40

@@ -51,7 +51,7 @@ ADDRESSES = Source("addresses (ASLR)", random_addresses=False)
 ENVIRONMENT_SIZE = Source("environment size", {PADDING_VARIABLE: ""})
 FILE_ORDER = "file order"
 FILE_ORDER_LIBRARY = "libequipoise_file_order.so"
-"""Lists folders in the order of names (``crates/file_order``)."""
+"""Lists folders in the order of names (``crates/interpose/file_order``)."""
 
 
 def sources_here(

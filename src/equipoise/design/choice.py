@@ -7,9 +7,8 @@ from dataclasses import replace
 
 from equipoise.design.commands import parameter_list
 from equipoise.model.errors import UnusableInput
-from equipoise.model.places import Place
 from equipoise.model.record import CampaignWarning
-from equipoise.model.study import Factor, Level, ServerWorkload, Study, Words, is_size
+from equipoise.model.study import Factor, Level, Place, ServerWorkload, Study, Words, is_size
 
 
 def quick_form(study: Study) -> Study:

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Literal
 
 from equipoise.model.plan import Layout, Plan
-from equipoise.model.trial import Draw, Phase
+from equipoise.model.record import Draw, Phase
 
 LARGEST_PADDING_BYTES = 4096
 """One page: the stack's start moves through all its alignments (Mytkowicz et al. 2009, §4)."""

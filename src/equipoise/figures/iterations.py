@@ -12,8 +12,7 @@ from equipoise.figures.building import Rows, drawn_from, framed, place_of, plain
 from equipoise.figures.quantity import metric_name, rounded, unit_of
 from equipoise.figures.theme import color_of
 from equipoise.figures.ticks import log_ticks
-from equipoise.model.iterations import TrialIterations
-from equipoise.model.result import ConditionResult, ResultDocument
+from equipoise.model.result import ConditionResult, ResultDocument, TrialIterations
 
 HOW_TO_READ = (
     "A thin line for each trial, over its iterations; the thick lines are the levels that it went "

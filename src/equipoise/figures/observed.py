@@ -10,7 +10,7 @@ import altair as alt
 from equipoise.figures import love_plot
 from equipoise.figures.estimates import Estimate, estimates
 from equipoise.figures.gallery import Figure
-from equipoise.model.observed import Bounds, Observed
+from equipoise.model.observation_result import Bounds, ObservationResult
 
 HOW_TO_READ = (
     "Each row is one estimate with its 95 % interval; the line stands at no difference. Among "
@@ -19,7 +19,7 @@ HOW_TO_READ = (
 _KINDS = ("naive", "comparable", "by time", "placebo")
 
 
-def observed_figures(document: Observed) -> Iterator[Figure]:
+def observed_figures(document: ObservationResult) -> Iterator[Figure]:
     """The effects, then the balance."""
     yield Figure("effects", HOW_TO_READ, effects(document))
     balance = document.balance
@@ -34,7 +34,7 @@ def observed_figures(document: Observed) -> Iterator[Figure]:
     )
 
 
-def effects(document: Observed) -> alt.LayerChart:
+def effects(document: ObservationResult) -> alt.LayerChart:
     """Draw the naive effect, the one among comparable rows, those by time, and the placebos.
 
     Placebo outcomes without a logarithm are left out beside ratios: they have no percent.

@@ -10,7 +10,7 @@ import altair as alt
 from equipoise.figures.building import Rows, drawn_from, framed
 from equipoise.figures.quantity import rounded
 from equipoise.figures.theme import color_of, shape_of
-from equipoise.model.result import ByLevel, ResultDocument
+from equipoise.model.result import ResultDocument, VarianceByLevel
 
 HOW_TO_READ = (
     "Each mark is the standard deviation that one level adds, with its interval: the level that "
@@ -89,7 +89,7 @@ def variance_by_level(document: ResultDocument) -> alt.LayerChart | None:
     )
 
 
-def _levelled(document: ResultDocument) -> Iterator[tuple[str, ByLevel]]:
+def _levelled(document: ResultDocument) -> Iterator[tuple[str, VarianceByLevel]]:
     """What has a variance by level: the ratios first."""
     for comparison in document.comparisons:
         if comparison.by_level is not None and comparison.by_level.components:

@@ -1,7 +1,7 @@
 """Optimise a function by a genetic search that uses derivatives.
 
 Mebane & Sekhon (2011, JSS 42(11)); the operators, and where R's package rgenoud differs:
-docs/genoud.md.
+docs/genmatch.md.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def genoud(
     maximize
         Whether more is better.
     population, generations
-        Number of individuals in a generation (it may grow a little: docs/genoud.md), and of
+        Number of individuals in a generation (it may grow a little: docs/genmatch.md), and of
         generations at most.
     wait_generations
         The search ends after more generations than this without improvement.

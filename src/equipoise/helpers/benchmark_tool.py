@@ -20,8 +20,7 @@ from pathlib import Path
 
 from equipoise.helpers.equipoise_metrics import VARIABLE, report
 from equipoise.interop.formats import criterion, go_bench, libtest
-from equipoise.interop.loading import read_within_bounds
-from equipoise.interop.reading import TIME, Process
+from equipoise.interop.reading import TIME, Process, read_within_bounds
 from equipoise.model.errors import EquipoiseError
 
 _TAIL_BYTES = 4096

@@ -12,13 +12,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from equipoise.interop.contrasts import contrasts_of, with_baseline
-from equipoise.interop.reading import BENCHMARK, Process, Reading, shown
+from equipoise.interop.reading import BENCHMARK, Process, Reading, quoted
 from equipoise.model.errors import UnusableInput
-from equipoise.model.imported import Order, Source
-from equipoise.model.plan import Condition, Judgement, Measure, Plan, Stopping
-from equipoise.model.record import CampaignWarning
-from equipoise.model.trial import Accounting, Draw, Sample, Trial
+from equipoise.model.plan import (
+    Condition,
+    Contrast,
+    ImportSource,
+    Judgement,
+    Measure,
+    Order,
+    Plan,
+    Stopping,
+)
+from equipoise.model.record import Accounting, CampaignWarning, Draw, Sample, Trial
 
 STUDY = "import"
 FILE = "file"
@@ -30,7 +36,6 @@ MOST_TRIALS = 100_000
 MOST_VALUES = 1_000_000
 LONGEST_NAME = 2**17
 """What one word of a command may have (execve(2), MAX_ARG_STRLEN)."""
-
 _ACCOUNTED = ("wall_s", "user_s", "sys_s", "max_rss_bytes")
 _WHOLE = frozenset({"max_rss_bytes"})
 _LARGEST = 1e100
@@ -111,7 +116,7 @@ def assemble(
         judgement=dataclasses.replace(judgement, primary_metric=metric),
         # A seed of resampling only: one and the same import gives the same document.
         seed=0,
-        imported=Source(
+        imported=ImportSource(
             format=" and ".join(dict.fromkeys(one.format for one in named)),
             tool=" and ".join(dict.fromkeys(one.reading.tool or "" for one in named)) or None,
             files=tuple(one.file for one in named),
@@ -232,7 +237,7 @@ def _check_size(named: Sequence[Named], keyed: Keyed) -> None:
             not 0.0 <= value < _LARGEST_WHOLE for value in whole
         ):
             raise UnusableInput(
-                f"{named[place].file}: {shown(process.benchmark)} has a value that no measurement "
+                f"{named[place].file}: {quoted(process.benchmark)} has a value that no measurement "
                 "can have",
                 hint="correct the file, or leave the benchmark out",
             )
@@ -364,3 +369,49 @@ def _notices(
             )
         )
     return tuple(notices)
+
+
+NAMES_SHOWN = 5
+
+
+def contrasts_of(conditions: Sequence[Condition], compared: str | None) -> tuple[Contrast, ...]:
+    """Compare the levels of one factor where everything else is equal.
+
+    Parameters
+    ----------
+    compared
+        The factor; with `BENCHMARK` every condition is compared with the first one, with ``None``
+        nothing is: benchmarks of one file are different things.
+
+    Returns
+    -------
+    The first of the conditions that share all other levels is the baseline of the rest.
+    """
+    if compared is None:
+        return ()
+    if compared == BENCHMARK:
+        return tuple(Contrast(0, index) for index in range(1, len(conditions)))
+    firsts: dict[tuple[tuple[str, str], ...], int] = {}
+    found: list[Contrast] = []
+    for index, condition in enumerate(conditions):
+        shared = {name: level for name, level in condition.levels.items() if name != compared}
+        baseline = firsts.setdefault(tuple(sorted(shared.items())), index)
+        if baseline != index:
+            found.append(Contrast(baseline, index, factor=compared, stratum=shared))
+    return tuple(found)
+
+
+def with_baseline(conditions: Sequence[Condition], name: str) -> tuple[Contrast, ...]:
+    """Compare every other condition with the one of this name.
+
+    Raises
+    ------
+    UnusableInput
+        There is none.
+    """
+    names = [condition.name for condition in conditions]
+    if name not in names:
+        some = ", ".join(names[:NAMES_SHOWN]) + (", …" if len(names) > NAMES_SHOWN else "")
+        raise UnusableInput(f"no condition is named {quoted(name)}", hint=f"there are: {some}")
+    baseline = names.index(name)
+    return tuple(Contrast(baseline, index) for index in range(len(names)) if index != baseline)

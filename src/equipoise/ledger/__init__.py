@@ -1,7 +1,7 @@
 """The ledger: the append-only store of plans, draws, trials, samples and environments.
 
 Open one with `open_for_writing` or `open_for_reading`; what comes back is a `Ledger`.
-docs/ledger.md describes the file.
+docs/document.md describes the file.
 """
 
 from equipoise.ledger.opening import open_for_reading, open_for_writing

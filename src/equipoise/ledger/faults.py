@@ -16,7 +16,7 @@ _NO_ROOM_BYTES = 64 * 1024
 
 
 @contextmanager
-def explained(path: Path) -> Iterator[None]:
+def sqlite_errors_explained(path: Path) -> Iterator[None]:
     """Turn what goes wrong with the file inside the block into `UnusableInput`.
 
     A `sqlite3.ProgrammingError` or `sqlite3.InterfaceError` is ours, not the file's, and

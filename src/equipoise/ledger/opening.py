@@ -1,4 +1,4 @@
-"""Opening a ledger: what kind of file it is, and that nothing is written by a look."""
+"""Where the ledger lies, and how it is opened."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pathlib import Path
 from equipoise.ledger.faults import (
     OTHER_LEDGER,
     damaged,
-    explained,
     not_a_ledger,
     primary_code,
+    sqlite_errors_explained,
 )
 from equipoise.ledger.schema import APPLICATION_ID, VERSION, bring_up_to_date, version_of
 from equipoise.ledger.store import Ledger
@@ -25,11 +25,21 @@ from equipoise.ledger.untrusted import (
 )
 from equipoise.model.errors import UnusableInput
 
+DEFAULT_LEDGER = Path(".equipoise/ledger.db")
+LEDGER_VARIABLE = "EQUIPOISE_LEDGER"
+
+
+def default_ledger() -> Path:
+    """The ledger that ``EQUIPOISE_LEDGER`` names, or the one under the current folder."""
+    return Path(os.environ.get(LEDGER_VARIABLE) or DEFAULT_LEDGER)
+
+
 OWN_FOLDER = ".equipoise"
 _FOR_ITS_OWNER = 0o700
 _READABLE_BY_ITS_OWNER = 0o600
 _PATIENCE_S = 10.0
 _PAGES_BEFORE_CHECKPOINT = 4096
+
 _CANNOT_MAKE_WAL_FILES = (
     sqlite3.SQLITE_CANTOPEN,
     sqlite3.SQLITE_READONLY,
@@ -59,7 +69,7 @@ def open_for_writing(path: str | os.PathLike[str], *, durable: bool) -> Ledger:
         read-only, or if the disk is full.
     """
     file = Path(path).absolute()
-    with explained(file):
+    with sqlite_errors_explained(file):
         _refuse_what_is_no_file(file)
         _make_folder(file.parent)
         _make_private_file(file)
@@ -93,7 +103,7 @@ def open_for_reading(path: str | os.PathLike[str]) -> Ledger:
         If there is no ledger, if it is not one, is from a newer version, or is damaged.
     """
     file = Path(path).absolute()
-    with explained(file):
+    with sqlite_errors_explained(file):
         _refuse_what_is_no_file(file)
         if not file.exists():
             raise UnusableInput(

@@ -1,20 +1,109 @@
-"""Between the frozen data and the rows of the ledger."""
+"""Rows of the ledger as frozen data, and frozen data as rows.
+
+Mappings are JSON as the standard library writes it: only it keeps infinities and the
+undecodable bytes of a command line (lone surrogates), which stricter encoders refuse.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import sqlite3
 import zlib
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
 
 import msgspec
 
-from equipoise.ledger.text import from_text, mapping_to_text, read_as, storable
+from equipoise.ledger.untrusted import check_rows_of_run
 from equipoise.model.bulk import fast_maker
 from equipoise.model.observation import Observation
-from equipoise.model.plan import Plan
-from equipoise.model.record import RunRecord
-from equipoise.model.trial import Accounting, Draw, Sample, Trial
+from equipoise.model.plan import Condition, Plan, Process
+from equipoise.model.record import (
+    Accounting,
+    CampaignWarning,
+    Draw,
+    RunRecord,
+    Sample,
+    Segment,
+    Trial,
+)
+
+Decoded = TypeVar("Decoded")
+_strict_json = msgspec.json.Decoder()
+
+
+def to_text(value: Any) -> str:
+    """Encode frozen data or a mapping as JSON; `from_text` gives it back, floats bit for bit."""
+    return json.dumps(msgspec.to_builtins(value), separators=(",", ":"))
+
+
+def mapping_to_text(mapping: Mapping[str, Any]) -> str | None:
+    """Encode a mapping that is rarely filled; an empty one costs nothing (NULL)."""
+    return json.dumps(mapping, separators=(",", ":")) if mapping else None
+
+
+def from_text(text: str) -> Any:
+    """Decode what `to_text` wrote.
+
+    Raises
+    ------
+    ValueError
+        If it is not JSON.
+    """
+    try:
+        return _strict_json.decode(text)
+    except msgspec.DecodeError:
+        return json.loads(text)
+
+
+def read_as(text: str, decoder: msgspec.json.Decoder[Decoded]) -> Decoded:
+    """Decode what `to_text` or `mapping_to_text` wrote as one type.
+
+    Raises
+    ------
+    ValueError
+        If it is not JSON, or JSON of another type.
+    """
+    try:
+        return decoder.decode(text)
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError:
+        return msgspec.convert(json.loads(text), decoder.type)
+
+
+def storable(text: str) -> str:
+    """Text that SQLite can hold: what is no Unicode text is shown as a backslash escape."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def digest_of_text(text: str) -> bytes:
+    """16 bytes that name a text."""
+    return hashlib.blake2b(text.encode(), digest_size=16).digest()
+
+
+def digest_of_commands(plan: Plan) -> bytes:
+    """16 bytes that name what a plan runs: each condition's command and environment, in order.
+
+    Names, hooks, budgets and seeds are left out: campaigns that differ in those alone
+    answer the same question. An imported run is never the same as a campaign of our own.
+    """
+    runs = [_what_runs(condition) for condition in plan.conditions]
+    # What another tool ran answers no question of ours, whatever its benchmarks are called.
+    return digest_of_text(to_text(runs if plan.imported is None else {"imported": runs}))
+
+
+def _what_runs(condition: Condition) -> Sequence[Any]:
+    usual = (condition.command, sorted(condition.environment.items()))
+    # What is as usual is left out, so that the digests of older ledgers stay what they are.
+    if condition.output is not None:
+        return (*usual, condition.process, condition.server, condition.output)
+    if condition.process == Process() and condition.server is None:
+        return usual
+    return (*usual, condition.process, condition.server)
+
 
 _TRIAL_COLUMNS = (
     "phase, block, position, condition, started_at, wall_s, user_s, sys_s, max_rss_bytes, "
@@ -22,32 +111,40 @@ _TRIAL_COLUMNS = (
     "block_writes, output_bytes, counters, unknown, exit, failure, timed_out, washout, error_tail, "
     "covariates"
 )
+
 INSERT_TRIAL = (
     f"INSERT INTO trial (run, {_TRIAL_COLUMNS}) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
+
 SELECT_TRIALS = f"SELECT number, {_TRIAL_COLUMNS} FROM trial WHERE run = ? ORDER BY number"
+
 INSERT_SAMPLE = (
     "INSERT INTO sample (trial, place, metric, value, iteration, unit, better) "
     "VALUES (?, ?, ?, ?, ?, ?, ?)"
 )
+
 SELECT_SAMPLES = (
     "SELECT sample.trial, metric, value, iteration, unit, better "
     "FROM trial JOIN sample ON sample.trial = trial.number "
     "WHERE trial.run = ? ORDER BY sample.trial, place"
 )
+
 INSERT_DRAW = (
     "INSERT INTO draw (run, phase, block, conditions, padding_bytes, layout) "
     "VALUES (?, ?, ?, ?, ?, ?)"
 )
+
 SELECT_DRAWS = (
     "SELECT phase, block, conditions, padding_bytes, layout FROM draw WHERE run = ? ORDER BY number"
 )
+
 INSERT_OBSERVATION = (
     "INSERT INTO observation "
     "(run, source, condition, repetition, position, observed_at, document, failure) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
+
 SELECT_OBSERVATIONS = (
     "SELECT source, condition, repetition, position, observed_at, document, failure "
     "FROM observation WHERE run = ? ORDER BY number"
@@ -57,14 +154,11 @@ MOST_DOCUMENT_BYTES = 256 * 1024 * 1024
 """What a source of evidence may have seen, as JSON; the largest in practice is a few MiB."""
 MOST_EVIDENCE_BYTES = 4 * MOST_DOCUMENT_BYTES
 """The documents of one run together."""
-
 _MOST_PLACES = 50_000_000
 """Blocks times conditions: the size of the arrays that an analysis makes."""
-
 _NUMBERS = msgspec.json.Decoder(dict[str, float | None])
 _REASONS = msgspec.json.Decoder(dict[str, str])
 _ORDER = msgspec.json.Decoder(tuple[int, ...])
-
 _make_accounting = fast_maker(Accounting)
 _make_draw = fast_maker(Draw)
 _make_sample = fast_maker(Sample)
@@ -300,14 +394,20 @@ def plan_from(text: str) -> Plan:
     ValueError
         It is none.
     """
-    stored = from_text(text)
-    for cause in (stored.get("explains") or {}).get("causes", ()):
-        if "words" in cause:  # as the first release wrote it
-            cause["summary"] = cause.pop("words")
-    plan = msgspec.convert(stored, Plan)
+    plan = msgspec.convert(_with_todays_names(from_text(text)), Plan)
     if not plan.conditions:
         raise ValueError("a plan without conditions")
     return plan
+
+
+def _with_todays_names(stored: Any) -> Any:
+    """Return a stored plan with ``summary`` for the ``words`` that the first release wrote."""
+    match stored:
+        case {"explains": {"causes": [*causes]}}:
+            for cause in causes:
+                if isinstance(cause, dict) and "words" in cause:
+                    cause["summary"] = cause.pop("words")
+    return stored
 
 
 def refuse_inconsistent(record: RunRecord) -> None:
@@ -338,3 +438,52 @@ def _real(value: float | None) -> float | None:
 
 def _optional_text(value: str | None) -> str | None:
     return None if value is None else storable(value)
+
+
+_ENVIRONMENT = msgspec.json.Decoder(dict[str, Any])
+
+_SELECT_SITTINGS = """
+    SELECT sitting.started_at, document, ended_at, stopped_because
+    FROM sitting JOIN environment ON environment.digest = sitting.environment
+        LEFT JOIN sitting_end
+            ON sitting_end.run = sitting.run AND sitting_end.sitting = sitting.number
+    WHERE sitting.run = ? ORDER BY sitting.number
+"""
+
+
+def recorded_run(connection: sqlite3.Connection, path: Path, run: int) -> RunRecord:
+    """Read the run of a number, of which each row is checked.
+
+    Raises
+    ------
+    UnusableInput
+        A row holds a value of a kind that no campaign records.
+    ValueError
+        A row cannot be decoded, or contradicts another one.
+    """
+    check_rows_of_run(connection, path, run)
+    select = connection.execute
+    identifier, plan, started_at = select(
+        "SELECT id, plan, started_at FROM run WHERE number = ?", (run,)
+    ).fetchone()
+    samples = samples_from(select(SELECT_SAMPLES, (run,)))
+    record = RunRecord(
+        id=identifier,
+        plan=plan_from(plan),
+        started_at=started_at,
+        segments=tuple(
+            Segment(begun, read_as(document, _ENVIRONMENT), ended, because)
+            for begun, document, ended, because in select(_SELECT_SITTINGS, (run,))
+        ),
+        draws=draws_from(select(SELECT_DRAWS, (run,))),
+        trials=trials_from(select(SELECT_TRIALS, (run,)), samples),
+        notices=tuple(
+            CampaignWarning(*row)
+            for row in select(
+                "SELECT code, words, mend FROM notice WHERE run = ? ORDER BY number", (run,)
+            )
+        ),
+        observations=observations_from(select(SELECT_OBSERVATIONS, (run,))),
+    )
+    refuse_inconsistent(record)
+    return record

@@ -13,26 +13,24 @@ from typing import Any, Self
 import msgspec
 
 from equipoise.ledger import rows
-from equipoise.ledger.faults import damaged, explained
-from equipoise.ledger.recorded import recorded_run
-from equipoise.ledger.reference import LAST, find_id, find_run
-from equipoise.ledger.run_id import new_run_id
-from equipoise.ledger.text import (
+from equipoise.ledger.faults import damaged, sqlite_errors_explained
+from equipoise.ledger.rows import (
     digest_of_commands,
     digest_of_text,
     from_text,
     read_as,
+    recorded_run,
     storable,
     to_text,
 )
+from equipoise.ledger.run_reference import LAST, find_id, find_run, new_run_id
 from equipoise.ledger.untrusted import bounded
-from equipoise.model.bulk import collector_at_rest
-from equipoise.model.certificate import Certificate
+from equipoise.model.bulk import paused_garbage_collector
 from equipoise.model.errors import UnusableInput
+from equipoise.model.host import Certificate
 from equipoise.model.observation import Observation
 from equipoise.model.plan import Plan
-from equipoise.model.record import CampaignWarning, RunRecord, RunSummary
-from equipoise.model.trial import Draw, Trial
+from equipoise.model.record import CampaignWarning, Draw, RunRecord, RunSummary, Trial
 
 FIRST_SEGMENT = 1
 """The number of the segment that `Ledger.begin_run` opens."""
@@ -85,7 +83,7 @@ class Ledger:
 
     def close(self) -> None:
         """Close the file; the last one to close it folds the log into it."""
-        with explained(self.path):
+        with sqlite_errors_explained(self.path):
             self._connection.close()
 
     def begin_run(self, plan: Plan, environment: dict[str, Any], started_at: float) -> str:
@@ -220,7 +218,7 @@ class Ledger:
         UnusableInput
             If no run or several fit; it says which there are.
         """
-        with self._reading(), collector_at_rest():
+        with self._reading(), paused_garbage_collector():
             run = find_run(self._connection, self.path, reference)
             return recorded_run(self._connection, self.path, run)
 
@@ -343,7 +341,7 @@ class Ledger:
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """One transaction: committed when the block ends, undone if it raises."""
-        with explained(self.path):
+        with sqlite_errors_explained(self.path):
             self._refuse_if_moved()
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -358,7 +356,7 @@ class Ledger:
     @contextmanager
     def _reading(self) -> Iterator[None]:
         """One snapshot: what another process writes meanwhile is not half seen."""
-        with explained(self.path), bounded(self._connection, self.path):
+        with sqlite_errors_explained(self.path), bounded(self._connection, self.path):
             self._connection.execute("BEGIN")
             try:
                 yield

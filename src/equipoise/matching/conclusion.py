@@ -37,7 +37,7 @@ MOST_STRATA = 50
 """So many rows are read; a page of all may be too large to send."""
 _HIDDEN = (
     "Matching makes units comparable in what was measured; what nobody measured it cannot "
-    "balance. docs/matching.md, docs/balance.md and docs/genmatch.md have each formula and its "
+    "balance. docs/matching.md, docs/matching.md and docs/genmatch.md have each formula and its "
     "source."
 )
 _OF_THE_SEARCH = (

@@ -2,7 +2,7 @@
 
 The launcher counts by ``perf_event_open`` (crates/launcher/src/counters.rs has the same names):
 in the trial's process from its exec on and in all of its descendants, until its end was seen.
-docs/counters.md says what is left out, and what counting costs.
+docs/doctor.md says what is left out, and what counting costs.
 """
 
 from __future__ import annotations

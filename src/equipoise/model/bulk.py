@@ -48,7 +48,7 @@ def _twin(kind: type) -> Any:
 
 
 @contextmanager
-def collector_at_rest() -> Iterator[None]:
+def paused_garbage_collector() -> Iterator[None]:
     """Let Python's cycle collector rest in the block, which makes much and drops nothing.
 
     It would walk all that was made again and again, and find nothing to collect.

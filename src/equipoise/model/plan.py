@@ -9,20 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from equipoise.model.explains import Explains
-from equipoise.model.gate import Gated
-from equipoise.model.imported import Source
+from equipoise.model.why import Explanation
 
 PRIMARY_METRIC = "wall_s"
 PADDING_VARIABLE = "EQUIPOISE_PADDING"
 """Enlarges the environment of every trial; a condition that sets it itself is not enlarged."""
-
 LAYOUT = "{layout}"
 """Stands in a command for the number of the layout that its block has drawn."""
-
 SOCKET = "{folder}/socket"
 """Unix socket of a server that Equipoise itself waits for, where no command says it is ready."""
-
 OutputKind = Literal["discard", "inherit", "count", "file"]
 ServerTrial = Literal["life", "interval"]
 """What one trial of a server is: its whole life, or one interval while it goes on running."""
@@ -235,11 +230,11 @@ class Plan:
     """The factors of a study that are sizes: their levels are read as a scaling law."""
     layouts: tuple[Layout, ...] = ()
     """Of which each block has one; none if layout is not a factor."""
-    imported: Source | None = None
+    imported: ImportSource | None = None
     """Where its trials come from, if another tool ran them."""
-    explains: Explains | None = None
+    explains: ExperimentPlan | None = None
     """The gap that it explains, if it is a campaign of interventions."""
-    gated: Gated | None = None
+    gated: GatePlan | None = None
     """The two revisions that it compares, if it is a gate."""
 
     @property
@@ -259,3 +254,117 @@ class Plan:
     def described(self) -> tuple[int, ...]:
         """The conditions that a result shows: all but the control."""
         return tuple(i for i in range(len(self.conditions)) if i != self.control)
+
+
+WHY_STUDY = "why"
+"""The study of every campaign that explains another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedIntervention:
+    """One intervention: the places of its conditions in the plan."""
+
+    intervention: str
+    words: str
+    causes: tuple[str, ...]
+    """The causes that it tests; none for the user's own."""
+    baseline_with: int
+    candidate_with: int
+    baseline_without: int
+    """The baseline itself, or with a sham of the intervention (verdict.md §7)."""
+    candidate_without: int
+    weight: float
+    """How often it is drawn beside others that are open: the seconds of its causes."""
+    advice: str | None = None
+    only_confirms: bool = False
+    """Whether that it closes nothing refutes no cause."""
+    asked_by: tuple[str, str] | None = None
+    """The option and its value that asked for it; ``None`` if a cause did."""
+
+
+@dataclass(frozen=True, slots=True)
+class OmittedIntervention:
+    """One intervention that was left out."""
+
+    intervention: str
+    words: str
+    causes: tuple[str, ...]
+    because: str
+    """With the hint: ``libjemalloc2 is not installed``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentPlan:
+    """Which gap, what evidence suggested of it, and what is tried.
+
+    Conditions 0 and 1 of the plan are the baseline and the candidate.
+    """
+
+    run: str
+    """The campaign whose gap it is."""
+    causes: tuple[Explanation, ...]
+    """All open."""
+    attempts: tuple[PlannedIntervention, ...]
+    not_tried: tuple[OmittedIntervention, ...] = field(default=())
+    """Interventions that fit a cause and are not among the attempts."""
+
+
+Order = Literal["in blocks", "one after the other", "mixed"]
+"""How the trials of the conditions lay in time, as far as the files tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportSource:
+    """The files of other tools that a run was imported from."""
+
+    format: str
+    """A name of `equipoise.interop.formats`."""
+    tool: str | None
+    """The tool and its version, such as ``hyperfine 2.0.0``; ``None`` if no file tells."""
+    files: tuple[str, ...]
+    """As they were named on the command line."""
+    order: Order
+    no_series: tuple[str, ...] = ()
+    """Metrics whose iterations are no course in time, so that no warm-up is looked for in them."""
+
+
+STUDY = "gate"
+"""The study of every plan that has a gate."""
+BENCHMARK = "benchmark"
+"""The factor whose levels are the benchmarks of a gate, each a process of its own."""
+REVISION = "revision"
+"""The factor whose levels are compared."""
+BENCHMARK_SUFFIX = " time_s"
+"""What stands behind the name of a benchmark in the metric that a process of several reports."""
+_SHOWN_DIGITS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """One revision as it was checked out."""
+
+    asked: str
+    """As the user named it."""
+    commit: str
+    """The whole name of its commit."""
+    uncommitted: bool = False
+    """Whether the changes of tracked files in the working tree were put on top of it."""
+
+    @property
+    def shown(self) -> str:
+        """``main (1a2b3c4d5e)``."""
+        changes = " with uncommitted changes" if self.uncommitted else ""
+        return f"{self.asked} ({self.commit[:_SHOWN_DIGITS]}{changes})"
+
+
+@dataclass(frozen=True, slots=True)
+class GatePlan:
+    """What makes a plan a gate; every contrast on every metric shares one false-discovery rate."""
+
+    baseline: Revision
+    candidate: Revision
+    metrics: tuple[str, ...]
+    fails_undecided: bool = False
+    """Whether what is not known passes or fails."""
+    again: str = ""
+    """The shell line that runs it again."""

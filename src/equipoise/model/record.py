@@ -1,13 +1,106 @@
-"""What the ledger gives back: a campaign as it was recorded."""
+"""A campaign as the ledger records it: draws of the coin, trials, samples, segments."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from equipoise.model.observation import Observation
 from equipoise.model.plan import Plan
-from equipoise.model.trial import Draw, Trial
+
+Phase = Literal["warmup", "measured"]
+Better = Literal["lower", "higher"]
+CUT_BLOCK = "its block was cut by an interruption"
+WASHOUT_RUN = "it washes out what ran before (--washout)"
+WARMUP_RUN = "it warms up"
+NO_ROOM = "no space was left in "
+"""Words in the failure of a trial whose output found no room, before the folder's name."""
+UNAVAILABLE = "unavailable here: "
+"""A failure that begins so is the machine's, not the workload's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """One draw of the coin: the order of one block, in the ledger before its first trial.
+
+    Blocks count from 1 within their phase, over interruptions.
+    """
+
+    phase: Phase
+    block: int
+    order: tuple[int, ...]
+    """Indices into the plan's conditions, in the order in which they run."""
+    padding_bytes: int
+    """By how much the environment of every trial of the block is enlarged."""
+    layout: int | None = None
+    """The plan's layout, from 1, that every trial of the block runs in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One line that a workload reported itself (design.md §4, EQUIPOISE_METRICS)."""
+
+    metric: str
+    value: float
+    iteration: int | None = None
+    unit: str | None = None
+    better: Better = "lower"
+
+
+@dataclass(frozen=True, slots=True)
+class Accounting:
+    """What the launcher measured of one trial; what could not be read is ``None``.
+
+    Times in seconds, memory in bytes.
+    """
+
+    wall_s: float | None = None
+    user_s: float | None = None
+    sys_s: float | None = None
+    max_rss_bytes: int | None = None
+    minor_faults: int | None = None
+    major_faults: int | None = None
+    voluntary_switches: int | None = None
+    involuntary_switches: int | None = None
+    block_reads: int | None = None
+    block_writes: int | None = None
+    output_bytes: int | None = None
+    counters: dict[str, float | None] = field(default_factory=dict)
+    """What the plan asked for (``Measure.counters``), by name."""
+    unknown: dict[str, str] = field(default_factory=dict)
+    """For each field, counter and covariate of the launcher that is ``None``: the named reason
+    (rule 7). For a counter that is not the whole: what it leaves out."""
+
+    @property
+    def cpu_s(self) -> float | None:
+        """User and system time together, which the kernel knows more exactly than its parts."""
+        return None if self.user_s is None or self.sys_s is None else self.user_s + self.sys_s
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One execution of one condition in a fresh process."""
+
+    phase: Phase
+    block: int
+    position: int
+    """Place within its block, from 0."""
+    condition: int
+    """Index into the plan's conditions."""
+    started_at: float
+    """Seconds since the epoch."""
+    accounting: Accounting
+    exit: int | None = None
+    """Exit status; ``None`` if it died of a signal, timed out or could not start."""
+    failure: str | None = None
+    """In words, ``None`` if it succeeded: "exit status 3", "signal 11 (SIGSEGV)", …"""
+    timed_out: bool = False
+    washout: bool = False
+    """Run only to wash out what ran before; never analysed."""
+    error_tail: str = ""
+    """The last lines that it wrote to standard error, kept if it failed."""
+    covariates: dict[str, float | None] = field(default_factory=dict)
+    samples: tuple[Sample, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,21 +10,150 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from equipoise.model.against import Against
 from equipoise.model.findings import Findings
-from equipoise.model.gate import GateResult
-from equipoise.model.imported import Source
-from equipoise.model.interval import Interval as Interval
-from equipoise.model.iterations import IterationShape
-from equipoise.model.plan import PRIMARY_METRIC, Layout
-from equipoise.model.record import CampaignWarning
-from equipoise.model.trial import Phase
+from equipoise.model.interval import Interval
+from equipoise.model.plan import (
+    PRIMARY_METRIC,
+    ImportSource,
+    Layout,
+    Revision,
+)
+from equipoise.model.record import CampaignWarning, Phase
 from equipoise.model.why import Explanation, ExtraTime
+
+TrialClass = Literal["flat", "warm-up", "slowdown", "no steady state"]
+WorkloadClass = Literal["flat", "warm-up", "slowdown", "no steady state", "inconsistent"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Iterations ``begin`` to ``end`` - 1 of a trial, counted from 0, on one level."""
+
+    begin: int
+    end: int
+    level: float
+    """The mean, extremes drawn in, in the metric's unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialIterations:
+    """The iterations of one analysed trial."""
+
+    block: int
+    kind: TrialClass
+    stretches: tuple[Stretch, ...]
+    """One after the other; a change-point stands between two."""
+    steady_from: int | None
+    """The iteration, from 0, at which the steady state begins; null without one."""
+    steady: float | None
+    """The mean of the iterations from there on; null without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class IterationShape:
+    """The iterations of all analysed trials of one condition, on one metric."""
+
+    kind: WorkloadClass | None
+    """Null where no trial has enough iterations to be classed."""
+    has_steady_state: bool
+    trials: tuple[TrialIterations, ...]
+    """Those that could be classed, in the order in which they ran."""
+    not_classed: int
+    """Trials with too few iterations, or with one that is no finite number."""
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentDifference:
+    """One thing that is known of both environments and differs, or is known of one only."""
+
+    name: str
+    there: Any
+    """Null where it is not known."""
+    here: Any
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceRow:
+    """One condition in both results."""
+
+    name: str
+    metric: str
+    there: float | None
+    """The median."""
+    here: float | None
+    ratio: float | None
+    """Here over there, of the cost: what is better when higher counts as its inverse."""
+    ratio_ci: Interval
+    p_value: float | None
+    changed: bool | None
+    """Null where it cannot be told, with the reason."""
+    unknown: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceComparison:
+    """This result, here, against another one, there."""
+
+    run: str
+    """Of the other result."""
+    started: str
+    rows: tuple[ReferenceRow, ...]
+    differences: tuple[EnvironmentDifference, ...]
+    geometric_mean: float | None
+    """Of the ratios."""
+    geometric_mean_ci: Interval
+    geometric_mean_rows: int
+    min_effect: float
+    """In percent: a change up to it is none."""
+    alpha: float
+    level: float | None
+    """1 minus the coverage of each ``ratio_ci``."""
+    between_sessions: float
+    """By how much sessions were taken to differ beyond what they show of themselves, in percent."""
+    scope: str
+
+
+GateOutcome = Literal["slower", "passes", "undecided"]
+"""``slower``: the whole interval lies beyond the smallest effect that matters, on the slower side.
+``passes``: none of it does. ``undecided``: some of it does."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateRow:
+    """One benchmark: the candidate revision against the baseline on one metric."""
+
+    benchmark: str
+    metric: str
+    baseline_median: float | None
+    candidate_median: float | None
+    ratio: float | None
+    ratio_ci: Interval
+    level: float
+    """1 minus the coverage of ``ratio_ci``."""
+    blocks: int
+    outcome: GateOutcome
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class GateResult:
+    """Whether the gate lets the candidate through."""
+
+    baseline: Revision
+    candidate: Revision
+    min_effect: float
+    """In percent: slower by more than this fails."""
+    passed: bool
+    rows: tuple[GateRow, ...]
+    summary: str
+    again: str
+    """The shell line that runs it again in the repository, coin and revisions included."""
+
 
 SCHEMA = "equipoise.result/2"
 FIRST_SCHEMA = "equipoise.result/1"
 """Of the first release; documents of it are still read."""
-
 Verdict = Literal["faster", "slower", "equivalent", "mixed", "undecided"]
 
 
@@ -37,7 +166,7 @@ class Mode:
 
 
 @dataclass(frozen=True, slots=True)
-class Companion:
+class ModeAssociation:
     """A mode, and a covariate or drawn factor that goes with it."""
 
     mode: int
@@ -96,7 +225,7 @@ class Advice:
 
 
 @dataclass(frozen=True, slots=True)
-class ByLevel:
+class VarianceByLevel:
     """The variance of a logarithm by level, and one claim in two scopes (rule 2).
 
     Of a condition the logarithm is that of its cost, of a comparison that of the ratio within a
@@ -142,15 +271,15 @@ class MetricSummary:
     log_evidence: float | None = None
     """For several modes against one, about the natural logarithm of the Bayes factor; null where
     the sample shows no valley at all."""
-    companions: tuple[Companion, ...] = ()
+    companions: tuple[ModeAssociation, ...] = ()
     """What the modes go with, the strongest first."""
     tail: float | None = None
     """From the median to the 95th percentile, over from the 5th to the median: 1 if symmetric."""
     autocorrelation: float | None = None
     """Of the ranks of neighbouring trials."""
     states: tuple[State, ...] | None = None
-    """Of the primary metric; null where they were not looked for (docs/shape.md)."""
-    by_level: ByLevel | None = None
+    """Of the primary metric; null where they were not looked for (docs/statistics.md)."""
+    by_level: VarianceByLevel | None = None
     """Of the primary metric; null where trials are the only level."""
 
 
@@ -184,7 +313,7 @@ class CarryOver:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class StatisticAnswer:
     """What one statistic alone would have said of a comparison."""
 
     statistic: str
@@ -224,11 +353,11 @@ class Comparison:
     carry_over: CarryOver | None = None
     stratum: dict[str, str] = field(default_factory=dict)
     """Of a study: the levels of the other factors, equal in both conditions."""
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[StatisticAnswer, ...] = ()
     """What each statistic alone would have said; the verdict rests on none of them."""
     disagreement: str | None = None
     """In words, where some would have said faster and others slower."""
-    by_level: ByLevel | None = None
+    by_level: VarianceByLevel | None = None
     """Of the primary metric; null where trials are the only level."""
 
 
@@ -295,7 +424,7 @@ class SampleComparison:
 class ImportedResult:
     """What can be said of trials that another tool ran."""
 
-    source: Source
+    source: ImportSource
     metric: str
     comparisons: tuple[SampleComparison, ...]
     summary: str
@@ -364,7 +493,7 @@ class ResultDocument:
     why: tuple[Explanation, ...]
     warnings: tuple[CampaignWarning, ...]
     trials: tuple[TrialRow, ...]
-    against: Against | None = None
+    against: ReferenceComparison | None = None
     """This result against another one that was asked for; in no ledger."""
     findings: Findings | None = None
     """What a built-in study says beyond its verdicts; null for any other."""
@@ -385,3 +514,56 @@ class ResultDocument:
         if self.imported is not None:
             return self.imported.metric
         return self.comparisons[0].metric if self.comparisons else PRIMARY_METRIC
+
+
+POOLED_SCHEMA = "equipoise.pooled/2"
+
+
+@dataclass(frozen=True, slots=True)
+class PooledEffect:
+    """An effect over campaigns."""
+
+    ratio: float
+    """e to the mean of the log ratios, each replicate alike."""
+    ratio_ci: Interval
+    """For the mean over such replicates, at 95 %; ``None`` if there is one only."""
+    between_sd: float
+    """Between campaigns, in log units, what they vary by within taken out; 0 at the least."""
+    campaigns: int
+    replicates: int
+    """Boots, if there are several; else campaigns."""
+
+
+@dataclass(frozen=True, slots=True)
+class PooledCampaign:
+    """One of the campaigns."""
+
+    id: str
+    started: str
+    boot: str
+    kernel: str
+    blocks: int
+
+
+@dataclass(frozen=True, slots=True)
+class PooledComparison:
+    """One comparison in every campaign, and over all of them."""
+
+    baseline: str
+    candidate: str
+    metric: str
+    ratios: tuple[float | None, ...]
+    """By campaign; ``None`` where it has none."""
+    pooled: PooledEffect
+    by_level: VarianceByLevel | None = None
+    """``None`` where no level is replicated."""
+
+
+@dataclass(frozen=True, slots=True)
+class PooledCampaigns:
+    """Campaigns as levels; the whole document, in the order in which it is written."""
+
+    schema: str
+    study: str
+    campaigns: tuple[PooledCampaign, ...]
+    comparisons: tuple[PooledComparison, ...]

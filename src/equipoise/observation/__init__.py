@@ -1,4 +1,20 @@
-"""Effects from logs, by matching: where nothing could be held equal.
+"""Effects from logs by matching: what to do where no experiment is possible.
 
-``equipoise.observation.analysis.observe`` is the story; docs/observe.md says what is computed.
+In reading order; docs/observe.md has the formulas and their sources.
+
+- ``analysis``: the story of ``observe``, from a log and a question to the document
+- ``question``: the question, and access to the columns of a log
+- ``sample``: the rows that take part, with their version and their outcome
+- ``covariates``: the columns in which rows must be comparable
+- ``clusters``: rows that are not independent
+- ``matching``: matching until the covariates are balanced
+- ``effects``: the effect over the matched pairs, with its errors
+- ``rosenbaum``: the strength of a hidden factor, by Rosenbaum's bounds
+- ``robustness``: its strength compared with the observed covariates
+- ``placebos``: effects that cannot exist
+- ``periods``: the effect by periods of time
+- ``refusal``: why no effect is reported, and warnings
+- ``wording``: the sentences of the answer
+- ``strata``: the story of ``observe --strata``, and the effect over all strata
+- ``stratum``: one stratum, matched and judged alone
 """

@@ -1,15 +1,56 @@
-"""The story of ``observe``: from a log and a question to what was found."""
+"""The story of ``observe``: from a log and a question to the effect, or the reason for none."""
 
 from __future__ import annotations
 
-from equipoise.model.observed import Caution, Observed
-from equipoise.observation.answered import answered
-from equipoise.observation.described import described
-from equipoise.observation.matching import Tell
-from equipoise.observation.prepared import prepare
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from equipoise.matching.univariate import Moments
+from equipoise.model.observation_result import (
+    OBSERVED_SCHEMA,
+    Clustering,
+    Contribution,
+    MatchingSummary,
+    ObservationQuestion,
+    ObservationResult,
+    Refusal,
+    Robustness,
+    RowCounts,
+)
+from equipoise.model.record import CampaignWarning
+from equipoise.observation.effects import (
+    EffectEstimate,
+    estimate_effect,
+    naive_estimate,
+    to_effect,
+    to_matched_effect,
+)
+from equipoise.observation.matching import BalancedMatch, Progress, match_until_balanced
+from equipoise.observation.periods import periods_of
+from equipoise.observation.placebos import placebos_of
 from equipoise.observation.question import Log, Question
-from equipoise.observation.refusal import refusal_of
-from equipoise.observation.weighed import weighed
+from equipoise.observation.refusal import (
+    answer_warnings,
+    few_clusters_refusal,
+    sample_warnings,
+    unbalanced_refusal,
+)
+from equipoise.observation.robustness import contributions, regressions, robustness_of
+from equipoise.observation.rosenbaum import hidden_bias
+from equipoise.observation.sample import Arms, Sample, Scales, read_sample
+from equipoise.observation.wording import answer_sentences, refusal_sentences, scope_sentence
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedSample:
+    """A sample with its match, and the effect over the pairs on each scale."""
+
+    sample: Sample
+    matched: BalancedMatch
+    effects: Scales[EffectEstimate]
 
 
 def observe(
@@ -17,37 +58,171 @@ def observe(
     question: Question,
     *,
     source: str,
-    left_out: dict[str, int] | None = None,
-    told: tuple[Caution, ...] = (),
-    tell: Tell = lambda _: None,
-) -> Observed:
-    """The effect of the candidate among comparable rows, or why there is none.
+    left_out: Mapping[str, int] | None = None,
+    warnings: tuple[CampaignWarning, ...] = (),
+    progress: Progress = lambda _: None,
+) -> ObservationResult:
+    """Estimate the effect of the candidate among comparable rows, or say why none is reported.
 
     Parameters
     ----------
     log
         The columns.
     source
-        Where they come from, for the document.
+        Name of the log, for the document.
     left_out
-        Rows that were left out before, by the reason.
-    told
-        Warnings of how the log was read, which come first.
-    tell
-        Told what is done next, in words.
+        Number of rows that were left out while the log was read, by reason.
+    warnings
+        Warnings from reading the log, which come first.
+    progress
+        Function that receives a description of each step.
 
     Raises
     ------
     UnusableInput
-        The question cannot be put to this log: naming column, rows and the hint.
+        The question does not fit the log; the error names the column and the rows.
     """
-    prepared = prepare(log, question, left_out or {})
-    one = weighed(prepared, tell)
-    kept, plain, on_log = one.kept, one.plain, one.on_log
-    refusal = refusal_of(
-        kept, prepared.covariates, prepared.treated, plain, prepared.clusters, prepared.arms
+    sample = read_sample(log, question, dict(left_out or {}))
+    match = match_sample(sample, progress)
+    result = _describe(match, source, warnings)
+    refusal = _refusal(match, result.clustering)
+    if refusal is None:
+        return _answer(result, match, progress)
+    summary = refusal_sentences(result.question, result.naive, refusal)
+    return dataclasses.replace(result, summary=summary, refusal=refusal)
+
+
+def match_sample(sample: Sample, progress: Progress) -> MatchedSample:
+    """Match the rows, and estimate the effect over the pairs on each scale.
+
+    Raises
+    ------
+    UnusableInput
+        No pair of rows is comparable.
+    """
+    covariates, treated = sample.covariates, sample.treated
+    matched = match_until_balanced(covariates, treated, sample.question, progress)
+    progress("estimating the effect and its errors")
+    effects = sample.outcomes.map(
+        lambda outcome: estimate_effect(outcome, covariates, treated, matched, sample.clusters)
     )
-    document = described(prepared, kept, plain, refusal, source=source, told=told)
-    if refusal is not None:
-        return document
-    return answered(document, prepared, kept, on_log, plain, tell)
+    return MatchedSample(sample, matched, effects)
+
+
+def describe_question(question: Question, arms: Arms, source: str) -> ObservationQuestion:
+    """Return the question with the chosen covariates."""
+    return ObservationQuestion(
+        source,
+        question.treatment,
+        arms.candidate,
+        arms.baseline,
+        question.outcome,
+        question.matched_on,
+        question.exact,
+        question.method,
+        question.seed,
+    )
+
+
+def describe_matching(match: MatchedSample) -> MatchingSummary:
+    """Return how the rows were matched, and how many have a match."""
+    matched, effect = match.matched, match.effects.plain.pair_effect
+    return MatchingSummary(
+        matched.method,
+        matched.caliper,
+        matched.caliper_on,
+        matched.weights,
+        len(matched.pairs.weights),
+        len(effect.treated_rows),
+        len(matched.pairs.dropped_index),
+        len(effect.control_rows),
+        effect.regressed.columns.shape[1] > 0,
+    )
+
+
+def _describe(
+    match: MatchedSample, source: str, warnings: tuple[CampaignWarning, ...]
+) -> ObservationResult:
+    """Return the document without an answer."""
+    sample, matched = match.sample, match.matched
+    question, arms, treated = sample.question, sample.arms, sample.treated
+    rows, dropped = int(np.count_nonzero(treated)), len(matched.pairs.dropped_index)
+    clustering = _clustering(match)
+    naive = sample.outcomes.map(
+        lambda values: naive_estimate(
+            Moments.of(values[treated], None), Moments.of(values[~treated], None)
+        )
+    )
+    own_warnings = sample_warnings(question, clustering, matched.method, dropped / rows)
+    return ObservationResult(
+        schema=OBSERVED_SCHEMA,
+        summary="",
+        question=describe_question(question, arms, source),
+        rows=RowCounts(sample.rows_read, rows, len(treated) - rows, sample.left_out),
+        naive=to_effect(naive),
+        refusal=None,
+        matched=None,
+        clustering=clustering,
+        matching=describe_matching(match),
+        about=scope_sentence(rows, rows - dropped, arms.candidate, arms.baseline),
+        dropped=matched.dropped_means(sample.covariates, treated),
+        balance=matched.column_balance(),
+        contributions=(),
+        hidden_bias=None,
+        robustness=None,
+        placebos=(),
+        periods=(),
+        strata=None,
+        warnings=(*warnings, *own_warnings),
+    )
+
+
+def _clustering(match: MatchedSample) -> Clustering | None:
+    """Return the clusters of the matched rows."""
+    clusters, effect = match.sample.clusters, match.effects.plain.pair_effect
+    if clusters is None:
+        return None
+    rows = (effect.rows, effect.treated_rows, effect.control_rows)
+    return Clustering(clusters.by, *(clusters.count(part) for part in rows))
+
+
+def _refusal(match: MatchedSample, clustering: Clustering | None) -> Refusal | None:
+    """Return why no effect is reported, if there is a reason."""
+    sample, matched = match.sample, match.matched
+    if not matched.is_balanced:
+        missing = matched.missing_rows(sample.covariates, sample.treated)
+        return unbalanced_refusal(missing, sample.arms)
+    return None if clustering is None else few_clusters_refusal(clustering, sample.arms)
+
+
+def _answer(
+    result: ObservationResult, match: MatchedSample, progress: Progress
+) -> ObservationResult:
+    """Add the effect, and every check of it, to the document."""
+    sample, matched, effects = match.sample, match.matched, match.effects
+    matched_effect = to_matched_effect(effects.map(lambda effect: effect.by), effects.plain.main)
+    progress("bounding the influence of a hidden factor")
+    bias = hidden_bias(sample, matched, effects)
+    fitted = regressions(sample)
+    parts: tuple[Contribution, ...] = ()
+    robustness: Robustness | None = None
+    if fitted is not None:
+        parts = contributions(fitted)
+        robustness = robustness_of(fitted.main, effects.main.pair_effect.effect)
+    progress("checking placebos and periods of time")
+    placebos = tuple(placebos_of(sample, matched, progress))
+    periods, chance_of_equality = periods_of(sample, matched)
+    return dataclasses.replace(
+        result,
+        summary=answer_sentences(result.question, result.naive, matched_effect.effect, parts, bias),
+        matched=matched_effect,
+        contributions=parts,
+        hidden_bias=bias,
+        robustness=robustness,
+        placebos=placebos,
+        periods=periods,
+        warnings=(
+            *result.warnings,
+            *answer_warnings(placebos, len(periods), chance_of_equality),
+        ),
+    )

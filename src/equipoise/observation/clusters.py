@@ -1,4 +1,7 @@
-"""Which rows are not independent: windows of time, days, hosts, jobs (verdict.md §9)."""
+"""Clusters: rows that are not independent share a window of time, day, host or job.
+
+The reference is verdict.md §9.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,10 @@ from numpy.typing import NDArray
 
 from equipoise.matching.stratified import levels_of
 from equipoise.model.errors import UnusableInput
-from equipoise.observation.question import Log, Question
+from equipoise.observation.question import Flags, Indices, Log, Question, Values
 
-LEAST = 10
-"""Clusters that each arm needs: with fewer the error itself is a guess."""
+MIN_CLUSTERS = 10
+"""Clusters that each version needs: with fewer the error itself is a guess."""
 
 NAMES = frozenset(
     {
@@ -22,49 +25,57 @@ NAMES = frozenset(
         "campaign", "run", "block",
     }
 )  # fmt: skip
-"""Columns that are taken for clusters unless --cluster says otherwise."""
+"""Names of columns that form clusters unless ``--cluster`` says otherwise."""
 TIMES = frozenset(
     {"time", "timestamp", "ts", "started", "started_at", "start_time", "datetime", "when"}
 )
-"""Columns that say when a row was measured."""
+"""Names of columns that hold the time of a measurement."""
 _MOSTLY_DISTINCT = 0.5
-RUNS_A_WINDOW = 2
+_RUNS_PER_WINDOW = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Clusters:
-    """``code`` (rows,) is the cluster of each row; ``by`` says in words what a cluster is."""
+    """``code`` (rows,) is the cluster of each row; ``by`` describes what forms the clusters."""
 
     by: str
-    code: NDArray[np.int64]
+    code: Indices
+
+    def count(self, rows: Flags | Indices) -> int:
+        """Return the number of clusters that the selected rows belong to."""
+        return len(np.unique(self.code[rows]))
+
+    def smaller_arm(self, treated: Flags) -> int:
+        """Return the number of clusters of the version that has fewer."""
+        return min(self.count(treated), self.count(~treated))
 
 
 def is_known_cluster(name: str) -> bool:
-    """Whether a column of this name says when or where a row was measured."""
+    """Return whether a column of this name holds a time or a place of measurement."""
     return name.lower() in NAMES | TIMES
 
 
-def time_of(log: Log) -> tuple[str, NDArray[np.float64]] | None:
-    """The first column that says when, and its values as numbers that grow with time."""
+def time_of(log: Log) -> tuple[str, Values] | None:
+    """Return the first column that holds times, and its values as increasing numbers."""
     for name, column in log.items():
         if column.dtype.kind == "M" and not np.isnat(column).any():
             return name, column.astype("datetime64[us]").astype(np.float64)
     for name, column in log.items():
-        known = name.lower() in TIMES | {"day", "date", "week"}
-        if not known:
+        if name.lower() not in TIMES | {"day", "date", "week"}:
             continue
         if column.dtype.kind in "iuf" and np.isfinite(column.astype(np.float64)).all():
             return name, column.astype(np.float64)
-        if column.dtype.kind == "O" and all(hasattr(one, "isoformat") for one in column.tolist()):
+        if column.dtype.kind == "O" and all(hasattr(time, "isoformat") for time in column.tolist()):
             return name, np.asarray(column, dtype="datetime64[us]").astype(np.float64)
     return None
 
 
-def clusters_of(log: Log, question: Question, treated: NDArray[np.bool_]) -> Clusters | None:
-    """The clusters that were asked for, or the coarsest known ones with enough of each arm.
+def choose_clusters(log: Log, question: Question, treated: Flags) -> Clusters | None:
+    """Return the requested clusters, or the coarsest known ones with enough in each version.
 
-    ``None`` if no column is known, or none is wanted. Where no known one has enough, the one with
-    the most clusters: the answer is then refused, not given with a wrong error.
+    The result is ``None`` if no column is known, or none is wanted. If no known column has
+    enough clusters, the one with the most is returned: the answer is then refused rather than
+    given with a wrong error.
 
     Raises
     ------
@@ -74,70 +85,61 @@ def clusters_of(log: Log, question: Question, treated: NDArray[np.bool_]) -> Clu
     if question.cluster == ():
         return None
     if question.cluster is not None:
-        return _asked(log, question.cluster, treated)
-    taken = {question.treatment, question.outcome, *question.placebo_outcomes}
-    found = [
-        _of_column(log, name, treated)
+        return _requested_clusters(log, question.cluster, treated)
+    other_roles = {question.treatment, question.outcome, *question.placebo_outcomes}
+    known = [
+        _clusters_of_column(log, name, treated)
         for name in log
-        if is_known_cluster(name) and name not in taken and _is_whole(log[name])
+        if is_known_cluster(name) and name not in other_roles and _is_complete(log[name])
     ]
-    if not found:
+    if not known:
         return None
-    enough = [one for one in found if min(arm_clusters(one, treated)) >= LEAST]
+    enough = [clusters for clusters in known if clusters.smaller_arm(treated) >= MIN_CLUSTERS]
     if enough:
-        return min(enough, key=lambda one: int(one.code.max()))
-    return max(found, key=lambda one: min(arm_clusters(one, treated)))
+        return min(enough, key=lambda clusters: int(clusters.code.max()))
+    return max(known, key=lambda clusters: clusters.smaller_arm(treated))
 
 
-def arm_clusters(clusters: Clusters, treated: NDArray[np.bool_]) -> tuple[int, int]:
-    """How many clusters hold treated rows, and how many hold others."""
-    return (
-        len(np.unique(clusters.code[treated])),
-        len(np.unique(clusters.code[~treated])),
-    )
-
-
-def windows_of_runs(time: NDArray[np.float64], treated: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Windows of two runs each: a run is a stretch of time in which one arm only was measured."""
+def windows_of_runs(time: Values, treated: Flags) -> Indices:
+    """Return the window of each row: two runs each, a run being a stretch of one version."""
     order = np.argsort(time, kind="stable")
     changed = np.diff(treated[order].astype(np.int8)) != 0
     run = np.concatenate([[0], np.cumsum(changed)])
     window = np.empty(len(time), dtype=np.int64)
-    window[order] = run // RUNS_A_WINDOW
+    window[order] = run // _RUNS_PER_WINDOW
     return window
 
 
-def _asked(log: Log, names: tuple[str, ...], treated: NDArray[np.bool_]) -> Clusters:
-    found = [_of_column(log, name, treated) for name in names]
-    found.sort(key=lambda one: int(one.code.max()))
-    coarsest = found[0]
-    for finer in found[1:]:
+def _requested_clusters(log: Log, names: tuple[str, ...], treated: Flags) -> Clusters:
+    requested = [_clusters_of_column(log, name, treated) for name in names]
+    requested.sort(key=lambda clusters: int(clusters.code.max()))
+    coarsest = requested[0]
+    for finer in requested[1:]:
         together = np.unique(finer.code * (int(coarsest.code.max()) + 1) + coarsest.code)
         if len(together) > int(finer.code.max()) + 1:
             raise UnusableInput(
-                f"--cluster: {coarsest.by} and {finer.by} overlap: a {finer.by} lies in several "
-                f"of {coarsest.by}, so no row is in one cluster only",
-                hint="name the one whose rows depend more on each other",
+                f"--cluster: {coarsest.by} and {finer.by} overlap: one {finer.by} has rows in "
+                f"several of {coarsest.by}",
+                hint="name only the column whose rows depend more on each other",
             )
     return coarsest
 
 
-def _of_column(log: Log, name: str, treated: NDArray[np.bool_]) -> Clusters:
+def _clusters_of_column(log: Log, name: str, treated: Flags) -> Clusters:
     column = log[name]
     code = levels_of(column, name)
     is_time = column.dtype.kind in "Mf" or name.lower() in TIMES
     if is_time and int(code.max()) + 1 > _MOSTLY_DISTINCT * len(column):
-        # The order of the levels is that of time.
-        return Clusters(
-            f"windows of two runs in {name}", windows_of_runs(code.astype(np.float64), treated)
-        )
+        # The order of the levels is the order of time.
+        windows = windows_of_runs(code.astype(np.float64), treated)
+        return Clusters(f"windows of two runs in {name}", windows)
     return Clusters(name, code)
 
 
-def _is_whole(column: NDArray[Any]) -> bool:
-    """Whether no value is missing."""
+def _is_complete(column: NDArray[Any]) -> bool:
+    """Return whether no value is missing."""
     if column.dtype.kind == "f":
         return not np.isnan(column).any()
     if column.dtype.kind == "M":
         return not np.isnat(column).any()
-    return column.dtype.kind != "O" or all(one is not None for one in column.tolist())
+    return column.dtype.kind != "O" or all(value is not None for value in column.tolist())

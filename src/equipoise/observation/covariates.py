@@ -1,4 +1,4 @@
-"""What comparable rows must be alike in, as a matrix of numbers."""
+"""Covariates: the columns in which rows must be comparable, as a matrix of numbers."""
 
 from __future__ import annotations
 
@@ -11,36 +11,60 @@ from numpy.typing import NDArray
 from equipoise.matching.frames import numbers_of
 from equipoise.matching.stratified import levels_of
 from equipoise.model.errors import UnusableInput
-from equipoise.observation.arms import texts_of
 from equipoise.observation.clusters import is_known_cluster
-from equipoise.observation.mediators import is_mediator
-from equipoise.observation.question import Log, Question, column_of
+from equipoise.observation.question import (
+    Indices,
+    Log,
+    Question,
+    Values,
+    column_of,
+    distinct_texts,
+    row_count,
+)
 
-Values = NDArray[np.float64]
+MAX_CATEGORIES = 20
+"""Largest number of distinct texts in a covariate: a column with more holds names, not kinds."""
 
-MOST_CATEGORIES = 20
-"""A column of words with more of them is a name, not a kind."""
-_NO_COVARIATE = frozenset(
+MEDIATORS = frozenset(
+    {
+        "wall_s", "user_s", "sys_s", "cpu_s", "cpu_time", "cpu_time_s", "user_time", "system_time",
+        "busy_s", "elapsed", "duration", "latency", "throughput",
+        "minor_faults", "major_faults", "page_faults", "faults",
+        "max_rss_bytes", "max_rss", "rss", "peak_memory", "memory_bytes",
+        "voluntary_switches", "involuntary_switches", "context_switches",
+        "block_reads", "block_writes", "output_bytes",
+        "instructions", "cycles", "cache_misses", "branch_misses", "dtlb_misses",
+        "system_calls", "allocations",
+        "pressure_cpu_s", "pressure_memory_s", "pressure_io_s", "run_delay_s", "steal_s",
+        "frequency_hz", "exit", "failure",
+    }
+)  # fmt: skip
+"""Names of columns that the version itself changes, without the prefix of a ledger's columns.
+
+Matching on them removes part of the effect. Counts over a trial grow with its duration.
+"""
+_LEDGER_PREFIXES = ("covariate_", "metric_")
+_IDENTIFIERS = frozenset(
     {"run", "study", "condition", "block", "position", "phase", "layout", "covariate_cpu"}
 )
-"""Of a ledger's columns: what a trial is, not what it met. The number of a CPU is no size."""
+"""Columns of a ledger that identify a trial. The number of a CPU is no quantity."""
 
 
 @dataclass(frozen=True, slots=True)
 class Covariates:
-    """Columns to match on.
+    """Columns to match on, as numbers.
 
     Attributes
     ----------
     names, owners
-        Of each column of the matrix, and the column of the log that it comes from: a column of
-        words gives one column for each word but the first.
+        Name of each matrix column, and the column of the log that it comes from: a column of
+        texts gives an indicator column for each text but the first.
     matrix
         Shape (rows, columns).
     exact
-        Shape (rows, exact columns): equal numbers for equal values.
+        Shape (rows, exact columns); equal numbers stand for equal values.
     exact_names
-        Of these.
+        Names of the columns of ``exact``.
     """
 
     names: tuple[str, ...]
@@ -49,89 +73,106 @@ class Covariates:
     exact: Values
     exact_names: tuple[str, ...]
 
+    def exact_strata(self) -> Indices:
+        """Return the stratum of exact matching of each row; 0 without exact columns."""
+        if not self.exact_names:
+            return np.zeros(len(self.matrix), dtype=np.int64)
+        code = np.unique(self.exact, axis=0, return_inverse=True)[1]
+        return np.asarray(code, dtype=np.int64).reshape(-1)
 
-def covariates_of(log: Log, names: tuple[str, ...], exact: tuple[str, ...]) -> Covariates:
-    """The columns of these names as numbers.
+
+def read_covariates(log: Log, question: Question) -> Covariates:
+    """Read the covariates and the exact columns of a question as numbers.
 
     Raises
     ------
     UnusableInput
-        Naming the column: a value is missing or infinite, there are too many words, or nothing
-        is there to match on.
+        There is no column to match on; or a column, which the error names, has a missing or
+        infinite value or too many distinct texts.
     """
-    if not names and not exact:
+    exact = question.exact
+    if not question.matched_on and not exact:
         raise UnusableInput(
-            "there is no covariate: rows cannot be told comparable",
-            hint="--covariates a,b,c names what may explain the difference",
+            "there is no covariate to match on",
+            hint="name columns that may explain the difference: --covariates a,b,c",
         )
     columns: list[tuple[str, str, Values]] = []
-    for name in names:
+    for name in question.matched_on:
         if name not in exact:
-            columns += _numbers(column_of(log, name, "--covariates"), name)
+            columns += _as_numbers(column_of(log, name, "--covariates"), name)
     codes = [levels_of(column_of(log, name, "--exact"), name).astype(np.float64) for name in exact]
-    rows = len(next(iter(log.values())))
+    empty = np.empty((row_count(log), 0))
     return Covariates(
         tuple(name for name, _, _ in columns),
         tuple(owner for _, owner, _ in columns),
-        np.column_stack([values for _, _, values in columns]) if columns else np.empty((rows, 0)),
-        np.column_stack(codes) if codes else np.empty((rows, 0)),
+        np.column_stack([values for _, _, values in columns]) if columns else empty,
+        np.column_stack(codes) if codes else empty,
         exact,
     )
 
 
 def default_covariates(log: Log, question: Question) -> tuple[str, ...]:
-    """Every column that can serve: numbers without a gap, or a few words.
+    """Return every usable column: complete numbers, or a few distinct texts.
 
-    Left out are the treatment, the outcome, placebos, what is exact, what the candidate changes
-    itself, times and clusters, and numbers that only count the rows.
+    Columns with another role in the question, mediators, times, clusters and row numbers are
+    left out.
     """
-    taken = {
+    other_roles = {
         question.treatment,
         question.outcome,
         *question.exact,
         *question.placebo_outcomes,
         *(question.cluster or ()),
-        *(() if question.placebo_period is None else question.placebo_period[:1]),
+        *question.placebo_column,
     }
     return tuple(
         name
         for name, column in log.items()
-        if name not in taken
-        and name not in _NO_COVARIATE
+        if name not in other_roles
+        and name not in _IDENTIFIERS
         and not name.startswith("level_")
         and not is_mediator(name, question.mediators)
         and not is_known_cluster(name)
-        and _can_serve(column)
+        and _is_usable(column)
     )
 
 
-def _can_serve(column: NDArray[Any]) -> bool:
+def is_mediator(name: str, declared: tuple[str, ...] = ()) -> bool:
+    """Return whether a column is a known mediator, or is declared as one."""
+    plain = name.lower()
+    for prefix in _LEDGER_PREFIXES:
+        plain = plain.removeprefix(prefix)
+    return name in declared or plain in MEDIATORS
+
+
+def _is_usable(column: NDArray[Any]) -> bool:
     if column.dtype.kind in "biuf":
         numbers = column.astype(np.float64)
         if not np.isfinite(numbers).all() or np.ptp(numbers) == 0.0:
             return False
-        counts_rows = column.dtype.kind in "iu" and bool((np.diff(numbers) == 1.0).all())
-        return not counts_rows
-    if column.dtype.kind not in "OUS" or any(not isinstance(one, str) for one in column.tolist()):
+        is_row_number = column.dtype.kind in "iu" and bool((np.diff(numbers) == 1.0).all())
+        return not is_row_number
+    values = column.tolist()
+    if column.dtype.kind not in "OUS" or not all(isinstance(value, str) for value in values):
         return False
-    return 1 < len(set(column.tolist())) <= MOST_CATEGORIES
+    return 1 < len(set(values)) <= MAX_CATEGORIES
 
 
-def _numbers(column: NDArray[Any], name: str) -> list[tuple[str, str, Values]]:
-    """One column of numbers, or one for each word but the first."""
+def _as_numbers(column: NDArray[Any], name: str) -> list[tuple[str, str, Values]]:
+    """Return a column of numbers, or an indicator column for each text but the first."""
     is_text = column.dtype.kind in "US" or (
         column.dtype.kind == "O" and any(isinstance(value, str) for value in column[:1].tolist())
     )
     if not is_text:
         return [(name, name, numbers_of(column, name))]
-    words, code = texts_of(column, name)
-    if len(words) > MOST_CATEGORIES:
+    texts, code = distinct_texts(column, name)
+    if len(texts) > MAX_CATEGORIES:
         raise UnusableInput(
-            f"{name}: {len(words)} different words are too many to be alike in",
-            hint=f"--exact {name} compares within each, or leave it out",
+            f"{name}: {len(texts)} different texts are too many for a covariate",
+            hint=f"leave {name} out, or compare within each value: --exact {name}",
         )
     return [
-        (f"{name}={word}", name, (code == place).astype(np.float64))
-        for place, word in enumerate(words)
+        (f"{name}={text}", name, (code == place).astype(np.float64))
+        for place, text in enumerate(texts)
         if place
     ]

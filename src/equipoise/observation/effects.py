@@ -1,137 +1,345 @@
-"""The effect on one outcome over the pairs, with each error that there is."""
+"""The effect over the matched pairs, with its errors.
+
+With pairs (i, j) of weight w, t_i = Σ w over the pairs of candidate row i, k_j = Σ w over the
+pairs of baseline row j, and m a regression of the outcome on the covariates among the matched
+baseline rows, weighted by k (Abadie and Imbens 2011, JBES 29(1)), the effect is
+
+    τ = Σ w [(Y_i − m(X_i)) − (Y_j − m(X_j))] / Σ w,
+
+the sum of the scores ψ_i = t_i (Y_i − m(X_i) − τ) / Σ w of the candidate's rows and ψ_j =
+−k_j (Y_j − m(X_j)) / Σ w of the baseline's.
+
+Rows of one cluster are not independent, so the variance is that of the clusters' sums of scores:
+V = G/(G − 1) Σ_g (Σ_{i in g} ψ_i)² (``cluster_error``). With few clusters that is too small,
+since each cluster has pulled τ and m towards itself; the change of τ when a cluster is left out
+is not (``jackknife_error``). Intervals are Student's, with one degree of freedom less than the
+number of clusters of the version that has fewer.
+
+m is a regression, not a mean of neighbours: neighbours in one cluster share its error and would
+hide it.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from equipoise.matching.match import match
-from equipoise.model.observed import Bounds, Effect, ErrorOf, Matched
-from equipoise.observation.clusters import LEAST, Clusters
+from equipoise.matching.frames import require
+from equipoise.matching.match import MatchResult, match
+from equipoise.matching.univariate import Moments, welch_interval
+from equipoise.model.observation_result import Bounds, Effect, ErrorEstimate, MatchedEffect
+from equipoise.observation.clusters import MIN_CLUSTERS, Clusters
 from equipoise.observation.covariates import Covariates
-from equipoise.observation.matching import Comparable
-from equipoise.observation.scores import (
-    Adjusted,
-    Estimate,
-    Indices,
-    Linearised,
-    Values,
-    adjusted,
-    counted,
-    estimate_by,
-    linearised,
-    student,
-    with_error,
-)
+from equipoise.observation.matching import BalancedMatch
+from equipoise.observation.question import Flags, Indices, Values
+from equipoise.observation.sample import Scales
 
+LEVEL = 0.95
+MANY_CLUSTERS = 2000
+"""Number of clusters above which the sums of scores give the error: both methods then agree."""
 ABADIE_IMBENS, BY_CLUSTERS = "abadie-imbens", "clusters"
+_CONSTANT = 1e-12
+"""Relative spread below which a column is constant up to rounding."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """The effect on one outcome.
+class PairSubset:
+    """Some of the pairs of a match: the candidate's row, the baseline's row, the weight."""
+
+    treated_index: Indices
+    control_index: Indices
+    weights: Values
+
+
+Pairs = MatchResult | PairSubset
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """An effect with its standard error and interval; ``None`` where no error can be given."""
+
+    effect: float
+    error: float | None = None
+    interval: Bounds = None
+
+
+@dataclass(frozen=True, slots=True)
+class Regressed:
+    """An outcome without what the covariates explain.
 
     Attributes
     ----------
-    adjusted
-        The outcome and what the covariates explain of it.
-    by
-        The estimate with each error, by its name.
-    main
-        The name of the error that counts.
+    residual
+        Shape (rows,): the outcome minus its prediction.
+    centred
+        Shape (rows,): the outcome minus the mean of its stratum.
+    columns
+        Shape (rows, terms): the centred covariates in the regression.
     """
 
-    adjusted: Adjusted
-    linear: Linearised
+    residual: Values
+    centred: Values
+    columns: Values
+
+
+@dataclass(frozen=True, slots=True)
+class PairEffect:
+    """The effect over the pairs, as the sum of a score for each row of the log."""
+
+    effect: float
+    scores: Values
+    regressed: Regressed
+    pairs: Pairs
+    treated_rows: Indices
+    control_rows: Indices
+
+    @property
+    def rows(self) -> Indices:
+        """Rows of both versions that are in a pair."""
+        return np.union1d(self.treated_rows, self.control_rows)
+
+    def smaller_arm(self, code: Indices) -> int:
+        """Return the number of clusters of the version that has fewer in the pairs."""
+        return min(len(np.unique(code[rows])) for rows in (self.treated_rows, self.control_rows))
+
+
+@dataclass(frozen=True, slots=True)
+class EffectEstimate:
+    """The effect on one outcome with every error, by name; ``main`` names the one that counts."""
+
+    pair_effect: PairEffect
     by: dict[str, Estimate]
     main: str
 
     @property
     def estimate(self) -> Estimate:
-        """The estimate with the error that counts."""
+        """The effect with the error that counts."""
         return self.by[self.main]
 
 
-def found(
+def estimate_effect(
     outcome: Values,
     covariates: Covariates,
-    treated: NDArray[np.bool_],
-    comparable: Comparable,
+    treated: Flags,
+    matched: BalancedMatch,
     clusters: Clusters | None,
     *,
-    among: int = 1,
-) -> Found:
+    intervals: int = 1,
+) -> EffectEstimate:
     """Estimate the effect on one outcome over the pairs.
 
     Parameters
     ----------
     outcome
         Shape (rows,).
-    among
-        So many such intervals are to hold together.
+    intervals
+        Number of intervals that hold together at 95 %.
     """
-    pairs = comparable.pairs
-    _, serving = counted(pairs, len(outcome))
-    outcome_left = adjusted(outcome, covariates.matrix, strata_of(covariates), serving)
-    linear = linearised(outcome_left.left, pairs)
-    # The variance of Abadie and Imbens, of outcomes from which the regression is taken out
-    # (2011, theorem 2: adjusting leaves it as it is).
-    error = match(outcome_left.left, treated, comparable.points, reuse=pairs).se
-    by = {ABADIE_IMBENS: Estimate(linear.effect, None, None)}
+    pairs = matched.pairs
+    pair_effect = effect_over_pairs(outcome, covariates.matrix, covariates.exact_strata(), pairs)
+    # The regression leaves the variance of Abadie and Imbens as it is (2011, theorem 2).
+    error = match(pair_effect.regressed.residual, treated, matched.points, reuse=pairs).se
+    by = {ABADIE_IMBENS: Estimate(pair_effect.effect)}
     if error is not None:
-        quantile = student(math.inf, among=among)
-        by[ABADIE_IMBENS] = with_error(linear.effect, error, quantile)
-    main = ABADIE_IMBENS
-    if clusters is not None:
-        by[BY_CLUSTERS] = estimate_by(outcome_left, pairs, clusters.code, LEAST, among=among)
-        main = BY_CLUSTERS
-    return Found(outcome_left, linear, by, main)
+        quantile = t_quantile(math.inf, intervals=intervals)
+        by[ABADIE_IMBENS] = with_error(pair_effect.effect, error, quantile)
+    if clusters is None:
+        return EffectEstimate(pair_effect, by, ABADIE_IMBENS)
+    by[BY_CLUSTERS] = estimate_by_clusters(pair_effect, clusters.code, intervals=intervals)
+    return EffectEstimate(pair_effect, by, BY_CLUSTERS)
 
 
-def strata_of(covariates: Covariates) -> Indices:
-    """Shape (rows,): the stratum in which a row is matched exactly; 0 without such columns."""
-    if not covariates.exact_names:
-        return np.zeros(len(covariates.matrix), dtype=np.int64)
-    together = np.unique(covariates.exact, axis=0, return_inverse=True)[1]
-    return np.asarray(together, dtype=np.int64).reshape(-1)
+def naive_estimate(candidate: Moments, baseline: Moments) -> Estimate:
+    """Return the difference of the means of all rows, with Welch's interval."""
+    return Estimate(candidate.mean - baseline.mean, None, welch_interval(candidate, baseline))
 
 
-def effect_of(log: Estimate | None, plain: Estimate) -> Effect:
-    """The effect as a ratio, where there is a logarithm, and as a difference."""
-    return Effect(
-        None if log is None else math.exp(log.effect),
-        None if log is None else ratio_bounds(log.interval),
-        plain.effect,
-        plain.interval,
+def to_effect(scales: Scales[Estimate]) -> Effect:
+    """Return the effect as a ratio, where there is a logarithm, and as a difference."""
+    log, plain = scales.on_log, scales.plain
+    if log is None:
+        return Effect(None, None, plain.effect, plain.interval)
+    return Effect(math.exp(log.effect), _ratios(log.interval), plain.effect, plain.interval)
+
+
+def to_matched_effect(scales: Scales[dict[str, Estimate]], main: str) -> MatchedEffect:
+    """Return the effect on both scales with every error; ``main`` names the one that counts."""
+    logs, plain = scales.on_log, scales.plain
+    errors = tuple(
+        ErrorEstimate(
+            name,
+            None if logs is None else logs[name].error,
+            None if logs is None else _ratios(logs[name].interval),
+            estimate.error,
+            estimate.interval,
+        )
+        for name, estimate in plain.items()
     )
+    return MatchedEffect(to_effect(scales.map(lambda by: by[main])), main, errors)
 
 
-def ratio_bounds(interval: tuple[float, float] | None) -> Bounds:
-    """The ends of a log interval as ratios."""
+def _ratios(interval: Bounds) -> Bounds:
     return None if interval is None else (math.exp(interval[0]), math.exp(interval[1]))
 
 
-def matched_of(log: Found | None, plain: Found) -> Matched:
-    """The effect on both scales with all its errors."""
-    return Matched(
-        effect_of(None if log is None else log.estimate, plain.estimate),
-        plain.main,
-        errors_of(None if log is None else log.by, plain.by),
-    )
+def effect_over_pairs(outcome: Values, matrix: Values, strata: Indices, pairs: Pairs) -> PairEffect:
+    """Return the effect over the pairs after the regression on the covariates.
+
+    Parameters
+    ----------
+    outcome, matrix, strata
+        Shape (rows,), (rows, columns) and (rows,), the stratum of exact matching.
+    """
+    treated, serving = row_weights(pairs, len(outcome))
+    regressed = regress(outcome, matrix, strata, serving)
+    residual, total = regressed.residual, float(treated.sum())
+    middle = float((serving * residual).sum()) / total
+    effect = float((treated * residual).sum()) / total - middle
+    scores = (treated * (residual - middle - effect) - serving * (residual - middle)) / total
+    rows = np.flatnonzero(treated > 0.0), np.flatnonzero(serving > 0.0)
+    return PairEffect(effect, scores, regressed, pairs, *rows)
 
 
-def errors_of(log: dict[str, Estimate] | None, plain: dict[str, Estimate]) -> tuple[ErrorOf, ...]:
-    """Every error by its name, on the log scale, where there is one, and as a difference."""
-    return tuple(
-        ErrorOf(
-            name,
-            None if log is None else log[name].error,
-            None if log is None else ratio_bounds(log[name].interval),
-            one.error,
-            one.interval,
-        )
-        for name, one in plain.items()
-    )
+def row_weights(pairs: Pairs, rows: int) -> tuple[Values, Values]:
+    """Return each row's weight as a candidate row and as a baseline row, shape (rows,) each."""
+    treated = np.bincount(pairs.treated_index, pairs.weights, rows).astype(np.float64)
+    serving = np.bincount(pairs.control_index, pairs.weights, rows).astype(np.float64)
+    return treated, serving
+
+
+def regress(outcome: Values, matrix: Values, strata: Indices, serving: Values) -> Regressed:
+    """Regress the outcome on the covariates among the matched baseline rows.
+
+    With no more such rows than strata and columns, only the means of the strata are subtracted.
+    In strata without such a row the result has no meaning.
+
+    Parameters
+    ----------
+    outcome, matrix
+        Shape (rows,) and (rows, columns).
+    strata
+        Shape (rows,), the stratum of exact matching: each has its own mean.
+    serving
+        Shape (rows,), the weights of the regression.
+    """
+    used = np.flatnonzero(serving > 0.0)
+    centred = _centre(outcome, strata, serving)
+    columns = np.zeros_like(matrix)
+    for place in range(matrix.shape[1]):
+        column = _centre(matrix[:, place], strata, serving)
+        spread = math.sqrt(float(np.average(column[used] ** 2, weights=serving[used])))
+        largest = float(np.abs(matrix[:, place]).max())
+        columns[:, place] = column / spread if spread > _CONSTANT * largest else 0.0
+    columns = columns[:, columns[used].any(axis=0)]
+    terms = columns.shape[1] + len(np.unique(strata[used]))
+    if not columns.shape[1] or len(used) <= terms:
+        return Regressed(centred, centred, columns[:, :0])
+    root = np.sqrt(serving[used])
+    slopes = np.linalg.lstsq(columns[used] * root[:, None], centred[used] * root, rcond=None)[0]
+    return Regressed(centred - columns @ slopes, centred, columns)
+
+
+def _centre(column: Values, strata: Indices, weights: Values) -> Values:
+    """Subtract the weighted mean of its stratum from each value."""
+    totals = np.bincount(strata, weights)
+    sums = np.bincount(strata, weights * column)
+    means = np.divide(sums, totals, out=np.zeros_like(sums), where=totals > 0.0)
+    return np.asarray(column - means[strata], dtype=np.float64)
+
+
+def estimate_by_clusters(pair_effect: PairEffect, code: Indices, *, intervals: int = 1) -> Estimate:
+    """Return the effect with the interval that clusters give, if each version has enough.
+
+    Parameters
+    ----------
+    code
+        Shape (rows,), the cluster of each row.
+    intervals
+        Number of intervals that hold together (Bonferroni).
+    """
+    smaller_arm = pair_effect.smaller_arm(code)
+    if smaller_arm < MIN_CLUSTERS:
+        return Estimate(pair_effect.effect)
+    many = len(np.unique(code[pair_effect.rows])) > MANY_CLUSTERS
+    error = (cluster_error if many else jackknife_error)(pair_effect, code)
+    if not math.isfinite(error):
+        return Estimate(pair_effect.effect)
+    quantile = t_quantile(smaller_arm - 1, intervals=intervals)
+    return with_error(pair_effect.effect, error, quantile)
+
+
+def cluster_error(pair_effect: PairEffect, code: Indices) -> float:
+    """Return the error from the sum of the scores of each cluster."""
+    rows = pair_effect.rows
+    present, place = np.unique(code[rows], return_inverse=True)
+    sums = np.bincount(place, pair_effect.scores[rows])
+    count = len(present)
+    return math.sqrt(count / (count - 1) * float((sums**2).sum()))
+
+
+def jackknife_error(pair_effect: PairEffect, code: Indices) -> float:
+    """Return the error by leaving out one cluster at a time.
+
+    V = (G − 1)/G Σ_g (τ₍₋g₎ − τ)², the regression fitted anew each time; the pairs' weights and
+    the means of the strata stay (MacKinnon, Nielsen and Webb 2023, J. Econometrics 232(2), CV3).
+    """
+    effects = effects_without_each_cluster(pair_effect, code)
+    count = len(effects)
+    return math.sqrt((count - 1) / count * float(((effects - pair_effect.effect) ** 2).sum()))
+
+
+def effects_without_each_cluster(pair_effect: PairEffect, code: Indices) -> Values:
+    """Return the effect with each cluster of the pairs left out, in the order of their codes.
+
+    Each version must have rows in at least two clusters.
+    """
+    regressed, rows = pair_effect.regressed, pair_effect.rows
+    treated, serving = row_weights(pair_effect.pairs, len(regressed.residual))
+    present, place = np.unique(code[rows], return_inverse=True)
+    count = len(present)
+    outcome, columns = regressed.centred[rows], regressed.columns[rows]
+
+    def others(values: Values) -> Values:
+        """Return for each cluster the sum over all other clusters."""
+        sums = np.bincount(place, values, count)
+        return np.asarray(sums.sum() - sums, dtype=np.float64)
+
+    terms = range(columns.shape[1])
+    means = []
+    for weights in (treated[rows], serving[rows]):
+        total = others(weights)
+        column_means = [others(weights * columns[:, term]) / total for term in terms]
+        means.append((others(weights * outcome) / total, np.array(column_means)))
+    (treated_outcome, treated_columns), (served_outcome, served_columns) = means
+    if not len(terms):
+        return np.asarray(treated_outcome - served_outcome)
+    weights, total = serving[rows], others(serving[rows])
+    cross = np.empty((count, len(terms), len(terms)))
+    products = np.empty((count, len(terms), 1))
+    for term in terms:
+        weighted, mean = weights * columns[:, term], served_columns[term]
+        products[:, term, 0] = others(weighted * outcome) / total - mean * served_outcome
+        for other in terms:
+            product = others(weighted * columns[:, other]) / total
+            cross[:, term, other] = product - mean * served_columns[other]
+    slopes = (np.linalg.pinv(cross, hermitian=True) @ products)[:, :, 0]
+    moved = ((treated_columns - served_columns).T * slopes).sum(axis=1)
+    return np.asarray(treated_outcome - served_outcome - moved)
+
+
+def with_error(effect: float, error: float, quantile: float) -> Estimate:
+    """Return an effect with its error and the interval of ``quantile`` errors around it."""
+    reach = quantile * error
+    return Estimate(effect, error, (effect - reach, effect + reach))
+
+
+def t_quantile(freedom: float, *, intervals: int = 1) -> float:
+    """Return the quantile of Student's t for two-sided intervals that hold together at 95 %.
+
+    With infinite ``freedom`` it is that of the normal distribution.
+    """
+    stats: Any = require("scipy.stats", "intervals")
+    return float(stats.t.ppf(1.0 - (1.0 - LEVEL) / (2.0 * intervals), freedom))

@@ -1,233 +1,257 @@
-"""Matching until the covariates are balanced: first nobody is dropped, then ever more are.
+"""Matching until the covariates are balanced: first without a caliper, then with narrower ones.
 
-Only the covariates are looked at, never the outcome, so that trying again costs no honesty.
+Only the covariates are read, never the outcome, so repeated attempts do not bias the answer.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equipoise.matching.balance import Balance, match_balance
-from equipoise.matching.frames import Covariates as Scored
+from equipoise.matching.frames import Covariates as TreatedCovariates
 from equipoise.matching.gen_match import gen_match
 from equipoise.matching.match import MatchResult, match
 from equipoise.matching.propensity import score_of
 from equipoise.model.errors import UnusableInput
+from equipoise.model.observation_result import ColumnBalance, DroppedMean, MissingRows
 from equipoise.observation.covariates import Covariates
+from equipoise.observation.question import Flags, Indices, Question, Values
 
-Values = NDArray[np.float64]
-
-MOST_APART = 0.1
-"""Standard deviations: beyond it a covariate is not balanced (Austin 2009)."""
-FENCES: tuple[tuple[float | None, bool], ...] = (
+MAX_DIFFERENCE = 0.1
+"""Largest difference of a balanced covariate, in standard deviations (Austin 2009)."""
+CALIPERS: tuple[tuple[float | None, bool], ...] = (
     (None, False),
     *((caliper, is_on_all) for caliper in (0.25, 0.1, 0.05) for is_on_all in (False, True)),
 )
-"""Calipers in standard deviations, each tried only if what stands before it left a covariate
-unbalanced: on the covariates that were not balanced so far, then on all."""
+"""Calipers in standard deviations, in the order in which they are tried.
+
+Each limits the covariates that were unbalanced so far, or all of them.
+"""
 SEARCHED_PAIRS = 4_000_000
-"""Weights are searched among rows of which no more could be paired, drawn by the seed, and used on
-all: a candidate costs time in proportion, and a search looks at some thousand."""
+"""Largest number of possible pairs in which weights are searched.
+
+Larger logs are sampled by the seed for the search, whose cost grows with the pairs.
+"""
 POPULATION = 100
+_REACH = 95.0
+"""Percentile of the candidate's rows at which the range of missing rows ends."""
 
-Tell = Callable[[str], object]
-
-
-@dataclass(frozen=True, slots=True)
-class Fence:
-    """How far a match may lie, in standard deviations, in the columns of these names."""
-
-    caliper: float | None
-    columns: frozenset[str]
+Progress = Callable[[str], object]
+"""Function that receives a description of the next step."""
 
 
 @dataclass(frozen=True, slots=True)
-class Comparable:
-    """The pairs that were kept, and how they came about.
+class BalancedMatch:
+    """The pairs that were kept, and how they were found.
 
     Attributes
     ----------
     points
-        Shape (rows, columns): what rows were matched on.
-    metric
-        As ``match`` takes it.
-    caliper, caliper_on, widths
-        In standard deviations, on these columns; as ``match`` takes it. ``None`` without one.
+        Shape (rows, columns): the values that rows were matched on.
+    options
+        Options of ``match`` that give these pairs.
+    caliper, caliper_on
+        Caliper in standard deviations, and the columns that it limits; ``None`` without one.
     weights
-        Of the columns of ``points``, where a search found them.
+        Weight of each column of ``points``, where a search found weights.
     """
 
     method: str
     points: Values
-    metric: Any
-    exact: tuple[bool, ...] | None
+    options: dict[str, Any]
     caliper: float | None
     caliper_on: tuple[str, ...]
-    widths: list[float] | None
     weights: dict[str, float]
     pairs: MatchResult
     balance: Balance
 
     @property
+    def differences(self) -> list[float]:
+        """Difference of each covariate after matching, in standard deviations."""
+        assert self.balance.after is not None
+        return [abs(column.sdiff) / 100.0 for column in self.balance.after]
+
+    @property
     def worst(self) -> float:
-        """The largest standardized difference that is left, in standard deviations."""
-        return worst_of(self.balance)
+        """Largest difference after matching, in standard deviations."""
+        return max(self.differences, default=0.0)
 
     @property
     def is_balanced(self) -> bool:
-        """Whether no covariate differs by more than ``MOST_APART``."""
-        return self.worst <= MOST_APART
+        """Whether no covariate differs by more than ``MAX_DIFFERENCE``."""
+        return self.worst <= MAX_DIFFERENCE
+
+    def unbalanced(self) -> list[int]:
+        """Return the positions of the unbalanced covariates, the worst first."""
+        differences = self.differences
+        places = [place for place, size in enumerate(differences) if size > MAX_DIFFERENCE]
+        return sorted(places, key=lambda place: -differences[place])
+
+    def column_balance(self) -> tuple[ColumnBalance, ...]:
+        """Return the means of every covariate before and after matching."""
+        assert self.balance.after is not None
+        columns = zip(self.balance.variables, self.balance.before, self.balance.after, strict=True)
+        return tuple(
+            ColumnBalance(
+                name,
+                before.mean_treated,
+                before.mean_control,
+                _finite(before.sdiff / 100.0),
+                after.mean_treated,
+                after.mean_control,
+                _finite(after.sdiff / 100.0),
+            )
+            for name, before, after in columns
+        )
+
+    def dropped_means(self, covariates: Covariates, treated: Flags) -> tuple[DroppedMean, ...]:
+        """Return the mean of every covariate among the matched and the dropped candidate rows."""
+        dropped = self.pairs.dropped_index
+        if not len(dropped):
+            return ()
+        kept = np.setdiff1d(np.flatnonzero(treated), dropped)
+        return tuple(
+            DroppedMean(name, float(column[kept].mean()), float(column[dropped].mean()))
+            for name, column in zip(covariates.names, covariates.matrix.T, strict=True)
+        )
+
+    def missing_rows(self, covariates: Covariates, treated: Flags) -> tuple[MissingRows, ...]:
+        """Return for each unbalanced covariate the range with too few baseline rows.
+
+        It reaches from the mean of the matched baseline rows to the end of the candidate's rows
+        on the other side of their mean, without their last 5 %.
+        """
+        assert self.balance.after is not None
+        matrix = covariates.matrix if covariates.names else covariates.exact
+        missing = []
+        for place in self.unbalanced():
+            after, column = self.balance.after[place], matrix[:, place]
+            is_higher = after.mean_treated >= after.mean_control
+            end = float(np.percentile(column[treated], _REACH if is_higher else 100.0 - _REACH))
+            low, high = sorted((after.mean_control, end))
+            inside = (column >= low) & (column <= high)
+            missing.append(
+                MissingRows(
+                    self.balance.variables[place],
+                    _finite(after.sdiff / 100.0),
+                    low,
+                    high,
+                    int(np.count_nonzero(inside & treated)),
+                    int(np.count_nonzero(inside & ~treated)),
+                )
+            )
+        return tuple(missing)
+
+    def without_replacement(self, treated: Flags) -> MatchResult:
+        """Match by the same distance so that every row is in one pair at most, for the bounds."""
+        return match(None, treated, self.points, **self.options, replace=False, ties=False)
 
 
-def comparable(
-    covariates: Covariates,
-    treated: NDArray[np.bool_],
-    method: str,
-    *,
-    seed: int,
-    threads: int | None,
-    tell: Tell,
-) -> Comparable:
-    """The first match that balances every covariate; if none does, the one that comes nearest.
+def match_until_balanced(
+    covariates: Covariates, treated: Flags, question: Question, progress: Progress
+) -> BalancedMatch:
+    """Return the first match that balances every covariate, or the best balanced one.
 
-    Without a caliper first, by the asked method and then by the genetic search; then the same
-    with ever narrower calipers (``FENCES``), which drop those of the candidate's rows that have
-    no like.
+    The requested method and then the genetic search are tried without a caliper, then with
+    the ``CALIPERS``, which drop candidate rows that have no similar baseline row.
 
     Raises
     ------
     UnusableInput
-        Not a single pair is comparable.
+        No pair of rows is comparable.
     """
-    methods = dict.fromkeys((method, "genetic"))
-    best: Comparable | None = None
-    lacking: UnusableInput | None = None
-    at_fault: frozenset[str] = frozenset()
-    for caliper, is_on_all in FENCES:
-        columns = frozenset(covariates.names) if is_on_all else at_fault
-        for way in methods:
-            tell(f"matching ({way}{'' if caliper is None else f', caliper {caliper:g}'})")
+    best: BalancedMatch | None = None
+    first_error: UnusableInput | None = None
+    unbalanced: frozenset[str] = frozenset()
+    for caliper, is_on_all in CALIPERS:
+        limited = frozenset(covariates.names) if is_on_all else unbalanced
+        for method in dict.fromkeys((question.method, "genetic")):
+            progress(f"matching ({method}{'' if caliper is None else f', caliper {caliper:g}'})")
             try:
-                found = _matched(covariates, treated, way, Fence(caliper, columns), seed, threads)
+                attempt = _match(covariates, treated, question, method, caliper, limited)
             except UnusableInput as error:
-                lacking = lacking or error
+                first_error = first_error or error
                 continue
-            if found.is_balanced:
-                return found
-            if best is None or found.worst < best.worst:
-                best = found
-            at_fault |= {found.balance.variables[place] for place in unbalanced(found)}
+            if attempt.is_balanced:
+                return attempt
+            if best is None or attempt.worst < best.worst:
+                best = attempt
+            unbalanced |= {attempt.balance.variables[place] for place in attempt.unbalanced()}
         if best is None:
             break
     if best is not None:
         return best
-    assert lacking is not None
+    assert first_error is not None
     if not covariates.exact_names:
-        raise lacking
+        raise first_error
     raise UnusableInput(
-        f"not a single comparable pair: no value of {', '.join(covariates.exact_names)} was run "
-        "by both",
-        hint="leave a column out of --exact, or gather rows that share its values",
-    ) from lacking
+        "there is no comparable pair of rows: no value of "
+        f"{', '.join(covariates.exact_names)} occurs with both versions",
+        hint="leave a column out of --exact, or collect rows that share its values",
+    ) from first_error
 
 
-def again_without_replacement(
-    found: Comparable, treated: NDArray[np.bool_], *, seed: int, threads: int | None
-) -> MatchResult:
-    """Pairs by the same distance in which every row serves once, for the bounds."""
-    return match(
-        None,
-        treated,
-        found.points,
-        metric=found.metric,
-        exact=_flags(found.exact),
-        caliper=found.widths,
-        replace=False,
-        ties=False,
-        seed=seed,
-        threads=threads,
-    )
-
-
-def worst_of(balance: Balance) -> float:
-    """The largest standardized difference after matching, in standard deviations."""
-    assert balance.after is not None
-    return max((abs(one.sdiff) / 100.0 for one in balance.after), default=0.0)
-
-
-def _matched(
+def _match(
     covariates: Covariates,
-    treated: NDArray[np.bool_],
+    treated: Flags,
+    question: Question,
     method: str,
-    fence: Fence,
-    seed: int,
-    threads: int | None,
-) -> Comparable:
-    own, names = covariates.matrix, covariates.names
+    caliper: float | None,
+    limited: frozenset[str],
+) -> BalancedMatch:
+    """Match by one method, with one caliper on the ``limited`` covariates."""
+    matrix, names = covariates.matrix, covariates.names
     if method == "propensity" and names:
-        score = score_of(Scored(names, own, treated))
-        own, names = score.linear[:, None], ("propensity",)
-    points = np.ascontiguousarray(np.column_stack([own, covariates.exact]))
-    every = (*names, *covariates.exact_names)
-    exact = None
-    if covariates.exact_names:
-        exact = (*(False for _ in names), *(True for _ in covariates.exact_names))
-    on = names if method == "propensity" else tuple(n for n in names if n in fence.columns)
-    widths = None
-    if fence.caliper is not None and on:
-        widths = [fence.caliper if name in on else math.inf for name in every]
+        score = score_of(TreatedCovariates(names, matrix, treated))
+        matrix, names = score.linear[:, None], ("propensity",)
+        limited = frozenset(names)
+    caliper_on = () if caliper is None else tuple(name for name in names if name in limited)
+    points = np.ascontiguousarray(np.column_stack([matrix, covariates.exact]))
+    columns, exact_count = (*names, *covariates.exact_names), len(covariates.exact_names)
+    options: dict[str, Any] = {
+        "exact": [False] * len(names) + [True] * exact_count if exact_count else None,
+        "caliper": (
+            [caliper if name in caliper_on else math.inf for name in columns]
+            if caliper_on
+            else None
+        ),
+        "seed": question.seed,
+        "threads": question.threads,
+    }
     metric: Any = "mahalanobis" if method == "mahalanobis" else "inverse_variance"
     weights: dict[str, float] = {}
     if method == "genetic" and len(names) > 1:
-        rows = _searched(treated, seed)
+        rows = _searched_rows(treated, question.seed)
         metric = gen_match(
-            treated[rows],
-            points[rows],
-            covariates.matrix[rows],
-            population=POPULATION,
-            exact=_flags(exact),
-            caliper=widths,
-            seed=seed,
-            threads=threads,
+            treated[rows], points[rows], covariates.matrix[rows], population=POPULATION, **options
         ).to_metric()
-        weights = dict(zip(every, metric.tolist(), strict=True))
-    pairs = match(
-        None,
-        treated,
-        points,
-        metric=metric,
-        exact=_flags(exact),
-        caliper=widths,
-        seed=seed,
-        threads=threads,
-    )
+        weights = dict(zip(columns, metric.tolist(), strict=True))
+    options["metric"] = metric
+    pairs = match(None, treated, points, **options)
     balanced = covariates.matrix if covariates.names else covariates.exact
     balanced_names = covariates.names or covariates.exact_names
     balance = match_balance(
         dict(zip(balanced_names, balanced.T, strict=True)), treated, pairs, boot=0, ks=False
     )
-    return Comparable(
+    return BalancedMatch(
         method,
         points,
-        metric,
-        exact,
-        None if widths is None else fence.caliper,
-        () if widths is None else on,
-        widths,
+        options,
+        caliper if caliper_on else None,
+        caliper_on,
         weights,
         pairs,
         balance,
     )
 
 
-def _searched(treated: NDArray[np.bool_], seed: int) -> NDArray[np.int64]:
-    """The rows among which weights are searched, both arms thinned alike."""
+def _searched_rows(treated: Flags, seed: int) -> Indices:
+    """Return the rows among which weights are searched: the same share of both versions."""
     arms = [np.flatnonzero(treated), np.flatnonzero(~treated)]
     share = math.sqrt(SEARCHED_PAIRS / (len(arms[0]) * len(arms[1])))
     if share >= 1.0:
@@ -237,13 +261,5 @@ def _searched(treated: NDArray[np.bool_], seed: int) -> NDArray[np.int64]:
     return np.sort(np.concatenate(chosen))
 
 
-def _flags(exact: tuple[bool, ...] | None) -> list[bool] | None:
-    return None if exact is None else list(exact)
-
-
-def unbalanced(found: Comparable) -> Iterator[int]:
-    """The places of the covariates that are not balanced, the worst first."""
-    assert found.balance.after is not None
-    apart = [abs(one.sdiff) / 100.0 for one in found.balance.after]
-    order = sorted(range(len(apart)), key=lambda place: -apart[place])
-    yield from (place for place in order if apart[place] > MOST_APART)
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

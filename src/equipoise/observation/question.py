@@ -1,4 +1,4 @@
-"""The question that is put to a log: what ran, what it cost, and what else may explain it."""
+"""The question that is put to a log, and access to the log's columns."""
 
 from __future__ import annotations
 
@@ -9,50 +9,51 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.matching.stratified import levels_of, plain
 from equipoise.model.errors import UnusableInput
 
+Values = NDArray[np.float64]
+Indices = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 Log = Mapping[str, NDArray[Any]]
-"""The columns of a table by name, each with a value for each row; at least one row."""
-
-METHODS = ("genetic", "mahalanobis", "propensity")
+"""Columns of a table by name, each with a value for each row; at least one row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked.
+    """The question: which column names the version, what it may change, what else differs.
 
     Parameters
     ----------
     treatment, values
-        The column that says what ran, and ``CANDIDATE:BASELINE``, two of its values.
+        Column that names the version that ran, and ``CANDIDATE:BASELINE``, two of its values.
     outcome
-        The column that the candidate may have changed: a cost.
+        Column that the candidate may have changed: a cost.
     covariates
-        What rows must be alike in; ``None`` for every column that can serve
-        (``covariates.default_covariates``).
+        Columns to match on; ``None`` for every usable column (``default_covariates``).
     exact
-        Columns in which they must agree.
+        Columns in which matched rows must be equal.
     cluster
-        Columns of which one value is one lot of rows; ``None`` to choose one that is known by
+        Columns that group rows which are not independent; ``None`` to choose a column by its
         name, ``()`` for none.
     method
-        One of ``METHODS``.
+        ``genetic``, ``mahalanobis`` or ``propensity``.
     ratio
-        Whether the effect is a ratio as well: then every outcome must be above 0.
+        Whether to estimate a ratio too; every outcome must then be above 0.
     placebo_outcomes
         Columns that the candidate cannot have changed.
     placebo_period
-        A column and its value in rows that the candidate cannot have reached yet.
+        Column and value of the rows that the candidate cannot have reached yet.
     mediators
-        Columns that the candidate itself changes, beside those that are known.
+        Columns that the candidate itself changes, in addition to the known ones.
     leave_others_out
-        Whether rows of other versions are left out rather than refused.
+        Whether to leave out the rows of other versions instead of refusing the log.
     one_unit
-        Whether the outcomes are known to be in one unit.
+        Whether the outcomes are known to have one unit.
     seed
-        Of every draw.
+        Seed of every random draw.
     threads
-        ``None`` for all cores; never changes the answer.
+        Number of threads, ``None`` for all cores; it never changes the answer.
     """
 
     treatment: str
@@ -71,44 +72,25 @@ class Question:
     seed: int = 0
     threads: int | None = None
 
+    @property
+    def matched_on(self) -> tuple[str, ...]:
+        """Covariates, once they are chosen."""
+        assert self.covariates is not None
+        return self.covariates
 
-def column_of(log: Log, name: str, what: str) -> NDArray[Any]:
-    """One column.
-
-    Parameters
-    ----------
-    what
-        The option that names it, for what is said if it is missing.
-
-    Raises
-    ------
-    UnusableInput
-        There is no such column; it says which there are.
-    """
-    if name not in log:
-        raise UnusableInput(
-            f"{what}: there is no column {name}", hint=f"there are {', '.join(log)}"
-        )
-    return log[name]
+    @property
+    def placebo_column(self) -> tuple[str, ...]:
+        """Column of the placebo period; empty without one."""
+        return () if self.placebo_period is None else self.placebo_period[:1]
 
 
-def rows_of(log: Log) -> int:
-    """How many rows there are."""
-    return len(next(iter(log.values())))
-
-
-def part_of(log: Log, rows: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
-    """The same columns of these rows."""
-    return {name: column[rows] for name, column in log.items()}
-
-
-def check(log: Log, question: Question) -> None:
-    """See that every column is there, and that none is two things at once.
+def check_question(log: Log, question: Question) -> None:
+    """Check that every named column exists, and that no column has two roles.
 
     Raises
     ------
     UnusableInput
-        Naming the option and the column.
+        A column is missing or has two roles; the error names the option and the column.
     """
     named = {
         "--treatment": (question.treatment,),
@@ -117,17 +99,61 @@ def check(log: Log, question: Question) -> None:
         "--exact": question.exact,
         "--cluster": question.cluster or (),
         "--placebo-outcome": question.placebo_outcomes,
-        "--placebo-period": () if question.placebo_period is None else question.placebo_period[:1],
+        "--placebo-period": question.placebo_column,
     }
     for option, names in named.items():
         for name in names:
             column_of(log, name, option)
-    alone = ("--treatment", "--outcome", "--placebo-outcome")
-    for option in alone:
-        for name in named[option]:
-            for other in ("--outcome", "--covariates", "--exact", "--placebo-outcome"):
-                if other != option and name in named[other]:
-                    raise UnusableInput(
-                        f"{name} is named by {option} and by {other}",
-                        hint=f"leave it out of {other}: nothing is explained by itself",
-                    )
+    for option in ("--treatment", "--outcome", "--placebo-outcome"):
+        for other in ("--outcome", "--covariates", "--exact", "--placebo-outcome"):
+            twice = [name for name in named[option] if other != option and name in named[other]]
+            if twice:
+                raise UnusableInput(
+                    f"{twice[0]} is named by {option} and by {other}",
+                    hint=f"leave {twice[0]} out of {other}: a column cannot explain itself",
+                )
+
+
+def column_of(log: Log, name: str, option: str) -> NDArray[Any]:
+    """Return the column that an option names.
+
+    Raises
+    ------
+    UnusableInput
+        The log has no such column; the hint lists the columns.
+    """
+    if name not in log:
+        raise UnusableInput(
+            f"{option}: there is no column {name}", hint=f"the columns are {', '.join(log)}"
+        )
+    return log[name]
+
+
+def row_count(log: Log) -> int:
+    """Return the number of rows."""
+    return len(next(iter(log.values())))
+
+
+def select_rows(log: Log, rows: Flags) -> dict[str, NDArray[Any]]:
+    """Return the same columns with only the selected rows."""
+    return {name: column[rows] for name, column in log.items()}
+
+
+def distinct_texts(column: NDArray[Any], name: str) -> tuple[list[str], Indices]:
+    """Return the distinct values as text, and for each row the position of its value.
+
+    Raises
+    ------
+    UnusableInput
+        A value is missing.
+    """
+    code = levels_of(column, name)
+    _, first = np.unique(code, return_index=True)
+    return [text_of(plain(value)) for value in column[first]], code
+
+
+def text_of(value: Any) -> str:
+    """Return a value as a user would type it."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)

@@ -1,75 +1,140 @@
-"""When no number is given, and what would be needed for one."""
+"""Refusals and warnings: why no effect is reported, and what a reader must know beside it."""
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Iterator, Sequence
 
-from equipoise.model.observed import Effect, Needed, Refusal
-from equipoise.observation.arms import Arms
-from equipoise.observation.clusters import LEAST, Clusters
-from equipoise.observation.covariates import Covariates
-from equipoise.observation.effects import Found
-from equipoise.observation.matching import MOST_APART, Comparable
-from equipoise.observation.needed import needed
-from equipoise.observation.words import size_words
+from equipoise.model.observation_result import Clustering, MissingRows, Placebo, Refusal
+from equipoise.model.record import CampaignWarning
+from equipoise.observation.clusters import MIN_CLUSTERS
+from equipoise.observation.covariates import is_mediator
+from equipoise.observation.matching import MAX_DIFFERENCE
+from equipoise.observation.question import Question
+from equipoise.observation.sample import Arms
 
-
-def refusal_of(
-    kept: Comparable,
-    covariates: Covariates,
-    treated: NDArray[np.bool_],
-    plain: Found,
-    clusters: Clusters | None,
-    arms: Arms,
-) -> Refusal | None:
-    """Why there is no answer; ``None`` if there is one."""
-    if not kept.is_balanced:
-        return _unbalanced(needed(kept, covariates, treated), arms)
-    if clusters is not None and plain.estimate.interval is None:
-        counts = {
-            arms.candidate: len(np.unique(clusters.code[plain.linear.treated_rows])),
-            arms.baseline: len(np.unique(clusters.code[plain.linear.serving_rows])),
-        }
-        return few_clusters(counts, clusters.by)
-    return None
+MANY_DROPPED = 0.2
+_ENOUGH_CLUSTERS = 2 * MIN_CLUSTERS
+_UNLIKELY = 0.01
+"""P-value of Cochran's Q below which a warning is given."""
 
 
-def refused_words(naive: Effect, refusal: Refusal, outcome: str) -> str:
-    """What can be said all the same."""
-    return f"Naively {size_words(naive, outcome)}, but no answer can be given: {refusal.summary}."
-
-
-def _unbalanced(lacking: tuple[Needed, ...], arms: Arms) -> Refusal:
-    worst = lacking[0]
-    apart = "without limit" if worst.difference is None else f"{abs(worst.difference):.2f}"
-    others = f", and {len(lacking) - 1} more" if len(lacking) > 1 else ""
-    return Refusal(
-        "unbalanced",
-        f"after the best matching {worst.column} still differs by {apart} standard deviations "
-        f"(at most {MOST_APART:g}){others}",
-        f"needed are rows of {arms.baseline} with {worst.column} between {worst.low:.4g} and "
-        f"{worst.high:.4g}: there are {worst.baseline_rows:,} for {worst.candidate_rows:,} of "
-        f"{arms.candidate}",
-        lacking,
-    )
-
-
-def few_clusters(counts: dict[str, int], by: str) -> Refusal:
-    """Refuse a number whose error would be a guess.
+def unbalanced_refusal(missing: Sequence[MissingRows], arms: Arms) -> Refusal:
+    """Refuse an effect because a covariate stays unbalanced.
 
     Parameters
     ----------
-    counts
-        By version, the clusters with rows that count.
-    by
-        What a cluster is.
+    missing
+        Rows that the log lacks, for each unbalanced covariate, the worst first.
     """
+    worst = missing[0]
+    others = f", and {len(missing) - 1} more columns differ" if len(missing) > 1 else ""
+    return Refusal(
+        "unbalanced",
+        f"{unbalanced_clause(worst.column, worst.difference)} after the best matching{others}",
+        f"collect rows of {arms.baseline} with {worst.column} between {worst.low:.4g} and "
+        f"{worst.high:.4g}: the log has {worst.baseline_rows:,}, and {worst.candidate_rows:,} of "
+        f"{arms.candidate}",
+        tuple(missing),
+    )
+
+
+def unbalanced_clause(column: str, difference: float | None) -> str:
+    """Return by how much a column still differs, and the limit."""
+    size = "infinitely many" if difference is None else f"{abs(difference):.2f}"
+    return f"{column} still differs by {size} standard deviations (limit {MAX_DIFFERENCE:g})"
+
+
+def few_clusters_refusal(clustering: Clustering, arms: Arms) -> Refusal | None:
+    """Refuse an effect whose error would be a guess; ``None`` with enough clusters."""
+    counts = {
+        arms.candidate: clustering.with_candidate,
+        arms.baseline: clustering.with_baseline,
+    }
     fewest = min(counts, key=lambda name: counts[name])
+    if counts[fewest] >= MIN_CLUSTERS:
+        return None
     return Refusal(
         "few-clusters",
-        f"comparable rows of {fewest} lie in {counts[fewest]} clusters only ({by}): with "
-        f"fewer than {LEAST} the error itself is a guess",
-        "gather rows of more of them, or name finer ones with --cluster; --cluster none takes "
-        "every row as independent",
+        f"the comparable rows of {fewest} come from only {counts[fewest]} clusters "
+        f"({clustering.by}); an error needs at least {MIN_CLUSTERS}",
+        "collect rows from more of them, or name a finer column with --cluster; --cluster none "
+        "treats all rows as independent",
     )
+
+
+def sample_warnings(
+    question: Question, clustering: Clustering | None, method: str, dropped: float
+) -> Iterator[CampaignWarning]:
+    """Warn of the columns, the clusters and the match, whatever the answer.
+
+    Parameters
+    ----------
+    method
+        The method that was used.
+    dropped
+        Share of the candidate's rows without a match.
+    """
+    mediators = [
+        name
+        for name in (*question.matched_on, *question.exact)
+        if is_mediator(name, question.mediators)
+    ]
+    if mediators:
+        yield CampaignWarning(
+            "mediator",
+            f"the version itself changes {', '.join(mediators)}: matching on it removes part of "
+            "the effect",
+            "leave it out of --covariates, unless it was measured before the trial",
+        )
+    if clustering is None:
+        yield CampaignWarning(
+            "rows-independent",
+            "the log has no known time, day, host or job: every row counts as independent, and "
+            "the interval is too narrow if rows are not",
+            "name the column that dependent rows share with --cluster",
+        )
+    elif min(clustering.with_candidate, clustering.with_baseline) < _ENOUGH_CLUSTERS:
+        yield CampaignWarning(
+            "few-clusters",
+            f"the interval rests on {clustering.with_candidate} clusters with the candidate "
+            f"and {clustering.with_baseline} with the baseline ({clustering.by})",
+            f"collect more rows: an interval that can be trusted needs {_ENOUGH_CLUSTERS} of each",
+        )
+    if dropped > MANY_DROPPED:
+        yield CampaignWarning(
+            "dropped",
+            f"{100.0 * dropped:.0f} % of the candidate's rows have no comparable row",
+            "read which rows the answer is about; collect baseline rows like the dropped ones",
+        )
+    if method != question.method:
+        yield CampaignWarning(
+            "another-method",
+            f"{question.method} left a column unbalanced, so the genetic search was used",
+            "--method genetic starts with the search",
+        )
+
+
+def answer_warnings(
+    placebos: Sequence[Placebo], periods: int, chance_of_equality: float | None
+) -> Iterator[CampaignWarning]:
+    """Warn of placebos that show an effect, and of an effect that changes.
+
+    Parameters
+    ----------
+    chance_of_equality
+        P-value for one common effect in all periods.
+    """
+    for placebo in placebos:
+        if placebo.shows_effect:
+            yield CampaignWarning(
+                f"placebo-{placebo.kind}",
+                placebo.summary,
+                "do not trust the answer until the hidden factor is a covariate",
+            )
+    if chance_of_equality is not None and chance_of_equality < _UNLIKELY:
+        yield CampaignWarning(
+            "effect-changes",
+            f"the effect changes in time: Cochran's p = {chance_of_equality:.2g} over {periods} "
+            "periods",
+            "read the effect of each period, not their mean; find out what changed between them",
+        )

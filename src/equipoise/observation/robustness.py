@@ -1,9 +1,9 @@
-"""How strong a hidden factor must be, in units of the strongest observed covariate.
+"""Strength that a hidden factor needs, compared with the strongest observed covariate.
 
 Cinelli and Hazlett 2020 (JRSS B 82(1)). In the regression of the outcome Y on the treatment D and
 the covariates X, a factor Z with partial R² of D with Z and of Y with Z moves the estimate by
 |τ| · sqrt(R²_Y R²_D / (1 − R²_D)) / f, f² being the partial f² of Y with D (their equation 14,
-divided by the estimate). The robustness value is the R² that, in both, takes all of it away
+divided by the estimate). The robustness value is the R² that, in both, removes all of it
 (equation 20, q = 1); a factor k times as strong as a covariate Xⱼ has R²_D = k f²(D, Xⱼ) and
 R²_Y = η² f²(Y, Xⱼ) (equations 22 and 23 with k_D = k_Y = k). statsmodels has the regression, not
 the robustness value; all partial R² are read off one matrix of cross products here, so that a
@@ -17,13 +17,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from equipoise.observation.scores import Values
+from equipoise.model.observation_result import Contribution, Robustness
+from equipoise.observation.question import Flags, Values
+from equipoise.observation.sample import Sample, Scales
 
-MOST_TIMES = 1000.0
-_STEPS = 60
-_REPEATED = 1e-10
+MAX_MULTIPLE = 1000.0
+_BISECTIONS = 60
+_SINGULAR = 1e-10
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,35 +34,70 @@ class Regression:
     Attributes
     ----------
     estimate
-        The coefficient of the treatment, in the unit of the outcome.
+        Coefficient of the treatment, in the unit of the outcome.
     robustness
         The robustness value, 0 to 1.
     strongest, multiple
-        The covariate that a hidden factor has to be the least multiple of to take the whole
-        estimate away, and the multiple; ``None`` if none is related to both.
-    shares
-        For each covariate what the regression says of it in the difference of the means: its
-        slope times the difference of its own means (Gelbach 2016, J. Labor Economics 34(2)).
+        The covariate of which a hidden factor needs the smallest multiple of the strength to
+        remove the whole estimate, and the multiple; ``None`` if no covariate is related to both.
+    contributions
+        For each covariate the part of the difference of the means that it explains: its slope
+        times the difference of its own means (Gelbach 2016, J. Labor Economics 34(2)).
     """
 
     estimate: float
     robustness: float
     strongest: str | None
     multiple: float | None
-    shares: dict[str, float]
+    contributions: dict[str, float]
+
+
+def regressions(sample: Sample) -> Scales[Regression] | None:
+    """Fit the regressions on both scales over all rows; ``None`` without covariates."""
+    matrix, owners = sample.covariates.matrix, sample.covariates.owners
+    if not owners:
+        return None
+    return sample.outcomes.map(lambda outcome: regression(outcome, sample.treated, matrix, owners))
+
+
+def contributions(fitted: Scales[Regression]) -> tuple[Contribution, ...]:
+    """Return the part of the naive difference that each covariate explains, the largest first."""
+    logs, plain, main = fitted.on_log, fitted.plain.contributions, fitted.main.contributions
+    return tuple(
+        Contribution(name, None if logs is None else logs.contributions[name], plain[name])
+        for name in sorted(plain, key=lambda name: -abs(main[name]))
+    )
+
+
+def robustness_of(fitted: Regression, effect: float) -> Robustness:
+    """Return the robustness value, if the regression has the sign of the matched effect."""
+    if fitted.estimate * effect <= 0.0:
+        return Robustness(
+            None,
+            None,
+            None,
+            "unknown: the regression over all rows has the opposite sign of the matched effect",
+        )
+    summary = (
+        "to remove the effect, a hidden factor must explain "
+        f"{100.0 * fitted.robustness:.2g} % of the remaining variance of both version and outcome"
+    )
+    if fitted.strongest is not None and fitted.multiple is not None:
+        summary += f", or be {fitted.multiple:.2g} times as strong as {fitted.strongest}"
+    return Robustness(fitted.robustness, fitted.strongest, fitted.multiple, summary)
 
 
 def regression(
-    outcome: Values, treated: NDArray[np.bool_], matrix: Values, owners: Sequence[str]
+    outcome: Values, treated: Flags, matrix: Values, owners: Sequence[str]
 ) -> Regression:
-    """Regress, and read off what a hidden factor would have to be like.
+    """Fit the regression, and compute the strength that a hidden factor needs.
 
     Parameters
     ----------
     outcome, treated, matrix
         Shape (rows,), (rows,) and (rows, columns).
     owners
-        Of each column of the matrix the covariate that it belongs to.
+        The covariate that each column of the matrix belongs to.
     """
     columns = np.column_stack([treated.astype(np.float64), matrix, outcome])
     spread = columns.std(axis=0)
@@ -70,28 +106,28 @@ def regression(
     cross = columns.T @ columns
     last = cross.shape[0] - 1
     places = list(range(1, last))
-    of_covariate = {
+    places_of = {
         name: [place for place in places if owners[place - 1] == name]
         for name in dict.fromkeys(owners)
     }
     slopes = _slopes(cross, [0, *places], last) * spread[last] / spread[:last]
-    full = _left(cross, [0, *places], last)
-    of_treatment = _left(cross, places, 0)
-    f_squared = _ratio(_left(cross, places, last) - full, full)
+    outcome_left = _left(cross, [0, *places], last)
+    treatment_left = _left(cross, places, 0)
+    f_squared = _ratio(_left(cross, places, last) - outcome_left, outcome_left)
     strongest, multiple = None, None
-    for name, own in of_covariate.items():
+    for name, own in places_of.items():
         rest = [place for place in places if place not in own]
-        for_outcome = _ratio(_left(cross, [0, *rest], last) - full, full)
-        for_treatment = _ratio(_left(cross, rest, 0) - of_treatment, of_treatment)
-        times = _times(f_squared, for_outcome, for_treatment)
-        if times is not None and (multiple is None or times < multiple):
-            strongest, multiple = name, times
+        f_outcome = _ratio(_left(cross, [0, *rest], last) - outcome_left, outcome_left)
+        f_treatment = _ratio(_left(cross, rest, 0) - treatment_left, treatment_left)
+        needed = _multiple(f_squared, f_outcome, f_treatment)
+        if needed is not None and (multiple is None or needed < multiple):
+            strongest, multiple = name, needed
     means = matrix[treated].mean(axis=0) - matrix[~treated].mean(axis=0)
-    shares = {
+    explained = {
         name: float(sum(slopes[place] * means[place - 1] for place in own))
-        for name, own in of_covariate.items()
+        for name, own in places_of.items()
     }
-    return Regression(float(slopes[0]), _robustness(f_squared), strongest, multiple, shares)
+    return Regression(float(slopes[0]), _robustness(f_squared), strongest, multiple, explained)
 
 
 def _robustness(f_squared: float) -> float:
@@ -100,46 +136,50 @@ def _robustness(f_squared: float) -> float:
     return (math.sqrt(f_squared**2 + 4.0 * f_squared) - f_squared) / 2.0
 
 
-def _times(f_squared: float, for_outcome: float, for_treatment: float) -> float | None:
-    """So many times as strong as a covariate takes the estimate away; ``None`` if none does.
+def _multiple(f_squared: float, f_outcome: float, f_treatment: float) -> float | None:
+    """Return the multiple of a covariate's strength that removes the estimate, if any does.
 
-    ``for_outcome`` and ``for_treatment`` are partial f² of the covariate, given all else.
+    ``f_outcome`` and ``f_treatment`` are partial f² of the covariate, given all else.
     """
-    if not (for_outcome > 0.0 and for_treatment > 0.0) or math.isinf(for_outcome):
+    if not (f_outcome > 0.0 and f_treatment > 0.0) or math.isinf(f_outcome):
         return None
-    with_treatment = for_treatment / (1.0 + for_treatment)
+    with_treatment = f_treatment / (1.0 + f_treatment)
 
-    def is_enough(times: float) -> bool:
-        of_treatment = times * for_treatment
-        if of_treatment >= 1.0:
+    def is_enough(multiple: float) -> bool:
+        r_treatment = multiple * f_treatment
+        if r_treatment >= 1.0 or multiple * with_treatment >= 1.0:
             return True
-        if times * with_treatment >= 1.0:
-            return True
-        # Partial R² of the factor with the covariate, given the treatment: they meet in it.
-        shared = times * with_treatment**2 / (1.0 - times * with_treatment) / (1.0 - with_treatment)
+        # Partial R² of the factor with the covariate, given the treatment, where they meet.
+        shared = (
+            multiple
+            * with_treatment**2
+            / (1.0 - multiple * with_treatment)
+            / (1.0 - with_treatment)
+        )
         if shared >= 1.0:
             return True
-        eta = (math.sqrt(times) + math.sqrt(shared)) / math.sqrt(1.0 - shared)
-        of_outcome = min(1.0, eta**2 * for_outcome)
-        return of_outcome * of_treatment / (1.0 - of_treatment) >= f_squared
+        eta = (math.sqrt(multiple) + math.sqrt(shared)) / math.sqrt(1.0 - shared)
+        r_outcome = min(1.0, eta**2 * f_outcome)
+        return r_outcome * r_treatment / (1.0 - r_treatment) >= f_squared
 
-    if not is_enough(MOST_TIMES):
+    if not is_enough(MAX_MULTIPLE):
         return None
-    low, high = 0.0, MOST_TIMES
-    for _ in range(_STEPS):
+    low, high = 0.0, MAX_MULTIPLE
+    for _ in range(_BISECTIONS):
         middle = (low + high) / 2.0
         low, high = (low, middle) if is_enough(middle) else (middle, high)
     return high
 
 
 def _slopes(cross: Values, on: list[int], of: int) -> Values:
+    """Return the slopes of the regression of one column on others."""
     if not on:
         return np.empty(0)
-    return np.asarray(np.linalg.pinv(cross[np.ix_(on, on)], rcond=_REPEATED) @ cross[on, of])
+    return np.asarray(np.linalg.pinv(cross[np.ix_(on, on)], rcond=_SINGULAR) @ cross[on, of])
 
 
 def _left(cross: Values, on: list[int], of: int) -> float:
-    """What of a column's sum of squares the regression on others leaves."""
+    """Return the residual sum of squares of one column after the regression on others."""
     return max(0.0, float(cross[of, of] - cross[on, of] @ _slopes(cross, on, of)))
 
 

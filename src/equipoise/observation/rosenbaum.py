@@ -1,11 +1,11 @@
-"""How much a hidden factor could change: Rosenbaum's bounds for the signed-rank statistic.
+"""Sensitivity to a hidden factor: Rosenbaum's bounds for the signed-rank statistic.
 
 Rosenbaum 2002, Observational Studies, 2nd edition, §4.3. If a hidden factor multiplies the odds of
 being the candidate by at most Γ within a pair, the chance that a pair's difference is positive lies
 between 1/(1+Γ) and Γ/(1+Γ), independently of the others, when there is no effect. The sum of the
 ranks of the positive differences then lies between two sums of independent terms. Their
-distribution is exact up to ``EXACT`` pairs and normal beyond. The interval at Γ is all effects that
-the two tests do not refuse. Neither scipy nor statsmodels has these bounds; at Γ = 1 they are
+distribution is exact up to ``EXACT_PAIRS`` and normal beyond. The interval at Γ holds all effects
+that the two tests do not reject. Neither scipy nor statsmodels has these bounds; at Γ = 1 they are
 Wilcoxon's test.
 """
 
@@ -16,123 +16,147 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from equipoise.matching.frames import require
-from equipoise.observation.scores import LEVEL, Indices, Pairs, Values
+from equipoise.model.observation_result import GammaBound, HiddenBias
+from equipoise.observation.effects import LEVEL, EffectEstimate, Pairs
+from equipoise.observation.matching import BalancedMatch
+from equipoise.observation.question import Indices, Values
+from equipoise.observation.sample import Sample, Scales
 
-EXACT = 60
+GAMMAS = (1.0, 1.5, 2.0, 3.0)
+EXACT_PAIRS = 60
+MAX_GAMMA = 100.0
+"""Largest factor of the odds that is tried."""
 _TAIL = (1.0 - LEVEL) / 2.0
-_STEPS = 34
-MOST_GAMMA = 100.0
-"""Beyond it no factor is looked for."""
+_BISECTIONS = 34
+
+
+def hidden_bias(
+    sample: Sample, matched: BalancedMatch, effects: Scales[EffectEstimate]
+) -> HiddenBias:
+    """Return the bounds on a match in pairs without replacement, one difference for a cluster."""
+    pairs = matched.without_replacement(sample.treated)
+    residual = effects.main.pair_effect.regressed.residual
+    clusters = sample.clusters
+    if clusters is None:
+        unit, pair = "pairs", "a pair of rows"
+        differences = residual[pairs.treated_index] - residual[pairs.control_index]
+    else:
+        unit, pair = "clusters", f"a pair of clusters ({clusters.by})"
+        differences = cluster_differences(pairs, residual, clusters.code)
+    bounds = []
+    for gamma in GAMMAS:
+        low, high = interval_at(differences, gamma)
+        if effects.on_log is not None:
+            low, high = (None if end is None else math.exp(end) for end in (low, high))
+        bounds.append(GammaBound(gamma, low, high))
+    gamma_needed = gamma_to_change(differences)
+    summary = _summary(gamma_needed, len(differences), unit, pair)
+    return HiddenBias(unit, len(differences), tuple(bounds), gamma_needed, summary)
+
+
+def _summary(gamma: float | None, number: int, unit: str, pair: str) -> str:
+    if gamma is None:
+        return f"{number} {unit} show no effect, even without a hidden factor"
+    if gamma >= MAX_GAMMA:
+        return f"multiplying the odds within {pair} by {gamma:.0f} would not change the answer"
+    return (
+        f"a hidden factor that multiplies the odds within {pair} by less than {gamma:.3g} cannot "
+        "change the answer"
+    )
 
 
 def interval_at(differences: Values, gamma: float) -> tuple[float | None, float | None]:
-    """The effects that a hidden factor of strength ``gamma`` leaves possible, at 95 %.
+    """Return the effects that a hidden factor of strength ``gamma`` leaves possible, at 95 %.
 
     Parameters
     ----------
     differences
-        Shape (pairs,), independent pairs, candidate less baseline.
+        Shape (pairs,), independent pairs, candidate minus baseline.
     gamma
         1 or more.
 
     Returns
     -------
     tuple
-        An end is ``None`` where so few pairs cannot give one.
+        Both ends; ``None`` where there are too few pairs for an end.
     """
-    return _end(differences, gamma), _negative(_end(-differences, gamma))
+    high = _lower_end(-differences, gamma)
+    return _lower_end(differences, gamma), None if high is None else -high
 
 
 def gamma_to_change(differences: Values) -> float | None:
-    """The least factor of the odds at which the interval holds 0; ``None`` if it does at 1.
+    """Return the smallest factor of the odds, up to ``MAX_GAMMA``, whose interval includes 0.
 
-    At most ``MOST_GAMMA``.
+    ``None`` if the interval at 1 includes 0 already.
     """
 
-    def is_shown(gamma: float) -> bool:
+    def shows_effect(gamma: float) -> bool:
         return min(_chance(differences, gamma), _chance(-differences, gamma)) <= _TAIL
 
-    if not is_shown(1.0):
+    if not shows_effect(1.0):
         return None
-    if is_shown(MOST_GAMMA):
-        return MOST_GAMMA
-    low, high = 1.0, MOST_GAMMA
-    for _ in range(_STEPS):
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if is_shown(middle) else (low, middle)
-    return low
+    if shows_effect(MAX_GAMMA):
+        return MAX_GAMMA
+    return math.exp(_bisect(lambda log: shows_effect(math.exp(log)), 0.0, math.log(MAX_GAMMA)))
 
 
-def cluster_differences(pairs: Pairs, left: Values, code: Indices) -> Values:
-    """One difference for each cluster of the candidate, against one cluster of the baseline.
+def cluster_differences(pairs: Pairs, residual: Values, code: Indices) -> Values:
+    """Return one difference for each candidate cluster, against one baseline cluster.
 
-    Clusters are the strata: within one the rows went to an arm together, so each gives a single
-    difference, the mean over those of its pairs whose other row is in the one cluster that it
-    shares most of them with. No cluster of the baseline serves twice, so that the differences are
-    of independent pairs.
+    Within a cluster the rows went to a version together, so each cluster gives one difference:
+    the mean over its pairs with the one cluster that it shares most pairs with. No baseline
+    cluster serves twice, so the differences come from independent pairs.
 
     Parameters
     ----------
-    left
-        Shape (rows,), outcomes less what the covariates explain (Rosenbaum 2002, Statistical
+    residual
+        Shape (rows,), outcomes minus what the covariates explain (Rosenbaum 2002, Statistical
         Science 17(3): ranks of residuals).
     """
-    of_treated, of_control = code[pairs.treated_index], code[pairs.control_index]
-    differences = left[pairs.treated_index] - left[pairs.control_index]
+    treated_code, control_code = code[pairs.treated_index], code[pairs.control_index]
+    differences = residual[pairs.treated_index] - residual[pairs.control_index]
     count = int(code.max()) + 1
-    together, place = np.unique(of_treated * count + of_control, return_inverse=True)
+    combined, place = np.unique(treated_code * count + control_code, return_inverse=True)
     sizes = np.bincount(place)
     means = np.bincount(place, differences) / sizes
-    taken_treated, taken_control = set[int](), set[int]()
+    used_treated, used_control = set[int](), set[int]()
     kept: list[float] = []
-    # Of equals the first in the order of the clusters.
+    # Combinations of the same size are taken in the order of the clusters.
     for which in np.argsort(-sizes, kind="stable").tolist():
-        first, second = divmod(int(together[which]), count)
-        if first in taken_treated or second in taken_control:
+        treated, control = divmod(int(combined[which]), count)
+        if treated in used_treated or control in used_control:
             continue
-        taken_treated.add(first)
-        taken_control.add(second)
+        used_treated.add(treated)
+        used_control.add(control)
         kept.append(float(means[which]))
     return np.array(kept)
 
 
-def pair_differences(pairs: Pairs, left: Values) -> Values:
-    """The difference of each pair, where rows are independent."""
-    return np.asarray(left[pairs.treated_index] - left[pairs.control_index], dtype=np.float64)
-
-
-def _end(differences: Values, gamma: float) -> float | None:
-    """The least effect that is not refused for being too small."""
+def _lower_end(differences: Values, gamma: float) -> float | None:
+    """Return the smallest effect that the test does not reject as too small."""
     if not len(differences):
         return None
     low, high = float(differences.min()), float(differences.max())
-    margin = max(high - low, abs(low), 1e-12)
-    low -= margin
+    low -= max(high - low, abs(low), 1e-12)
 
-    def is_refused(effect: float) -> bool:
+    def is_rejected(effect: float) -> bool:
         return _chance(differences - effect, gamma) <= _TAIL
 
-    if not is_refused(low):
-        return None
-    return _border(is_refused, low, high)
+    return _bisect(is_rejected, low, high) if is_rejected(low) else None
 
 
-def _border(is_refused: Callable[[float], bool], low: float, high: float) -> float:
-    for _ in range(_STEPS):
+def _bisect(holds: Callable[[float], bool], low: float, high: float) -> float:
+    """Return the end of the range, from ``low``, in which a condition holds."""
+    for _ in range(_BISECTIONS):
         middle = (low + high) / 2.0
-        low, high = (middle, high) if is_refused(middle) else (low, middle)
+        low, high = (middle, high) if holds(middle) else (low, middle)
     return low
 
 
-def _negative(end: float | None) -> float | None:
-    return None if end is None else -end
-
-
 def _chance(differences: Values, gamma: float) -> float:
-    """At most: the chance of a sum of positive ranks as large as this one without an effect."""
+    """Return the largest chance, without an effect, of a rank sum as large as this one."""
     stats: Any = require("scipy.stats", "bounds")
     different = differences[differences != 0.0]
     count = len(different)
@@ -141,7 +165,7 @@ def _chance(differences: Values, gamma: float) -> float:
     ranks = stats.rankdata(np.abs(different))
     observed = float(ranks[different > 0.0].sum())
     likely = gamma / (1.0 + gamma)
-    if count <= EXACT:
+    if count <= EXACT_PAIRS:
         return _exact_chance(ranks, observed, likely)
     mean = likely * float(ranks.sum())
     spread = math.sqrt(likely * (1.0 - likely) * float((ranks**2).sum()))
@@ -149,8 +173,8 @@ def _chance(differences: Values, gamma: float) -> float:
 
 
 def _exact_chance(ranks: Values, observed: float, likely: float) -> float:
-    """The same by adding up the distribution; tied ranks are halves, so all is counted twice."""
-    doubled: NDArray[np.int64] = np.rint(2.0 * ranks).astype(np.int64)
+    """Return the exact chance; tied ranks are halves, so all ranks are doubled."""
+    doubled: Indices = np.rint(2.0 * ranks).astype(np.int64)
     chances = np.zeros(int(doubled.sum()) + 1)
     chances[0] = 1.0
     reach = 0

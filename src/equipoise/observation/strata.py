@@ -1,48 +1,65 @@
-"""The story of ``observe --strata``: one stratum in memory at a time, then all together."""
+"""The story of ``observe --strata``: one stratum in memory at a time, then all together.
+
+τ = Σ_s w_s τ_s with w_s = n_s / Σ n_s, n_s the candidate rows with a match. The weights count as
+constants. Strata have no row in common, so the variances of Abadie and Imbens add up:
+Σ w_s² V_s. A cluster may have rows in several strata, and leaving it out changes τ by the sum of
+the changes in each: V = (G − 1)/G Σ_g (Σ_s w_s (τ_s₍₋g₎ − τ_s))² over the clusters of all strata.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from equipoise.matching.univariate import Moments
 from equipoise.model.errors import UnusableInput
-from equipoise.model.observed import (
+from equipoise.model.observation_result import (
     OBSERVED_SCHEMA,
-    Effect,
-    Observed,
+    Clustering,
+    ColumnBalance,
+    DroppedMean,
+    HiddenBias,
+    MatchedEffect,
+    MatchingSummary,
+    ObservationResult,
     Refusal,
     Robustness,
-    Rows,
+    RowCounts,
     Strata,
-    Stratum,
+    StratumResult,
 )
-from equipoise.observation.arms import Arms, arms_of
-from equipoise.observation.cautions import cautions
-from equipoise.observation.clusters import LEAST
-from equipoise.observation.described import asked_of
-from equipoise.observation.effects import effect_of
-from equipoise.observation.matching import Tell
-from equipoise.observation.pooled import (
-    balance_in,
-    clustering_of,
-    dropped_in,
-    hidden_in,
-    matched_in,
-    matching_in,
-    shared_clusters,
-    together,
-    welch,
+from equipoise.observation.analysis import describe_question
+from equipoise.observation.clusters import MIN_CLUSTERS
+from equipoise.observation.effects import (
+    ABADIE_IMBENS,
+    BY_CLUSTERS,
+    Estimate,
+    naive_estimate,
+    t_quantile,
+    to_effect,
+    to_matched_effect,
+    with_error,
 )
-from equipoise.observation.question import Log, Question, check
-from equipoise.observation.refusal import few_clusters, refused_words
-from equipoise.observation.stratum import Outcome, outcome_in
-from equipoise.observation.words import answer_words
+from equipoise.observation.matching import Progress
+from equipoise.observation.question import Log, Question, check_question
+from equipoise.observation.refusal import few_clusters_refusal, sample_warnings
+from equipoise.observation.sample import Scales, read_arms
+from equipoise.observation.stratum import (
+    ClusterLabel,
+    StratumAnswer,
+    StratumEffect,
+    StratumOutcome,
+    judge_stratum,
+)
+from equipoise.observation.wording import answer_sentences, refusal_sentences, scope_sentence
 
-LEAST_SHARE = 0.5
-"""Of the candidate's rows that the strata with an answer must have."""
+MIN_SHARE = 0.5
+"""Share of the candidate's rows that the strata with an answer must match."""
 _NAMED = 3
+"""Number of strata that a message lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +69,13 @@ class StratifiedLog:
     Attributes
     ----------
     column
-        Its values are the strata.
+        The column whose values are the strata.
     names
-        Of the strata, in order.
+        Names of the strata, in order.
     versions
         The treatment column alone, each value once.
     read
-        The columns of the stratum of this name.
+        Function that returns the columns of a stratum by its name.
     """
 
     column: str
@@ -67,28 +84,108 @@ class StratifiedLog:
     read: Callable[[str], Log]
 
 
-def check_strata(column: str, question: Question) -> None:
-    """See that the question is the same in every stratum.
+def observe_strata(
+    log: StratifiedLog, question: Question, *, source: str, progress: Progress = lambda _: None
+) -> ObservationResult:
+    """Estimate the effect over the strata that can be judged, or say why none is reported.
 
     Raises
     ------
     UnusableInput
-        Naming the option and the hint.
+        The question does not fit the log, or no stratum can be judged.
+    """
+    check_strata(log.column, question)
+    if question.covariates is None:
+        question = dataclasses.replace(question, covariates=())
+    arms = read_arms(log.versions, question)
+    outcomes = []
+    for name in log.names:
+        rows = log.read(name)
+        check_question(rows, question)
+        outcomes.append(judge_stratum(name, rows, question, arms, _prefixed(name, progress)))
+    answers = {outcome.name: outcome.answer for outcome in outcomes if outcome.answer is not None}
+    if not answers:
+        raise UnusableInput(
+            f"--strata {log.column}: no stratum can be judged: {_reasons(outcomes)}",
+            hint="name a column whose values both versions ran with, or collect such rows",
+        )
+    judged = list(answers.values())
+    described = describe_question(question, arms, source)
+    naive = to_effect(_naive(outcomes))
+    clustering = _clustering(judged)
+    matching = _matching(judged, question.method)
+    read = sum(outcome.rows for outcome in outcomes)
+    candidate_rows = sum(outcome.candidate_rows for outcome in outcomes)
+    baseline_rows = sum(outcome.baseline_rows for outcome in outcomes)
+    others = read - candidate_rows - baseline_rows
+    matched_rows = sum(answer.weight for answer in judged)
+    refusal = _too_few_rows(log.column, outcomes, matched_rows, candidate_rows)
+    if refusal is None and clustering is not None:
+        refusal = few_clusters_refusal(clustering, arms)
+    matched, bias, robustness = None, None, None
+    if refusal is None:
+        matched, bias = _matched_effect(judged, clustering), _hidden_bias(answers)
+        robustness = Robustness(None, None, None, "unknown: it is not computed over strata")
+        known = None if bias.gamma_to_change is None else bias
+        summary = answer_sentences(described, naive, matched.effect, hidden_bias=known)
+    else:
+        summary = refusal_sentences(described, naive, refusal)
+    return ObservationResult(
+        schema=OBSERVED_SCHEMA,
+        summary=summary,
+        question=described,
+        rows=RowCounts(
+            read, candidate_rows, baseline_rows, {"another version": others} if others else {}
+        ),
+        naive=naive,
+        refusal=refusal,
+        matched=matched,
+        clustering=clustering,
+        matching=matching,
+        about=_scope(outcomes, matched_rows, candidate_rows, arms.candidate, arms.baseline),
+        dropped=_dropped(judged),
+        balance=_balance(judged),
+        contributions=(),
+        hidden_bias=bias,
+        robustness=robustness,
+        placebos=(),
+        periods=(),
+        strata=Strata(
+            log.column,
+            tuple(_stratum_result(outcome) for outcome in outcomes),
+            max(answers, key=lambda name: abs(answers[name].worst.difference_after or 0.0)),
+            _shared_clusters(judged),
+        ),
+        warnings=tuple(
+            sample_warnings(
+                question, clustering, matching.method, 1.0 - matched_rows / candidate_rows
+            )
+        ),
+    )
+
+
+def check_strata(column: str, question: Question) -> None:
+    """Check that the question means the same in every stratum.
+
+    Raises
+    ------
+    UnusableInput
+        An option is missing or not possible with strata; the error names it.
     """
     if question.covariates is None and not question.exact:
         raise UnusableInput(
-            "--strata: what can serve as a covariate may be another in each stratum",
-            hint="name what to match on with --covariates, --exact",
+            "--strata: the default covariates could differ between the strata",
+            hint="name the columns to match on with --covariates or --exact",
         )
     if question.cluster is None or len(question.cluster) > 1:
         raise UnusableInput(
-            "--strata: what is not independent must be the same in each stratum",
-            hint="name one column with --cluster, or --cluster none",
+            "--strata: the default clusters could differ between the strata",
+            hint="name one column with --cluster, or give --cluster none",
         )
     if question.placebo_outcomes or question.placebo_period is not None:
         raise UnusableInput(
-            "--strata: placebos are not put together over strata",
-            hint="ask one stratum alone with them",
+            "--strata: placebos cannot be combined over strata",
+            hint="test placebos on the rows of one stratum, without --strata",
         )
     if column in (question.treatment, question.outcome):
         raise UnusableInput(
@@ -96,176 +193,236 @@ def check_strata(column: str, question: Question) -> None:
         )
 
 
-def observe_strata(
-    log: StratifiedLog, question: Question, *, source: str, tell: Tell = lambda _: None
-) -> Observed:
-    """The effect over the strata that can be judged, or why there is none.
-
-    Raises
-    ------
-    UnusableInput
-        The question cannot be put to this log, or no stratum can be judged.
-    """
-    check_strata(log.column, question)
-    if question.covariates is None:
-        question = dataclasses.replace(question, covariates=())
-    arms = arms_of(log.versions, question)
-    outcomes = []
-    for name in log.names:
-        rows = log.read(name)
-        check(rows, question)
-        outcomes.append(outcome_in(name, rows, question, arms, tell_of(name, tell)))
-    if all(one.judged is None for one in outcomes):
-        raise UnusableInput(
-            f"--strata {log.column}: none can be judged: {_reasons(outcomes)}",
-            hint="name a column whose values both versions ran with, or gather such rows",
-        )
-    return _document(log.column, outcomes, question, arms, source)
+def _prefixed(name: str, progress: Progress) -> Progress:
+    return lambda step: progress(f"{name}: {step}")
 
 
-def tell_of(name: str, tell: Tell) -> Tell:
-    """Tell what is done with the name of the stratum before it."""
-    return lambda words: tell(f"{name}: {words}")
+def _naive(outcomes: Sequence[StratumOutcome]) -> Scales[Estimate]:
+    """Compare all rows of both versions, whatever their stratum."""
+    candidate = [outcome.candidate for outcome in outcomes if outcome.candidate is not None]
+    baseline = [outcome.baseline for outcome in outcomes if outcome.baseline is not None]
+
+    def estimate(scale: Callable[[Scales[Moments]], Moments | None]) -> Estimate | None:
+        arms = [[found for part in arm if (found := scale(part))] for arm in (candidate, baseline)]
+        return naive_estimate(_pool(arms[0]), _pool(arms[1])) if all(arms) else None
+
+    plain = estimate(lambda part: part.plain)
+    assert plain is not None
+    return Scales(estimate(lambda part: part.on_log), plain)
 
 
-def _document(
-    column: str, outcomes: Sequence[Outcome], question: Question, arms: Arms, source: str
-) -> Observed:
-    named = [(one.name, one.judged) for one in outcomes if one.judged is not None]
-    judged = [one for _, one in named]
-    clustering, naively = clustering_of(judged), _naive(outcomes)
-    candidate_rows = sum(one.candidate_rows for one in outcomes)
-    matching = matching_in(judged, question.method)
-    matched_rows = sum(one.weight for one in judged)
-    refusal = _little(column, outcomes, matched_rows, candidate_rows)
-    if refusal is None and clustering is not None:
-        counts = {
-            arms.candidate: clustering.with_candidate,
-            arms.baseline: clustering.with_baseline,
-        }
-        refusal = few_clusters(counts, clustering.by) if min(counts.values()) < LEAST else None
-    matched = None if refusal is not None else matched_in(judged, clustering)
-    hidden = None if refusal is not None else hidden_in(named)
-    if refusal is not None:
-        words = refused_words(naively, refusal, question.outcome)
-    else:
-        assert matched is not None and hidden is not None
-        sure = None if hidden.gamma_to_change is None else hidden
-        words = answer_words(naively, matched.effect, (), sure, question.outcome, arms.candidate)
-    baseline_rows = sum(one.baseline_rows for one in outcomes)
-    read = sum(one.rows for one in outcomes)
-    others = read - candidate_rows - baseline_rows
-    return Observed(
-        schema=OBSERVED_SCHEMA,
-        summary=words,
-        question=asked_of(question, arms, source),
-        rows=Rows(
-            read, candidate_rows, baseline_rows, {"another version": others} if others else {}
-        ),
-        naive=naively,
-        refusal=refusal,
-        matched=matched,
-        clustering=clustering,
-        matching=matching,
-        about=_about(outcomes, arms, matched_rows, candidate_rows),
-        dropped=dropped_in(judged),
-        balance=balance_in(judged),
-        contributions=(),
-        hidden_bias=hidden,
-        robustness=(
-            None
-            if refusal is not None
-            else Robustness(None, None, None, "unknown: it is not put together over strata")
-        ),
-        placebos=(),
-        periods=(),
-        strata=Strata(
-            column,
-            tuple(_stratum(one) for one in outcomes),
-            max(named, key=lambda one: abs(one[1].worst.difference_after or 0.0))[0],
-            shared_clusters(judged),
-        ),
-        warnings=cautions(
-            question, clustering, matching.method, 1.0 - matched_rows / candidate_rows
-        ),
+def _pool(parts: Sequence[Moments]) -> Moments:
+    """Return the moments of all values, from the moments of their parts."""
+    size = sum(part.size for part in parts)
+    mean = sum(part.size * part.mean for part in parts) / size
+    squares = sum(
+        part.size * (part.population_variance + (part.mean - mean) ** 2) for part in parts
     )
+    return Moments(size, mean, squares / size)
 
 
-def _naive(outcomes: Sequence[Outcome]) -> Effect:
-    """All rows of the candidate against all of the baseline, whatever their stratum."""
-    each = [one.naively for one in outcomes]
-    plain = welch(together(one.candidate for one in each), together(one.baseline for one in each))
-    if all(one.candidate_log is None for one in each):
-        return effect_of(None, plain)
-    logs = welch(
-        together(one.candidate_log for one in each), together(one.baseline_log for one in each)
-    )
-    return effect_of(logs, plain)
-
-
-def _little(
-    column: str, outcomes: Sequence[Outcome], matched_rows: int, candidate_rows: int
-) -> Refusal | None:
-    if matched_rows >= LEAST_SHARE * candidate_rows:
+def _clustering(answers: Sequence[StratumAnswer]) -> Clustering | None:
+    """Return the clusters of all strata together; ``None`` without clusters."""
+    by = answers[0].clusters_by
+    if by is None:
         return None
-    left = _reasons(outcomes)
+    candidate = frozenset[ClusterLabel]().union(*(one.candidate_clusters for one in answers))
+    baseline = frozenset[ClusterLabel]().union(*(one.baseline_clusters for one in answers))
+    return Clustering(by, len(candidate | baseline), len(candidate), len(baseline))
+
+
+def _shared_clusters(answers: Sequence[StratumAnswer]) -> int | None:
+    """Return the number of clusters with rows in several strata; ``None`` without clusters."""
+    if answers[0].clusters_by is None:
+        return None
+    strata = Counter(
+        label
+        for answer in answers
+        for label in answer.candidate_clusters | answer.baseline_clusters
+    )
+    return sum(number > 1 for number in strata.values())
+
+
+def _matched_effect(
+    answers: Sequence[StratumAnswer], clustering: Clustering | None
+) -> MatchedEffect:
+    """Return the effect over all strata on both scales with its errors."""
+    weights = [answer.weight / sum(answer.weight for answer in answers) for answer in answers]
+    plain = _estimates([answer.effects.plain for answer in answers], weights, clustering)
+    logs = [answer.effects.on_log for answer in answers if answer.effects.on_log is not None]
+    on_log = _estimates(logs, weights, clustering) if logs else None
+    main = ABADIE_IMBENS if clustering is None else BY_CLUSTERS
+    return to_matched_effect(Scales(on_log, plain), main)
+
+
+def _estimates(
+    parts: Sequence[StratumEffect], weights: Sequence[float], clustering: Clustering | None
+) -> dict[str, Estimate]:
+    """Return the weighted effect with every error, by name."""
+    effect = sum(weight * part.effect for weight, part in zip(weights, parts, strict=True))
+    errors = [part.error for part in parts if part.error is not None]
+    by = {ABADIE_IMBENS: Estimate(effect)}
+    if len(errors) == len(parts):
+        error = math.hypot(*(weight * own for weight, own in zip(weights, errors, strict=True)))
+        by[ABADIE_IMBENS] = with_error(effect, error, t_quantile(math.inf))
+    if clustering is None:
+        return by
+    by[BY_CLUSTERS] = Estimate(effect)
+    fewest = min(clustering.with_candidate, clustering.with_baseline)
+    if fewest >= MIN_CLUSTERS:
+        moves: dict[ClusterLabel, float] = {}
+        for weight, part in zip(weights, parts, strict=True):
+            for label, move in part.moves.items():
+                moves[label] = moves.get(label, 0.0) + weight * move
+        error = math.sqrt((len(moves) - 1) / len(moves)) * math.hypot(*moves.values())
+        by[BY_CLUSTERS] = with_error(effect, error, t_quantile(fewest - 1))
+    return by
+
+
+def _matching(answers: Sequence[StratumAnswer], method: str) -> MatchingSummary:
+    """Return the matches of all strata together; each stratum has its own weights of columns.
+
+    Parameters
+    ----------
+    method
+        The requested method; the summary names another one if a stratum needed it.
+    """
+    parts = [answer.matching for answer in answers]
+    if len(parts) == 1:
+        return parts[0]
+    return MatchingSummary(
+        next((part.method for part in parts if part.method != method), method),
+        min((part.caliper for part in parts if part.caliper is not None), default=None),
+        tuple(dict.fromkeys(name for part in parts for name in part.caliper_on)),
+        {},
+        sum(part.pairs for part in parts),
+        sum(part.candidate_matched for part in parts),
+        sum(part.candidate_dropped for part in parts),
+        sum(part.baseline_used for part in parts),
+        any(part.adjusted for part in parts),
+    )
+
+
+def _balance(answers: Sequence[StratumAnswer]) -> tuple[ColumnBalance, ...]:
+    """Return every column on average over the strata that have it."""
+    columns: dict[str, list[tuple[int, ColumnBalance]]] = {}
+    for answer in answers:
+        for column in answer.balance:
+            columns.setdefault(column.column, []).append((answer.weight, column))
+
+    def mean(parts: list[tuple[int, ColumnBalance]], field: str) -> float | None:
+        return _mean((weight, getattr(column, field)) for weight, column in parts)
+
+    return tuple(
+        ColumnBalance(
+            name,
+            mean(parts, "candidate_before") or 0.0,
+            mean(parts, "baseline_before") or 0.0,
+            mean(parts, "difference_before"),
+            mean(parts, "candidate_after"),
+            mean(parts, "baseline_after"),
+            mean(parts, "difference_after"),
+        )
+        for name, parts in columns.items()
+    )
+
+
+def _dropped(answers: Sequence[StratumAnswer]) -> tuple[DroppedMean, ...]:
+    """Return every column among matched and dropped rows, over the strata that dropped some."""
+    columns: dict[str, list[tuple[StratumAnswer, DroppedMean]]] = {}
+    for answer in answers:
+        for column in answer.dropped:
+            columns.setdefault(column.column, []).append((answer, column))
+    means = []
+    for name, parts in columns.items():
+        kept = _mean((answer.weight, column.kept) for answer, column in parts)
+        dropped = _mean(
+            (answer.matching.candidate_dropped, column.dropped) for answer, column in parts
+        )
+        if kept is not None and dropped is not None:
+            means.append(DroppedMean(name, kept, dropped))
+    return tuple(means)
+
+
+def _mean(pieces: Iterable[tuple[int, float | None]]) -> float | None:
+    known = [(weight, value) for weight, value in pieces if value is not None]
+    total = sum(weight for weight, _ in known)
+    return sum(weight * value for weight, value in known) / total if total else None
+
+
+def _hidden_bias(answers: dict[str, StratumAnswer]) -> HiddenBias:
+    """Return the bounds of the stratum that a hidden factor changes first, with its name.
+
+    While every stratum holds, and all have the same sign, the effect over all holds.
+    """
+    name = min(answers, key=lambda name: answers[name].hidden_bias.gamma_to_change or 0.0)
+    weakest = answers[name].hidden_bias
+    if len({answer.effects.main.effect > 0.0 for answer in answers.values()}) > 1:
+        return dataclasses.replace(
+            weakest,
+            gamma_to_change=None,
+            summary="unknown: the effects of the strata have different signs",
+        )
+    return dataclasses.replace(
+        weakest, summary=f"in {name}, the weakest stratum: {weakest.summary}"
+    )
+
+
+def _too_few_rows(
+    column: str, outcomes: Sequence[StratumOutcome], matched_rows: int, candidate_rows: int
+) -> Refusal | None:
+    if matched_rows >= MIN_SHARE * candidate_rows:
+        return None
+    reasons = _reasons(outcomes)
     return Refusal(
         "few-strata",
-        f"only {matched_rows:,} of the {candidate_rows:,} rows of the candidate could be compared "
-        f"within {column}" + (f": {left}" if left else ""),
-        "gather rows of the other version for these strata, or name another column",
+        f"only {matched_rows:,} of the candidate's {candidate_rows:,} rows have a comparable row "
+        f"within {column}" + (f": {reasons}" if reasons else ""),
+        "collect rows of the other version for these strata, or name another column",
     )
 
 
-def _about(outcomes: Sequence[Outcome], arms: Arms, matched_rows: int, candidate_rows: int) -> str:
+def _scope(
+    outcomes: Sequence[StratumOutcome],
+    matched_rows: int,
+    candidate_rows: int,
+    candidate: str,
+    baseline: str,
+) -> str:
+    """Return the candidate rows that the answer is about, and why others are not."""
+    reasons = "; ".join(
+        f"{outcome.candidate_rows:,} of {outcome.name}: {outcome.reason}"
+        for outcome in outcomes
+        if outcome.reason is not None and outcome.candidate_rows
+    )
+    scope = scope_sentence(candidate_rows, matched_rows, candidate, baseline)
     if matched_rows == candidate_rows:
-        return f"the {candidate_rows:,} rows of {arms.candidate}"
-    left = "; ".join(
-        f"{one.candidate_rows:,} of {one.name}: {one.lacking}"
-        for one in outcomes
-        if one.lacking is not None and one.candidate_rows
-    )
-    return (
-        f"{matched_rows:,} of the {candidate_rows:,} rows of {arms.candidate}: "
-        f"{candidate_rows - matched_rows:,} have no comparable row of {arms.baseline} in their "
-        "stratum, and nothing is said of them" + (f" ({left})" if left else "")
-    )
+        return scope
+    return f"{scope} in their stratum" + (f" ({reasons})" if reasons else "")
 
 
-def _stratum(one: Outcome) -> Stratum:
-    judged = one.judged
-    if judged is None:
-        return Stratum(
-            one.name,
-            one.candidate_rows,
-            one.baseline_rows,
-            one.lacking,
-            matched_rows=None,
-            ratio=None,
-            difference=None,
-            method=None,
-            caliper=None,
-            worst_column=None,
-            worst_difference=None,
-            gamma_to_change=None,
-        )
-    return Stratum(
-        one.name,
-        one.candidate_rows,
-        one.baseline_rows,
-        None,
-        matched_rows=judged.weight,
-        ratio=None if judged.on_log is None else math.exp(judged.on_log.effect),
-        difference=judged.plain.effect,
-        method=judged.matching.method,
-        caliper=judged.matching.caliper,
-        worst_column=judged.worst.column,
-        worst_difference=judged.worst.difference_after,
-        gamma_to_change=judged.hidden.gamma_to_change,
+def _stratum_result(outcome: StratumOutcome) -> StratumResult:
+    known = (outcome.name, outcome.candidate_rows, outcome.baseline_rows, outcome.reason)
+    answer = outcome.answer
+    if answer is None:
+        return StratumResult(*known, *[None] * 8)
+    on_log = answer.effects.on_log
+    return StratumResult(
+        *known,
+        matched_rows=answer.weight,
+        ratio=None if on_log is None else math.exp(on_log.effect),
+        difference=answer.effects.plain.effect,
+        method=answer.matching.method,
+        caliper=answer.matching.caliper,
+        worst_column=answer.worst.column,
+        worst_difference=answer.worst.difference_after,
+        gamma_to_change=answer.hidden_bias.gamma_to_change,
     )
 
 
-def _reasons(outcomes: Sequence[Outcome]) -> str:
-    lacking = [f"{one.name} ({one.lacking})" for one in outcomes if one.lacking is not None]
-    more = f" and {len(lacking) - _NAMED} more" if len(lacking) > _NAMED else ""
-    return ", ".join(lacking[:_NAMED]) + more
+def _reasons(outcomes: Sequence[StratumOutcome]) -> str:
+    reasons = [
+        f"{outcome.name} ({outcome.reason})" for outcome in outcomes if outcome.reason is not None
+    ]
+    more = f" and {len(reasons) - _NAMED} more" if len(reasons) > _NAMED else ""
+    return ", ".join(reasons[:_NAMED]) + more

@@ -1,6 +1,6 @@
-"""One stratum: its rows matched and judged by themselves, and what is kept of them.
+"""One stratum: its rows are matched and judged alone, and only small results are kept.
 
-What is kept is small: no array of rows outlives its stratum.
+No array of rows outlives its stratum.
 """
 
 from __future__ import annotations
@@ -10,261 +10,229 @@ import hashlib
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from equipoise.matching.univariate import Moments
 from equipoise.model.errors import UnusableInput
-from equipoise.model.observed import ColumnBalance, DroppedMean, HiddenBias, Matching
-from equipoise.observation.arms import Arms, texts_of
-from equipoise.observation.clusters import Clusters
-from equipoise.observation.described import matching_of
-from equipoise.observation.effects import ABADIE_IMBENS, Found
-from equipoise.observation.hidden import hidden_bias
-from equipoise.observation.matching import MOST_APART, Tell
-from equipoise.observation.needed import balance_of, dropped_of
-from equipoise.observation.outcome import logarithm_of, outcome_of
-from equipoise.observation.prepared import Prepared, prepare
-from equipoise.observation.question import Log, Question, part_of
-from equipoise.observation.scores import MANY_CLUSTERS, Values, effects_without
-from equipoise.observation.weighed import Weighed, weighed
+from equipoise.model.observation_result import (
+    ColumnBalance,
+    DroppedMean,
+    HiddenBias,
+    MatchingSummary,
+)
+from equipoise.observation.analysis import MatchedSample, describe_matching, match_sample
+from equipoise.observation.effects import (
+    ABADIE_IMBENS,
+    MANY_CLUSTERS,
+    EffectEstimate,
+    effects_without_each_cluster,
+)
+from equipoise.observation.matching import Progress
+from equipoise.observation.question import (
+    Flags,
+    Indices,
+    Log,
+    Question,
+    Values,
+    distinct_texts,
+    select_rows,
+)
+from equipoise.observation.refusal import unbalanced_clause
+from equipoise.observation.rosenbaum import hidden_bias
+from equipoise.observation.sample import Arms, Sample, Scales, read_outcomes, read_sample
 
-Label = tuple[str, object]
-"""A cluster by what it is and which: the same in every stratum that has rows of it."""
+ClusterLabel = tuple[str, object]
+"""A cluster by its column and its value: the same in every stratum that has rows of it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Moments:
-    """Number, mean and sum of squares about the mean of some values."""
-
-    number: int
-    mean: float
-    squares: float
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """The effect on one scale.
+class StratumEffect:
+    """The effect in one stratum on one scale.
 
     Attributes
     ----------
     error
-        Of Abadie and Imbens.
+        The error of Abadie and Imbens.
     moves
-        By cluster, by how much the effect moves if it is left out; empty without clusters.
+        For each cluster the change of the effect if it is left out; empty without clusters.
     """
 
     effect: float
     error: float | None
-    moves: dict[Label, float]
+    moves: dict[ClusterLabel, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Naively:
-    """All rows of a stratum by version, on both scales; ``None`` on a scale or version without."""
-
-    candidate_log: Moments | None
-    baseline_log: Moments | None
-    candidate: Moments | None
-    baseline: Moments | None
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
+class StratumAnswer:
     """The answer of one stratum.
 
     Attributes
     ----------
     clusters_by
-        What a cluster is; ``None`` without clusters.
-    of_candidate, of_baseline
-        The clusters with rows of each that count.
+        The column that forms the clusters; ``None`` without clusters.
+    candidate_clusters, baseline_clusters
+        Clusters with matched rows of each version.
     """
 
-    on_log: Scale | None
-    plain: Scale
-    matching: Matching
+    effects: Scales[StratumEffect]
+    matching: MatchingSummary
     balance: tuple[ColumnBalance, ...]
     dropped: tuple[DroppedMean, ...]
-    hidden: HiddenBias
+    hidden_bias: HiddenBias
     clusters_by: str | None
-    of_candidate: frozenset[Label]
-    of_baseline: frozenset[Label]
+    candidate_clusters: frozenset[ClusterLabel]
+    baseline_clusters: frozenset[ClusterLabel]
 
     @property
     def weight(self) -> int:
-        """The candidate's rows that found a match."""
+        """Number of candidate rows with a match."""
         return self.matching.candidate_matched
 
     @property
     def worst(self) -> ColumnBalance:
-        """The column least alike after matching."""
-        return max(self.balance, key=lambda one: abs(one.difference_after or 0.0))
+        """The column that differs most after matching."""
+        return max(self.balance, key=lambda column: abs(column.difference_after or 0.0))
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """A stratum with its answer, or with the reason why it has none."""
+class StratumOutcome:
+    """A stratum with its answer, or the reason why it has none.
+
+    Attributes
+    ----------
+    candidate, baseline
+        Moments of all rows of each version; ``None`` without such rows.
+    """
 
     name: str
     rows: int
     candidate_rows: int
     baseline_rows: int
-    naively: Naively
-    judged: Judged | None
-    lacking: str | None
+    candidate: Scales[Moments] | None
+    baseline: Scales[Moments] | None
+    answer: StratumAnswer | None
+    reason: str | None
 
 
-def outcome_in(name: str, log: Log, question: Question, arms: Arms, tell: Tell) -> Outcome:
-    """Judge the rows of one stratum.
+def judge_stratum(
+    name: str, log: Log, question: Question, arms: Arms, progress: Progress
+) -> StratumOutcome:
+    """Match and judge the rows of one stratum.
 
     Parameters
     ----------
     arms
-        The two versions; which rows are theirs is read from ``log``.
+        Names of the two versions; the rows that ran them are read from ``log``.
 
     Raises
     ------
     UnusableInput
-        The question cannot be put to its rows: naming the stratum, column, rows and the hint.
+        The question does not fit the rows; the error names the stratum, column and rows.
     """
     try:
-        versions, code = texts_of(log[question.treatment], question.treatment)
-        treated, others = (
+        versions, code = distinct_texts(log[question.treatment], question.treatment)
+        treated, control = (
             code == versions.index(arm) if arm in versions else np.zeros(len(code), dtype=np.bool_)
             for arm in (arms.candidate, arms.baseline)
         )
-        naively = _naively(log, question, treated, others)
-        judged: Judged | str
-        if not treated.any() or not others.any():
-            judged = f"no row of {arms.baseline if treated.any() else arms.candidate}"
+        moments = _moments(log, question, treated, control)
+        answer: StratumAnswer | str
+        if not treated.any() or not control.any():
+            answer = f"no row of {arms.baseline if treated.any() else arms.candidate}"
         else:
-            seeded = dataclasses.replace(question, seed=seed_of(question.seed, name))
-            judged = _judged(name, prepare(log, seeded, {}), tell)
+            seeded = dataclasses.replace(question, seed=stratum_seed(question.seed, name))
+            answer = _judge(name, read_sample(log, seeded, {}), progress)
     except UnusableInput as error:
         raise UnusableInput(f"stratum {name}: {error.what}", hint=error.hint) from error
-    counts = int(np.count_nonzero(treated)), int(np.count_nonzero(others))
-    if isinstance(judged, str):
-        return Outcome(name, len(code), *counts, naively, None, judged)
-    return Outcome(name, len(code), *counts, naively, judged, None)
+    return StratumOutcome(
+        name,
+        len(code),
+        int(np.count_nonzero(treated)),
+        int(np.count_nonzero(control)),
+        *moments,
+        *((None, answer) if isinstance(answer, str) else (answer, None)),
+    )
 
 
-def seed_of(seed: int, name: str) -> int:
-    """The seed of a stratum, whichever strata stand beside it."""
+def stratum_seed(seed: int, name: str) -> int:
+    """Return the seed of a stratum, which does not depend on the other strata."""
     return int.from_bytes(hashlib.sha256(f"{seed}/{name}".encode()).digest()[:4])
 
 
-def _judged(name: str, prepared: Prepared, tell: Tell) -> Judged | str:
-    """The answer, or why there is none."""
+def _moments(
+    log: Log, question: Question, treated: Flags, control: Flags
+) -> tuple[Scales[Moments] | None, Scales[Moments] | None]:
+    """Return the moments of the outcomes of each version."""
+    taking_part = treated | control
+    if not taking_part.any():
+        return None, None
+    outcomes = read_outcomes(select_rows(log, taking_part), question)
+
+    def moments_of(arm: Flags) -> Scales[Moments] | None:
+        rows = arm[taking_part]
+        return outcomes.map(lambda values: Moments.of(values[rows], None)) if rows.any() else None
+
+    return moments_of(treated), moments_of(control)
+
+
+def _judge(name: str, sample: Sample, progress: Progress) -> StratumAnswer | str:
+    """Return the answer, or the reason why there is none."""
     try:
-        one = weighed(prepared, tell)
+        match = match_sample(sample, progress)
     except UnusableInput as error:
         return error.what
-    if not one.kept.is_balanced:
-        worst = max(balance_of(one.kept), key=_apart)
-        apart = "without limit" if worst.difference_after is None else f"{_apart(worst):.2f}"
-        return (
-            f"{worst.column} still differs by {apart} standard deviations (at most {MOST_APART:g})"
+    matched, clusters, effect = match.matched, sample.clusters, match.effects.plain.pair_effect
+    if not matched.is_balanced:
+        place = matched.unbalanced()[0]
+        return unbalanced_clause(
+            matched.balance.variables[place], matched.column_balance()[place].difference_after
         )
-    clusters = prepared.clusters
-    of_candidate, of_baseline = (
-        _labels(name, prepared, clusters, rows)
-        for rows in (one.plain.linear.treated_rows, one.plain.linear.serving_rows)
-    )
-    if clusters is not None and min(len(of_candidate), len(of_baseline)) < 2:
-        fewer = of_candidate if len(of_candidate) < 2 else of_baseline
-        arm = prepared.arms.candidate if fewer is of_candidate else prepared.arms.baseline
-        return f"its comparable rows of {arm} lie in one cluster ({clusters.by})"
-    return _told(name, prepared, one, frozenset(of_candidate), frozenset(of_baseline), tell)
-
-
-def _told(
-    name: str,
-    prepared: Prepared,
-    one: Weighed,
-    of_candidate: frozenset[Label],
-    of_baseline: frozenset[Label],
-    tell: Tell,
-) -> Judged:
-    tell("what a hidden factor could change")
-    question, clusters = prepared.question, prepared.clusters
-    hidden = hidden_bias(
-        one.on_log or one.plain,
-        one.kept,
-        prepared.treated,
-        clusters,
-        is_log=one.on_log is not None,
-        seed=question.seed,
-        threads=question.threads,
-    )
-    return Judged(
-        None if one.on_log is None else _scale(name, prepared, one, one.on_log),
-        _scale(name, prepared, one, one.plain),
-        matching_of(one.kept, one.plain),
-        balance_of(one.kept),
-        dropped_of(one.kept, prepared.covariates, prepared.treated),
-        hidden,
+    labels: list[frozenset[ClusterLabel]] = []
+    for rows, arm in (
+        (effect.treated_rows, sample.arms.candidate),
+        (effect.control_rows, sample.arms.baseline),
+    ):
+        labels.append(frozenset(_labels(name, sample, rows)))
+        if clusters is not None and len(labels[-1]) < 2:
+            return f"its comparable rows of {arm} are in one cluster ({clusters.by})"
+    progress("bounding the influence of a hidden factor")
+    return StratumAnswer(
+        match.effects.map(lambda effect: _stratum_effect(name, match, effect)),
+        describe_matching(match),
+        matched.column_balance(),
+        matched.dropped_means(sample.covariates, sample.treated),
+        hidden_bias(sample, matched, match.effects),
         None if clusters is None else clusters.by,
-        of_candidate,
-        of_baseline,
+        *labels,
     )
 
 
-def _scale(name: str, prepared: Prepared, one: Weighed, found: Found) -> Scale:
-    moves: dict[Label, float] = {}
-    clusters, pairs, linear = prepared.clusters, one.kept.pairs, found.linear
-    if clusters is not None:
-        rows = np.union1d(linear.treated_rows, linear.serving_rows)
-        present, first, place = np.unique(
-            clusters.code[rows], return_index=True, return_inverse=True
-        )
-        count = len(present)
-        if count > MANY_CLUSTERS:
-            changes = -np.bincount(place, linear.scores[rows]) * count / (count - 1)
-        else:
-            changes = effects_without(found.adjusted, pairs, clusters.code)[1] - linear.effect
-        names = _named(name, prepared, clusters, rows[first])
-        moves = dict(zip(names, changes.tolist(), strict=True))
-    return Scale(linear.effect, found.by[ABADIE_IMBENS].error, moves)
+def _stratum_effect(name: str, match: MatchedSample, estimate: EffectEstimate) -> StratumEffect:
+    pair_effect, clusters = estimate.pair_effect, match.sample.clusters
+    error = estimate.by[ABADIE_IMBENS].error
+    if clusters is None:
+        return StratumEffect(pair_effect.effect, error, {})
+    rows = pair_effect.rows
+    present, place = np.unique(clusters.code[rows], return_inverse=True)
+    count = len(present)
+    moves: Values
+    if count > MANY_CLUSTERS:
+        moves = -np.bincount(place, pair_effect.scores[rows]) * count / (count - 1)
+    else:
+        moves = effects_without_each_cluster(pair_effect, clusters.code) - pair_effect.effect
+    labels = _labels(name, match.sample, rows)
+    return StratumEffect(pair_effect.effect, error, dict(zip(labels, moves.tolist(), strict=True)))
 
 
-def _labels(
-    name: str, prepared: Prepared, clusters: Clusters | None, rows: NDArray[np.int64]
-) -> list[Label]:
+def _labels(name: str, sample: Sample, rows: Indices) -> list[ClusterLabel]:
+    """Return the clusters of these rows in the order of their codes.
+
+    Windows of time lie within their stratum, so their label names it.
+    """
+    clusters = sample.clusters
     if clusters is None:
         return []
-    _, first = np.unique(clusters.code[rows], return_index=True)
-    return _named(name, prepared, clusters, rows[first])
-
-
-def _named(
-    stratum: str, prepared: Prepared, clusters: Clusters, rows: NDArray[np.int64]
-) -> list[Label]:
-    """The cluster of each of these rows; windows of time lie within their stratum."""
-    if clusters.by in prepared.log:
-        return [(clusters.by, value) for value in prepared.log[clusters.by][rows].tolist()]
-    return [(f"{stratum}: {clusters.by}", code) for code in clusters.code[rows].tolist()]
-
-
-def _naively(
-    log: Log, question: Question, treated: NDArray[np.bool_], others: NDArray[np.bool_]
-) -> Naively:
-    named = treated | others
-    if not named.any():
-        return Naively(None, None, None, None)
-    values = outcome_of(part_of(log, named), question)
-    treated, others = treated[named], others[named]
-    logs: tuple[Moments | None, Moments | None] = (None, None)
-    if question.ratio:
-        on_log = logarithm_of(values, question.outcome)
-        logs = _moments(on_log[treated]), _moments(on_log[others])
-    return Naively(*logs, _moments(values[treated]), _moments(values[others]))
-
-
-def _moments(values: Values) -> Moments | None:
-    if not len(values):
-        return None
-    mean = float(values.mean())
-    return Moments(len(values), mean, float(((values - mean) ** 2).sum()))
-
-
-def _apart(one: ColumnBalance) -> float:
-    return float("inf") if one.difference_after is None else abs(one.difference_after)
+    codes, first = np.unique(clusters.code[rows], return_index=True)
+    if clusters.by in sample.log:
+        values = sample.log[clusters.by][rows[first]].tolist()
+        return [(clusters.by, value) for value in values]
+    return [(f"{name}: {clusters.by}", code) for code in codes.tolist()]

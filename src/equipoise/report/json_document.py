@@ -10,14 +10,20 @@ from typing import Any
 import msgspec
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.observed import OBSERVED_SCHEMA, Observed
-from equipoise.model.pooled import POOLED_SCHEMA, PooledCampaigns
-from equipoise.model.result import FIRST_SCHEMA, SCHEMA, MetricSummary, ResultDocument
+from equipoise.model.observation_result import OBSERVED_SCHEMA, ObservationResult
+from equipoise.model.result import (
+    FIRST_SCHEMA,
+    POOLED_SCHEMA,
+    SCHEMA,
+    MetricSummary,
+    PooledCampaigns,
+    ResultDocument,
+)
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def encode(document: ResultDocument | PooledCampaigns | Observed) -> bytes:
+def encode(document: ResultDocument | PooledCampaigns | ObservationResult) -> bytes:
     """Write a document as one line of JSON without a line end.
 
     Fields stand in the order of the data classes, mappings in their own order, so the
@@ -86,7 +92,7 @@ def pooled_schema() -> dict[str, Any]:
 
 def observed_schema() -> dict[str, Any]:
     """Make the JSON Schema of what was found in a log, likewise."""
-    return _schema_of(Observed, OBSERVED_SCHEMA)
+    return _schema_of(ObservationResult, OBSERVED_SCHEMA)
 
 
 def _schema_of(kind: type, name: str) -> dict[str, Any]:

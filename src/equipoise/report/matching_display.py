@@ -14,7 +14,7 @@ from equipoise.matching.balance import Balance, Groups
 from equipoise.matching.distributions import quantiles
 from equipoise.matching.gen_match import GenMatchResult
 from equipoise.matching.match import MatchResult
-from equipoise.report import html_table
+from equipoise.report.renderers import notebook
 
 if TYPE_CHECKING:
     from altair import LayerChart
@@ -30,12 +30,12 @@ Floats = NDArray[np.float64]
 
 def match_html(result: MatchResult) -> str:
     """Write the facts of a match."""
-    return html_table.facts(result.facts())
+    return notebook.facts(result.facts())
 
 
 def genoud_html(result: GenoudResult) -> str:
     """Write the facts of a search."""
-    return html_table.facts(result.facts())
+    return notebook.facts(result.facts())
 
 
 def gen_match_html(result: GenMatchResult) -> str:
@@ -44,16 +44,16 @@ def gen_match_html(result: GenMatchResult) -> str:
         (name, f"{weight:.6g}") for name, weight in zip(result.names, result.weights, strict=True)
     ]
     headings = ("Weights of the standardised covariates", "")
-    facts = html_table.facts(result.facts())
-    return f"<div>{html_table.table(headings, weights)}{facts}</div>"
+    facts = notebook.facts(result.facts())
+    return f"<div>{notebook.table(headings, weights)}{facts}</div>"
 
 
 def balance_html(balance: Balance) -> str:
     """Write the table of a balance, and its smallest p-values."""
     from equipoise.matching.balance_table import HEADINGS, cells, smallest_words
 
-    table = html_table.table(HEADINGS, cells(balance), names=2)
-    below = "".join(f"<p>{html_table.text(line)}</p>" for line in smallest_words(balance))
+    table = notebook.table(HEADINGS, cells(balance), names=2)
+    below = "".join(f"<p>{notebook.text(line)}</p>" for line in smallest_words(balance))
     return f"<div>{table}{below}</div>"
 
 

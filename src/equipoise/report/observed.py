@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from rich.table import Table
 from rich.text import Text
 
-from equipoise.model.observed import Bounds, Effect, Observed, Stratum
+from equipoise.model.observation_result import Bounds, Effect, ObservationResult, StratumResult
 from equipoise.model.quantities import amount
-from equipoise.report.safe_text import visible
-from equipoise.report.terminal import console_for
-from equipoise.report.units import interval_words, percent_change, significant
+from equipoise.model.safe_text import visible
+from equipoise.report.renderers.terminal import console_for
+from equipoise.report.units import interval_text, percent_change, significant
 
 
-def print_observed(document: Observed, *, color: bool) -> None:
+def print_observed(document: ObservationResult, *, color: bool) -> None:
     """Print the answer, what it rests on, and what can be held against it."""
     console = console_for(color)
     console.print(Text(visible(document.summary), style="bold"))
@@ -37,7 +37,7 @@ def print_observed(document: Observed, *, color: bool) -> None:
 Rows = list[list[str]]
 
 
-def tables(document: Observed) -> dict[str, tuple[Sequence[str], Rows]]:
+def tables(document: ObservationResult) -> dict[str, tuple[Sequence[str], Rows]]:
     """By title: the headings and the rows, of the effects, the balance and the bounds."""
     found: dict[str, tuple[Sequence[str], Rows]] = {
         "effect": (("estimate", "95 % interval"), list(_effects(document)))
@@ -81,7 +81,7 @@ def tables(document: Observed) -> dict[str, tuple[Sequence[str], Rows]]:
     return found
 
 
-def facts(document: Observed) -> Iterator[str]:
+def facts(document: ObservationResult) -> Iterator[str]:
     """What the answer rests on, a line each."""
     rows, matching, question = document.rows, document.matching, document.question
     left_out = "".join(f"; {count:,} left out: {why}" for why, count in rows.left_out.items())
@@ -127,7 +127,7 @@ def effect_cells(effect: Effect) -> list[str]:
     return _cells(effect.ratio, effect.ratio_ci, effect.difference, effect.difference_ci)
 
 
-def _stratum(one: Stratum) -> list[str]:
+def _stratum(one: StratumResult) -> list[str]:
     rows = f"{one.candidate_rows if one.matched_rows is None else one.matched_rows:,}"
     if one.difference is None:
         return [one.name, rows, "none", "", "", ""]
@@ -141,7 +141,7 @@ def _stratum(one: Stratum) -> list[str]:
     ]
 
 
-def _effects(document: Observed) -> Iterator[list[str]]:
+def _effects(document: ObservationResult) -> Iterator[list[str]]:
     yield ["naive", *effect_cells(document.naive)]
     if document.matched is not None:
         yield ["comparable", *effect_cells(document.matched.effect)]
@@ -183,7 +183,7 @@ def _cells(
 
 def _ends(low: float | None, high: float | None, *, as_ratio: bool) -> str:
     if as_ratio:
-        return interval_words(low, high)
+        return interval_text(low, high)
     return " to ".join("unlimited" if end is None else _signed(end) for end in (low, high))
 
 

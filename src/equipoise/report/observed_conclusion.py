@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from equipoise.model.conclusion import Cell, Conclusion
 from equipoise.model.findings import FindingTable
-from equipoise.model.observed import Bounds, Observed
-from equipoise.model.record import CampaignWarning
+from equipoise.model.observation_result import Bounds, ObservationResult
 from equipoise.report.observed import effect_cells, facts, tables
 
 _METHOD = (
@@ -21,7 +20,7 @@ _METHOD = (
 _CLUSTERS = "The interval allows for rows of one cluster that move together."
 
 
-def observed_conclusion(document: Observed, again: str) -> Conclusion:
+def observed_conclusion(document: ObservationResult, again: str) -> Conclusion:
     """Put a document into words and tables.
 
     Parameters
@@ -48,21 +47,19 @@ def observed_conclusion(document: Observed, again: str) -> Conclusion:
             for title, (headings, rows) in tables(document).items()
         ),
         method=(*_METHOD, *(() if document.clustering is None else (_CLUSTERS,))),
-        warnings=tuple(
-            CampaignWarning(one.code, one.summary, one.hint) for one in document.warnings
-        ),
+        warnings=document.warnings,
         again=again,
         numbers=(*_effects(document), *_balance(document)),
     )
 
 
-def _facts(document: Observed) -> Iterator[tuple[str, str]]:
+def _facts(document: ObservationResult) -> Iterator[tuple[str, str]]:
     for line in facts(document):
         name, _, value = line.partition(": ")
         yield name.strip(), value
 
 
-def _tone(document: Observed) -> str:
+def _tone(document: ObservationResult) -> str:
     """The colour of the answer: that of the verdict with these words."""
     if document.matched is None:
         return "undecided"
@@ -73,7 +70,7 @@ def _tone(document: Observed) -> str:
     return "slower" if ends[0] > none else "faster"
 
 
-def _effects(document: Observed) -> Iterator[dict[str, Cell]]:
+def _effects(document: ObservationResult) -> Iterator[dict[str, Cell]]:
     naive = document.naive
     yield _effect("naive", naive.ratio, naive.ratio_ci, naive.difference, naive.difference_ci)
     if document.matched is not None:
@@ -99,7 +96,7 @@ def _effect(
     return row
 
 
-def _balance(document: Observed) -> Iterator[dict[str, Cell]]:
+def _balance(document: ObservationResult) -> Iterator[dict[str, Cell]]:
     for one in document.balance:
         yield {
             "kind": "covariate",

@@ -17,7 +17,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from equipoise.model.result import Companion
+from equipoise.model.result import ModeAssociation
 from equipoise.stats.arrays import FloatArray, IntArray, shared_ranks
 from equipoise.stats.pooling import student_outside
 
@@ -94,7 +94,7 @@ def goes_with(
 
 def companions(
     modes: IntArray, covariates: Sequence[Covariate], *, level: float = 0.05
-) -> tuple[Companion, ...]:
+) -> tuple[ModeAssociation, ...]:
     """Tell which covariates go with which mode.
 
     Parameters
@@ -113,7 +113,7 @@ def companions(
     count = len(modes)
     if count < LEAST_TRIALS:
         return ()
-    tested: list[tuple[Companion, float]] = []
+    tested: list[tuple[ModeAssociation, float]] = []
     labels = np.unique(modes)
     for mode in labels[1:] if len(labels) == 2 else labels:
         member = _standard((modes == mode).astype(np.float64), LEAST_MEMBERS)
@@ -127,12 +127,12 @@ def companions(
                 found = float(correlations[0])
                 tested.append(
                     (
-                        Companion(int(mode), covariate.name, value, found, 1.0),
+                        ModeAssociation(int(mode), covariate.name, value, found, 1.0),
                         _p_value(found, trials),
                     )
                 )
     tested.sort(key=lambda one: one[1])
-    named: list[Companion] = []
+    named: list[ModeAssociation] = []
     adjusted = 0.0
     for place, (one, p_value) in enumerate(tested):
         adjusted = max(adjusted, min(1.0, p_value * (len(tested) - place)))
@@ -140,7 +140,9 @@ def companions(
             break
         positive = one.value is None or one.correlation > 0
         if positive and abs(one.correlation) >= LEAST_STRENGTH:
-            named.append(Companion(one.mode, one.covariate, one.value, one.correlation, adjusted))
+            named.append(
+                ModeAssociation(one.mode, one.covariate, one.value, one.correlation, adjusted)
+            )
     return tuple(sorted(named, key=lambda one: -abs(one.correlation)))
 
 

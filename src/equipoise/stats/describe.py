@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.result import Drift, Interval, MetricSummary, Mode
+from equipoise.model.interval import Interval
+from equipoise.model.result import Drift, MetricSummary, Mode
 from equipoise.stats.arrays import FloatArray, part_medians, shared_ranks
 from equipoise.stats.bootstrap import RESAMPLES, circular_block_indices, percentile_interval
 from equipoise.stats.modes import find_modes

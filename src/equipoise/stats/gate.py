@@ -14,7 +14,7 @@ import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from equipoise.model.gate import GateOutcome
+from equipoise.model.result import GateOutcome
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import Judged, Known, check_alpha, judge_again, judge_one, margin_of
 

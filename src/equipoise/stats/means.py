@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equipoise.model.result import Interval
+from equipoise.model.interval import Interval
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.bootstrap import RESAMPLES, circular_block_sums, percentile_interval
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from equipoise.model.result import Answer, Verdict
+from equipoise.model.result import StatisticAnswer, Verdict
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.shift import DECILES, quantiles_of
 from equipoise.stats.verdict import margin_of
@@ -47,7 +47,7 @@ def minimum_misleads(
 
 def answers(
     baseline: FloatArray, candidate: FloatArray, *, min_effect: float
-) -> tuple[Answer, ...]:
+) -> tuple[StatisticAnswer, ...]:
     """What each statistic alone would have said: the minimum, each decile and the mean.
 
     Parameters
@@ -75,10 +75,10 @@ def answers(
     )
 
 
-def _answer(statistic: str, log_ratio: float, margin: float) -> Answer:
+def _answer(statistic: str, log_ratio: float, margin: float) -> StatisticAnswer:
     ratio = math.exp(log_ratio) if math.isfinite(log_ratio) else None
     winner = _winner(log_ratio, margin)
-    return Answer(
+    return StatisticAnswer(
         statistic, ratio, "equivalent" if winner == 0 else "slower" if winner > 0 else "faster"
     )
 

@@ -70,7 +70,7 @@ def find_modes(values: FloatArray, *, resolution: float = 0.0) -> Modes:
 
     Returns
     -------
-    At least one mode. Simulated error rates and power: docs/shape.md.
+    At least one mode. Simulated error rates and power: docs/statistics.md.
     """
     ordered = np.sort(values)
     step = max(resolution, _printed_step(ordered))

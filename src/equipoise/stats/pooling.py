@@ -13,8 +13,8 @@ from functools import cache
 import numpy as np
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.pooled import Pooled
-from equipoise.model.result import Interval
+from equipoise.model.interval import Interval
+from equipoise.model.result import PooledEffect
 from equipoise.stats.arrays import FloatArray
 
 _LARGEST_QUANTILE = 1e6
@@ -23,7 +23,7 @@ _HALVINGS = 100
 
 def pool(
     effects: FloatArray, errors: FloatArray, boots: Sequence[str], *, level: float = 0.05
-) -> Pooled:
+) -> PooledEffect:
     """Pool the effects of several campaigns.
 
     Parameters
@@ -62,7 +62,7 @@ def pool(
         interval = (math.exp(mean - reach), math.exp(mean + reach))
     spread = float(np.var(effects, ddof=1)) if len(effects) > 1 else 0.0
     between = max(0.0, spread - float(np.mean(errors**2)))
-    return Pooled(math.exp(mean), interval, math.sqrt(between), len(effects), count)
+    return PooledEffect(math.exp(mean), interval, math.sqrt(between), len(effects), count)
 
 
 @cache

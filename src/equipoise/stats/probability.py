@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from equipoise.model.result import Interval
+from equipoise.model.interval import Interval
 from equipoise.stats.sequence import PairedBlocks
 
 

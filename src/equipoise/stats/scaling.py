@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.result import Interval
+from equipoise.model.interval import Interval
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.bootstrap import RESAMPLES, circular_block_indices, percentile_interval
 from equipoise.stats.describe import median_interval

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equipoise.model.result import Interval
+from equipoise.model.interval import Interval
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.carry_over import student_quantile
 

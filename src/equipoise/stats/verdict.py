@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.result import Interval, Verdict
+from equipoise.model.interval import Interval
+from equipoise.model.result import Verdict
 from equipoise.stats.means import ln_ratio_of_means
 from equipoise.stats.sequence import PairedBlocks
 

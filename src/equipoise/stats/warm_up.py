@@ -1,7 +1,7 @@
 """Whether a process warms up: the class of each trial's iterations, and of the workload.
 
 The classes of Barrett et al. (2017), "Virtual machine warmup blows hot and cold", on the segments
-of stats/changes.py; docs/shape.md says what differs. No steady-state number is given for what has
+of stats/changes.py; docs/statistics.md names the differences. No number is given for what has
 no steady state.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equipoise.model.iterations import TrialClass, WorkloadClass
+from equipoise.model.result import TrialClass, WorkloadClass
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.changes import Segment, Segments, find_changes, thinned
 

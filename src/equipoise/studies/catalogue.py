@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import importlib
 import tomllib
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 from equipoise.model.errors import UnusableInput
-from equipoise.studies.reader.table import one_of
+from equipoise.model.findings import Findings
+from equipoise.model.result import ResultDocument
+from equipoise.studies.reader.toml_file import one_of
+
+if TYPE_CHECKING:
+    from equipoise.figures.gallery import Figure
 
 FILE = "study.toml"
 PAGE = "page.md"
 ANALYSIS = "analysis.py"
+CHARTS = "charts.py"
 
 
 @dataclass(frozen=True, slots=True)
-class BuiltIn:
+class BuiltInStudy:
     """One built-in study."""
 
     name: str
@@ -34,24 +42,17 @@ class BuiltIn:
         page = self.folder / PAGE
         return page if page.is_file() else None
 
-    @property
-    def analysis_module(self) -> str | None:
-        """The module that draws its own figure, if it has one."""
-        if not (self.folder / ANALYSIS).is_file():
-            return None
-        return f"{__package__}.builtin.{self.name}.{ANALYSIS.removesuffix('.py')}"
 
-
-def built_in_studies() -> tuple[BuiltIn, ...]:
+def built_in_studies() -> tuple[BuiltInStudy, ...]:
     """All of them, by name."""
-    return tuple(BuiltIn(file.parent.name, file.parent, _summary(file)) for file in _files())
+    return tuple(BuiltInStudy(file.parent.name, file.parent, _summary(file)) for file in _files())
 
 
-def built_in_study(name: str) -> BuiltIn | None:
+def built_in_study(name: str) -> BuiltInStudy | None:
     """The built-in study of that name."""
     return next(
         (
-            BuiltIn(name, file.parent, _summary(file))
+            BuiltInStudy(name, file.parent, _summary(file))
             for file in _files()
             if file.parent.name == name
         ),
@@ -91,3 +92,42 @@ def _files() -> list[Path]:
 def _summary(file: Path) -> str:
     values = tomllib.loads(file.read_text(encoding="utf-8"))
     return str(values.get("study", {}).get("summary", ""))
+
+
+@dataclass(frozen=True, slots=True)
+class StudyAnalysis:
+    """What a built-in study makes of its own result.
+
+    The folder of a study may have two modules, each with one function::
+
+        analysis.py   def findings(document: ResultDocument) -> Findings: ...
+        charts.py     def figures(document: ResultDocument) -> Iterator[Figure]: ...
+
+    Both functions are pure: the same document gives the same sentences and charts. They meet
+    results of ``--quick``, of chosen levels and of interrupted campaigns: what a document lacks is
+    left out or reported as missing, and is no error. Only ``charts`` imports altair.
+    """
+
+    study: BuiltInStudy
+
+    def findings(self, document: ResultDocument) -> Findings:
+        """Return the tables and paragraphs of the study."""
+        return cast(Findings, self._module(ANALYSIS).findings(document))
+
+    def figures(self, document: ResultDocument) -> tuple[Figure, ...]:
+        """Return the charts of the study, each with a name for files."""
+        if not (self.study.folder / CHARTS).is_file():
+            return ()
+        return tuple(self._module(CHARTS).figures(document))
+
+    def _module(self, file: str) -> Any:
+        name = file.removesuffix(".py")
+        return importlib.import_module(f"{__package__}.builtin.{self.study.name}.{name}")
+
+
+def analysis_of(study: str) -> StudyAnalysis | None:
+    """Return the analysis of a built-in study; ``None`` for any other, or where it has none."""
+    built_in = built_in_study(study)
+    if built_in is None or not (built_in.folder / ANALYSIS).is_file():
+        return None
+    return StudyAnalysis(built_in)

@@ -1,4 +1,4 @@
-"""The kinds of factors whose levels have names of their own: one file each, one line here."""
+"""Factors whose levels have names of their own: allocators and BLAS libraries."""
 
 from __future__ import annotations
 
@@ -6,9 +6,64 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from equipoise.design.libraries import (
+    BLAS_LIBRARIES,
+    NEVER_GIVEN_BACK,
+    PRELOADED,
+    TUNABLES_VARIABLE,
+    tunables_text,
+)
 from equipoise.model.study import Level
-from equipoise.studies.allocator_levels import ALLOCATORS
-from equipoise.studies.blas_levels import BLAS, TUNED_BLAS
+
+
+def _glibc(name: str, tunables: dict[str, str], summary: str) -> Level:
+    return Level(name, environment={TUNABLES_VARIABLE: tunables_text(tunables)}, summary=summary)
+
+
+def _from(size: int, **others: int) -> dict[str, str]:
+    settings = {"mmap_threshold": size, **others}
+    return {f"glibc.malloc.{name}": str(value) for name, value in settings.items()}
+
+
+ALLOCATORS = (
+    Level("glibc", summary="the C library's own, as it is"),
+    # The threshold alone does nothing for what comes from the top of the heap.
+    _glibc("glibc_15k", _from(15360, top_pad=0), "as Mac OS X did: from 15 KB on"),
+    _glibc("glibc_128k", _from(131072), "Doug Lea's old default: from 128 KB on"),
+    _glibc("glibc_256k", _from(262144), "Doug Lea's later default: from 256 KB on"),
+    _glibc("glibc_never", NEVER_GIVEN_BACK, "no block by mmap, nothing given back"),
+    *(
+        Level(one.name, preload=(one.library,), package=one.package, summary=one.summary)
+        for one in PRELOADED
+    ),
+)
+
+BLAS = tuple(
+    Level(
+        library.name,
+        library_path=(str(library.folder),),
+        package=library.package,
+        summary=library.summary,
+    )
+    for library in BLAS_LIBRARIES
+)
+"""Each finds out by itself what it runs on."""
+
+TUNED_BLAS = tuple(
+    Level(
+        f"{library.name}_{name}",
+        environment={library.core_variable: core.value},
+        library_path=(str(library.folder),),
+        instructions=core.instructions,
+        tuned_for=(core.says,),
+        package=library.package,
+        summary=f"{library.name}, told that the CPU is of the type {core.says}",
+    )
+    for library in BLAS_LIBRARIES
+    if library.core_variable is not None
+    for name, core in library.core_types.items()
+)
+"""``openblas_skylakex``: told what it runs on, whatever it would find out."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,8 @@ import numpy as np
 
 from equipoise.figures.quantity import unit_of
 from equipoise.figures.trial_values import known_values
-from equipoise.model.result import (
-    Comparison,
-    ConditionResult,
-    Interval,
-    MetricSummary,
-    ResultDocument,
-)
+from equipoise.model.interval import Interval
+from equipoise.model.result import Comparison, ConditionResult, MetricSummary, ResultDocument
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.sequence import BASELINE_FIRST, CANDIDATE_FIRST, PairedBlocks
 from equipoise.stats.verdict import judge
@@ -64,7 +59,7 @@ class Ratio:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class StudyData:
     """A result document by levels."""
 
     document: ResultDocument

@@ -1,4 +1,4 @@
-"""The order of a factor's levels on each task, and the pairs whose order reverses between tasks."""
+"""Conditions ranked by their comparisons, and the ranking as tables and sentences."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from equipoise.studies.measured import Measured, Ratio
+from equipoise.model.findings import FindingTable
+from equipoise.studies.measured import Ratio, StudyData, quantity, times
+
+if TYPE_CHECKING:
+    import altair as alt
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RankedLevel:
     """One level on one task."""
 
     task: str
@@ -47,8 +52,8 @@ class Reversal:
 
 
 def ranks(
-    measured: Measured, metric: str, tasks: str, factor: str, levels: Sequence[str]
-) -> Iterator[Ranked]:
+    measured: StudyData, metric: str, tasks: str, factor: str, levels: Sequence[str]
+) -> Iterator[RankedLevel]:
     """The levels that ran on each task, fastest first.
 
     Parameters
@@ -66,11 +71,11 @@ def ranks(
         }
         best = min(medians.values(), default=math.nan)
         for rank, (level, median) in enumerate(sorted(medians.items(), key=lambda one: one[1]), 1):
-            yield Ranked(task, level, median, rank, median / best)
+            yield RankedLevel(task, level, median, rank, median / best)
 
 
 def reversals(
-    measured: Measured, metric: str, tasks: str, factor: str, levels: Sequence[str]
+    measured: StudyData, metric: str, tasks: str, factor: str, levels: Sequence[str]
 ) -> list[Reversal]:
     """Every pair of levels whose typical ratio lies on other sides of 1 on two tasks.
 
@@ -95,3 +100,135 @@ def reversals(
         if ratios[fast].ratio < 1.0 < ratios[slow].ratio:
             found.append(Reversal(first, second, fast, ratios[fast], slow, ratios[slow]))
     return sorted(found, key=lambda one: (not one.is_certain, -one.size))
+
+
+MOST_REVERSALS = 6
+
+HOW_TO_READ = (
+    "One line for each choice, from task to task: where two lines cross, the order of the two "
+    "reverses. The best on each task stands at 1."
+)
+
+HEIGHT = 340
+
+
+def rank_table(
+    measured: StudyData, metric: str, tasks: str, factor: str, levels: Sequence[str], title: str
+) -> FindingTable:
+    """A row for each level, a column for each task: rank, median and ratio to the best."""
+    ranked = {(one.task, one.level): one for one in ranks(measured, metric, tasks, factor, levels)}
+    shown = [
+        task for task in measured.levels(tasks) if any((task, one) in ranked for one in levels)
+    ]
+    rows: list[tuple[str, ...]] = []
+    for level in levels:
+        if not any((task, level) in ranked for task in shown):
+            continue
+        cells: list[str] = []
+        for task in shown:
+            one = ranked.get((task, level))
+            cells.append(
+                ""
+                if one is None
+                else f"{one.rank}. {quantity(metric, one.median)} ({times(one.over_best)})"
+            )
+        rows.append((level, *cells))
+    return FindingTable(
+        title,
+        (factor, *shown),
+        tuple(rows),
+        ("the rank and the ratio to the best are those of the medians",),
+    )
+
+
+def reversal_paragraph(
+    measured: StudyData, metric: str, tasks: str, factor: str, levels: Sequence[str], what: str
+) -> str:
+    """Where the order of two levels reverses, the certain ones first."""
+    found = reversals(measured, metric, tasks, factor, levels)
+    certain = [one for one in found if one.is_certain]
+    if not found:
+        return f"The order of the {what} is the same on every task."
+    if not certain:
+        return (
+            f"The order of the {what} reverses nowhere for certain; pairs whose medians stand in "
+            f"another order on another task: {len(found)}, most of all {_words(found[0])}."
+        )
+    listed = "; ".join(_words(one) for one in certain[:MOST_REVERSALS])
+    more = len(certain) - MOST_REVERSALS
+    return (
+        f"The order of the {what} reverses for certain in {_pairs(len(certain))}: {listed}"
+        + (f"; and {more} more" if more > 0 else "")
+        + ". Benchmark the code that is actually going to be used."
+    )
+
+
+def order_answer(
+    measured: StudyData, metric: str, tasks: str, factor: str, levels: Sequence[str], what: str
+) -> str:
+    """Whether one order holds on every task, in one sentence."""
+    found = reversals(measured, metric, tasks, factor, levels)
+    certain = [one for one in found if one.is_certain]
+    if certain:
+        return (
+            f"The order of the {what} depends on the task: {_pairs(len(certain))} "
+            f"{'reverses' if len(certain) == 1 else 'reverse'} for certain."
+        )
+    if found:
+        return f"The order of the {what} reverses nowhere for certain from task to task."
+    return f"The order of the {what} is the same on every task."
+
+
+def _pairs(count: int) -> str:
+    return "one pair" if count == 1 else f"{count} pairs"
+
+
+def rank_chart(
+    measured: StudyData, metric: str, tasks: str, factor: str, levels: Sequence[str], title: str
+) -> alt.LayerChart:
+    """The ratio to the best on each task, a line for each level."""
+    import altair as alt
+
+    from equipoise.figures.building import condition_color, condition_shape, drawn_from, framed
+    from equipoise.figures.ticks import log_ticks
+
+    rows = [
+        {"task": one.task, "condition": one.level, "value": one.over_best}
+        for one in ranks(measured, metric, tasks, factor, levels)
+    ]
+    names = list(dict.fromkeys(str(row["condition"]) for row in rows))
+    order = list(dict.fromkeys(str(row["task"]) for row in rows))
+    data = drawn_from(rows)
+    x = alt.X("task:N", title=tasks, sort=order, axis=alt.Axis(labelAngle=0))
+    largest = max(float(one.over_best) for one in ranks(measured, metric, tasks, factor, levels))
+    y = alt.Y(
+        "value:Q",
+        title="times the best (logarithmic scale)",
+        scale=alt.Scale(type="log", nice=False, padding=12),
+        axis=alt.Axis(values=log_ticks(1.0, 2.0 * largest), format="~r"),
+    )
+    color, shape = condition_color(names), condition_shape(names)
+    return framed(
+        [
+            data.mark_line(strokeWidth=1.5).encode(x=x, y=y, color=color),
+            data.mark_point(filled=True, size=60, opacity=1).encode(
+                x=x, y=y, color=color, shape=shape, tooltip=["task:N", "condition:N", "value:Q"]
+            ),
+        ],
+        title=title,
+        notes=[],
+        description=f"{title}: ratio of medians to the best on each task.",
+        height=HEIGHT,
+    )
+
+
+def of_each(names: Sequence[str], among: Sequence[str]) -> Iterator[str]:
+    """Those of the names that are among the others, in their order."""
+    return (name for name in names if name in among)
+
+
+def _words(one: Reversal) -> str:
+    return (
+        f"{one.first} over {one.second} is {one.there.words()} on {one.faster_on} and "
+        f"{one.here.words()} on {one.slower_on}"
+    )

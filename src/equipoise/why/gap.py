@@ -10,9 +10,8 @@ from equipoise.analysis.comparisons import Blocks, primary_comparisons
 from equipoise.campaign.blocks import complete_blocks
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import PRIMARY_METRIC, Contrast, Plan
-from equipoise.model.record import RunRecord
+from equipoise.model.record import RunRecord, Trial
 from equipoise.model.result import Comparison
-from equipoise.model.trial import Trial
 from equipoise.why.evidence.evidence_set import Runs
 
 CALLED = ("faster", "slower")
@@ -119,6 +118,17 @@ def largest_gap(record: RunRecord) -> Gap | None:
     if len(gaps) < SEVERAL:
         return gaps[0] if gaps else None
     return _largest(gaps)
+
+
+def as_reported(gap: Gap, recorded: RunRecord, reported: RunRecord) -> Gap:
+    """Return the same gap of the reported record, whose conditions may have other names."""
+    if reported is recorded:
+        return gap
+    pair = (gap.contrast.baseline, gap.contrast.candidate)
+    same = next(
+        one for one in gaps_of(reported) if (one.contrast.baseline, one.contrast.candidate) == pair
+    )
+    return replace(same, chosen_because=gap.chosen_because)
 
 
 def nothing_to_explain(gap: Gap) -> str:

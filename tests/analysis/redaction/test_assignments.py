@@ -7,11 +7,11 @@ import subprocess
 
 import pytest
 
-from equipoise.analysis.redaction.assignments import (
+from equipoise.analysis.redaction.commands import (
     command_with_values_replaced,
+    gate_line_with_values_replaced,
     with_values_replaced,
 )
-from equipoise.analysis.redaction.gate_line import gate_line_with_values_replaced
 
 CANARY = "s3cr3t-canary"
 

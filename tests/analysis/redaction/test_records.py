@@ -10,17 +10,27 @@ from typing import Any
 
 import pytest
 
-from equipoise.analysis.redaction.documents import document_without_hidden_values
-from equipoise.analysis.redaction.records import without_hidden_values, without_hidden_variables
+from equipoise.analysis.redaction.documents import (
+    document_without_hidden_values,
+    without_hidden_values,
+    without_hidden_variables,
+)
 from equipoise.analysis.redaction.values import hidden_values
-from equipoise.analysis.result import document_of
+from equipoise.analysis.result import analyse_campaign
 from equipoise.ledger import open_for_reading
-from equipoise.model.explains import Attempt, Explains
-from equipoise.model.gate import Gated, Revision
-from equipoise.model.plan import Condition, Contrast, Hooks, Plan, Server
-from equipoise.model.record import CampaignWarning, RunRecord, Segment
-from equipoise.model.trial import Draw, Trial
-from equipoise.why.experiment.newest import explains_gap
+from equipoise.model.plan import (
+    Condition,
+    Contrast,
+    ExperimentPlan,
+    GatePlan,
+    Hooks,
+    Plan,
+    PlannedIntervention,
+    Revision,
+    Server,
+)
+from equipoise.model.record import CampaignWarning, Draw, RunRecord, Segment, Trial
+from equipoise.why.campaigns import explains_gap
 from tests.plans import plan_of, trial_of
 from tests.schema import validated
 
@@ -186,18 +196,20 @@ def test_a_ledger_of_the_first_tables_is_reported_without_values(tmp_path: Path)
 def test_a_gate_is_run_again_with_the_variables_of_its_build() -> None:
     again = f"equipoise gate --build 'TOKEN={CANARY} make' -- ./bench"
     revision = Revision("main", "1" * 40)
-    gated = Gated(revision, revision, ("wall_s",), again=again)
+    gated = GatePlan(revision, revision, ("wall_s",), again=again)
     found = shown(record_of(gated=gated)).plan.gated
     assert found is not None
     assert found.again == "equipoise gate --build 'TOKEN=\"$TOKEN\" make' -- ./bench"
 
 
-def attempts_of(*asked_by: tuple[str, str], advice: str = "") -> Explains:
-    return Explains(
+def attempts_of(*asked_by: tuple[str, str], advice: str = "") -> ExperimentPlan:
+    return ExperimentPlan(
         "20260301-101500-ab12",
         (),
         tuple(
-            Attempt(one[1][:4], one[1][:4], (), 0, 1, 0, 1, 1.0, advice=advice, asked_by=one)
+            PlannedIntervention(
+                one[1][:4], one[1][:4], (), 0, 1, 0, 1, 1.0, advice=advice, asked_by=one
+            )
             for one in asked_by
         ),
     )
@@ -230,7 +242,7 @@ def test_a_gap_and_the_campaign_that_tested_it_still_belong_together() -> None:
 
 
 def document(record: RunRecord) -> dict[str, Any]:
-    return asdict(validated(document_of(record)))
+    return asdict(validated(analyse_campaign(record)))
 
 
 def test_the_numbers_are_those_of_the_recorded_campaign() -> None:
@@ -246,7 +258,7 @@ def test_a_document_of_the_first_release_loses_the_values_of_its_commands() -> N
         PLAIN,
         environment={"variables": {"LC_TOKEN": CANARY}},
     )
-    found = document_without_hidden_values(document_of(record))
+    found = document_without_hidden_values(analyse_campaign(record))
     assert CANARY not in repr(found)
     assert validated(found).conditions[0].command == ("/usr/bin/env", "TOKEN=$TOKEN", "a")
     assert found.comparisons[0].baseline == found.conditions[0].name == 'env TOKEN="$TOKEN" a'
@@ -254,7 +266,7 @@ def test_a_document_of_the_first_release_loses_the_values_of_its_commands() -> N
 
 
 def test_a_document_without_values_comes_back_as_it_is() -> None:
-    found = document_of(record_of())
+    found = analyse_campaign(record_of())
     assert document_without_hidden_values(found) is found
 
 
@@ -264,7 +276,7 @@ def test_a_short_value_is_replaced_behind_its_name_alone() -> None:
 
 
 def trial_names(record: RunRecord) -> set[str]:
-    return {row.condition for row in document_of(record).trials}
+    return {row.condition for row in analyse_campaign(record).trials}
 
 
 def test_every_part_of_a_document_calls_a_condition_the_same() -> None:

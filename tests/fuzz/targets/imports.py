@@ -9,7 +9,7 @@ from pathlib import Path
 
 from equipoise.interop.assembly import Named, assemble
 from equipoise.interop.formats import FORMATS
-from equipoise.interop.loading import read_source, read_within_bounds
+from equipoise.interop.reading import read_source, read_within_bounds
 from equipoise.model.plan import Judgement
 from tests.fuzz.case import Case, Target
 from tests.fuzz.judge import command_line

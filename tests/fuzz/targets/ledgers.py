@@ -15,8 +15,7 @@ from typing import Any
 from equipoise.ledger import open_for_reading, open_for_writing
 from equipoise.model.observation import Observation
 from equipoise.model.plan import Condition, Judgement, Measure, Plan, Stopping
-from equipoise.model.record import CampaignWarning, RunRecord
-from equipoise.model.trial import Accounting, Draw, Sample, Trial
+from equipoise.model.record import Accounting, CampaignWarning, Draw, RunRecord, Sample, Trial
 from tests.fuzz.case import Case, Target, WrongResult
 from tests.fuzz.judge import command_line
 from tests.fuzz.mutators import any_number, any_text, any_value, mutated_tree

@@ -10,13 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equipoise.campaign.judges import judge_of
 from equipoise.design.coin import draw_block
-from equipoise.model.explains import Attempt, Explains
-from equipoise.model.plan import Judgement, Plan, Stopping
-from equipoise.model.record import RunRecord
-from equipoise.model.trial import Draw, Trial
+from equipoise.model.plan import ExperimentPlan, Judgement, Plan, PlannedIntervention, Stopping
+from equipoise.model.record import Draw, RunRecord, Trial
 from equipoise.model.why import Explanation, Tested
+from equipoise.why.campaigns import judge_of
 from equipoise.why.experiment.outcome import tested
 from tests.plans import plan_of, trial_of
 
@@ -80,7 +78,7 @@ def plan_and_seconds(
 ) -> tuple[Plan, tuple[float, ...]]:
     """A plan that tries the interventions, and how long each of its conditions takes."""
     names, seconds = ["A", "B"], [BASELINE_S, gap * BASELINE_S]
-    attempts: list[Attempt] = []
+    attempts: list[PlannedIntervention] = []
     for number, truth in enumerate(truths):
         # Both bear the machinery's cost with the intervention, and with its sham.
         baseline_s, slower_s = (one + truth.machinery_s for one in seconds[:2])
@@ -93,7 +91,7 @@ def plan_and_seconds(
         left = math.log(slower_s / baseline_s) * (1.0 - truth.share)
         seconds += [baseline_s, baseline_s * math.exp(left)]
         attempts.append(
-            Attempt(
+            PlannedIntervention(
                 intervention=f"intervention {number}",
                 words=f"intervention {number}",
                 causes=(f"cause {number}",),
@@ -106,7 +104,7 @@ def plan_and_seconds(
         )
     plan = plan_of(*names, stopping=stopping, judgement=Judgement(alpha=alpha), seed=seed)
     causes = tuple(cause_of(f"cause {number}") for number in range(len(truths)))
-    explains = Explains("20260301-101500-ab12", causes, tuple(attempts))
+    explains = ExperimentPlan("20260301-101500-ab12", causes, tuple(attempts))
     return (
         dataclasses.replace(
             plan, study="why", explains=explains, chosen_contrasts=plan.contrasts[:1]
@@ -124,7 +122,7 @@ def campaign(
     draws: list[Draw] = []
     trials: list[Trial] = []
     for block in range(1, plan.stopping.blocks + 1):
-        draw = draw_block(plan, "measured", block, judge.wanted("measured", block))
+        draw = draw_block(plan, "measured", block, judge.needed_conditions("measured", block))
         ran = tuple(
             trial_of(draw, place, seconds[condition] * math.exp(next(beside)))
             for place, condition in enumerate(draw.order)
@@ -132,8 +130,8 @@ def campaign(
         draws.append(draw)
         trials.extend(ran)
         judge.add(ran)
-        judge.standings()
-        if judge.settled() is not None:
+        judge.analyse()
+        if judge.stop_reason() is not None:
             break
     return RunRecord("run", plan, 1.7e9, (), tuple(draws), tuple(trials), ())
 

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.analysis.result import document_of
-from equipoise.campaign.conduct import Interrupted, More
-from equipoise.measure.trials import Ran
+from equipoise.campaign.conduct import Interrupted
+from equipoise.design.limits import CampaignLimits
+from equipoise.measure.trials import TrialReport
 from equipoise.model.errors import ConditionFailed
-from equipoise.model.explains import NotTried
-from equipoise.model.plan import Plan, Stopping
-from equipoise.model.record import RunRecord
-from equipoise.model.trial import Accounting, Draw
+from equipoise.model.plan import OmittedIntervention, Plan, Stopping
+from equipoise.model.record import Accounting, Draw, RunRecord
+from equipoise.why.campaigns import result_of
 from equipoise.why.experiment import outcome
 from tests.campaign.test_conduct import Stage
 from tests.schema import validated
@@ -31,7 +30,7 @@ def conducted(
     """The record of a campaign on a scripted clock."""
     plan, seconds = plan_and_seconds(gap, truths, stopping=NO_LIMIT, seed=1)
     stage = Stage(folder, medians=seconds, **runner)
-    return stage.ledger.read_run(stage.begin(plan))
+    return stage.ledger.read_run(stage.start(plan))
 
 
 def without_causes(plan: Plan, *places: int) -> Plan:
@@ -79,7 +78,7 @@ def test_a_cause_is_confirmed_by_any_and_refuted_only_by_all_of_its_intervention
         attempts=(*attempts[:2], dataclasses.replace(attempts[2], causes=("cause 2",))),
     )
     stage = Stage(tmp_path, medians=seconds)
-    run_id = stage.begin(dataclasses.replace(plan, explains=explains))
+    run_id = stage.start(dataclasses.replace(plan, explains=explains))
     found = outcome.tested(stage.ledger.read_run(run_id))
     assert [one.status for one in found] == ["confirmed", "confirmed", "refuted"]
     assert [len(one.tested) for one in found] == [2, 1, 1]
@@ -93,7 +92,7 @@ def test_what_would_leave_a_cause_untouched_does_not_refute_it(tmp_path: Path) -
     weak = dataclasses.replace(first, only_confirms=True)
     explains = dataclasses.replace(plan.explains, attempts=(weak, second))
     stage = Stage(tmp_path, medians=seconds)
-    run_id = stage.begin(dataclasses.replace(plan, explains=explains))
+    run_id = stage.start(dataclasses.replace(plan, explains=explains))
     found = outcome.tested(stage.ledger.read_run(run_id))
     assert [one.tested[0].outcome for one in found] == ["refuted", "refuted"]
     assert [one.status for one in found] == ["open", "refuted"]
@@ -102,7 +101,7 @@ def test_what_would_leave_a_cause_untouched_does_not_refute_it(tmp_path: Path) -
 def test_the_user_s_own_is_an_entry_of_its_own(tmp_path: Path) -> None:
     plan, seconds = plan_and_seconds(2.4, (Truth(1.0), Truth(0.0)), stopping=NO_LIMIT, seed=1)
     stage = Stage(tmp_path, medians=seconds)
-    run_id = stage.begin(without_causes(plan, 1))
+    run_id = stage.start(without_causes(plan, 1))
     found = outcome.tested(stage.ledger.read_run(run_id))
     assert [one.cause for one in found] == ["cause 0", "cause 1", outcome.TRIED_BY_USER]
     assert found[2].kind == "configuration"
@@ -116,10 +115,12 @@ def test_the_user_s_own_is_an_entry_of_its_own(tmp_path: Path) -> None:
 def test_what_was_not_tried_is_told_with_its_reason(tmp_path: Path) -> None:
     plan, seconds = plan_and_seconds(2.4, (Truth(0.35),), stopping=NO_LIMIT, seed=1)
     assert plan.explains is not None
-    left_out = NotTried("jemalloc", "jemalloc", ("cause 0",), "libjemalloc2 is not installed")
+    left_out = OmittedIntervention(
+        "jemalloc", "jemalloc", ("cause 0",), "libjemalloc2 is not installed"
+    )
     explains = dataclasses.replace(plan.explains, not_tried=(left_out,))
     stage = Stage(tmp_path, medians=seconds)
-    run_id = stage.begin(dataclasses.replace(plan, explains=explains))
+    run_id = stage.start(dataclasses.replace(plan, explains=explains))
     (found,) = outcome.tested(stage.ledger.read_run(run_id))
     assert found.status == "open"
     assert found.share_of_gap == 0.9
@@ -157,7 +158,7 @@ def test_an_intervention_that_breaks_a_condition_ends_and_the_others_go_on(
             stage.runner.fails_at = (draw.phase, draw.block, 3)
 
     stage.runner.before_trial = fails_whenever_it_runs
-    record = stage.ledger.read_run(stage.begin(plan))
+    record = stage.ledger.read_run(stage.start(plan))
     broken, other = outcome.tested(record)
     assert (broken.status, other.status) == ("open", "confirmed")
     (test,) = broken.tested
@@ -178,7 +179,7 @@ def test_a_condition_that_cannot_even_start_with_an_intervention_costs_the_other
     """Its trial has no time; the block is complete and counts for the gap."""
 
     class Unstartable(ScriptedRunner):
-        def _run(self, draw: Draw, place: int) -> Ran:
+        def _run(self, draw: Draw, place: int) -> TrialReport:
             ran = super()._run(draw, place)
             if (draw.phase, draw.order[place]) != ("measured", 2):
                 return ran
@@ -190,8 +191,8 @@ def test_a_condition_that_cannot_even_start_with_an_intervention_costs_the_other
     plan, seconds = plan_and_seconds(2.4, (Truth(1.0), Truth(1.0)), stopping=NO_LIMIT, seed=1)
     stage = Stage(tmp_path)
     stage.runner = Unstartable(stage.clock, medians=seconds)
-    record = stage.ledger.read_run(stage.begin(plan))
-    document = validated(document_of(record))
+    record = stage.ledger.read_run(stage.start(plan))
+    document = validated(result_of(record))
     assert [one.status for one in document.why] == ["open", "confirmed"]
     assert document.why[0].tested[0].unknown_because is not None
     measured = [draw for draw in record.draws if draw.phase == "measured"]
@@ -202,7 +203,7 @@ def test_a_failure_of_the_gap_itself_ends_the_campaign(tmp_path: Path) -> None:
     plan, seconds = plan_and_seconds(2.4, (Truth(1.0),), stopping=NO_LIMIT, seed=1)
     stage = Stage(tmp_path, medians=seconds, fails_at=("measured", 3, 1))
     with pytest.raises(ConditionFailed, match="B failed: exit status 1"):
-        stage.begin(plan)
+        stage.start(plan)
 
 
 def test_with_every_intervention_broken_the_gap_is_still_judged(tmp_path: Path) -> None:
@@ -218,7 +219,7 @@ def test_a_campaign_that_was_interrupted_goes_on_as_it_would_have(tmp_path: Path
         2.4, truths, stopping=Stopping(blocks=30, budget_s=1e9), seed=6
     )
     whole, cut = (Stage(tmp_path / name, medians=seconds) for name in ("whole", "cut"))
-    undisturbed = whole.ledger.read_run(whole.begin(plan))
+    undisturbed = whole.ledger.read_run(whole.start(plan))
 
     def interrupt(draw: Draw, place: int) -> None:
         if (draw.phase, draw.block, place) == ("measured", 9, 0):
@@ -226,9 +227,9 @@ def test_a_campaign_that_was_interrupted_goes_on_as_it_would_have(tmp_path: Path
 
     cut.runner.before_trial = interrupt
     with pytest.raises(Interrupted) as caught:
-        cut.begin(plan)
+        cut.start(plan)
     cut.runner.before_trial = lambda draw, place: None
-    record = cut.ledger.read_run(cut.go_on(caught.value.run_id))
+    record = cut.ledger.read_run(cut.resume(caught.value.run_id))
     measured = [draw for draw in record.draws if draw.phase == "measured"]
     # The block that was cut is left out; its number, and with it its draw, is used up.
     expected = [draw for draw in undisturbed.draws if draw.phase == "measured"]
@@ -241,8 +242,8 @@ def test_an_attempt_that_failed_stays_ended_when_the_campaign_goes_on(tmp_path: 
     truths = (Truth(1.0), Truth(0.35))
     plan, seconds = plan_and_seconds(2.4, truths, stopping=Stopping(blocks=6), seed=1)
     stage = Stage(tmp_path, medians=seconds, fails_at=("warmup", 1, 2))
-    run_id = stage.begin(plan)
-    stage.go_on(run_id, More(blocks=12))
+    run_id = stage.start(plan)
+    stage.resume(run_id, CampaignLimits(blocks=12))
     record = stage.ledger.read_run(run_id)
     assert all(2 not in draw.order for draw in record.draws[1:])
     assert outcome.tested(record)[0].tested[0].unknown_because is not None
@@ -259,13 +260,13 @@ def test_the_ledger_finds_the_campaigns_that_explain_another(tmp_path: Path) -> 
     stage = Stage(tmp_path, medians=seconds)
     explains = plan.explains
     assert explains is not None
-    of = stage.begin(dataclasses.replace(plan, explains=None))
+    of = stage.start(dataclasses.replace(plan, explains=None))
     first, second = (
-        stage.begin(
+        stage.start(
             dataclasses.replace(plan, explains=dataclasses.replace(explains, run=of), seed=seed)
         )
         for seed in (2, 3)
     )
-    stage.begin(plan)
+    stage.start(plan)
     assert stage.ledger.explaining(of) == (second, first)
     assert stage.ledger.explaining(first) == ()

@@ -12,12 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from equipoise.analysis.redaction.assignments import (
-    command_with_values_replaced,
-    with_values_replaced,
-)
-from equipoise.model.placeholders import placeholder
-from equipoise.model.tuning_variables import TUNING_VARIABLES
+from equipoise.analysis.redaction.commands import command_with_values_replaced, with_values_replaced
+from equipoise.model.redaction import TUNING_VARIABLES, placeholder
 
 Assigned = tuple[str, str]
 """A variable's name and one value of it."""

@@ -14,8 +14,16 @@ from pathlib import Path
 
 import msgspec
 
-from equipoise.interop.loading import MOST_BYTES, read_within_bounds
-from equipoise.interop.reading import TIME, Format, Process, Reading, SourceFile, mean
+from equipoise.interop.reading import (
+    MOST_BYTES,
+    TIME,
+    Format,
+    Process,
+    Reading,
+    SourceFile,
+    mean,
+    read_within_bounds,
+)
 
 SAVED = "saved"
 _SAMPLE = "sample.json"

@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Iterator
 
-from equipoise.interop.reading import TIME, Format, Process, Reading, SourceFile, mean, shown
+from equipoise.interop.reading import TIME, Format, Process, Reading, SourceFile, mean, quoted
 
 PACKAGE = "package"
 _LINE = re.compile(r"Benchmark\S*\s+\d+\s+\S")
@@ -74,14 +74,14 @@ def _values(file: SourceFile, number: int, line: str) -> tuple[str, dict[str, fl
         except ValueError:
             value = math.nan
         if not math.isfinite(value):
-            raise file.unusable(f"line {number}: {shown(text)} is no number of {shown(unit)}")
+            raise file.unusable(f"line {number}: {quoted(text)} is no number of {quoted(unit)}")
         if unit == _NANOSECONDS:
             values[TIME] = value * 1e-9
         else:
             values[unit] = value
     if len(pairs) % 2 or TIME not in values:
         raise file.unusable(
-            f"line {number} is cut off or has no {_NANOSECONDS}: {shown(line.strip())}"
+            f"line {number} is cut off or has no {_NANOSECONDS}: {quoted(line.strip())}"
         )
     return name, values
 

@@ -18,8 +18,8 @@ from equipoise.interop.reading import (
     Reading,
     SourceFile,
     mean,
+    quoted,
     seconds_in,
-    shown,
 )
 
 _NO_MEASUREMENT = frozenset(
@@ -92,7 +92,7 @@ def _measured(file: SourceFile, name: str, entry: dict[str, Any]) -> dict[str, f
     times = {"real_time": TIME, "cpu_time": "cpu_s"}
     if factor is None or not isinstance(entry.get("real_time"), int | float):
         raise file.unusable(
-            f"{shown(name)} has no real_time in a known unit (time_unit {shown(unit)})"
+            f"{quoted(name)} has no real_time in a known unit (time_unit {quoted(unit)})"
         )
     try:
         return {
@@ -103,7 +103,7 @@ def _measured(file: SourceFile, name: str, entry: dict[str, Any]) -> dict[str, f
             and key not in _NO_MEASUREMENT
         }
     except OverflowError as error:
-        raise file.unusable(f"{shown(name)} has a number that is too large") from error
+        raise file.unusable(f"{quoted(name)} has a number that is too large") from error
 
 
 FORMAT = Format(

@@ -19,8 +19,8 @@ from equipoise.interop.reading import (
     Process,
     Reading,
     SourceFile,
+    quoted,
     seconds_in,
-    shown,
 )
 
 _OWN_NAMES = {
@@ -32,8 +32,6 @@ _OWN_NAMES = {
     "peak_memory_usage": "max_rss_bytes",
 }
 _BYTES = {"byte": 1.0, "kibibyte": 2.0**10, "mebibyte": 2.0**20, "gibibyte": 2.0**30}
-
-
 MEANS = "mean_cpu_seconds"
 """Of each command the mean of its user and system time, which version 1.x knows of no run."""
 _Code = Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)]
@@ -129,14 +127,14 @@ def _processes(file: SourceFile, result: _Result) -> Iterator[Process]:
                 if isinstance(one, _Quantity)
             }
             if "wall_s" not in values:
-                raise file.unusable(f"run {place} of {shown(name)} has no time_wall_clock")
+                raise file.unusable(f"run {place} of {quoted(name)} has no time_wall_clock")
             codes = [one for key, one in run.items() if key == "exit_code"]
             ended = tuple(one for one in codes if not isinstance(one, _Quantity))
             yield _process(name, values, levels, ended)
         return
     if result.times is None:
         raise file.unusable(
-            f"{shown(name)} has no times of its runs, only figures about them",
+            f"{quoted(name)} has no times of its runs, only figures about them",
             "export JSON with hyperfine itself: its summaries cannot be taken apart",
         )
     _check_length(file, name, "exit_codes", result.exit_codes, result.times)
@@ -172,7 +170,7 @@ def _check_length(
     file: SourceFile, name: str, field: str, found: Sequence[int | None], times: list[float]
 ) -> None:
     if found and len(found) != len(times):
-        raise file.unusable(f"{shown(name)} has {len(times)} times but {len(found)} {field}")
+        raise file.unusable(f"{quoted(name)} has {len(times)} times but {len(found)} {field}")
 
 
 FORMAT = Format("hyperfine", "hyperfine --export-json FILE", _recognises, _read)

@@ -19,15 +19,13 @@ from equipoise.interop.reading import (
     Reading,
     SourceFile,
     mean,
+    quoted,
     seconds_in,
-    shown,
 )
 
 OPERATIONS = "operations_per_s"
 SEEN, TIMES = f"{TIME}_seen", f"{TIME}_times"
 """A histogram: the times, and how often each was seen."""
-
-
 _Times = Annotated[int, msgspec.Meta(lt=2**53)]
 
 
@@ -91,7 +89,7 @@ def _forks(file: SourceFile, benchmark: _Benchmark) -> Iterator[Process]:
         rate = mean(own)
         if inverse and rate <= 0:
             raise file.unusable(
-                f"{shown(benchmark.benchmark)} has a throughput that is not above 0"
+                f"{quoted(benchmark.benchmark)} has a throughput that is not above 0"
             )
         iterations = {OPERATIONS if inverse else TIME: own, **_others(benchmark, place)}
         values = {TIME: 1.0 / rate if inverse else rate}
@@ -117,7 +115,7 @@ def _unit(file: SourceFile, benchmark: _Benchmark) -> tuple[float, bool]:
     seconds = seconds_in(below if above == "ops" else above)
     if seconds is None:
         raise file.unusable(
-            f"{shown(benchmark.benchmark)} has scores in {shown(benchmark.primary.score_unit)}, "
+            f"{quoted(benchmark.benchmark)} has scores in {quoted(benchmark.primary.score_unit)}, "
             "which is neither a time nor a throughput"
         )
     return (1.0 / seconds, True) if above == "ops" else (seconds, False)

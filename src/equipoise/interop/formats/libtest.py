@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from equipoise.interop.reading import TIME, Format, Process, Reading, SourceFile, shown
+from equipoise.interop.reading import TIME, Format, Process, Reading, SourceFile, quoted
 
 _LINE = re.compile(r"test (?P<name>.+?)\s+\.\.\. bench:\s+(?P<value>[0-9][0-9,.]*) ns/iter")
 _ABOUT_ONE = re.compile(r"test .*\bbench:")
@@ -34,13 +34,13 @@ def _read(file: SourceFile) -> Reading:
         name = found["name"]
         if name in processes:
             raise file.unusable(
-                f"line {number}: two benchmarks are called {shown(name)}",
+                f"line {number}: two benchmarks are called {quoted(name)}",
                 "run them apart, or rename one",
             )
         try:
             seconds = 1e-9 * float(found["value"].replace(",", ""))
         except ValueError:
-            raise file.unusable(f"line {number}: {shown(found['value'])} is no number") from None
+            raise file.unusable(f"line {number}: {quoted(found['value'])} is no number") from None
         processes[name] = Process(name, {TIME: seconds})
     return Reading(tool="cargo bench", metric=TIME, processes=tuple(processes.values()))
 

@@ -12,7 +12,7 @@ import io
 import math
 from collections.abc import Iterator
 
-from equipoise.interop.reading import BENCHMARK, Format, Process, Reading, SourceFile, shown
+from equipoise.interop.reading import BENCHMARK, Format, Process, Reading, SourceFile, quoted
 
 CONDITION, VALUE = "condition", "value"
 BLOCK, ORDER, HOST = "block", "order", "host"
@@ -49,14 +49,16 @@ def _read(file: SourceFile) -> Reading:
         )
     twice = sorted({name for name in header if header.count(name) > 1})
     if twice:
-        raise file.unusable(f"more than one column {shown(', '.join(twice))}", "rename all but one")
+        raise file.unusable(
+            f"more than one column {quoted(', '.join(twice))}", "rename all but one"
+        )
     others = [name for name in header if name not in _KNOWN and name != column]
     return Reading(
         tool=None,
         metric=column,
         processes=tuple(_processes(file, header, column)),
         compared=BENCHMARK,
-        notes=(f"columns that are not used: {shown(', '.join(others))}",) if others else (),
+        notes=(f"columns that are not used: {quoted(', '.join(others))}",) if others else (),
     )
 
 
@@ -82,7 +84,7 @@ def _process(file: SourceFile, number: int, row: dict[str, str], column: str) ->
     if block is None and row.get(BLOCK) is not None:
         raise file.unusable(f"line {number} has no block", "give every row a block, or none")
     if block is not None and block != int(block):
-        raise file.unusable(f"line {number}: block {shown(row[BLOCK])} is no whole number")
+        raise file.unusable(f"line {number}: block {quoted(row[BLOCK])} is no whole number")
     return Process(
         row[CONDITION],
         {column: value},
@@ -102,7 +104,7 @@ def _number(file: SourceFile, number: int, row: dict[str, str], column: str) -> 
         value = math.nan
     if not math.isfinite(value):
         raise file.unusable(
-            f"line {number}: {shown(text)} is no {column}", "write numbers as 0.0123"
+            f"line {number}: {quoted(text)} is no {column}", "write numbers as 0.0123"
         )
     return value
 

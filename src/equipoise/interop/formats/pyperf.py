@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from equipoise.interop.reading import TIME, Format, Process, Reading, SourceFile, mean, shown
+from equipoise.interop.reading import TIME, Format, Process, Reading, SourceFile, mean, quoted
 
 _METRICS = {"second": TIME, "byte": "memory_bytes", "integer": "count"}
 
@@ -47,7 +47,7 @@ def _read(file: SourceFile) -> Reading:
         metric = _METRICS.get(str(known.get("unit", "second")))
         if metric is None:
             raise file.unusable(
-                f"{shown(name)} has values in the unknown unit {shown(known['unit'])}"
+                f"{quoted(name)} has values in the unknown unit {quoted(known['unit'])}"
             )
         for run in benchmark.runs:
             if not run.values:

@@ -25,8 +25,8 @@ from equipoise.interop.reading import (
     Reading,
     SourceFile,
     mean,
+    quoted,
     seconds_in,
-    shown,
 )
 
 EXECUTOR = "executor"
@@ -113,7 +113,7 @@ def _measurement(file: SourceFile, number: int, cells: dict[str, str]) -> tuple[
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise file.unusable(f"line {number}: {shown(cells['value'])} is no value")
+        raise file.unusable(f"line {number}: {quoted(cells['value'])} is no value")
     unit, criterion = cells["unit"], cells["criterion"]
     factor = seconds_in(unit)
     metric = TIME if factor is not None else f"{_TOTAL}_{unit}"

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Literal
 
 from equipoise.campaign.blocks import read_block
-from equipoise.campaign.interim import Look
-from equipoise.campaign.progress import Standing
+from equipoise.campaign.interim import InterimAnalysis
+from equipoise.campaign.progress import ComparisonStatus
 from equipoise.design.coin import draw_intervention
-from equipoise.model.explains import Explains
-from equipoise.model.plan import Plan, Stopping
-from equipoise.model.trial import Phase, Trial
+from equipoise.model.plan import ExperimentPlan, Plan, Stopping
+from equipoise.model.record import Phase, Trial
 from equipoise.why.experiment.tries import BASELINE, CANDIDATE, Tried, Tries
 from equipoise.why.experiment.words import closes_so_far
 
@@ -25,9 +24,9 @@ SPREAD_EVENLY = 0.25
 class Experiment:
     """Judges the gap and each attempt as the blocks come, by the same rules as the result."""
 
-    def __init__(self, plan: Plan, explains: Explains, stopping: Stopping) -> None:
+    def __init__(self, plan: Plan, explains: ExperimentPlan, stopping: Stopping) -> None:
         self._plan = plan
-        self._gap = Look(plan, stopping)
+        self._gap = InterimAnalysis(plan, stopping)
         self._min_blocks = stopping.min_blocks
         self._tries = Tries(explains, plan.judgement)
         self._nothing_to_explain = False
@@ -37,21 +36,21 @@ class Experiment:
         self._gap.add(block)
         self._tries.take(read_block(block, self._plan))
 
-    def standings(self) -> tuple[Standing, ...]:
+    def analyse(self) -> tuple[ComparisonStatus, ...]:
         """Look: where the gap and each attempt stand after the blocks so far."""
-        gap = self._gap.standings()
+        gap = self._gap.analyse()
         self._nothing_to_explain = gap[0].verdict == "equivalent"
-        return (*gap, *map(_standing, self._tries.each))
+        return (*gap, *map(_status, self._tries.each))
 
-    def settled(self) -> Literal["verdict", "precision"] | None:
+    def stop_reason(self) -> Literal["verdict", "precision"] | None:
         """Why no further block is needed, as of the last look; ``None`` while one is.
 
         Nothing is needed where there is no gap, or it is called and every attempt has its outcome.
         """
-        why = self._gap.settled()
+        why = self._gap.stop_reason()
         return why if self._nothing_to_explain or not self._open() else None
 
-    def wanted(self, phase: Phase, block: int) -> tuple[int, ...]:
+    def needed_conditions(self, phase: Phase, block: int) -> tuple[int, ...]:
         """The conditions that this block needs, which comes next.
 
         All that is open warms up. A measured block tries one of the attempts that are open: which,
@@ -66,7 +65,7 @@ class Experiment:
         needed = {BASELINE, CANDIDATE}.union(*(one.conditions for one in attempts))
         return tuple(sorted(needed))
 
-    def excuses(self, trial: Trial) -> bool:
+    def tolerates(self, trial: Trial) -> bool:
         """Whether only an attempt ends because this trial failed."""
         return self._tries.fail(trial)
 
@@ -89,9 +88,9 @@ def _shares(attempts: list[Tried]) -> list[float]:
     return shares
 
 
-def _standing(one: Tried) -> Standing:
+def _status(one: Tried) -> ComparisonStatus:
     found = one.so_far
-    return Standing(
+    return ComparisonStatus(
         f"with {one.attempt.intervention}",
         found.outcome,
         None,

@@ -9,12 +9,11 @@ from dataclasses import replace
 from equipoise.analysis.comparisons import Blocks, primary_comparisons
 from equipoise.campaign.blocks import complete_blocks, read_block
 from equipoise.campaign.segment import fails
-from equipoise.model.explains import Attempt, Explains, NotTried
-from equipoise.model.plan import Plan
+from equipoise.model.plan import ExperimentPlan, OmittedIntervention, Plan, PlannedIntervention
 from equipoise.model.record import RunRecord
 from equipoise.model.result import Comparison
 from equipoise.model.why import Explanation, Status, Tested
-from equipoise.why.causes.ranked import OBSERVED_ONLY
+from equipoise.why.causes.ranking import OBSERVED_ONLY
 from equipoise.why.experiment.tries import BASELINE, CANDIDATE, Tried, Tries
 from equipoise.why.experiment.words import tested_words
 
@@ -46,7 +45,7 @@ def tested(record: RunRecord) -> tuple[Explanation, ...]:
     return (*_of_causes(plan.explains, found), *_of_the_user(plan.explains, found))
 
 
-def _tries(plan: Plan, explains: Explains, record: RunRecord, blocks: Blocks) -> Tries:
+def _tries(plan: Plan, explains: ExperimentPlan, record: RunRecord, blocks: Blocks) -> Tries:
     tries = Tries(explains, plan.judgement)
     for trial in record.trials:
         if fails(plan, trial):
@@ -103,7 +102,9 @@ def _tested(one: Tried, unknown: str | None, plan: Plan, gap: Comparison | None)
     )
 
 
-def _not_known(one: Attempt | NotTried, because: str, *, blocks: int, level: float) -> Tested:
+def _not_known(
+    one: PlannedIntervention | OmittedIntervention, because: str, *, blocks: int, level: float
+) -> Tested:
     nothing = (None, None)
     return Tested(
         intervention=one.intervention,
@@ -121,7 +122,7 @@ def _not_known(one: Attempt | NotTried, because: str, *, blocks: int, level: flo
     )
 
 
-def _advice(attempt: Attempt, plan: Plan, gap: Comparison | None) -> str | None:
+def _advice(attempt: PlannedIntervention, plan: Plan, gap: Comparison | None) -> str | None:
     """The line with which the slower condition keeps it."""
     if attempt.advice is None:
         return None
@@ -130,7 +131,7 @@ def _advice(attempt: Attempt, plan: Plan, gap: Comparison | None) -> str | None:
     return attempt.advice.replace("{command}", shlex.join(slower.command))
 
 
-def _of_causes(explains: Explains, found: Sequence[Tested]) -> tuple[Explanation, ...]:
+def _of_causes(explains: ExperimentPlan, found: Sequence[Tested]) -> tuple[Explanation, ...]:
     tried = list(zip(explains.attempts, found, strict=True))
     left_out = [
         (one, _not_known(one, f"not tried: {one.because}", blocks=0, level=_level(found)))
@@ -183,7 +184,7 @@ def _status(tried: Sequence[Tested], may_refute: frozenset[str]) -> Status:
     return "refuted" if refutes and outcomes == {"refuted"} else "open"
 
 
-def _of_the_user(explains: Explains, found: Sequence[Tested]) -> tuple[Explanation, ...]:
+def _of_the_user(explains: ExperimentPlan, found: Sequence[Tested]) -> tuple[Explanation, ...]:
     return tuple(
         Explanation(
             cause=TRIED_BY_USER,

@@ -6,8 +6,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from equipoise.model.errors import UnusableInput
-from equipoise.model.explains import WHY_STUDY, Attempt, Explains, NotTried
-from equipoise.model.plan import Condition, Contrast, Judgement, Plan, Stopping
+from equipoise.model.plan import (
+    WHY_STUDY,
+    Condition,
+    Contrast,
+    ExperimentPlan,
+    Judgement,
+    OmittedIntervention,
+    Plan,
+    PlannedIntervention,
+    Stopping,
+)
 from equipoise.model.record import RunRecord
 from equipoise.model.why import Explanation
 from equipoise.why.experiment.tries import BASELINE, CANDIDATE
@@ -85,16 +94,16 @@ def plan_of_interventions(
         control=None,
         chosen_contrasts=(replace(gap.contrast, baseline=BASELINE, candidate=CANDIDATE),),
         sizes=(),
-        explains=Explains(gap.record.id, gap.causes, attempts, left_out),
+        explains=ExperimentPlan(gap.record.id, gap.causes, attempts, left_out),
     )
 
 
 def _chosen(
     gap: OpenGap, interventions: Sequence[Intervention], most: int
-) -> tuple[list[Intervention], tuple[NotTried, ...]]:
+) -> tuple[list[Intervention], tuple[OmittedIntervention, ...]]:
     """Those that are tried, and the others with the reason."""
     tried: list[Intervention] = []
-    left_out: list[NotTried] = []
+    left_out: list[OmittedIntervention] = []
     for one in interventions:
         because = _impossible(gap, one)
         if because is None and one.causes and sum(bool(other.causes) for other in tried) >= most:
@@ -102,7 +111,8 @@ def _chosen(
         if because is None:
             tried.append(one)
         else:
-            left_out.append(NotTried(one.name, one.words, _causes(gap, one), because))
+            omitted = OmittedIntervention(one.name, one.summary, _causes(gap, one), because)
+            left_out.append(omitted)
     return tried, tuple(left_out)
 
 
@@ -116,10 +126,10 @@ def _impossible(gap: OpenGap, one: Intervention) -> str | None:
 
 def _conditions_and_attempts(
     gap: OpenGap, interventions: Iterable[Intervention]
-) -> tuple[tuple[Condition, ...], tuple[Attempt, ...]]:
+) -> tuple[tuple[Condition, ...], tuple[PlannedIntervention, ...]]:
     baseline, candidate = gap.pair
     conditions = [baseline, candidate]
-    attempts: list[Attempt] = []
+    attempts: list[PlannedIntervention] = []
 
     def both(level: str, alter: Alter) -> tuple[int, int]:
         first = len(conditions)
@@ -136,9 +146,9 @@ def _conditions_and_attempts(
         # What the user asks for is as urgent as the largest cause.
         seconds = _seconds(gap, one) if one.causes else most_seconds
         attempts.append(
-            Attempt(
+            PlannedIntervention(
                 intervention=one.name,
-                words=one.words,
+                words=one.summary,
                 causes=_causes(gap, one),
                 baseline_with=changed[0],
                 candidate_with=changed[1],

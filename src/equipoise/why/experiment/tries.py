@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from equipoise.campaign.blocks import BlockRead
-from equipoise.measure.hooks import last_words
-from equipoise.model.explains import Attempt, Explains
-from equipoise.model.plan import Judgement
-from equipoise.model.trial import Trial
+from equipoise.measure.untimed import stderr_suffix
+from equipoise.model.plan import ExperimentPlan, Judgement, PlannedIntervention
+from equipoise.model.record import Trial
 from equipoise.stats.intervention import Intervened, InterventionBlocks, is_final
 
 BASELINE, CANDIDATE = 0, 1
@@ -24,7 +23,7 @@ class Tried:
         The primary one.
     """
 
-    def __init__(self, attempt: Attempt, level: float, metric: str) -> None:
+    def __init__(self, attempt: PlannedIntervention, level: float, metric: str) -> None:
         self.attempt = attempt
         self.level = level
         self._metric = metric
@@ -68,7 +67,7 @@ class Tried:
     def fail(self, trial: Trial) -> None:
         """Take a trial with it that failed: a block of it is never left out for that (rule 1)."""
         if self.ended_because is None:
-            self.ended_because = f"{trial.failure}{last_words(trial.error_tail)}"
+            self.ended_because = f"{trial.failure}{stderr_suffix(trial.error_tail)}"
 
     def is_settled(self, min_blocks: int) -> bool:
         """Whether it needs no further block."""
@@ -80,7 +79,7 @@ class Tried:
 class Tries:
     """All attempts of a campaign; they share alpha."""
 
-    def __init__(self, explains: Explains, judgement: Judgement) -> None:
+    def __init__(self, explains: ExperimentPlan, judgement: Judgement) -> None:
         level = judgement.alpha / max(1, len(explains.attempts))
         self.each = tuple(
             Tried(attempt, level, judgement.primary_metric) for attempt in explains.attempts

@@ -5,25 +5,77 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.primitives import LATENCY
 from equipoise.model.result import ResultDocument
-from equipoise.studies.builtin.anandtech2005.published import (
-    DARWIN,
-    IPC,
-    LINUX_ON_G5,
-    MACHINES,
-    TABLES,
-    Column,
-    Table,
+from equipoise.studies.measured import UNKNOWN, StudyData, joined, short
+
+MACHINES = (
+    ("G5 2.7 GHz", "Darwin", "2700"),
+    ("G5 2.5 GHz", "Linux", "2500"),
+    ("Xeon 3.6 GHz", "Linux", "3585"),
+    ("Opteron 850", "Linux", "2404"),
 )
-from equipoise.studies.measured import UNKNOWN, Measured, joined, short
+"""Host, operating system and MHz, as printed."""
+DARWIN, LINUX_ON_G5 = 0, 1
+"""The two that share a processor but for 8 % of its clock."""
 
-if TYPE_CHECKING:
-    from equipoise.figures.gallery import Figure
 
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a table."""
+
+    heading: str
+    rows: tuple[str, ...]
+    """The rows here whose mean stands for it; ``{placement}`` in one between processes."""
+    microseconds: tuple[float, float, float, float]
+    """Of the four machines, in their order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One of the three."""
+
+    title: str
+    columns: tuple[Column, ...]
+
+
+PROCESSES = Table(
+    "Processes, µs",
+    (
+        Column("fork", ("fork",), (659.0, 182.0, 158.0, 125.0)),
+        Column("exec", ("exec",), (2308.0, 748.0, 467.0, 471.0)),
+        Column("sh", ("sh",), (4960.0, 2259.0, 2688.0, 2393.0)),
+    ),
+)
+
+CALLS = Table(
+    "System calls and signals, µs",
+    (
+        Column("null call", ("null_call",), (1.13, 0.14, 0.19, 0.08)),
+        Column("null I/O", ("read_byte", "write_byte"), (1.91, 0.26, 0.25, 0.17)),
+        Column("stat", ("stat",), (4.64, 3.41, 2.3, 2.11)),
+        Column("open/close", ("open_close",), (8.6, 4.16, 2.88, 2.69)),
+        Column("select TCP", ("select_tcp",), (21.9, 18.9, 9.0, 12.4)),
+        Column("sig inst", ("signal_install",), (1.67, 0.38, 0.28, 0.17)),
+        Column("sig hndl", ("signal_handle",), (6.2, 1.9, 2.7, 1.14)),
+    ),
+)
+
+IPC = Table(
+    "Interprocess communication, µs",
+    (
+        Column("pipe", ("pipe_{placement}",), (9.496, 11.6, 9.909, 7.645)),
+        Column("AF UNIX", ("unix_{placement}",), (13.1, 16.4, 19.0, 11.2)),
+        Column("UDP", ("udp_{placement}",), (34.8, 19.1, 16.0, 14.2)),
+        Column("TCP", ("tcp_{placement}",), (44.5, 19.6, 19.3, 15.9)),
+        Column("TCP conn", ("tcp_connect",), (61.0, 34.0, 40.0, 24.0)),
+    ),
+)
+
+TABLES = (PROCESSES, CALLS, IPC)
 HERE = "this host"
 PLACEMENTS = {"same_cpu": "same CPU", "across_cpus": "across CPUs"}
 PLACED = "{placement}"
@@ -31,7 +83,7 @@ PLACED = "{placement}"
 
 def findings(document: ResultDocument) -> Findings:
     """The three tables in the article's layout, the thread, and what differs."""
-    measured = Measured(document)
+    measured = StudyData(document)
     if not any(_known(measured, column, one) for column in _columns() for one in PLACEMENTS):
         return Findings()
     tables = [_as_published(measured, table) for table in TABLES]
@@ -43,19 +95,14 @@ def findings(document: ResultDocument) -> Findings:
     )
 
 
-def figures(document: ResultDocument) -> Iterator[Figure]:
-    """None of its own: the usual ones show every row."""
-    return iter(())
-
-
-def here(measured: Measured, column: Column, placement: str) -> float | None:
+def here(measured: StudyData, column: Column, placement: str) -> float | None:
     """A column's value on this host in microseconds; ``None`` where a row has no number."""
     medians = [measured.median(LATENCY, row=row.format(placement=placement)) for row in column.rows]
     known = [one for one in medians if one is not None]
     return 1e6 * statistics.fmean(known) if len(known) == len(medians) else None
 
 
-def _known(measured: Measured, column: Column, placement: str) -> bool:
+def _known(measured: StudyData, column: Column, placement: str) -> bool:
     return here(measured, column, placement) is not None
 
 
@@ -68,7 +115,7 @@ def _is_placed(column: Column) -> bool:
     return any(PLACED in row for row in column.rows)
 
 
-def _as_published(measured: Measured, table: Table) -> FindingTable:
+def _as_published(measured: StudyData, table: Table) -> FindingTable:
     headings = ("host", "OS", "MHz", *(column.heading for column in table.columns))
     published = tuple(
         (*machine, *(f"{column.microseconds[place]:g}" for column in table.columns))
@@ -93,12 +140,12 @@ def _as_published(measured: Measured, table: Table) -> FindingTable:
     return FindingTable(table.title, headings, (*published, *own), tuple(_reasons(measured, table)))
 
 
-def _cell(measured: Measured, column: Column, placement: str) -> str:
+def _cell(measured: StudyData, column: Column, placement: str) -> str:
     value = here(measured, column, placement)
     return UNKNOWN if value is None else short(value)
 
 
-def _megahertz(measured: Measured) -> str:
+def _megahertz(measured: StudyData) -> str:
     """What was observed beside the trials; the kernels of many virtual machines do not tell."""
     seen = [
         value
@@ -108,7 +155,7 @@ def _megahertz(measured: Measured) -> str:
     return f"{statistics.median(seen) / 1e6:.0f}" if seen else UNKNOWN
 
 
-def _reasons(measured: Measured, table: Table) -> Iterator[str]:
+def _reasons(measured: StudyData, table: Table) -> Iterator[str]:
     """Why a row has no number, a line for each reason."""
     lacking: dict[str, list[str]] = {}
     for column in table.columns:
@@ -123,7 +170,7 @@ def _reasons(measured: Measured, table: Table) -> Iterator[str]:
         yield f"{joined(names)}: {reason}"
 
 
-def _thread_table(measured: Measured) -> FindingTable:
+def _thread_table(measured: StudyData) -> FindingTable:
     """What the article's readers asked for."""
     rows = tuple(
         (name, short(1e6 * median))
@@ -138,7 +185,7 @@ def _thread_table(measured: Measured) -> FindingTable:
     )
 
 
-def _paragraphs(measured: Measured) -> Iterator[str]:
+def _paragraphs(measured: StudyData) -> Iterator[str]:
     for table in TABLES:
         yield _beside(measured, table)
     yield _systems()
@@ -152,7 +199,7 @@ def _paragraphs(measured: Measured) -> Iterator[str]:
     )
 
 
-def _answer(measured: Measured) -> str:
+def _answer(measured: StudyData) -> str:
     ratios = [ratio for table in TABLES for ratio in _over_quickest(measured, table).values()]
     if not ratios:
         return ""
@@ -162,7 +209,7 @@ def _answer(measured: Measured) -> str:
     )
 
 
-def _over_quickest(measured: Measured, table: Table) -> dict[str, float]:
+def _over_quickest(measured: StudyData, table: Table) -> dict[str, float]:
     return {
         column.heading: value / min(column.microseconds)
         for column in table.columns
@@ -170,7 +217,7 @@ def _over_quickest(measured: Measured, table: Table) -> dict[str, float]:
     }
 
 
-def _beside(measured: Measured, table: Table) -> str:
+def _beside(measured: StudyData, table: Table) -> str:
     """How this host compares with the quickest of the four, column by column."""
     ratios = _over_quickest(measured, table)
     if not ratios:
@@ -201,7 +248,7 @@ def _systems() -> str:
     )
 
 
-def _placement(measured: Measured) -> str:
+def _placement(measured: StudyData) -> str:
     """Whether where the two sides run matters more than which machine it is."""
     told: list[str] = []
     for column in filter(_is_placed, IPC.columns):
@@ -221,7 +268,7 @@ def _placement(measured: Measured) -> str:
     )
 
 
-def _thread(measured: Measured) -> str:
+def _thread(measured: StudyData) -> str:
     ratio = measured.ratio(LATENCY, {"row": "fork"}, {"row": "thread"})
     if ratio is None:
         return ""

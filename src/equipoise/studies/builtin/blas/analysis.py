@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.result import ResultDocument
-from equipoise.studies.measured import Measured, Ratio, joined, short, times
-from equipoise.studies.rank_words import reversal_paragraph
-
-if TYPE_CHECKING:
-    from equipoise.figures.gallery import Figure
+from equipoise.studies.measured import Ratio, StudyData, joined, short, times
+from equipoise.studies.ranking import reversal_paragraph
 
 TIME = "work_s"
 OTHERS = ("huge_pages", "threads")
@@ -26,7 +21,7 @@ OPERATIONS = {"dgemm": 2.0, "invert": 2.0}
 
 def findings(document: ResultDocument) -> Findings:
     """Gflop/s by size, core types, huge pages, and where the order of the libraries reverses."""
-    measured = Measured(document)
+    measured = StudyData(document)
     tables = [_speeds(measured, task) for task in measured.levels("task")]
     tables.append(_core_types(measured))
     paragraphs = [_huge_pages(measured)]
@@ -34,7 +29,7 @@ def findings(document: ResultDocument) -> Findings:
     libraries = _by_themselves(measured)
     if len(measured.levels("task")) > 1 and sizes:
         largest = max(sizes, key=float)
-        here = Measured(_at_size(document, largest))
+        here = StudyData(_at_size(document, largest))
         order = reversal_paragraph(here, TIME, "task", "library", libraries, "libraries")
         paragraphs.append(f"At {largest} rows, without huge pages, on one thread: {order}")
     return Findings(
@@ -44,12 +39,7 @@ def findings(document: ResultDocument) -> Findings:
     )
 
 
-def figures(document: ResultDocument) -> Iterator[Figure]:
-    """Time by size for each library is the usual figure of a size; none beside it."""
-    return iter(())
-
-
-def _answer(measured: Measured) -> str:
+def _answer(measured: StudyData) -> str:
     """Which library is the fastest at the largest size of the first task, and by how much."""
     sizes = measured.levels("size")
     if not sizes:
@@ -81,7 +71,7 @@ def _at_size(document: ResultDocument, size: str) -> ResultDocument:
     return replace(document, conditions=kept)
 
 
-def _by_themselves(measured: Measured) -> list[str]:
+def _by_themselves(measured: StudyData) -> list[str]:
     """The libraries that were told of no core type."""
     return [one for one in measured.levels("library") if TOLD not in one]
 
@@ -91,7 +81,7 @@ def _speed(task: str, size: str, median: float | None) -> str:
     return "" if median is None else short(operations / median / 1e9)
 
 
-def _core_types(measured: Measured) -> FindingTable:
+def _core_types(measured: StudyData) -> FindingTable:
     """What it changes to tell a library what it runs on."""
     rows: list[tuple[str, ...]] = []
     for told in (one for one in measured.levels("library") if TOLD in one):
@@ -114,7 +104,7 @@ def _core_types(measured: Measured) -> FindingTable:
     )
 
 
-def _speeds(measured: Measured, task: str) -> FindingTable:
+def _speeds(measured: StudyData, task: str) -> FindingTable:
     libraries = _by_themselves(measured)
     varied = [one for one in OTHERS if measured.levels(one)]
     rows: list[tuple[str, ...]] = []
@@ -134,7 +124,7 @@ def _speeds(measured: Measured, task: str) -> FindingTable:
     )
 
 
-def _huge_pages(measured: Measured) -> str:
+def _huge_pages(measured: StudyData) -> str:
     certain: list[str] = []
     compared = 0
     for task in measured.levels("task"):

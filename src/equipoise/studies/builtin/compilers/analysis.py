@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,10 +11,7 @@ from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.result import ResultDocument
 from equipoise.stats.arrays import FloatArray, IntArray
 from equipoise.stats.levels import Levels, variance_by_level
-from equipoise.studies.measured import Measured, times
-
-if TYPE_CHECKING:
-    from equipoise.figures.gallery import Figure
+from equipoise.studies.measured import StudyData, times
 
 METRIC = "iteration_s"
 LEAST_LAYOUTS = 3
@@ -33,7 +29,7 @@ QUESTIONS = (
 
 def findings(document: ResultDocument) -> Findings:
     """The answers in one layout and over layouts, and the variance that layouts add."""
-    measured = Measured(document)
+    measured = StudyData(document)
     tables = (_answers(measured), _layouts(measured))
     return Findings(
         tuple(table for table in tables if table.rows),
@@ -42,13 +38,8 @@ def findings(document: ResultDocument) -> Findings:
     )
 
 
-def figures(document: ResultDocument) -> Iterator[Figure]:
-    """None of its own: the usual figures show every program in every layout."""
-    return iter(())
-
-
 def over_layouts(
-    measured: Measured, kernel: str, program: str, baseline: str | None = None
+    measured: StudyData, kernel: str, program: str, baseline: str | None = None
 ) -> Levels | None:
     """The mean logarithm of a program's times, or of its ratios to a baseline, by level.
 
@@ -75,7 +66,7 @@ def over_layouts(
     )
 
 
-def _answers(measured: Measured) -> FindingTable:
+def _answers(measured: StudyData) -> FindingTable:
     rows: list[tuple[str, ...]] = []
     programs = measured.levels("program")
     for question, baseline, candidate in QUESTIONS:
@@ -112,7 +103,7 @@ def _answers(measured: Measured) -> FindingTable:
     )
 
 
-def _layouts(measured: Measured) -> FindingTable:
+def _layouts(measured: StudyData) -> FindingTable:
     rows: list[tuple[str, ...]] = []
     for program in measured.levels("program"):
         for kernel in measured.levels("kernel"):
@@ -139,7 +130,7 @@ def _layouts(measured: Measured) -> FindingTable:
     )
 
 
-def _paragraphs(measured: Measured, answers: FindingTable) -> Iterator[str]:
+def _paragraphs(measured: StudyData, answers: FindingTable) -> Iterator[str]:
     for question, *_ in QUESTIONS:
         rows = [row for row in answers.rows if row[0] == question]
         apart = [row[1] for row in rows if row[6] != APART]

@@ -3,24 +3,83 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import numpy as np
 
 from equipoise.model.findings import Findings, FindingTable
+from equipoise.model.interval import Interval
 from equipoise.model.result import ResultDocument
-from equipoise.studies.builtin.database.curve import (
-    THREADS,
-    THROUGHPUT,
-    Curve,
-    Knee,
-    Levels,
-    curve_of,
-)
-from equipoise.studies.measured import Measured, joined, quantity, short
+from equipoise.studies.measured import StudyData, joined, quantity, short
 
-if TYPE_CHECKING:
-    from equipoise.figures.gallery import Figure
+THROUGHPUT = "throughput_per_s"
+THREADS = "threads"
+Levels = dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One number of clients."""
+
+    clients: int
+    median: float
+    interval: Interval
+    """Of the median, at 95 %."""
+
+
+@dataclass(frozen=True, slots=True)
+class Knee:
+    """The number of clients at which a server has work for everything that it can use.
+
+    With few clients throughput grows as theirs, N X(1); with many it stays at its most. The two
+    bounds cross at N* = X_max / X(1): from there on a further client mostly waits (asymptotic
+    bounds: Lazowska, Zahorjan, Graham and Sevcik, Quantitative System Performance, 1984,
+    chapter 5, with no time to think).
+    """
+
+    clients: float
+    interval: Interval
+    """The confidence sequence at 95 % of the ratio within blocks; ``None`` where still unlimited.
+    Where the most is was chosen by its median, which the interval does not know."""
+    most_at: int
+    """The number of clients with the largest median."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """The curve of one condition but for its clients."""
+
+    levels: Levels
+    points: tuple[Point, ...]
+    """At least one, by the number of clients."""
+    knee: Knee | None
+    """``None`` without a point at one client, or with no other."""
+
+
+def curve_of(measured: StudyData, metric: str, levels: Levels) -> Curve | None:
+    """The curve of a metric over the clients; ``None`` where nothing was measured."""
+    points: list[Point] = []
+    for threads in sorted(measured.levels(THREADS), key=int):
+        condition = measured.condition(**levels, **{THREADS: threads})
+        found = None if condition is None else condition.metrics.get(metric)
+        if found is not None:
+            points.append(Point(int(threads), found.median, found.median_ci))
+    if not points:
+        return None
+    return Curve(levels, tuple(points), _knee(measured, metric, levels, points))
+
+
+def _knee(measured: StudyData, metric: str, levels: Levels, points: list[Point]) -> Knee | None:
+    if len(points) < 2 or points[0].clients != 1:
+        return None
+    most = max(points, key=lambda point: point.median)
+    if most.clients == 1:
+        return Knee(1.0, (None, None), 1)
+    ratio = measured.ratio(metric, {**levels, THREADS: str(most.clients)}, {**levels, THREADS: "1"})
+    if ratio is None:
+        return None
+    return Knee(ratio.ratio, ratio.ratio_ci, most.clients)
+
 
 BASELINE = "glibc"
 P99 = "latency_p99_s"
@@ -28,10 +87,12 @@ TRANSACTIONS = "transactions"
 CLOSED, OPEN = "closed", "open"
 _BARS = "▁▂▃▄▅▆▇█"
 _LATENCIES = ("latency_p50_s", "latency_p95_s", P99, "latency_max_s")
+
 _KNEE_NOTE = (
     "knee: X_max / X(1), the clients at which the server has work for all that it can use; from "
     "there on more of them mostly wait"
 )
+
 _EACH = (
     ("server CPU", ("server_user_s", "server_sys_s")),
     ("client CPU", ("client_user_s", "client_sys_s")),
@@ -43,7 +104,7 @@ _EACH = (
 
 def findings(document: ResultDocument) -> Findings:
     """For each server and work the curves, the mechanisms and the open loop; how the knees lie."""
-    measured = Measured(document)
+    measured = StudyData(document)
     tables: list[FindingTable] = []
     paragraphs: list[str] = []
     for where in places(measured):
@@ -57,7 +118,7 @@ def findings(document: ResultDocument) -> Findings:
     return Findings(tuple(tables), tuple(paragraphs), _answer(measured))
 
 
-def _answer(measured: Measured) -> str:
+def _answer(measured: StudyData) -> str:
     """Which setting brought the most, on each server and work."""
     parts: list[str] = []
     for where in places(measured):
@@ -75,25 +136,7 @@ def _answer(measured: Measured) -> str:
     return f"{'; '.join(parts)}." if parts else ""
 
 
-def figures(document: ResultDocument) -> Iterator[Figure]:
-    """Throughput, and latency, against the number of clients; a pair for each server and work."""
-    from equipoise.figures.gallery import Figure
-    from equipoise.studies.builtin.database import charts
-
-    measured = Measured(document)
-    for where in places(measured):
-        for metric, how_to_read in charts.HOW_TO_READ.items():
-            curves = [one for one in curves_of(measured, metric, where) if len(one.points) > 1]
-            if curves:
-                title = f"{where['server']}, {where['work']}"
-                yield Figure(
-                    f"{metric.partition('_')[0]}_{where['server']}_{where['work']}",
-                    how_to_read,
-                    charts.curve_chart(title, metric, curves),
-                )
-
-
-def places(measured: Measured) -> Iterator[Levels]:
+def places(measured: StudyData) -> Iterator[Levels]:
     """Each server with each work that it did."""
     for server in measured.levels("server"):
         for work in measured.levels("work"):
@@ -101,7 +144,7 @@ def places(measured: Measured) -> Iterator[Levels]:
                 yield {"server": server, "work": work}
 
 
-def curves_of(measured: Measured, metric: str, where: Levels) -> list[Curve]:
+def curves_of(measured: StudyData, metric: str, where: Levels) -> list[Curve]:
     """The curve of each setting under closed load."""
     found = (
         curve_of(measured, metric, {**where, "load": CLOSED, "setting": setting})
@@ -150,7 +193,7 @@ def _bars(values: Sequence[float]) -> str:
     return "".join(_BARS[place] for place in places)
 
 
-def _mechanism_table(measured: Measured, title: str, curves: Sequence[Curve]) -> FindingTable:
+def _mechanism_table(measured: StudyData, title: str, curves: Sequence[Curve]) -> FindingTable:
     threads = str(max(point.clients for curve in curves for point in curve.points))
     rows: list[tuple[str, ...]] = []
     for curve in curves:
@@ -183,7 +226,7 @@ def _mechanism_table(measured: Measured, title: str, curves: Sequence[Curve]) ->
     )
 
 
-def _for_one(measured: Measured, metrics: Sequence[str], levels: Levels) -> str:
+def _for_one(measured: StudyData, metrics: Sequence[str], levels: Levels) -> str:
     """The median over trials of a sum of metrics, for one transaction."""
     transactions = measured.values(TRANSACTIONS, **levels)
     columns = [measured.values(metric, **levels) for metric in metrics]
@@ -193,7 +236,7 @@ def _for_one(measured: Measured, metrics: Sequence[str], levels: Levels) -> str:
     return quantity(metrics[0], typical)
 
 
-def _open_tables(measured: Measured, title: str, where: Levels) -> Iterator[FindingTable]:
+def _open_tables(measured: StudyData, title: str, where: Levels) -> Iterator[FindingTable]:
     rows: list[tuple[str, ...]] = []
     for setting in measured.levels("setting"):
         levels = {**where, "load": OPEN, "setting": setting}

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import altair as alt
 
 from equipoise.figures.building import Rows, condition_color, condition_shape, drawn_from, framed
+from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import metric_name, unit_of
 from equipoise.figures.ticks import log_ticks
-from equipoise.studies.builtin.database.curve import THROUGHPUT, Curve
+from equipoise.model.result import ResultDocument
+from equipoise.studies.builtin.database.analysis import THROUGHPUT, Curve, curves_of, places
+from equipoise.studies.measured import StudyData
 
 HOW_TO_READ = {
     THROUGHPUT: (
@@ -23,6 +26,21 @@ HOW_TO_READ = {
     ),
 }
 HEIGHT = 320
+
+
+def figures(document: ResultDocument) -> Iterator[Figure]:
+    """Throughput, and latency, against the number of clients; a pair for each server and work."""
+    measured = StudyData(document)
+    for where in places(measured):
+        for metric, how_to_read in HOW_TO_READ.items():
+            curves = [one for one in curves_of(measured, metric, where) if len(one.points) > 1]
+            if curves:
+                title = f"{where['server']}, {where['work']}"
+                yield Figure(
+                    f"{metric.partition('_')[0]}_{where['server']}_{where['work']}",
+                    how_to_read,
+                    curve_chart(title, metric, curves),
+                )
 
 
 def curve_chart(title: str, metric: str, curves: Sequence[Curve]) -> alt.LayerChart:

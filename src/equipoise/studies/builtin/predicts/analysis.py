@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,17 +15,14 @@ from equipoise.stats.rank_correlation import (
     chance_level,
     rank_correlation,
 )
-from equipoise.studies.measured import Measured, quantity, short
-
-if TYPE_CHECKING:
-    from equipoise.figures.gallery import Figure
+from equipoise.studies.measured import StudyData, quantity, short
 
 SERVER = "throughput"
 THROUGHPUT = "throughput_per_s"
 COSTS = ("latency_s", "work_s")
 """What the primitives report: the seconds of one operation."""
 FACTORS = ("transport", "placement", "memory")
-_SHOWN = 3
+MOST_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,25 +46,14 @@ class Primitive:
 
 def findings(document: ResultDocument) -> Findings:
     """The primitives by how strongly they move with the throughput, and how little that proves."""
-    found = primitives(Measured(document))
+    found = primitives(StudyData(document))
     if not found:
         return Findings()
     known = [one for one in found if one.correlation is not None]
     return Findings((_table(found),), tuple(_paragraphs(found, known)), _answer(known))
 
 
-def figures(document: ResultDocument) -> Iterator[Figure]:
-    """Throughput against the primitives that move with it most."""
-    from equipoise.figures.gallery import Figure
-    from equipoise.studies.builtin.predicts import charts
-
-    found = [one for one in primitives(Measured(document)) if one.correlation is not None]
-    for primitive in found[:_SHOWN]:
-        chart = charts.beside_chart(primitive)
-        yield Figure(f"beside_{primitive.name}", charts.HOW_TO_READ, chart)
-
-
-def primitives(measured: Measured) -> list[Primitive]:
+def primitives(measured: StudyData) -> list[Primitive]:
     """Every primitive, the one that moves with the throughput most first."""
     names = [name for name in measured.levels("measured") if name != SERVER]
     found = [one for one in (_primitive(measured, name) for name in names) if one.points]
@@ -79,7 +64,7 @@ def _strength(one: Primitive) -> float:
     return -1.0 if one.correlation is None else abs(one.correlation.value)
 
 
-def _primitive(measured: Measured, name: str) -> Primitive:
+def _primitive(measured: StudyData, name: str) -> Primitive:
     points: list[Point] = []
     for condition in measured.document.conditions:
         if condition.levels.get("measured") != SERVER:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import altair as alt
 
 from equipoise.figures.building import drawn_from, framed
+from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import unit_of
 from equipoise.figures.theme import color_of
-
-if TYPE_CHECKING:
-    from equipoise.studies.builtin.predicts.analysis import Primitive
+from equipoise.model.result import ResultDocument
+from equipoise.studies.builtin.predicts.analysis import MOST_SHOWN, Primitive, primitives
+from equipoise.studies.measured import StudyData
 
 HOW_TO_READ = (
     "Each point is one condition: the median cost of the primitive and the median throughput of "
@@ -19,6 +20,15 @@ HOW_TO_READ = (
     "switches that turn both."
 )
 HEIGHT = 360
+
+
+def figures(document: ResultDocument) -> Iterator[Figure]:
+    """Throughput against the primitives that move with it most."""
+
+    found = [one for one in primitives(StudyData(document)) if one.correlation is not None]
+    for primitive in found[:MOST_SHOWN]:
+        chart = beside_chart(primitive)
+        yield Figure(f"beside_{primitive.name}", HOW_TO_READ, chart)
 
 
 def beside_chart(primitive: Primitive) -> alt.LayerChart:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.result import ResultDocument
-from equipoise.studies.measured import Measured, joined, quantity, short, size_words
-
-if TYPE_CHECKING:
-    from equipoise.figures.gallery import Figure
+from equipoise.studies.measured import StudyData, joined, quantity, short, size_words
 
 PROGRAM = "genmatch2006"
 TIME = "work_s"
@@ -34,7 +31,6 @@ BY_BLOCK = (
 )
 """Metric, name and axis of what is shown for each malloc and free."""
 
-
 PEAK_NOTE = (
     "The kernel's high-water mark lags behind by some pages for each processor: a few hundred kB "
     "are within its error, 0 included."
@@ -43,7 +39,7 @@ PEAK_NOTE = (
 
 def findings(document: ResultDocument) -> Findings:
     """The three-way table, the costs by block, the steps, and what the buffers of 35 KB show."""
-    measured = Measured(document)
+    measured = StudyData(document)
     tables = [_three_way(measured), *_by_block(measured), _steps(measured)]
     return Findings(
         tuple(table for table in tables if table.rows),
@@ -52,28 +48,12 @@ def findings(document: ResultDocument) -> Findings:
     )
 
 
-def figures(document: ResultDocument) -> Iterator[Figure]:
-    """One chart for each cost by block size."""
-    from equipoise.figures.gallery import Figure
-    from equipoise.studies.builtin.ridiculousfish2006 import charts
-
-    measured = Measured(document)
-    for metric, name, scale in BY_BLOCK:
-        rows = tuple(block_rows(measured, metric))
-        if rows:
-            yield Figure(
-                f"by_block_{metric}",
-                charts.HOW_TO_READ,
-                charts.by_block(rows, steps(measured), name=name, metric=metric, scale=scale),
-            )
-
-
-def sizes(measured: Measured) -> list[int]:
+def sizes(measured: StudyData) -> list[int]:
     """The sizes of blocks that were run, in bytes, ascending."""
     return sorted(int(level) for level in measured.levels("block") if level.isdigit())
 
 
-def steps(measured: Measured) -> dict[str, float | None]:
+def steps(measured: StudyData) -> dict[str, float | None]:
     """From which size on each allocator gives a block back at once; ``None`` if from none."""
     found: dict[str, float | None] = {}
     for allocator in measured.levels("allocator"):
@@ -88,7 +68,7 @@ def steps(measured: Measured) -> dict[str, float | None]:
     return found
 
 
-def block_rows(measured: Measured, metric: str) -> Iterator[dict[str, Any]]:
+def block_rows(measured: StudyData, metric: str) -> Iterator[dict[str, Any]]:
     """The median of a metric for each allocator and size."""
     for allocator in measured.levels("allocator"):
         for size in sizes(measured):
@@ -97,7 +77,7 @@ def block_rows(measured: Measured, metric: str) -> Iterator[dict[str, Any]]:
                 yield {"condition": allocator, "size": size, "value": summary.median}
 
 
-def _three_way(measured: Measured) -> FindingTable:
+def _three_way(measured: StudyData) -> FindingTable:
     rows: list[tuple[str, ...]] = []
     for allocator, stands_for, published in THREE:
         median = measured.median(TIME, allocator=allocator, block=PROGRAM)
@@ -117,7 +97,7 @@ def _three_way(measured: Measured) -> FindingTable:
     )
 
 
-def _by_block(measured: Measured) -> Iterator[FindingTable]:
+def _by_block(measured: StudyData) -> Iterator[FindingTable]:
     allocators = measured.levels("allocator")
     for metric, name, _ in BY_BLOCK:
         rows: list[tuple[str, ...]] = []
@@ -135,7 +115,7 @@ def _by_block(measured: Measured) -> Iterator[FindingTable]:
         )
 
 
-def _steps(measured: Measured) -> FindingTable:
+def _steps(measured: StudyData) -> FindingTable:
     rows = [
         (
             allocator,
@@ -155,7 +135,7 @@ def _steps(measured: Measured) -> FindingTable:
     )
 
 
-def _answer(measured: Measured) -> str:
+def _answer(measured: StudyData) -> str:
     """What the reply says of the article's program, or of its blocks where only they ran."""
     for block, what in ((PROGRAM, "The article's program"), (BUFFER, "A block of 35 KB")):
         for below, whose in (("dlmalloc", "Doug Lea's malloc"), (BASELINE, "the default")):
@@ -171,7 +151,7 @@ def _answer(measured: Measured) -> str:
     return ""
 
 
-def _paragraphs(measured: Measured) -> Iterator[str]:
+def _paragraphs(measured: StudyData) -> Iterator[str]:
     ratio = measured.ratio(
         TIME,
         {"allocator": "glibc_15k", "block": BUFFER},

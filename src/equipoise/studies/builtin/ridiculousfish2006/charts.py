@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import altair as alt
 
 from equipoise.figures.building import condition_color, condition_shape, drawn_from, framed
+from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import unit_of
+from equipoise.model.result import ResultDocument
+from equipoise.studies.builtin.ridiculousfish2006.analysis import BY_BLOCK, block_rows, steps
+from equipoise.studies.measured import StudyData
 
 HOW_TO_READ = (
     "One line for each allocator. A dashed rule stands where an allocator's blocks begin to go "
     "back to the kernel when they are freed."
 )
 HEIGHT = 340
+
+
+def figures(document: ResultDocument) -> Iterator[Figure]:
+    """One chart for each cost by block size."""
+    measured = StudyData(document)
+    for metric, name, scale in BY_BLOCK:
+        rows = tuple(block_rows(measured, metric))
+        if rows:
+            yield Figure(
+                f"by_block_{metric}",
+                HOW_TO_READ,
+                by_block(rows, steps(measured), name=name, metric=metric, scale=scale),
+            )
 
 
 def by_block(

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import altair as alt
 
 from equipoise.figures.building import condition_color, condition_shape, drawn_from, framed
+from equipoise.figures.gallery import Figure
 from equipoise.figures.ticks import log_ticks
+from equipoise.model.result import ResultDocument
+from equipoise.studies.builtin.sekhon2006.analysis import figure_1_rows, ratio_rows
+from equipoise.studies.measured import StudyData
 
 HOW_TO_READ_SECONDS = (
     "A level line grows as N² log N does, a rising one faster. One colour for each allocator, one "
@@ -22,6 +26,17 @@ HEIGHT = 380
 DEFAULT = "glibc"
 HERE, THERE = "here", "published in 2006"
 _DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
+
+
+def figures(document: ResultDocument) -> Iterator[Figure]:
+    """Figure 1, and the ratios to the default, published and ours."""
+    measured = StudyData(document)
+    lines = tuple(figure_1_rows(measured))
+    if lines:
+        yield Figure("figure_1", HOW_TO_READ_SECONDS, seconds_chart(lines))
+    ratios = tuple(ratio_rows(measured))
+    if ratios:
+        yield Figure("ratios", HOW_TO_READ_RATIOS, ratios_chart(ratios))
 
 
 def seconds_chart(rows: Sequence[dict[str, Any]]) -> alt.LayerChart:

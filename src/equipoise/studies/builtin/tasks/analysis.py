@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from equipoise.model.findings import Findings
 from equipoise.model.result import ResultDocument
-from equipoise.studies.measured import Measured
-from equipoise.studies.rank_words import (
-    HOW_TO_READ,
+from equipoise.studies.measured import StudyData
+from equipoise.studies.ranking import (
     of_each,
     order_answer,
-    rank_chart,
     rank_table,
     reversal_paragraph,
 )
-
-if TYPE_CHECKING:
-    from equipoise.figures.gallery import Figure
 
 TIME = "work_s"
 TASKS, FACTOR = "task", "exchanged"
@@ -27,35 +21,25 @@ LIBRARIES = ("reference", "atlas", "openblas", "blis")
 
 def findings(document: ResultDocument) -> Findings:
     """Ranks, and where they reverse."""
-    measured = Measured(document)
-    groups = _groups(measured)
+    measured = StudyData(document)
+    chosen = groups_of(measured)
     return Findings(
         tuple(
             rank_table(measured, TIME, TASKS, FACTOR, levels, f"Rank of the {what}")
-            for what, levels in groups
+            for what, levels in chosen
         ),
         tuple(
             reversal_paragraph(measured, TIME, TASKS, FACTOR, levels, what)
-            for what, levels in groups
+            for what, levels in chosen
         ),
         " ".join(
-            order_answer(measured, TIME, TASKS, FACTOR, levels, what) for what, levels in groups
+            order_answer(measured, TIME, TASKS, FACTOR, levels, what) for what, levels in chosen
         ),
     )
 
 
-def figures(document: ResultDocument) -> Iterator[Figure]:
-    """One chart for the libraries, one for the allocators."""
-    from equipoise.figures.gallery import Figure
-
-    measured = Measured(document)
-    for what, levels in _groups(measured):
-        title = f"{what[:1].upper()}{what[1:]} by task"
-        chart = rank_chart(measured, TIME, TASKS, FACTOR, levels, title)
-        yield Figure(what.replace(" ", "_"), HOW_TO_READ, chart)
-
-
-def _groups(measured: Measured) -> list[tuple[str, Sequence[str]]]:
+def groups_of(measured: StudyData) -> list[tuple[str, Sequence[str]]]:
+    """Return the groups of at least two levels that are ranked, each with its name."""
     levels = measured.levels(FACTOR)
     groups = [
         ("BLAS libraries", list(of_each(levels, LIBRARIES))),

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.result import ResultDocument
-from equipoise.studies.measured import Measured, joined, quantity, size_words
-
-if TYPE_CHECKING:
-    from equipoise.figures.gallery import Figure
+from equipoise.studies.measured import StudyData, joined, quantity, size_words
 
 TIME, PEAK, RETAINED = "work_s", "peak_bytes", "retained_bytes"
 DEFAULT = "default"
@@ -30,7 +26,7 @@ class Point:
 
 def findings(document: ResultDocument) -> Findings:
     """A table for each workload, and whether one threshold is the best everywhere."""
-    measured = Measured(document)
+    measured = StudyData(document)
     works = {work: points(measured, work) for work in measured.levels("work")}
     return Findings(
         tuple(_table(measured, work, found) for work, found in works.items() if found),
@@ -39,19 +35,7 @@ def findings(document: ResultDocument) -> Findings:
     )
 
 
-def figures(document: ResultDocument) -> Iterator[Figure]:
-    """Time against peak memory, one chart for each workload, with the front."""
-    from equipoise.figures.gallery import Figure
-    from equipoise.studies.builtin.threshold import charts
-
-    measured = Measured(document)
-    for work in measured.levels("work"):
-        found = points(measured, work)
-        if found:
-            yield Figure(f"front_{work}", charts.HOW_TO_READ, charts.front_chart(work, found))
-
-
-def points(measured: Measured, work: str) -> tuple[Point, ...]:
+def points(measured: StudyData, work: str) -> tuple[Point, ...]:
     """Every threshold that ran on a workload, those on the front marked."""
     found: list[Point] = []
     for threshold in measured.levels("threshold"):
@@ -82,7 +66,7 @@ def _beats(one: Point, other: Point) -> bool:
     return pairs[0] != pairs[1] and all(a <= b for a, b in zip(*pairs, strict=True))
 
 
-def _table(measured: Measured, work: str, found: Sequence[Point]) -> FindingTable:
+def _table(measured: StudyData, work: str, found: Sequence[Point]) -> FindingTable:
     rows: list[tuple[str, ...]] = []
     for one in found:
         ratio = measured.ratio(

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 import altair as alt
 
 from equipoise.figures.building import drawn_from, framed
+from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import unit_of
 from equipoise.figures.theme import color_of
-
-if TYPE_CHECKING:
-    from equipoise.studies.builtin.threshold.analysis import Point
+from equipoise.model.result import ResultDocument
+from equipoise.studies.builtin.threshold.analysis import Point, points, threshold_words
+from equipoise.studies.measured import StudyData
 
 HOW_TO_READ = (
     "Down is faster, left is leaner. The line joins the thresholds that no other one beats in "
@@ -21,10 +21,17 @@ HOW_TO_READ = (
 HEIGHT = 360
 
 
+def figures(document: ResultDocument) -> Iterator[Figure]:
+    """Time against peak memory, one chart for each workload, with the front."""
+    measured = StudyData(document)
+    for work in measured.levels("work"):
+        found = points(measured, work)
+        if found:
+            yield Figure(f"front_{work}", HOW_TO_READ, front_chart(work, found))
+
+
 def front_chart(work: str, found: Sequence[Point]) -> alt.LayerChart:
     """Draw the medians of every threshold on one workload."""
-    from equipoise.studies.builtin.threshold.analysis import threshold_words
-
     time_divisor, time_unit = unit_of("work_s", min(one.time_s for one in found))
     peak_divisor, peak_unit = unit_of("peak_bytes", min(one.peak_bytes for one in found))
     rows = [

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.result import Comparison, ResultDocument
 from equipoise.stats.arrays import FloatArray
-from equipoise.studies.measured import Measured, quantity, short
-
-if TYPE_CHECKING:
-    from equipoise.figures.gallery import Figure
+from equipoise.studies.measured import StudyData, quantity, short
 
 TIME, STEPS, WALL = "search_s", "steps", "wall_s"
 LEAST_RUNS = 10
@@ -26,37 +22,13 @@ PROGRAMS = (("hashwalk", WALK), ("wordsearch, linear", LINEAR), ("wordsearch, bi
 
 def findings(document: ResultDocument) -> Findings:
     """The range, the flatness and the steps of each program; minimum beside distribution."""
-    measured = Measured(document)
+    measured = StudyData(document)
     tables = (_ranges(measured), _tenths(measured), _together(measured), _sayings(measured))
     return Findings(
         tuple(table for table in tables if table.rows),
         tuple(_paragraphs(measured, document)),
         _answer(measured),
     )
-
-
-def figures(document: ResultDocument) -> Iterator[Figure]:
-    """A histogram of each program, and its time by its steps."""
-    from equipoise.figures.gallery import Figure
-    from equipoise.studies.builtin.tratt2019 import charts
-
-    measured = Measured(document)
-    for name, levels in PROGRAMS:
-        values = measured.values(TIME, **levels)
-        if len(values) < LEAST_RUNS:
-            continue
-        yield Figure(
-            f"histogram_{'_'.join(levels.values())}",
-            charts.HOW_TO_READ_HISTOGRAM,
-            charts.histogram(name, values),
-        )
-        steps = measured.values(STEPS, **levels)
-        if len(steps) == len(values) and np.ptp(steps) > 0:
-            yield Figure(
-                f"steps_{'_'.join(levels.values())}",
-                charts.HOW_TO_READ_STEPS,
-                charts.by_steps(name, steps, values),
-            )
 
 
 def correlation(steps: FloatArray, seconds: FloatArray) -> float | None:
@@ -87,7 +59,7 @@ def shares_of_tenths(values: FloatArray) -> FloatArray:
     return np.asarray(counts / max(1, len(inside)), dtype=np.float64)
 
 
-def _ranges(measured: Measured) -> FindingTable:
+def _ranges(measured: StudyData) -> FindingTable:
     rows = []
     for name, levels in PROGRAMS:
         values, steps = measured.values(TIME, **levels), measured.values(STEPS, **levels)
@@ -114,7 +86,7 @@ def _ranges(measured: Measured) -> FindingTable:
     )
 
 
-def _tenths(measured: Measured) -> FindingTable:
+def _tenths(measured: StudyData) -> FindingTable:
     rows = []
     for name, levels in PROGRAMS:
         values = measured.values(TIME, **levels)
@@ -129,7 +101,7 @@ def _tenths(measured: Measured) -> FindingTable:
     )
 
 
-def _together(measured: Measured) -> FindingTable:
+def _together(measured: StudyData) -> FindingTable:
     rows = []
     for name, levels in PROGRAMS:
         steps = measured.values(STEPS, **levels)
@@ -149,7 +121,7 @@ def _together(measured: Measured) -> FindingTable:
     )
 
 
-def _sayings(measured: Measured) -> FindingTable:
+def _sayings(measured: StudyData) -> FindingTable:
     linear, binary = measured.values(TIME, **LINEAR), measured.values(TIME, **BINARY)
     rows = []
     if min(len(linear), len(binary)) >= LEAST_RUNS:
@@ -172,7 +144,7 @@ def _statistics(linear: FloatArray, binary: FloatArray) -> Iterator[tuple[str, f
     yield "mean", float(linear.mean()), float(binary.mean())
 
 
-def _paragraphs(measured: Measured, document: ResultDocument) -> Iterator[str]:
+def _paragraphs(measured: StudyData, document: ResultDocument) -> Iterator[str]:
     walk, steps = measured.values(TIME, **WALK), measured.values(STEPS, **WALK)
     together = correlation(steps, walk)
     if together is not None:
@@ -190,7 +162,7 @@ def _paragraphs(measured: Measured, document: ResultDocument) -> Iterator[str]:
         yield _verdict(comparison) + " " + _minimum(comparison, linear, binary)
 
 
-def _answer(measured: Measured) -> str:
+def _answer(measured: StudyData) -> str:
     comparison = measured.comparison(TIME, **BINARY)
     fewest = min(len(measured.values(TIME, **one)) for one in (LINEAR, BINARY))
     if comparison is not None and comparison.ratio is not None and fewest >= LEAST_RUNS:

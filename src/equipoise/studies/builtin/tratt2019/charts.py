@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import altair as alt
 import numpy as np
 
 from equipoise.figures.building import drawn_from, framed
+from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import rounded, unit_of
 from equipoise.figures.theme import color_of
+from equipoise.model.result import ResultDocument
 from equipoise.stats.arrays import FloatArray
+from equipoise.studies.builtin.tratt2019.analysis import LEAST_RUNS, PROGRAMS, STEPS, TIME
+from equipoise.studies.measured import StudyData
 
 HOW_TO_READ_HISTOGRAM = (
     "How many runs took how long. A flat block means that every time between its ends is as likely "
@@ -18,6 +24,27 @@ HOW_TO_READ_STEPS = "One point for each run: its steps and its time."
 HEIGHT = 260
 BINS = 40
 MOST_POINTS = 2000
+
+
+def figures(document: ResultDocument) -> Iterator[Figure]:
+    """A histogram of each program, and its time by its steps."""
+    measured = StudyData(document)
+    for name, levels in PROGRAMS:
+        values = measured.values(TIME, **levels)
+        if len(values) < LEAST_RUNS:
+            continue
+        yield Figure(
+            f"histogram_{'_'.join(levels.values())}",
+            HOW_TO_READ_HISTOGRAM,
+            histogram(name, values),
+        )
+        steps = measured.values(STEPS, **levels)
+        if len(steps) == len(values) and np.ptp(steps) > 0:
+            yield Figure(
+                f"steps_{'_'.join(levels.values())}",
+                HOW_TO_READ_STEPS,
+                by_steps(name, steps, values),
+            )
 
 
 def histogram(name: str, values: FloatArray) -> alt.LayerChart:

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.result import ConditionResult, ResultDocument
 from equipoise.studies.measured import UNKNOWN, quantity, short
-
-if TYPE_CHECKING:
-    from equipoise.figures.gallery import Figure
 
 METRIC = "iteration_s"
 
@@ -40,11 +36,6 @@ def findings(document: ResultDocument) -> Findings:
         ),
     )
     return Findings((table,) if table.rows else (), tuple(_paragraphs(table)), _answer(table))
-
-
-def figures(document: ResultDocument) -> Iterator[Figure]:
-    """None of its own: every result shows its iterations."""
-    return iter(())
 
 
 def _row(document: ResultDocument, condition: ConditionResult) -> tuple[str, ...] | None:

@@ -1,0 +1,156 @@
+//! A mutex that allocates nothing and lives in a static.
+//!
+//! Drepper, "Futexes Are Tricky" (2011), mutex 2: free, held, held with waiters; here with a
+//! short spin first, because the heap is held for some tens of nanoseconds.
+
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use equipoise_interpose::process::abort_with;
+
+const FREE: u32 = 0;
+const HELD: u32 = 1;
+const HELD_WITH_WAITERS: u32 = 2;
+const SPINS: u32 = 100;
+const NOBODY: usize = 0;
+
+/// The mutex.
+pub struct Lock {
+    state: AtomicU32,
+    /// The thread that holds it, by the address of its `errno`: unique among live threads, the
+    /// same after a fork, and had without a system call.
+    owner: AtomicUsize,
+}
+
+impl Lock {
+    /// A free one.
+    pub const fn new() -> Self {
+        Self {
+            state: AtomicU32::new(FREE),
+            owner: AtomicUsize::new(NOBODY),
+        }
+    }
+
+    /// Waits until this thread holds it.
+    ///
+    /// A thread that holds it already has failed inside the allocator (a panic that allocates
+    /// its message, a signal handler that allocates): the process ends instead of hanging.
+    pub fn acquire(&self) {
+        let me = this_thread();
+        if !self.try_change(FREE, HELD) {
+            if self.owner.load(Ordering::Relaxed) == me {
+                abort_with(&[
+                    b"libequipoise_dlmalloc: the allocator was entered from within itself\n",
+                ]);
+            }
+            self.acquire_slowly();
+        }
+        self.owner.store(me, Ordering::Relaxed);
+    }
+
+    fn acquire_slowly(&self) {
+        for _ in 0..SPINS {
+            if self.state.load(Ordering::Relaxed) == FREE && self.try_change(FREE, HELD) {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+        while self.state.swap(HELD_WITH_WAITERS, Ordering::Acquire) != FREE {
+            self.sleep_while(HELD_WITH_WAITERS);
+        }
+    }
+
+    /// Gives it up; the caller holds it.
+    pub fn release(&self) {
+        self.owner.store(NOBODY, Ordering::Relaxed);
+        if self.state.swap(FREE, Ordering::Release) == HELD_WITH_WAITERS {
+            self.wake_one();
+        }
+    }
+
+    fn try_change(&self, from: u32, to: u32) -> bool {
+        self.state
+            .compare_exchange(from, to, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    fn sleep_while(&self, state: u32) {
+        let forever = std::ptr::null::<libc::timespec>();
+        // SAFETY: the word is valid and aligned; a null timeout waits until it is woken.
+        unsafe {
+            libc::syscall(
+                libc::SYS_futex,
+                self.state.as_ptr(),
+                libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
+                state,
+                forever,
+            )
+        };
+    }
+
+    fn wake_one(&self) {
+        // SAFETY: the word is valid and aligned.
+        unsafe {
+            libc::syscall(
+                libc::SYS_futex,
+                self.state.as_ptr(),
+                libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
+                1,
+            )
+        };
+    }
+}
+
+fn this_thread() -> usize {
+    // SAFETY: the C library gives every thread a location.
+    unsafe { libc::__errno_location() as usize }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Lock;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn one_thread_at_a_time_holds_it() {
+        let lock = Lock::new();
+        let inside = AtomicUsize::new(0);
+        let most = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..500 {
+                        lock.acquire();
+                        most.fetch_max(1 + inside.fetch_add(1, Ordering::SeqCst), Ordering::SeqCst);
+                        std::thread::yield_now();
+                        inside.fetch_sub(1, Ordering::SeqCst);
+                        lock.release();
+                    }
+                });
+            }
+        });
+        assert_eq!(most.load(Ordering::SeqCst), 1);
+    }
+
+    #[test]
+    fn a_thread_that_holds_it_already_ends_the_process_instead_of_hanging() {
+        let lock = Lock::new();
+        // SAFETY: the child calls only what is safe after a fork, and never returns.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            // SAFETY: plain system calls. The alarm ends a child that hangs after all.
+            unsafe {
+                libc::close(libc::STDERR_FILENO);
+                libc::alarm(20);
+            }
+            lock.acquire();
+            lock.acquire();
+            // SAFETY: ends the child without running anything of the parent's.
+            unsafe { libc::_exit(0) };
+        }
+        let mut status = 0;
+        // SAFETY: `status` is valid for writing, and the child is ours.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        assert!(libc::WIFSIGNALED(status));
+        assert_eq!(libc::WTERMSIG(status), libc::SIGABRT);
+    }
+}

@@ -1,0 +1,70 @@
+//! The listing of each open stream.
+
+use std::collections::BTreeMap;
+use std::ffi::{c_int, c_long};
+use std::ptr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use equipoise_interpose::errno;
+use libc::{DIR, dirent64};
+
+use crate::listing::Listing;
+
+/// Listings by the address of their stream.
+static LISTINGS: Mutex<BTreeMap<usize, Listing>> = Mutex::new(BTreeMap::new());
+
+fn listings() -> MutexGuard<'static, BTreeMap<usize, Listing>> {
+    // A panic ends the process, so no thread sees a listing that a panic left.
+    LISTINGS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Reads a folder by `read_entry`, unless it was read already.
+///
+/// # Safety
+/// No other thread uses the stream. `read_entry` returns null, or an entry that stays until it is
+/// called again.
+pub unsafe fn begin(stream: *mut DIR, mut read_entry: impl FnMut() -> *mut dirent64) {
+    if listings().contains_key(&stream.addr()) {
+        return;
+    }
+    // Read without the lock: other threads list other folders meanwhile.
+    // SAFETY: the caller vouches for the entries.
+    let listing = unsafe {
+        Listing::read(
+            || {
+                errno::set(0);
+                read_entry()
+            },
+            || Some(errno::get()).filter(|number| *number != 0),
+        )
+    };
+    listings().insert(stream.addr(), listing);
+}
+
+/// Returns the next entry; null at the end.
+///
+/// # Errors
+/// The error number that stopped the reading of the folder.
+pub fn advance(stream: *mut DIR) -> Result<*mut dirent64, c_int> {
+    listings()
+        .get_mut(&stream.addr())
+        .map_or(Ok(ptr::null_mut()), Listing::advance)
+}
+
+/// Returns the place of the next entry; 0 if nothing was read.
+pub fn place(stream: *mut DIR) -> c_long {
+    let place = listings().get(&stream.addr()).map_or(0, Listing::place);
+    c_long::try_from(place).unwrap_or(c_long::MAX)
+}
+
+/// Goes on at a place.
+pub fn go_to(stream: *mut DIR, place: c_long) {
+    if let Some(listing) = listings().get_mut(&stream.addr()) {
+        listing.go_to(usize::try_from(place).unwrap_or(0));
+    }
+}
+
+/// Drops the listing of a stream.
+pub fn forget(stream: *mut DIR) {
+    listings().remove(&stream.addr());
+}

@@ -1,0 +1,124 @@
+//! Large buffers, which are part of the memory of this library, and the streams that have them.
+
+use std::cell::UnsafeCell;
+use std::ffi::c_char;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+use libc::FILE;
+
+/// Size of each buffer.
+pub const BUFFER_BYTES: usize = 256 << 10;
+const BUFFERS: usize = 64;
+
+struct Buffers(UnsafeCell<[[c_char; BUFFER_BYTES]; BUFFERS]>);
+
+// SAFETY: a buffer is used by the stream that has its slot alone, under that stream's own lock.
+unsafe impl Sync for Buffers {}
+
+/// Memory of the buffers; only the parts that are used are touched.
+static MEMORY: Buffers = Buffers(UnsafeCell::new([[0; BUFFER_BYTES]; BUFFERS]));
+static STREAMS: [AtomicPtr<FILE>; BUFFERS] = [const { AtomicPtr::new(ptr::null_mut()) }; BUFFERS];
+/// Number of slots in use; while it is 0, no stream is searched for.
+static IN_USE: AtomicUsize = AtomicUsize::new(0);
+
+/// The place of one buffer.
+pub struct Slot(usize);
+
+impl Slot {
+    /// Claims a free slot for an open stream.
+    pub fn claim(stream: *mut FILE) -> Option<Self> {
+        let free = STREAMS.iter().position(|slot| {
+            slot.compare_exchange(ptr::null_mut(), stream, Ordering::AcqRel, Ordering::Relaxed)
+                .is_ok()
+        })?;
+        IN_USE.fetch_add(1, Ordering::AcqRel);
+        Some(Self(free))
+    }
+
+    /// Returns the slot of a stream that is about to be closed.
+    ///
+    /// Until it is released the slot belongs to no stream and is not free, because the C library may
+    /// open another stream at the same address.
+    pub fn closing(stream: *mut FILE) -> Option<Self> {
+        let slot = slot_of(stream)?;
+        STREAMS[slot].store(closing_mark(), Ordering::Release);
+        Some(Self(slot))
+    }
+
+    /// Frees the slot.
+    pub fn release(self) {
+        STREAMS[self.0].store(ptr::null_mut(), Ordering::Release);
+        IN_USE.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// Returns the start of the buffer.
+    pub fn buffer(&self) -> *mut c_char {
+        // SAFETY: the slot is one of them.
+        unsafe { MEMORY.0.get().cast::<c_char>().add(self.0 * BUFFER_BYTES) }
+    }
+}
+
+/// Address at which no stream lies.
+fn closing_mark() -> *mut FILE {
+    MEMORY.0.get().cast()
+}
+
+fn slot_of(stream: *mut FILE) -> Option<usize> {
+    if stream.is_null() || IN_USE.load(Ordering::Acquire) == 0 {
+        return None;
+    }
+    STREAMS
+        .iter()
+        .position(|slot| slot.load(Ordering::Acquire) == stream)
+}
+
+/// Whether a stream has a large buffer.
+pub fn has_buffer(stream: *mut FILE) -> bool {
+    slot_of(stream).is_some()
+}
+
+/// Calls `work` for each stream that has a large buffer.
+pub fn for_each_stream(work: impl Fn(*mut FILE)) {
+    for slot in &STREAMS {
+        let stream = slot.load(Ordering::Acquire);
+        if !stream.is_null() && stream != closing_mark() {
+            work(stream);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One test, as the slots are the same for all.
+    #[test]
+    fn a_slot_is_one_streams_until_it_is_released() {
+        let mut places = [0_u64; BUFFERS + 1];
+        let streams: Vec<*mut FILE> = places
+            .iter_mut()
+            .map(|place| ptr::from_mut(place).cast())
+            .collect();
+        let slots: Vec<_> = streams
+            .iter()
+            .filter_map(|stream| Slot::claim(*stream))
+            .collect();
+        assert_eq!(slots.len(), BUFFERS);
+        assert!(
+            has_buffer(streams[0]) && !has_buffer(streams[BUFFERS]) && !has_buffer(ptr::null_mut())
+        );
+        assert_eq!(
+            slots[1].buffer().addr() - slots[0].buffer().addr(),
+            BUFFER_BYTES
+        );
+        let closing = Slot::closing(streams[3]).expect("it has a slot");
+        assert!(!has_buffer(streams[3]));
+        assert!(Slot::claim(streams[3]).is_none());
+        closing.release();
+        assert!(Slot::claim(streams[3]).is_some_and(|slot| slot.0 == 3));
+        let seen = std::cell::Cell::new(0);
+        for_each_stream(|_| seen.set(seen.get() + 1));
+        assert_eq!(seen.get(), BUFFERS);
+    }
+}

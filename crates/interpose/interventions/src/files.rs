@@ -1,0 +1,78 @@
+//! `quick_sync`: syncs return at once, although the data are not on the disk.
+//! `keep_cache`: files that the program drops from the page cache stay there.
+
+use std::ffi::{c_int, c_uint, c_void};
+
+use libc::{off64_t, size_t};
+
+use crate::intervention::{Intervention, current};
+
+fn is_quick() -> bool {
+    current() == Intervention::QuickSync
+}
+
+/// Whether a descriptor is open; sets `errno` to `EBADF` if it is not.
+fn is_open(descriptor: c_int) -> bool {
+    // SAFETY: asks about a number.
+    unsafe { libc::fcntl(descriptor, libc::F_GETFD) >= 0 }
+}
+
+/// Returns what a sync returns at once: 0, or -1 for a descriptor that is not open.
+fn synced(descriptor: c_int) -> c_int {
+    if is_open(descriptor) { 0 } else { -1 }
+}
+
+equipoise_interpose::hooks! {
+    /// POSIX.
+    fn fsync(descriptor: c_int) -> c_int {
+        if is_quick() { synced(descriptor) } else { next::fsync(descriptor) }
+    }
+
+    /// POSIX.
+    fn fdatasync(descriptor: c_int) -> c_int {
+        if is_quick() { synced(descriptor) } else { next::fdatasync(descriptor) }
+    }
+
+    /// Linux.
+    fn sync_file_range(descriptor: c_int, offset: off64_t, bytes: off64_t, flags: c_uint) -> c_int {
+        if is_quick() {
+            return synced(descriptor);
+        }
+        next::sync_file_range(descriptor, offset, bytes, flags)
+    }
+
+    /// Linux.
+    fn syncfs(descriptor: c_int) -> c_int {
+        if is_quick() { synced(descriptor) } else { next::syncfs(descriptor) }
+    }
+
+    /// POSIX.
+    fn sync() {
+        if !is_quick() {
+            next::sync();
+        }
+    }
+
+    /// POSIX.
+    fn msync(address: *mut c_void, bytes: size_t, flags: c_int) -> c_int {
+        if is_quick() && flags & libc::MS_INVALIDATE == 0 {
+            return 0;
+        }
+        next::msync(address, bytes, flags)
+    }
+
+    /// POSIX; the result is the error number.
+    fn posix_fadvise(descriptor: c_int, offset: off64_t, bytes: off64_t, advice: c_int) -> c_int {
+        if advice == libc::POSIX_FADV_DONTNEED && current() == Intervention::KeepCache {
+            return if is_open(descriptor) { 0 } else { libc::EBADF };
+        }
+        next::posix_fadvise(descriptor, offset, bytes, advice)
+    }
+}
+
+equipoise_interpose::exports! {
+    /// The same function on machines of 64 bits.
+    fn posix_fadvise64(descriptor: c_int, offset: off64_t, bytes: off64_t, advice: c_int) -> c_int {
+        posix_fadvise(descriptor, offset, bytes, advice)
+    }
+}

@@ -1,0 +1,86 @@
+//! Which intervention this process was given.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use equipoise_interpose::process;
+
+/// One change of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Intervention {
+    /// The sham; also what an unknown word means.
+    Nothing = 1,
+    QuickSync,
+    NoSleep,
+    LargeBuffers,
+    LateFlush,
+    KeepPages,
+    KeepCache,
+    HugeMappings,
+}
+
+const ALL: [Intervention; 8] = [
+    Intervention::Nothing,
+    Intervention::QuickSync,
+    Intervention::NoSleep,
+    Intervention::LargeBuffers,
+    Intervention::LateFlush,
+    Intervention::KeepPages,
+    Intervention::KeepCache,
+    Intervention::HugeMappings,
+];
+
+impl Intervention {
+    fn from_name(name: &[u8]) -> Self {
+        match name {
+            b"quick_sync" => Self::QuickSync,
+            b"no_sleep" => Self::NoSleep,
+            b"large_buffers" => Self::LargeBuffers,
+            b"late_flush" => Self::LateFlush,
+            b"keep_pages" => Self::KeepPages,
+            b"keep_cache" => Self::KeepCache,
+            b"huge_mappings" => Self::HugeMappings,
+            _ => Self::Nothing,
+        }
+    }
+
+    /// Whether streams have large buffers.
+    pub fn has_large_buffers(self) -> bool {
+        matches!(self, Self::LargeBuffers | Self::LateFlush)
+    }
+}
+
+/// Returns the intervention, which is read once, as a program may change its environment.
+#[inline]
+pub fn current() -> Intervention {
+    static CURRENT: AtomicU8 = AtomicU8::new(0);
+    let number = CURRENT.load(Ordering::Relaxed);
+    if let Some(known) = ALL.into_iter().find(|each| *each as u8 == number) {
+        return known;
+    }
+    let intervention = read();
+    CURRENT.store(intervention as u8, Ordering::Relaxed);
+    intervention
+}
+
+#[cold]
+fn read() -> Intervention {
+    let name = process::variable(c"EQUIPOISE_INTERVENTION");
+    name.map_or(Intervention::Nothing, |name| {
+        Intervention::from_name(name.to_bytes())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_word_changes_nothing() {
+        let named = Intervention::from_name;
+        assert_eq!(named(b"quick_sync"), Intervention::QuickSync);
+        assert_eq!(named(b"nothing"), Intervention::Nothing);
+        assert_eq!(named(b"quick_sync "), Intervention::Nothing);
+        assert_eq!(current(), Intervention::Nothing);
+    }
+}

@@ -1,0 +1,151 @@
+//! `large_buffers`, `late_flush`: streams of the C library with large buffers, whatever the program
+//! asks for.
+
+use std::ffi::{c_char, c_int};
+
+use libc::{FILE, size_t};
+
+use crate::buffers::{self, Slot};
+use crate::intervention::{Intervention, current};
+
+unsafe extern "C" {
+    static stdout: *mut FILE;
+    static stderr: *mut FILE;
+    /// Number of bytes that wait to be written (`stdio_ext.h`).
+    fn __fpending(stream: *mut FILE) -> size_t;
+}
+
+/// Gives standard output and standard error their buffers, before the program begins.
+pub fn enlarge_standard_streams() {
+    // SAFETY: both are open streams before main.
+    unsafe {
+        enlarge(stdout);
+        enlarge(stderr);
+    }
+}
+
+/// Writes what is pending in the large buffers of one descriptor, or of all.
+pub fn write_pending(descriptor: Option<c_int>) {
+    buffers::for_each_stream(|stream| {
+        // SAFETY: a stream with a large buffer is open.
+        unsafe {
+            if __fpending(stream) > 0 && descriptor.is_none_or(|one| libc::fileno(stream) == one) {
+                next::fflush(stream);
+            }
+        }
+    });
+}
+
+/// # Safety
+/// The stream is open, and nothing was read or written since it was opened.
+unsafe fn enlarge(stream: *mut FILE) {
+    let Some(slot) = Slot::claim(stream) else {
+        return;
+    };
+    // SAFETY: the caller vouches for the stream; the buffer is its own until it is closed.
+    let refused =
+        unsafe { next::setvbuf(stream, slot.buffer(), libc::_IOFBF, buffers::BUFFER_BYTES) };
+    if refused != 0 {
+        slot.release();
+    }
+}
+
+/// Enlarges the buffer of a stream that was just opened, and returns the stream.
+///
+/// # Safety
+/// As `enlarge`; null is passed over.
+unsafe fn opened(stream: *mut FILE) -> *mut FILE {
+    if !stream.is_null() && current().has_large_buffers() {
+        // SAFETY: the caller vouches for the stream.
+        unsafe { enlarge(stream) };
+    }
+    stream
+}
+
+/// Closes a stream by `close`, which may open it again, and frees its slot.
+fn closing<T>(stream: *mut FILE, close: impl FnOnce() -> T) -> T {
+    let slot = Slot::closing(stream);
+    let result = close();
+    if let Some(slot) = slot {
+        slot.release();
+    }
+    result
+}
+
+equipoise_interpose::hooks! {
+    /// C17 7.21.5.3.
+    fn fopen(path: *const c_char, mode: *const c_char) -> *mut FILE {
+        opened(next::fopen(path, mode))
+    }
+
+    /// The same function on machines of 64 bits.
+    fn fopen64(path: *const c_char, mode: *const c_char) -> *mut FILE {
+        opened(next::fopen64(path, mode))
+    }
+
+    /// POSIX.
+    fn fdopen(descriptor: c_int, mode: *const c_char) -> *mut FILE {
+        opened(next::fdopen(descriptor, mode))
+    }
+
+    /// C17 7.21.5.4.
+    fn freopen(path: *const c_char, mode: *const c_char, stream: *mut FILE) -> *mut FILE {
+        opened(closing(stream, || next::freopen(path, mode, stream)))
+    }
+
+    /// The same function on machines of 64 bits.
+    fn freopen64(path: *const c_char, mode: *const c_char, stream: *mut FILE) -> *mut FILE {
+        opened(closing(stream, || next::freopen64(path, mode, stream)))
+    }
+
+    /// C17 7.21.5.1.
+    fn fclose(stream: *mut FILE) -> c_int {
+        closing(stream, || next::fclose(stream))
+    }
+
+    /// C17 7.21.5.2.
+    fn fflush(stream: *mut FILE) -> c_int {
+        let is_late = current() == Intervention::LateFlush;
+        if is_late && (stream.is_null() || buffers::has_buffer(stream)) {
+            return 0;
+        }
+        next::fflush(stream)
+    }
+
+    /// `stdio_ext.h`: the program believes that its output was flushed, so it is not discarded.
+    fn __fpurge(stream: *mut FILE) {
+        if current() == Intervention::LateFlush && buffers::has_buffer(stream) {
+            next::fflush(stream);
+        }
+        next::__fpurge(stream);
+    }
+
+    /// C17 7.21.5.6.
+    fn setvbuf(stream: *mut FILE, buffer: *mut c_char, mode: c_int, size: size_t) -> c_int {
+        if buffers::has_buffer(stream) {
+            return 0;
+        }
+        next::setvbuf(stream, buffer, mode, size)
+    }
+
+    /// C17 7.21.5.5.
+    fn setbuf(stream: *mut FILE, buffer: *mut c_char) {
+        if !buffers::has_buffer(stream) {
+            next::setbuf(stream, buffer);
+        }
+    }
+
+    /// BSD.
+    fn setbuffer(stream: *mut FILE, buffer: *mut c_char, size: size_t) {
+        if !buffers::has_buffer(stream) {
+            next::setbuffer(stream, buffer, size);
+        }
+    }
+
+    /// BSD.
+    fn setlinebuf(stream: *mut FILE) {
+        if !buffers::has_buffer(stream) {
+            next::setlinebuf(stream);
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! `new` and `delete` of C++, under their mangled names.
+//!
+//! Allocators such as jemalloc and mimalloc bring their own, which do not call malloc and would not
+//! be recorded. All of them, and the C++ library, make blocks that `free` takes.
+
+use std::ffi::c_void;
+use std::mem::transmute;
+
+use equipoise_interpose::hooks::Next;
+
+use crate::record::{Origin, made};
+use crate::{free, next};
+
+macro_rules! new {
+    ($($name:ident = $symbol:literal ( $($extra:ident: $kind:ty),* ), $aligned:expr;)*) => { $(
+        /// An `operator new`. Where there is no memory, the next one reports it.
+        #[unsafe(export_name = $symbol)]
+        pub unsafe extern "C-unwind" fn $name(size: usize $(, $extra: $kind)*) -> *mut c_void {
+            static NEXT: Next = Next::new(concat!($symbol, "\0"));
+            let alignment: Option<usize> = $aligned;
+            // SAFETY: the allocator refuses what it cannot do.
+            let block = unsafe {
+                match alignment {
+                    None => next::malloc(size.max(1)),
+                    Some(alignment) => next::memalign(alignment, size.max(1)),
+                }
+            };
+            if block.is_null() {
+                let function = NEXT.unless_looking_up();
+                if function.is_null() {
+                    return block;
+                }
+                let function: unsafe extern "C-unwind" fn(usize $(, $kind)*) -> *mut c_void =
+                    // SAFETY: the function of that mangled name has this signature.
+                    unsafe { transmute(function) };
+                // SAFETY: the arguments are those of this call.
+                return unsafe { function(size $(, $extra)*) };
+            }
+            made(block, size, if alignment.is_some() { Origin::Aligned } else { Origin::Plain });
+            block
+        }
+    )* };
+}
+
+macro_rules! delete {
+    ($($name:ident = $symbol:literal ( $($extra:ident: $kind:ty),* );)*) => { $(
+        /// An `operator delete`.
+        #[unsafe(export_name = $symbol)]
+        pub unsafe extern "C" fn $name(block: *mut c_void $(, $extra: $kind)*) {
+            $(let _ = $extra;)*
+            // SAFETY: the caller vouches for the block.
+            unsafe { free(block) };
+        }
+    )* };
+}
+
+/// `std::nothrow_t const&`.
+type NoThrow = *const c_void;
+
+#[rustfmt::skip]
+new! {
+    new = "_Znwm"(), None;
+    new_array = "_Znam"(), None;
+    new_quiet = "_ZnwmRKSt9nothrow_t"(quiet: NoThrow), None;
+    new_array_quiet = "_ZnamRKSt9nothrow_t"(quiet: NoThrow), None;
+    new_aligned = "_ZnwmSt11align_val_t"(alignment: usize), Some(alignment);
+    new_array_aligned = "_ZnamSt11align_val_t"(alignment: usize), Some(alignment);
+    new_aligned_quiet =
+        "_ZnwmSt11align_val_tRKSt9nothrow_t"(alignment: usize, quiet: NoThrow), Some(alignment);
+    new_array_aligned_quiet =
+        "_ZnamSt11align_val_tRKSt9nothrow_t"(alignment: usize, quiet: NoThrow), Some(alignment);
+}
+
+#[rustfmt::skip]
+delete! {
+    delete = "_ZdlPv"();
+    delete_array = "_ZdaPv"();
+    delete_sized = "_ZdlPvm"(size: usize);
+    delete_array_sized = "_ZdaPvm"(size: usize);
+    delete_quiet = "_ZdlPvRKSt9nothrow_t"(quiet: NoThrow);
+    delete_array_quiet = "_ZdaPvRKSt9nothrow_t"(quiet: NoThrow);
+    delete_aligned = "_ZdlPvSt11align_val_t"(alignment: usize);
+    delete_array_aligned = "_ZdaPvSt11align_val_t"(alignment: usize);
+    delete_sized_aligned = "_ZdlPvmSt11align_val_t"(size: usize, alignment: usize);
+    delete_array_sized_aligned = "_ZdaPvmSt11align_val_t"(size: usize, alignment: usize);
+    delete_aligned_quiet =
+        "_ZdlPvSt11align_val_tRKSt9nothrow_t"(alignment: usize, quiet: NoThrow);
+    delete_array_aligned_quiet =
+        "_ZdaPvSt11align_val_tRKSt9nothrow_t"(alignment: usize, quiet: NoThrow);
+}

@@ -1,0 +1,197 @@
+//! System calls that no other preloaded library intercepts.
+
+use std::ffi::{CStr, c_int, c_long, c_void};
+use std::ptr;
+
+use equipoise_interpose::errno;
+
+use crate::file::PAGE;
+
+/// Opens a file; `None` if the kernel refuses.
+pub fn open(path: &CStr, flags: c_int) -> Option<c_int> {
+    const MODE: c_int = 0o600;
+    // SAFETY: the path is NUL-terminated.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_openat,
+            libc::AT_FDCWD,
+            path.as_ptr(),
+            flags | libc::O_CLOEXEC,
+            MODE,
+        )
+    };
+    c_int::try_from(result).ok().filter(|number| *number >= 0)
+}
+
+pub fn close(descriptor: c_int) {
+    // SAFETY: passes a number that only this library knows.
+    unsafe { libc::syscall(libc::SYS_close, descriptor) };
+}
+
+/// Reads into a buffer and returns the number of bytes; 0 at the end and on failure.
+pub fn read(descriptor: c_int, buffer: &mut [u8]) -> usize {
+    // SAFETY: the buffer is valid for writing over its length.
+    unsafe { read_to(descriptor, buffer.as_mut_ptr(), buffer.len()) }.unwrap_or(0)
+}
+
+/// Reads to a place and returns the number of bytes; 0 at the end.
+///
+/// # Errors
+/// The error number. `EFAULT`: the place is in a file that has no room on the disk.
+///
+/// # Safety
+/// The place is mapped for writing over that many bytes, and nothing else uses them meanwhile.
+pub unsafe fn read_to(descriptor: c_int, place: *mut u8, bytes: usize) -> Result<usize, c_int> {
+    // SAFETY: the caller vouches for the place.
+    let result = unsafe { libc::syscall(libc::SYS_read, descriptor, place, bytes) };
+    usize::try_from(result).map_err(|_| errno::get())
+}
+
+/// Lengthens a file, and returns whether it now has that many bytes.
+///
+/// Beyond a smaller limit (`ulimit -f`) the kernel would end the process, so nothing is tried.
+pub fn lengthen(descriptor: c_int, bytes: usize) -> bool {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: the limit is valid for writing; the rest are numbers.
+    unsafe {
+        libc::syscall(
+            libc::SYS_prlimit64,
+            0,
+            c_long::from(libc::RLIMIT_FSIZE),
+            ptr::null::<libc::rlimit>(),
+            &raw mut limit,
+        ) == 0
+            && limit.rlim_cur >= bytes as u64
+            && libc::syscall(libc::SYS_ftruncate, descriptor, bytes) == 0
+    }
+}
+
+/// Shortens a file.
+pub fn shorten(descriptor: c_int, bytes: usize) {
+    // SAFETY: passes numbers only.
+    unsafe { libc::syscall(libc::SYS_ftruncate, descriptor, bytes) };
+}
+
+/// Gives every page of a fresh part of a mapped file its room on the disk; `false` if the disk is
+/// full.
+///
+/// A write of our own to a page without room would end the process by SIGBUS. The kernel finds the
+/// same room when a system call writes to the page for us, and answers `EFAULT` where there is
+/// none. `fallocate` would need a descriptor, which the program may have closed, and
+/// `MADV_POPULATE_WRITE` needs Linux 5.14. The call is one that sandboxes allow.
+///
+/// # Safety
+/// The part is mapped for writing, begins at a page, is all zero, and nobody else uses it yet.
+pub unsafe fn take_room(begin: *mut c_void, bytes: usize) -> bool {
+    (0..bytes).step_by(PAGE).all(|offset| {
+        // SAFETY: the caller vouches for the part.
+        let page = unsafe { begin.byte_add(offset) }.cast::<libc::timespec>();
+        // SAFETY: the page is valid for writing, and the call says so if it has no room.
+        let written =
+            unsafe { libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC, page) } == 0;
+        if written {
+            // SAFETY: the page has room now, and all-zero is a value of this plain structure.
+            unsafe { page.write(std::mem::zeroed()) };
+        }
+        written
+    })
+}
+
+/// Reserves zeroed private memory, of which only used pages cost memory; null if there is none.
+pub fn reserve(bytes: usize) -> *mut c_void {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    map(bytes, flags, -1)
+}
+
+/// Maps a file as shared memory, which outlives this process; null if the kernel refuses.
+pub fn map_file(descriptor: c_int, bytes: usize) -> *mut c_void {
+    map(bytes, libc::MAP_SHARED, descriptor)
+}
+
+fn map(bytes: usize, flags: c_int, descriptor: c_int) -> *mut c_void {
+    // SAFETY: the kernel chooses a place that nobody uses.
+    let address = unsafe {
+        libc::syscall(
+            libc::SYS_mmap,
+            ptr::null_mut::<c_void>(),
+            bytes,
+            libc::PROT_READ | libc::PROT_WRITE,
+            flags,
+            descriptor,
+            0_usize,
+        )
+    };
+    if address == -1 {
+        ptr::null_mut()
+    } else {
+        usize::try_from(address.cast_unsigned())
+            .map_or(ptr::null_mut(), ptr::with_exposed_provenance_mut)
+    }
+}
+
+/// Removes a mapping.
+///
+/// # Safety
+/// Nothing uses it any more.
+pub unsafe fn unmap(address: *mut c_void, bytes: usize) {
+    // SAFETY: the caller vouches for it.
+    unsafe { libc::syscall(libc::SYS_munmap, address, bytes) };
+}
+
+/// Advises the kernel about a mapping of this library, and returns whether it accepts.
+pub fn advise(address: *mut c_void, bytes: usize, advice: c_int) -> bool {
+    // SAFETY: `advice` keeps the bytes as they are, in this process.
+    unsafe { libc::syscall(libc::SYS_madvise, address, bytes, advice) == 0 }
+}
+
+pub fn process() -> u32 {
+    // SAFETY: has no conditions.
+    number(unsafe { libc::syscall(libc::SYS_getpid) })
+}
+
+pub fn parent() -> u32 {
+    // SAFETY: has no conditions.
+    number(unsafe { libc::syscall(libc::SYS_getppid) })
+}
+
+pub fn thread() -> u32 {
+    // SAFETY: has no conditions.
+    number(unsafe { libc::syscall(libc::SYS_gettid) })
+}
+
+/// Whether a thread of this process has ended.
+pub fn has_ended(thread: u32) -> bool {
+    // SAFETY: signal 0 is not sent.
+    let refused = unsafe { libc::syscall(libc::SYS_tgkill, process(), thread, 0) != 0 };
+    refused && errno::get() == libc::ESRCH
+}
+
+fn number(result: c_long) -> u32 {
+    u32::try_from(result).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_that_cannot_be_stored_is_refused_and_ends_nobody() {
+        // SAFETY: the name is NUL-terminated.
+        let file = unsafe { libc::memfd_create(c"recording".as_ptr(), 0) };
+        assert!(file >= 0 && lengthen(file, PAGE));
+        let memory = map_file(file, 3 * PAGE);
+        assert!(!memory.is_null());
+        // SAFETY: mapped for writing, fresh, and ours; what lies behind the end of the file is what
+        // a full disk is: writing to it raises SIGBUS.
+        unsafe {
+            assert!(take_room(memory, PAGE));
+            assert_eq!(memory.cast::<[u64; 2]>().read(), [0, 0]);
+            assert!(!take_room(memory, 2 * PAGE));
+            unmap(memory, 3 * PAGE);
+        }
+        close(file);
+    }
+}

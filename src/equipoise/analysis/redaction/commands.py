@@ -1,0 +1,332 @@
+"""Assignments of environment variables in commands, shell lines and gates, and their redaction."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from equipoise.model.redaction import quoted_but_for_placeholders
+
+DEEPEST = 32
+"""Substitutions within substitutions that are read; no line that somebody writes has more."""
+_SEPARATORS = ";&|()\n#"
+_BLANKS = " \t\r"
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f"}
+_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|([0-7]{1,3})|(.))", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word of a shell's line."""
+
+    start: int
+    end: int
+    """Where the word ends in the line, exclusive."""
+    text: str
+    """The word without its quotes; substitutions stay as they are written."""
+
+
+def simple_commands(line: str) -> Iterator[tuple[Word, ...]]:
+    """Split a line at operators and comments; commands in substitutions come by themselves.
+
+    The targets of redirections are left out.
+    """
+    yield from _commands(line, 0, len(line), DEEPEST)
+
+
+def _commands(line: str, at: int, end: int, deeper: int) -> Iterator[tuple[Word, ...]]:
+    words: list[Word] = []
+    inner: list[tuple[int, int]] = []
+    is_target = False
+    while at < end:
+        character = line[at]
+        if character in _BLANKS:
+            at += 1
+        elif character in _SEPARATORS:
+            if words:
+                yield tuple(words)
+            words, is_target = [], False
+            at += 1
+        elif character in "<>" and line[at + 1 : at + 2] != "(":
+            if words and words[-1].end == at and words[-1].text.isdigit():
+                del words[-1]
+            while at < end and line[at] in "<>&|-":
+                at += 1
+            is_target = True
+        else:
+            word, inside = _word(line, at, end)
+            inner.extend(inside)
+            if not is_target:
+                words.append(word)
+            is_target = False
+            at = word.end
+    if words:
+        yield tuple(words)
+    for first, last in inner if deeper else ():
+        yield from _commands(line, first, last, deeper - 1)
+
+
+def _word(line: str, start: int, end: int) -> tuple[Word, list[tuple[int, int]]]:
+    """Read one word; also give the places of the commands that are substituted in it."""
+    at = start
+    text: list[str] = []
+    inner: list[tuple[int, int]] = []
+    while at < end:
+        character = line[at]
+        two = line[at : at + 2]
+        if two in ("$(", "<(", ">("):
+            close = _closing(line, at + 2, end, ")")
+            inner.append((at + 2, close))
+        elif character == "`":
+            close = _closing(line, at + 1, end, "`")
+            inner.append((at + 1, close))
+        elif two == "${":
+            close = _closing(line, at + 2, end, "}")
+        elif character == "(" and at > start and line[at - 1] == "=":
+            # The values of a list in bash: NAME=(a b).
+            close = _closing(line, at + 1, end, ")")
+        elif two == "$'":
+            close = _closing_quote(line, at + 2, end, "'")
+            text.append(_ESCAPE.sub(_unescaped, line[at + 2 : close]))
+            at = close + 1
+            continue
+        elif character == "'":
+            close = line.find("'", at + 1, end)
+            close = end if close < 0 else close
+            text.append(line[at + 1 : close])
+            at = close + 1
+            continue
+        elif character == '"' or two == '$"':
+            first = at + len(two if two == '$"' else character)
+            close = _closing_quote(line, first, end, '"')
+            inner.extend(_substitutions(line, first, close))
+            text.append(re.sub(r"\\([\"\\$`\n])", r"\1", line[first:close]))
+            at = close + 1
+            continue
+        elif character == "\\":
+            text.append(line[at + 1 : at + 2].removesuffix("\n"))
+            at += 2
+            continue
+        elif character in _BLANKS or character in "<>" or (character in _SEPARATORS[:-1]):
+            break
+        else:
+            text.append(character)
+            at += 1
+            continue
+        text.append(line[at : close + 1])
+        at = close + 1
+    return Word(start, min(at, end), "".join(text)), inner
+
+
+def _closing(line: str, at: int, end: int, closing: str) -> int:
+    """The place of the sign that closes what is open at ``at``; the end without one."""
+    opening = {")": "(", "}": "{"}.get(closing)
+    depth = 1
+    while at < end:
+        character = line[at]
+        if character == "\\":
+            at += 1
+        elif character == "'":
+            close = line.find("'", at + 1, end)
+            at = end if close < 0 else close
+        elif character == '"':
+            at = _closing_quote(line, at + 1, end, '"')
+        elif character == closing:
+            depth -= 1
+            if not depth:
+                return at
+        elif character == opening:
+            depth += 1
+        at += 1
+    return end
+
+
+def _closing_quote(line: str, at: int, end: int, quote: str) -> int:
+    while at < end and line[at] != quote:
+        at += 2 if line[at] == "\\" else 1
+    return min(at, end)
+
+
+def _substitutions(line: str, at: int, end: int) -> Iterator[tuple[int, int]]:
+    """The places of the commands that are substituted between double quotes."""
+    while at < end:
+        if line[at] == "\\":
+            at += 2
+        elif line.startswith("$(", at):
+            close = _closing(line, at + 2, end, ")")
+            yield (at + 2, close)
+            at = close + 1
+        elif line[at] == "`":
+            close = _closing(line, at + 1, end, "`")
+            yield (at + 1, close)
+            at = close + 1
+        else:
+            at += 1
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    hexadecimal, octal, letter = found.groups()
+    if hexadecimal:
+        return chr(int(hexadecimal, 16))
+    return chr(int(octal, 8)) if octal else _ESCAPES.get(letter, letter)
+
+
+Replace = Callable[[str, str], str | None]
+"""What stands for the value of a variable, by its name and value; ``None`` if the value stays."""
+_Kind = Literal["assignment", "line"]
+_ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?P<sign>\+?=)")
+_REFERENCE = re.compile(r"\"?\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\})\"?")
+"""The value of another variable, and so no value by itself."""
+
+_KEYWORDS = frozenset(
+    ("{", "}", "!", "if", "then", "elif", "else", "do", "while", "until", "time", "coproc")
+)
+
+_DECLARING = frozenset(("export", "declare", "typeset", "local", "readonly", "alias"))
+_SETTING = frozenset(("env", "sudo", "doas"))
+_OPTIONS_WITH_A_WORD = frozenset(("-u", "-C", "-g", "-h", "-p", "--unset", "--chdir", "--user"))
+
+_TAKING_A_LINE = frozenset(
+    ("sh", "bash", "dash", "ash", "ksh", "mksh", "zsh", "busybox", "su", "runuser", "flock")
+)
+
+_TAKING_LINES = frozenset(("eval", "trap"))
+_LINE_OPTION = re.compile(r"-[A-Za-z]*c|--command")
+_SPLIT_OPTION = re.compile(r"-[A-Za-z]*S|--split-string")
+
+
+def with_values_replaced(line: str, replace: Replace) -> str:
+    """A shell's line with the values of the variables that it sets replaced."""
+    changes: list[tuple[int, int, str]] = []
+    for words in simple_commands(line):
+        changes.extend(_changes(line, words, replace))
+    pieces: list[str] = []
+    at = 0
+    for start, end, text in _outermost(changes):
+        pieces += (line[at:start], text)
+        at = end
+    return "".join((*pieces, line[at:]))
+
+
+def command_with_values_replaced(words: Sequence[str], replace: Replace) -> tuple[str, ...]:
+    """The words of a command that no shell reads, likewise."""
+    changed = list(words)
+    for place, kind in _places(words):
+        if kind == "line":
+            changed[place] = with_values_replaced(words[place], replace)
+            continue
+        name, sign, value = _parts(words[place])
+        text = replace(name, value) if value else None
+        if text is not None:
+            changed[place] = f"{name}{sign}{text}"
+    return tuple(changed)
+
+
+def _changes(line: str, words: Sequence[Word], replace: Replace) -> Iterator[tuple[int, int, str]]:
+    """The start and the end of each word that changes, and what stands there instead."""
+    first = 0
+    while first < len(words) and words[first].text in _KEYWORDS:
+        first += 1
+    while first < len(words) and _ASSIGNMENT.match(line, words[first].start):
+        yield from _assigned(line, words[first], replace)
+        first += 1
+    rest = words[first:]
+    if rest and rest[0].text in _DECLARING:
+        for word in rest[1:]:
+            if _ASSIGNMENT.match(word.text):
+                yield from _assigned(line, word, replace)
+        return
+    for place, kind in _places([word.text for word in rest]):
+        word = rest[place]
+        if kind == "assignment":
+            yield from _assigned(line, word, replace)
+            continue
+        changed = with_values_replaced(word.text, replace)
+        if changed != word.text:
+            yield word.start, word.end, shlex.quote(changed)
+
+
+def _assigned(line: str, word: Word, replace: Replace) -> Iterator[tuple[int, int, str]]:
+    name, sign, value = _parts(word.text)
+    written = line[word.start : word.end].removeprefix(f"{name}{sign}")
+    if not value or _REFERENCE.fullmatch(written):
+        return
+    text = replace(name, value)
+    if text is not None:
+        yield word.start, word.end, f'{name}{sign}"{text}"'
+
+
+def _parts(text: str) -> tuple[str, str, str]:
+    """The name, the sign (``=`` or ``+=``) and the value of an assignment."""
+    found = _ASSIGNMENT.match(text)
+    assert found is not None, "only an assignment is taken apart"
+    return found["name"], found["sign"], text[found.end() :]
+
+
+def _places(words: Sequence[str]) -> Iterator[tuple[int, _Kind]]:
+    """The arguments of a command that set a variable or are a shell's line."""
+    program = ""
+    is_setting = False
+    has_line_next = False
+    for place, word in enumerate(words):
+        before = words[place - 1] if place else ""
+        if has_line_next:
+            yield place, "line"
+            has_line_next = program in _TAKING_LINES
+        elif is_setting and _ASSIGNMENT.match(word):
+            yield place, "assignment"
+        elif is_setting and _SPLIT_OPTION.fullmatch(word):
+            has_line_next = True
+        elif program in _TAKING_A_LINE and _LINE_OPTION.fullmatch(word):
+            has_line_next = True
+        elif not (is_setting and (word.startswith("-") or before in _OPTIONS_WITH_A_WORD)):
+            name = os.path.basename(word)
+            if name in _SETTING | _TAKING_A_LINE | _TAKING_LINES:
+                program = name
+                has_line_next = name in _TAKING_LINES
+            is_setting = name in _SETTING
+
+
+def _outermost(changes: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, int, str]]:
+    """The changes that do not lie within another one, which replaces them as well."""
+    covered = 0
+    for start, end, text in sorted(changes, key=lambda one: (one[0], -one[1])):
+        if start >= covered:
+            yield start, end, text
+            covered = end
+
+
+def gate_line_with_values_replaced(line: str, replace: Replace) -> str:
+    """Replace the values that ``--build``, ``--bench`` and the command behind ``--`` set."""
+    words = next(simple_commands(line), ())
+    texts = tuple(word.text for word in words)
+    changed = tuple(_changed(texts, replace))
+    for word, text in reversed(tuple(zip(words, changed, strict=True))):
+        if text != word.text:
+            quoted = quoted_but_for_placeholders(text, shlex.quote)
+            line = line[: word.start] + quoted + line[word.end :]
+    return line
+
+
+def _changed(words: tuple[str, ...], replace: Replace) -> Iterator[str]:
+    command = words.index("--") + 1 if "--" in words else len(words)
+    for place, word in enumerate(words[:command]):
+        option = words[place - 1] if place else ""
+        if option == "--build":
+            yield with_values_replaced(word, replace)
+        elif option == "--bench":
+            yield _benchmark(word, replace)
+        else:
+            yield word
+    yield from command_with_values_replaced(words[command:], replace)
+
+
+def _benchmark(word: str, replace: Replace) -> str:
+    name, equals, line = word.partition("=")
+    command = tuple(shlex.split(line))
+    changed = command_with_values_replaced(command, replace)
+    return word if changed == command else f"{name}{equals}{shlex.join(changed)}"

@@ -1,0 +1,210 @@
+"""The lock that lets one campaign at a time measure on a host.
+
+The lock is an abstract Unix socket (unix(7)). It needs no file with permissions, which a cleaner
+could remove or a crash leave behind. Any user can take it, and the kernel releases it when its
+owner ends, however that happens. A waiting campaign sleeps in the kernel, so that it disturbs
+nothing. Campaigns in another network namespace, as in most containers, are not seen;
+`equipoise doctor` sees the CPU time that they take.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import select
+import socket
+import struct
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from equipoise.model.errors import EquipoiseError, UnusableInput
+
+NAME = "equipoise-campaign"
+_PROC = Path("/proc")
+_CREDENTIALS = struct.Struct("3i")
+_MOST_WAITERS = 128
+_RETRY_S = 1.0
+"""Seconds between two attempts where the owner cannot be waited for."""
+_OVERRIDE = "--allow-concurrent"
+
+
+@dataclass(frozen=True, slots=True)
+class LockOwner:
+    """The process that has the lock, as the kernel reports it."""
+
+    process: int
+    """Process number; 0 for a process in another process namespace."""
+    user: int
+
+    def describe(self) -> str:
+        """Return, for example, ``process 4711 of user 1000``."""
+        process = f"process {self.process}" if self.process else "a process of another container"
+        return f"{process} of user {self.user}"
+
+
+class MeasurementLock:
+    """A lock that this process has; a context manager.
+
+    The lock ends with the process at the latest. Trials do not inherit it.
+    """
+
+    def __init__(self, listener: socket.socket) -> None:
+        self._listener = listener
+
+    def release(self) -> None:
+        """Release the lock; a second call does nothing."""
+        self._listener.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.release()
+
+
+def lock_host(
+    on_wait: Callable[[LockOwner], None],
+    timeout_s: float | None = None,
+    *,
+    name: str = NAME,
+) -> MeasurementLock:
+    """Take the lock of this host; wait while another campaign has it.
+
+    Parameters
+    ----------
+    on_wait
+        Function to call with each owner that this process waits for.
+    timeout_s
+        Longest wait; ``None`` waits for ever, 0 not at all.
+    name
+        Name of the lock; tests have their own.
+
+    Raises
+    ------
+    UnusableInput
+        Another process still has the lock after ``timeout_s``; or the owner is one of our own
+        ancestors, which waits for us.
+    EquipoiseError
+        The system allows no such socket.
+    """
+    end_s = None if timeout_s is None else time.monotonic() + timeout_s
+    reported: LockOwner | None = None
+    while True:
+        lock = _try_lock(name)
+        if lock is not None:
+            return lock
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+            owner = _connect_to_owner(line, name)
+            if owner is not None:
+                _refuse_ancestor(owner)
+                if owner != reported:
+                    on_wait(owner)
+                    reported = owner
+            left_s = None if end_s is None else end_s - time.monotonic()
+            if left_s is not None and left_s <= 0:
+                who = "an unknown process" if reported is None else reported.describe()
+                raise UnusableInput(
+                    f"another campaign is running on this host ({who}), "
+                    "and the two would disturb each other",
+                    hint=f"wait until it has ended, or measure all the same: {_OVERRIDE}",
+                )
+            if owner is not None:
+                _sleep_until_released(line, left_s)
+            else:
+                time.sleep(_RETRY_S if left_s is None else min(_RETRY_S, left_s))
+
+
+def lock_run(run_id: str, key: str) -> MeasurementLock:
+    """Take the lock of one run, so that only this process adds trials to it.
+
+    Parameters
+    ----------
+    run_id
+        Name of the run in messages.
+    key
+        Name of the run that no run of another ledger has.
+
+    Raises
+    ------
+    UnusableInput
+        Another process measures the run now.
+    EquipoiseError
+        The system allows no such socket.
+    """
+    name = f"{NAME}-{key}"
+    lock = _try_lock(name)
+    if lock is not None:
+        return lock
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+        owner = _connect_to_owner(line, name)
+    who = "another process" if owner is None else owner.describe()
+    raise UnusableInput(
+        f"{who} is measuring run {run_id} now",
+        hint=f"wait until it has ended; `equipoise show {run_id}` shows the trials so far",
+    )
+
+
+def _try_lock(name: str) -> MeasurementLock | None:
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        listener.bind(f"\0{name}")
+        listener.listen(_MOST_WAITERS)
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            return None
+        raise EquipoiseError(
+            f"cannot make sure that no other campaign runs on this host: {error.strerror or error}",
+            hint=f"if none does, add {_OVERRIDE}",
+        ) from error
+    return MeasurementLock(listener)
+
+
+def _connect_to_owner(line: socket.socket, name: str) -> LockOwner | None:
+    """Connect to the owner; return ``None`` while it takes or releases the lock."""
+    # Without a limit, connecting would hang where too many wait already.
+    line.settimeout(0)
+    try:
+        line.connect(f"\0{name}")
+        credentials = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    except OSError:
+        return None
+    process, user, _ = _CREDENTIALS.unpack(credentials)
+    return LockOwner(process, user)
+
+
+def _sleep_until_released(line: socket.socket, at_most_s: float | None) -> None:
+    # The owner never answers; the connection ends when the owner closes the lock.
+    poll = select.poll()
+    poll.register(line, select.POLLIN)
+    poll.poll(None if at_most_s is None else 1000 * at_most_s)
+
+
+def _refuse_ancestor(owner: LockOwner) -> None:
+    """Refuse to wait for a process that waits for us."""
+    if owner.process in _ancestors(os.getppid()):
+        raise UnusableInput(
+            f"this campaign runs inside another one ({owner.describe()}), which waits for it",
+            hint=f"add {_OVERRIDE} to the inner command",
+        )
+
+
+def _ancestors(process: int) -> set[int]:
+    ancestors: set[int] = set()
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        # An ancestor that cannot be read ends the chain: it has ended, or is hidden.
+        while process > 0 and process not in ancestors:
+            ancestors.add(process)
+            stat = (_PROC / str(process) / "stat").read_text(encoding="utf-8", errors="replace")
+            process = int(stat.rpartition(")")[2].split()[1])
+    return ancestors

@@ -1,0 +1,296 @@
+"""The result of ``equipoise observe``: an effect estimated from a log by matching.
+
+Field names and their order are the outward form ``equipoise.observed/2`` of ``observe --json``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from equipoise.model.record import CampaignWarning
+
+OBSERVED_SCHEMA = "equipoise.observed/2"
+
+Bounds = tuple[float, float] | None
+"""Ends of a 95 % interval; ``None`` where none can be given."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObservationQuestion:
+    """The question, with every default filled in."""
+
+    source: str
+    treatment: str
+    """Column that names the version that ran."""
+    candidate: str
+    baseline: str
+    """The two values of ``treatment`` that are compared."""
+    outcome: str
+    covariates: tuple[str, ...]
+    exact: tuple[str, ...]
+    method: str
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class RowCounts:
+    """Numbers of rows: read, used for each version, and left out."""
+
+    read: int
+    candidate: int
+    baseline: int
+    left_out: dict[str, int]
+    """Number of unused rows by reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """Candidate compared with baseline: as a ratio, and as a difference.
+
+    ``ratio`` is ``None`` where the outcome has no logarithm.
+    """
+
+    ratio: float | None
+    ratio_ci: Bounds
+    difference: float
+    difference_ci: Bounds
+    """Interval in the unit of the outcome."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorEstimate:
+    """Standard errors of the effect by one method, and the intervals that they give."""
+
+    name: str
+    """``abadie-imbens`` or ``clusters``."""
+    log_error: float | None
+    ratio_ci: Bounds
+    difference_error: float | None
+    difference_ci: Bounds
+
+
+@dataclass(frozen=True, slots=True)
+class Clustering:
+    """Clusters: groups of rows that are not independent of each other."""
+
+    by: str
+    """The column, or a description of the windows of time, that forms the clusters."""
+    clusters: int
+    with_candidate: int
+    """Number of clusters that hold matched rows of the candidate."""
+    with_baseline: int
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedEffect:
+    """The effect among comparable rows."""
+
+    effect: Effect
+    """The estimate with the interval of ``interval_by``."""
+    interval_by: str
+    """Name of the entry of ``errors`` that gives the interval."""
+    errors: tuple[ErrorEstimate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MatchingSummary:
+    """How the rows were matched, and how many have a match."""
+
+    method: str
+    """The method used: the requested one, or the genetic search where that balanced better."""
+    caliper: float | None
+    """Largest distance of a match in standard deviations; ``None`` without a caliper."""
+    caliper_on: tuple[str, ...]
+    """Columns that the caliper limits."""
+    weights: dict[str, float]
+    """Weight of each standardised column; empty unless the genetic search found weights."""
+    pairs: int
+    candidate_matched: int
+    candidate_dropped: int
+    baseline_used: int
+    adjusted: bool
+    """Whether a regression removed the imbalance that matching left (Abadie and Imbens 2011)."""
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedMean:
+    """Means of one column among the matched and among the dropped rows of the candidate."""
+
+    column: str
+    kept: float
+    dropped: float
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnBalance:
+    """Means of one column in both versions, and their difference in standard deviations."""
+
+    column: str
+    candidate_before: float
+    baseline_before: float
+    difference_before: float | None
+    candidate_after: float | None
+    baseline_after: float | None
+    difference_after: float | None
+    """Difference after matching; ``None`` where it is infinite: two different constants."""
+
+
+@dataclass(frozen=True, slots=True)
+class MissingRows:
+    """Range of one column in which the log has too few baseline rows for a comparison."""
+
+    column: str
+    difference: float | None
+    low: float
+    high: float
+    candidate_rows: int
+    baseline_rows: int
+    """Number of baseline rows with values between ``low`` and ``high``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Reason why no effect is reported."""
+
+    code: str
+    summary: str
+    hint: str
+    needed: tuple[MissingRows, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GammaBound:
+    """Interval that remains if a hidden factor multiplies the odds of the candidate by gamma."""
+
+    gamma: float
+    low: float | None
+    high: float | None
+    """Ends of the 95 % interval: ratios, or differences where the outcome has no logarithm."""
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenBias:
+    """Rosenbaum's bounds, on a match in pairs without replacement."""
+
+    of: str
+    """The unit whose odds are multiplied: ``pairs`` (of rows) or ``clusters``."""
+    number: int
+    bounds: tuple[GammaBound, ...]
+    gamma_to_change: float | None
+    """Smallest factor of the odds at which the interval includes "no difference"."""
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class Robustness:
+    """Strength that a hidden factor needs to remove the effect (Cinelli and Hazlett 2020)."""
+
+    value: float | None
+    """Share of the residual variance, of both treatment and outcome, that it must explain."""
+    strongest: str | None
+    """The observed column that ``multiple`` refers to."""
+    multiple: float | None
+    """Strength of a factor that removes the whole effect, as a multiple of that column's."""
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class Placebo:
+    """Estimate of an effect where the candidate cannot have one: a placebo outcome or period."""
+
+    kind: str
+    """``outcome`` or ``period``."""
+    name: str
+    ratio: float | None
+    ratio_ci: Bounds
+    difference: float | None
+    difference_ci: Bounds
+    shows_effect: bool | None
+    """Whether the interval excludes "no difference"; ``None`` without an interval."""
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """The effect in one period of time."""
+
+    begins: str
+    ends: str
+    candidate_rows: int
+    ratio: float | None
+    ratio_ci: Bounds
+    difference: float
+    difference_ci: Bounds
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """Part of the naive difference that one column explains, by regression (Gelbach 2016)."""
+
+    column: str
+    log_ratio: float | None
+    difference: float
+
+
+@dataclass(frozen=True, slots=True)
+class StratumResult:
+    """The effect in one stratum: the rows with one value of the strata column."""
+
+    name: str
+    candidate_rows: int
+    baseline_rows: int
+    dropped: str | None
+    """Reason why the stratum is not part of the answer; every later field is ``None`` then."""
+    matched_rows: int | None
+    """Number of matched rows of the candidate: the weight of the stratum."""
+    ratio: float | None
+    difference: float | None
+    method: str | None
+    caliper: float | None
+    worst_column: str | None
+    """The column that differs most after matching."""
+    worst_difference: float | None
+    """Difference of that column in standard deviations."""
+    gamma_to_change: float | None
+    """``None`` also where the stratum alone shows no effect, even without a hidden factor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strata:
+    """Every stratum of the log, each matched and estimated alone."""
+
+    column: str
+    each: tuple[StratumResult, ...]
+    worst: str
+    """Name of the stratum, among those in the answer, that holds the worst balanced column."""
+    shared_clusters: int | None
+    """Number of clusters with rows in several strata; ``None`` without clusters."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObservationResult:
+    """The whole document, in the order in which it is written."""
+
+    schema: str
+    summary: str
+    question: ObservationQuestion
+    rows: RowCounts
+    naive: Effect
+    """Comparison of all rows, without matching."""
+    refusal: Refusal | None
+    matched: MatchedEffect | None
+    """The answer; ``None`` with a refusal."""
+    clustering: Clustering | None
+    matching: MatchingSummary
+    about: str
+    """The rows that the answer is about, in words."""
+    dropped: tuple[DroppedMean, ...]
+    balance: tuple[ColumnBalance, ...]
+    contributions: tuple[Contribution, ...]
+    hidden_bias: HiddenBias | None
+    robustness: Robustness | None
+    placebos: tuple[Placebo, ...]
+    periods: tuple[Period, ...]
+    strata: Strata | None
+    """``None`` if all rows were matched together."""
+    warnings: tuple[CampaignWarning, ...]

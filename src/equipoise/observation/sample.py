@@ -1,0 +1,294 @@
+"""The sample: the rows of a log that take part, with their version and their outcome."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from equipoise.matching.frames import numbers_of
+from equipoise.model.errors import UnusableInput
+from equipoise.observation.clusters import Clusters, choose_clusters
+from equipoise.observation.covariates import Covariates, default_covariates, read_covariates
+from equipoise.observation.question import (
+    Flags,
+    Log,
+    Question,
+    Values,
+    check_question,
+    column_of,
+    distinct_texts,
+    row_count,
+    select_rows,
+)
+
+UNIT_COLUMNS = ("unit", "units", "time_unit", "unit_of_time")
+"""Columns in which other tools write the unit of a row."""
+_WITH_UNIT = re.compile(r"^\s*[-+0-9.eE]+\s*([a-zA-Zµμ]+)\s*$")
+_NAMED = 6
+"""Number of values that an error lists."""
+
+_GAP = 30.0
+"""Smallest factor between two neighbouring values that noise does not explain."""
+_MIN_SHARE = 0.01
+_UNIT_STEPS = (1e3, 1e6, 1e9)
+_STEP_TOLERANCE = 3.0
+"""Largest factor between the ratio of two groups' medians and the step between two units."""
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+@dataclass(frozen=True, slots=True)
+class Scales(Generic[T]):
+    """The same quantity for ln(outcome), where that is used, and for the outcome itself."""
+
+    on_log: T | None
+    plain: T
+
+    @property
+    def main(self) -> T:
+        """The quantity on the scale that decides: the log scale where there is one."""
+        return self.plain if self.on_log is None else self.on_log
+
+    def map(self, function: Callable[[T], U]) -> Scales[U]:
+        """Apply a function on each scale."""
+        on_log = None if self.on_log is None else function(self.on_log)
+        return Scales(on_log, function(self.plain))
+
+
+@dataclass(frozen=True, slots=True)
+class Arms:
+    """The two versions, and for each row whether it ran one of them."""
+
+    candidate: str
+    baseline: str
+    is_candidate: Flags
+    is_baseline: Flags
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The rows that take part, and those of the placebo period.
+
+    Attributes
+    ----------
+    log
+        Columns of the rows that take part.
+    question
+        The question with its covariates chosen.
+    treated
+        Shape (rows,): whether the candidate ran.
+    outcomes
+        Shape (rows,) each.
+    placebo_log, placebo_treated
+        Rows of the placebo period; ``None`` without one.
+    left_out
+        Number of rows that take no part, by reason.
+    rows_read
+        Number of rows in the log.
+    """
+
+    log: Log
+    question: Question
+    arms: Arms
+    treated: Flags
+    outcomes: Scales[Values]
+    covariates: Covariates
+    clusters: Clusters | None
+    placebo_log: Log | None
+    placebo_treated: Flags | None
+    left_out: dict[str, int]
+    rows_read: int
+
+
+def read_sample(log: Log, question: Question, left_out: dict[str, int]) -> Sample:
+    """Check the question, and read the columns that it names.
+
+    Parameters
+    ----------
+    left_out
+        Number of rows that were left out before, by reason.
+
+    Raises
+    ------
+    UnusableInput
+        The question does not fit the log; the error names the option, column and rows.
+    """
+    check_question(log, question)
+    rows_read = row_count(log) + sum(left_out.values())
+    if question.covariates is None:
+        question = dataclasses.replace(question, covariates=default_covariates(log, question))
+    arms = read_arms(log, question)
+    is_either = arms.is_candidate | arms.is_baseline
+    if not is_either.all():
+        left_out = {**left_out, "another version": int(np.count_nonzero(~is_either))}
+    in_placebo = _in_placebo_period(log, question) & is_either
+    placebo_log, placebo_treated = None, None
+    if question.placebo_period is not None:
+        placebo_log, placebo_treated = select_rows(log, in_placebo), arms.is_candidate[in_placebo]
+        period = "=".join(question.placebo_period)
+        left_out = {**left_out, f"the placebo period {period}": int(np.count_nonzero(in_placebo))}
+    taking_part = is_either & ~in_placebo
+    rows = log if taking_part.all() else select_rows(log, taking_part)
+    treated = arms.is_candidate[taking_part]
+    if treated.all() or not treated.any():
+        lacking = arms.baseline if treated.any() else arms.candidate
+        raise UnusableInput(
+            f"no row of {question.treatment}={lacking} takes part: there is nothing to compare",
+            hint="collect such rows, or name another --placebo-period",
+        )
+    return Sample(
+        rows,
+        question,
+        arms,
+        treated,
+        read_outcomes(rows, question),
+        read_covariates(rows, question),
+        choose_clusters(rows, question, treated),
+        placebo_log,
+        placebo_treated,
+        left_out,
+        rows_read,
+    )
+
+
+def read_arms(log: Log, question: Question) -> Arms:
+    """Read which rows ran the candidate and which the baseline.
+
+    Raises
+    ------
+    UnusableInput
+        The two values are missing, ambiguous, or not the only ones; or a row has no value.
+    """
+    name = question.treatment
+    values, code = distinct_texts(column_of(log, name, "--treatment"), name)
+    candidate, baseline = _split_values(question.values, values, f"{name} has {_some(values)}")
+    if len(values) > 2 and not question.leave_others_out:
+        raise UnusableInput(
+            f"{name} has {len(values)} values: {_some(values)}; the question names two",
+            hint="--leave-others-out leaves out the rows with other values",
+        )
+    return Arms(
+        candidate,
+        baseline,
+        np.asarray(code == values.index(candidate)),
+        np.asarray(code == values.index(baseline)),
+    )
+
+
+def read_outcomes(log: Log, question: Question) -> Scales[Values]:
+    """Read the outcome of every row, and its logarithm where a ratio is wanted.
+
+    Raises
+    ------
+    UnusableInput
+        A value is missing, is no number, has another unit than the others, or has no logarithm.
+    """
+    name = question.outcome
+    column = column_of(log, name, "--outcome")
+    if column.dtype.kind not in "biuf":
+        cells = [_WITH_UNIT.match(str(value or "")) for value in column.tolist()]
+        units = sorted({cell[1] for cell in cells if cell})
+        if units:
+            mixed = "mixed units" if len(units) > 1 else "a unit in each cell"
+            raise UnusableInput(
+                f"{name} has {mixed}: {', '.join(units)}",
+                hint="write plain numbers in one unit, such as seconds",
+            )
+    values = numbers_of(column, name)
+    if not question.one_unit:
+        _refuse_mixed_units(log, name, values)
+    return Scales(_logarithms(values, name) if question.ratio else None, values)
+
+
+def _logarithms(values: Values, name: str) -> Values:
+    wrong = values <= 0.0
+    if wrong.any():
+        raise UnusableInput(
+            f"{name}: 0 or less in {row_numbers(wrong)}: a ratio needs values above 0",
+            hint="leave out rows without a measurement, or give --difference",
+        )
+    return np.asarray(np.log(values), dtype=np.float64)
+
+
+def _refuse_mixed_units(log: Log, name: str, values: Values) -> None:
+    hint = "convert them to one unit; give --one-unit if they have one already"
+    for column in (*UNIT_COLUMNS, f"{name}_unit"):
+        if column in log:
+            units, _ = distinct_texts(log[column], column)
+            if len(units) > 1:
+                raise UnusableInput(
+                    f"{name} is in mixed units: column {column} has {_some(units)}", hint=hint
+                )
+    step = _unit_step(values)
+    if step is not None:
+        factor, low, high = step
+        raise UnusableInput(
+            f"{name} seems to be in mixed units: {np.size(low)} values around "
+            f"{np.median(low):.3g} and {np.size(high)} around {np.median(high):.3g}, a factor of "
+            f"about {factor:,.0f}, with none between",
+            hint=hint,
+        )
+
+
+def _unit_step(values: Values) -> tuple[float, Values, Values] | None:
+    """Return the factor between two units, and the values below and above the gap, if any."""
+    positive = np.sort(values[values > 0.0])
+    if len(positive) < 2:
+        return None
+    ratios = positive[1:] / positive[:-1]
+    gap = int(np.argmax(ratios)) + 1
+    low, high = positive[:gap], positive[gap:]
+    if ratios[gap - 1] < _GAP or min(len(low), len(high)) < max(2, _MIN_SHARE * len(positive)):
+        return None
+    factor = float(np.median(high) / np.median(low))
+    for step in _UNIT_STEPS:
+        if step / _STEP_TOLERANCE < factor < step * _STEP_TOLERANCE:
+            return step, low, high
+    return None
+
+
+def _split_values(text: str, values: list[str], known: str) -> tuple[str, str]:
+    """Split CANDIDATE:BASELINE, either of which may contain colons."""
+    parts = text.split(":")
+    splits = [(":".join(parts[:at]), ":".join(parts[at:])) for at in range(1, len(parts))]
+    fitting = [split for split in splits if split[0] in values and split[1] in values]
+    if len(fitting) == 1 and fitting[0][0] != fitting[0][1]:
+        return fitting[0]
+    if not splits or not all(splits[0]):
+        raise UnusableInput(
+            f"--treatment: '{text}' is not CANDIDATE:BASELINE", hint=f"name two values; {known}"
+        )
+    if len(fitting) > 1:
+        raise UnusableInput(
+            f"--treatment: '{text}' can be split in several ways", hint="rename one of the values"
+        )
+    if fitting:
+        raise UnusableInput(
+            f"--treatment: '{text}' names one value twice", hint=f"name two values; {known}"
+        )
+    missing = [part for part in splits[0] if part not in values] if len(splits) == 1 else [text]
+    raise UnusableInput(f"--treatment: no row has {', '.join(missing)}", hint=known)
+
+
+def _in_placebo_period(log: Log, question: Question) -> Flags:
+    """Return for each row whether it belongs to the placebo period."""
+    if question.placebo_period is None:
+        return np.zeros(row_count(log), dtype=np.bool_)
+    name, value = question.placebo_period
+    values, code = distinct_texts(log[name], name)
+    if value not in values:
+        raise UnusableInput(
+            f"--placebo-period: no row has {name}={value}", hint=f"{name} has {_some(values)}"
+        )
+    return np.asarray(code == values.index(value))
+
+
+def _some(values: list[str]) -> str:
+    more = f" and {len(values) - _NAMED} more" if len(values) > _NAMED else ""
+    return ", ".join(values[:_NAMED]) + more

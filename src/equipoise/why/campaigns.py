@@ -1,0 +1,95 @@
+"""What other rooms ask of this room about a campaign: its judge, its experiment, its causes.
+
+The rest of the room is loaded only for a campaign that was observed or that tests causes.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from equipoise.analysis.result import analyse_campaign
+from equipoise.campaign.blocks import complete_blocks
+from equipoise.campaign.interim import InterimAnalysis
+from equipoise.campaign.segment import Judge
+from equipoise.model.bulk import paused_garbage_collector
+from equipoise.model.plan import Contrast, Plan, Stopping
+from equipoise.model.record import RunRecord
+from equipoise.model.result import ResultDocument
+
+
+class Reader(Protocol):
+    """The part of the ledger that finds experiments."""
+
+    def explaining(self, run_id: str) -> tuple[str, ...]:
+        """Return the campaigns that explain this one, the latest first."""
+
+    def read_run(self, reference: str) -> RunRecord:
+        """Return all that is known of one campaign."""
+
+
+def judge_of(plan: Plan, stopping: Stopping) -> Judge:
+    """Return the judge of a campaign before its first block, chosen by the plan.
+
+    Parameters
+    ----------
+    plan
+        The plan of any campaign.
+    stopping
+        The limits of the plan, or later ones.
+    """
+    if plan.explains is None:
+        return InterimAnalysis(plan, stopping)
+    from equipoise.why.experiment.judge import Experiment
+
+    return Experiment(plan, plan.explains, stopping)
+
+
+def result_of(record: RunRecord, experiment: RunRecord | None = None) -> ResultDocument:
+    """Compute the result document of a campaign, with the causes of its gap.
+
+    Parameters
+    ----------
+    record
+        The campaign.
+    experiment
+        The campaign that tested causes of a gap of ``record``, if there is one.
+    """
+    document = analyse_campaign(record)
+    if experiment is None and record.plan.explains is None and not record.observations:
+        return document
+    from equipoise.why.explanation import with_causes
+
+    with paused_garbage_collector(), np.errstate(over="ignore", invalid="ignore"):
+        return with_causes(document, record, experiment)
+
+
+def latest_experiment(
+    record: RunRecord, ledger: Reader, contrast: Contrast | None = None
+) -> RunRecord | None:
+    """Return the latest campaign that tested a gap of this one and has a complete block.
+
+    Parameters
+    ----------
+    record
+        The campaign whose gap was tested.
+    ledger
+        Where experiments are looked for.
+    contrast
+        The contrast whose gap was tested; by default any.
+    """
+    for run_id in ledger.explaining(record.id):
+        experiment = ledger.read_run(run_id)
+        if not complete_blocks(experiment.draws, experiment.trials):
+            continue
+        if contrast is None or explains_gap(experiment, record, contrast):
+            return experiment
+    return None
+
+
+def explains_gap(experiment: RunRecord, record: RunRecord, contrast: Contrast) -> bool:
+    """Return whether an experiment tested the gap of this contrast of a campaign."""
+    conditions = record.plan.conditions
+    pair = (conditions[contrast.baseline], conditions[contrast.candidate])
+    return experiment.plan.conditions[:2] == pair
