@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from equipoise.matching.frames import numbers_of
+from equipoise.matching.units import row_numbers
 from equipoise.model.errors import UnusableInput
 from equipoise.observation.clusters import Clusters, choose_clusters
 from equipoise.observation.covariates import Covariates, default_covariates, read_covariates
