@@ -70,18 +70,17 @@ def test_a_study_compares_its_factor_at_each_level_of_the_others(
     assert "2 comparisons: 2 slower" in screen
 
 
-def readme_lines() -> list[str]:
-    """The lines of README that ask the allocator study of another program."""
-    readme = Path(__file__).parents[2] / "README.md"
-    found = [
-        one for one in readme.read_text().splitlines() if "allocators --quick --command" in one
-    ]
+def documented_lines() -> list[str]:
+    """Return the lines of the recipes that run the allocator study with another program."""
+    recipes = Path(__file__).parents[2] / "docs/recipes.md"
+    lines = recipes.read_text().splitlines()
+    found = [line for line in lines if "allocators --quick --command" in line]
     assert len(found) == 2
     return found
 
 
-@pytest.mark.parametrize("line", readme_lines())
-def test_another_program_is_asked_in_the_one_line_that_readme_shows(
+@pytest.mark.parametrize("line", documented_lines())
+def test_another_program_is_asked_in_the_one_line_that_the_recipes_show(
     line: str, equipoise: Equipoise, tmp_path: Path
 ) -> None:
     source = tmp_path / "program.c"
@@ -99,7 +98,7 @@ def test_another_program_is_asked_by_changing_one_line_of_the_file(
     equipoise: Equipoise, tmp_path: Path
 ) -> None:
     package = Path(sys.modules["equipoise"].__file__ or "").parent
-    text = (package / "studies" / "allocators" / "study.toml").read_text()
+    text = (package / "studies" / "builtin" / "allocators" / "study.toml").read_text()
     (line,) = [line for line in text.splitlines() if line.startswith("command = ")]
     path = written(tmp_path, text.replace(line, 'command = ["python3", "-c", "[0] * 10**5"]'))
     found = document(equipoise("run", path, "--quick", "--blocks", "2", "--json", "-"))

@@ -15,14 +15,14 @@ from equipoise.model.plan import ImportSource, Measure, Plan
 from equipoise.model.record import Accounting, Draw, RunRecord, Trial
 from equipoise.report.json_document import encode
 from equipoise.why.campaigns import result_of
-from equipoise.why.collecting import Asked, observe, runs_to_make
+from equipoise.why.evidence.collect import EvidenceRequest, missing_runs, observe
 from equipoise.why.evidence.sources import BY_DEFAULT
 from equipoise.why.explanation import evidence_of, explained, explaining
 from equipoise.why.gap import choose, largest_gap, nothing_to_explain
 from tests.plans import plan_of
 from tests.schema import validated
 from tests.scripted import ScriptedStarter
-from tests.why.evidence.test_collect import hired, writes_calls
+from tests.why.evidence.test_collect import starting, writes_calls
 
 BLOCKS = 20
 
@@ -212,9 +212,9 @@ def test_each_observation_is_kept_before_the_next_run_starts() -> None:
         assert len(notes.kept) == len(starter.requests) - 1
 
     starter.does = check
-    runs = runs_to_make(record, gap, Asked(sources=("allocations",)))
+    runs = missing_runs(record, gap, EvidenceRequest(sources=("allocations",)))
     told: list[int] = []
-    observe(record, gap, runs, notes, told=told.append, hire=hired(starter))
+    observe(record, gap, runs, notes, on_progress=told.append, starter_factory=starting(starter))
     assert len(notes.kept) == len(starter.requests) == 6
     assert told == [1, 2, 3, 4, 5, 6]
 
@@ -229,15 +229,21 @@ def test_a_condition_that_takes_no_effect_any_more_is_not_observed() -> None:
     record = record_of(1.0, 2.0, plan=replace(plan, conditions=(plan.conditions[0], preloaded)))
     gap, notes, starter = choose(record), Notes(), ScriptedStarter()
     with pytest.raises(TookNoEffect, match=r"libgone\.so\.7 is not mapped"):
-        observe(record, gap, runs_to_make(record, gap, Asked()), notes, hire=hired(starter))
+        observe(
+            record,
+            gap,
+            missing_runs(record, gap, EvidenceRequest()),
+            notes,
+            starter_factory=starting(starter),
+        )
     assert (notes.kept, starter.requests) == ([], [])
 
 
 def test_an_interrupted_gathering_goes_on_with_what_is_missing() -> None:
     record = record_of(1.0, 2.0, plan=plan_of(measure=Measure("/")))
     gap, notes = choose(record), Notes()
-    asked = Asked(sources=("system_calls",))
-    runs = runs_to_make(record, gap, asked)
+    asked = EvidenceRequest(sources=("system_calls",))
+    runs = missing_runs(record, gap, asked)
 
     def interrupt(made: int) -> None:
         if made == 2:
@@ -245,27 +251,27 @@ def test_an_interrupted_gathering_goes_on_with_what_is_missing() -> None:
 
     starter = ScriptedStarter(does=writes_calls())
     with pytest.raises(KeyboardInterrupt):
-        observe(record, gap, runs, notes, told=interrupt, hire=hired(starter))
+        observe(record, gap, runs, notes, on_progress=interrupt, starter_factory=starting(starter))
     record = replace(record, observations=tuple(notes.kept))
-    missing = runs_to_make(record, gap, asked)
+    missing = missing_runs(record, gap, asked)
     assert set(missing) == set(runs[2:])
-    observe(record, gap, missing, notes, hire=hired(starter))
+    observe(record, gap, missing, notes, starter_factory=starting(starter))
     record = replace(record, observations=tuple(notes.kept))
-    assert runs_to_make(record, gap, asked) == ()
-    assert len(runs_to_make(record, gap, replace(asked, again=True))) == 6
+    assert missing_runs(record, gap, asked) == ()
+    assert len(missing_runs(record, gap, replace(asked, again=True))) == 6
     seen = evidence_of(record)
     assert seen is not None
-    assert len(seen.gathered.system_calls.baseline) == 3
+    assert len(seen.evidence.system_calls.baseline) == 3
 
 
 def test_other_sources_are_added_to_what_is_known() -> None:
     record = record_of(1.0, 2.0, observations=profiles((0, 1.0), (1, 2.0)))
-    runs = runs_to_make(record, choose(record), Asked())
+    runs = missing_runs(record, choose(record), EvidenceRequest())
     assert {run.source for run in runs} == {*BY_DEFAULT} - {"profile"}
 
 
 def test_an_observation_is_decoded_as_it_was_encoded() -> None:
     seen = evidence_of(record_of(1.0, 2.0, observations=profiles((0, 1.0), (1, 2.0))))
     assert seen is not None
-    (first, *_) = seen.gathered.profile.baseline
+    (first, *_) = seen.evidence.profile.baseline
     assert json.loads(msgspec.json.encode(first)) == json.loads(profile(1.0))

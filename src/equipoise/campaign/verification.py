@@ -9,16 +9,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 
-from equipoise.measure.surroundings import Mapped, Unknown, mapped_libraries
-from equipoise.measure.surroundings.libraries import loader_of
-from equipoise.measure.surroundings.opened import opened_libraries
-from equipoise.measure.surroundings.tunables import VARIABLE, ignored_tunables
-from equipoise.measure.surroundings.tuned import (
+from equipoise.measure.environment import Mapped, Unknown, mapped_libraries
+from equipoise.measure.environment.libraries import (
     BLIS_VARIABLE,
     CORE_VARIABLES,
     OPENBLAS_VARIABLE,
-    Tuned,
-    tuned_for,
+    TUNABLES_VARIABLE,
+    BlasCores,
+    blas_cores,
+    ignored_tunables,
+    loader_of,
+    opened_libraries,
 )
 from equipoise.model.errors import TookNoEffect, UnusableInput
 from equipoise.model.plan import Condition, Plan
@@ -70,7 +71,7 @@ def check_that_each_took_effect(
             )
         if any(own.get(variable) for variable in CORE_VARIABLES) or condition.tuned_for:
             _check_core_type(condition, plan, own, environment)
-        if own.get(VARIABLE):
+        if own.get(TUNABLES_VARIABLE):
             _check_tunables(condition, command, {**environment, **own}, folder)
         _check_libraries(condition, mapped[condition.name], plan, {**environment, **own})
 
@@ -131,18 +132,18 @@ def _check_tunables(
     except Unknown as reason:
         raise TookNoEffect(
             condition.name,
-            f"{VARIABLE} cannot be verified: {reason}",
+            f"{TUNABLES_VARIABLE} cannot be verified: {reason}",
             hint="use a program of glibc",
             key="env",
-            value=VARIABLE,
+            value=TUNABLES_VARIABLE,
         ) from None
     if ignored:
         raise TookNoEffect(
             condition.name,
-            f"{VARIABLE}: {ignored[0]}",
+            f"{TUNABLES_VARIABLE}: {ignored[0]}",
             hint="see `ld.so --list-tunables` for the names and their ranges",
             key="env",
-            value=VARIABLE,
+            value=TUNABLES_VARIABLE,
         )
 
 
@@ -156,7 +157,7 @@ def _check_core_type(
     asked = [variable for variable in CORE_VARIABLES if own.get(variable)]
     variable = asked[0] if asked else None
     try:
-        said = tuned_for(condition.command, {**environment, **own}, folder, plan.measure.timeout_s)
+        said = blas_cores(condition.command, {**environment, **own}, folder, plan.measure.timeout_s)
     except Unknown as reason:
         raise TookNoEffect(
             condition.name,
@@ -176,7 +177,7 @@ def _check_core_type(
         )
 
 
-def _wrong_core(condition: Condition, own: Mapping[str, str], said: Tuned) -> str | None:
+def _wrong_core(condition: Condition, own: Mapping[str, str], said: BlasCores) -> str | None:
     """What the libraries said of themselves that was not asked for, in words."""
     if not said.cores:
         return "no OpenBLAS and no BLIS that it uses says which core type it is tuned for"

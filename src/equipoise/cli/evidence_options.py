@@ -7,8 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from equipoise.why.collecting import Asked
-from equipoise.why.evidence.collect import FEWEST_REPETITIONS
+from equipoise.why.evidence.collect import FEWEST_REPETITIONS, EvidenceRequest
 from equipoise.why.evidence.sources import BY_DEFAULT, ON_REQUEST, known_sources
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -36,7 +35,7 @@ def evidence_options(function: Decorated) -> Decorated:
     return function
 
 
-def asked_of(given: dict[str, Any]) -> Asked:
+def evidence_request(given: dict[str, Any]) -> EvidenceRequest:
     """What is to be observed, as the options say.
 
     Raises
@@ -50,4 +49,4 @@ def asked_of(given: dict[str, Any]) -> Asked:
     )
     if given["instructions"]:
         sources = tuple(dict.fromkeys((*sources, ON_REQUEST)))
-    return Asked(sources, given["repetitions"], given["again"])
+    return EvidenceRequest(sources, given["repetitions"], given["again"])

@@ -9,9 +9,9 @@ from equipoise.cli.experiment_options import usual_trying
 from equipoise.cli.progress import watcher_for
 from equipoise.cli.wanted import Wanted
 from equipoise.ledger import Ledger
-from equipoise.measure.here import site_here
+from equipoise.measure.installation import host_site
 from equipoise.model.record import RunRecord
-from equipoise.report.safe_text import visible
+from equipoise.model.safe_text import visible
 from equipoise.why.campaigns import judge_of
 from equipoise.why.experiment.plan import NothingToTry, OpenGap
 from equipoise.why.experiment.proposing import Trying, planned_experiment
@@ -33,7 +33,7 @@ def with_experiment(
     """
     causes = suggested(evidence_of_gap(record, gap))
     try:
-        plan = planned_experiment(OpenGap(record, gap.contrast, causes), trying, site_here())
+        plan = planned_experiment(OpenGap(record, gap.contrast, causes), trying, host_site())
     except NothingToTry as error:
         _say(f"nothing is tested: {error.what}\n  hint: {error.hint}")
         return

@@ -8,9 +8,8 @@ from typing import Any, TypeVar
 import click
 
 from equipoise.cli import options
-from equipoise.cli.options import FiniteRange
 from equipoise.design.coin import fresh_seed
-from equipoise.measure.here import site_here
+from equipoise.measure.installation import host_site
 from equipoise.model.plan import Plan, Stopping
 from equipoise.why.experiment.proposing import Trying
 from equipoise.why.interventions.own import user_command, user_try
@@ -24,7 +23,7 @@ def experiment_options(function: Decorated) -> Decorated:
         options.seed_option,
         click.option(
             "--alpha",
-            type=FiniteRange(min=0, max=0.5, min_open=True),
+            type=options.number("alpha"),
             show_default="the campaign's",
             help="The largest chance of a wrong outcome, over all interventions.",
         ),
@@ -66,11 +65,11 @@ def trying_of(given: dict[str, Any], explained: Plan) -> Trying:
     """
     own = [user_try(text) for text in given["tries"]]
     if given["try_commands"]:
-        site = site_here()
+        site = host_site()
         own.extend(user_command(text, site) for text in given["try_commands"])
     usual = usual_trying(explained)
     return Trying(
-        stopping=options.stopping_of(given, usual.stopping),
+        stopping=options.limits_of(given).stopping(usual.stopping),
         alpha=usual.alpha if given["alpha"] is None else given["alpha"],
         seed=usual.seed if given["seed"] is None else given["seed"],
         own=tuple(own),

@@ -9,9 +9,13 @@ from equipoise.cli.wanted import Wanted
 from equipoise.cli.work_bar import work_bar
 from equipoise.ledger import Ledger
 from equipoise.model.record import RunRecord
-from equipoise.report.safe_text import visible
-from equipoise.why.collecting import Asked, observe, runs_to_make
-from equipoise.why.evidence.collect import Wanted as Run
+from equipoise.model.safe_text import visible
+from equipoise.why.evidence.collect import (
+    EvidenceRequest,
+    EvidenceRun,
+    missing_runs,
+    observe,
+)
 from equipoise.why.gap import Gap, largest_gap, nothing_to_explain
 
 LONG_S = 120.0
@@ -33,11 +37,11 @@ def with_evidence_of_largest(record: RunRecord, ledger: Ledger, wanted: Wanted) 
     if not gap.is_called:
         _say(visible(nothing_to_explain(gap)))
         return record
-    return with_evidence(record, gap, Asked(), ledger, wanted)
+    return with_evidence(record, gap, EvidenceRequest(), ledger, wanted)
 
 
 def with_evidence(
-    record: RunRecord, gap: Gap, asked: Asked, ledger: Ledger, wanted: Wanted
+    record: RunRecord, gap: Gap, request: EvidenceRequest, ledger: Ledger, wanted: Wanted
 ) -> RunRecord:
     """The record with everything observed that was asked for.
 
@@ -46,14 +50,14 @@ def with_evidence(
     KeyboardInterrupt
         The user interrupted it: it was said how to go on.
     """
-    runs = runs_to_make(record, gap, asked)
+    runs = missing_runs(record, gap, request)
     if runs:
         _observe_with_a_bar(record, gap, runs, ledger, wanted)
     return ledger.read_run(record.id)
 
 
 def _observe_with_a_bar(
-    record: RunRecord, gap: Gap, runs: Sequence[Run], ledger: Ledger, wanted: Wanted
+    record: RunRecord, gap: Gap, runs: Sequence[EvidenceRun], ledger: Ledger, wanted: Wanted
 ) -> None:
     if not wanted.quiet and (sys.stderr.isatty() or len(runs) * gap.longest_s >= LONG_S):
         _say(_what_it_does(gap, runs))
@@ -66,7 +70,7 @@ def _observe_with_a_bar(
                 gap,
                 runs,
                 ledger,
-                told=lambda made: None if tell is None else tell(made, len(runs)),
+                on_progress=lambda made: None if tell is None else tell(made, len(runs)),
             )
     except KeyboardInterrupt:
         _say(
@@ -75,7 +79,7 @@ def _observe_with_a_bar(
         raise
 
 
-def _what_it_does(gap: Gap, runs: Sequence[Run]) -> str:
+def _what_it_does(gap: Gap, runs: Sequence[EvidenceRun]) -> str:
     one = gap.comparison
     sources = ", ".join(dict.fromkeys(run.source for run in runs))
     repetitions = len({run.repetition for run in runs})

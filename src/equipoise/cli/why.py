@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 
-from equipoise.campaign.conduct import measurement_lock
 from equipoise.cli import options
-from equipoise.cli.evidence_options import asked_of, evidence_options
+from equipoise.cli.conducting import measuring
+from equipoise.cli.evidence_options import evidence_options, evidence_request
 from equipoise.cli.experiment import say_it_was_tested, with_experiment
 from equipoise.cli.experiment_options import asks_for_more, experiment_options, trying_of
-from equipoise.cli.finish import say_whom_it_waits_for
 from equipoise.cli.observing import with_evidence
 from equipoise.cli.output_file import write_file
 from equipoise.cli.pictures import (
@@ -29,14 +26,14 @@ from equipoise.cli.reported import recorded_name, reported
 from equipoise.cli.shown import shown_document
 from equipoise.cli.study_data import require_data
 from equipoise.cli.wanted import Wanted
-from equipoise.ledger import Ledger, open_for_reading, open_for_writing
-from equipoise.measure.here import site_here
+from equipoise.ledger import Ledger, open_for_reading
+from equipoise.measure.installation import host_site
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
+from equipoise.report.document import Paragraph, Part
 from equipoise.report.json_document import encode
-from equipoise.report.safe_text import visible
 from equipoise.why.campaigns import latest_experiment
-from equipoise.why.collecting import Asked, runs_to_make
+from equipoise.why.evidence.collect import EvidenceRequest, missing_runs
 from equipoise.why.experiment.plan import OpenGap
 from equipoise.why.experiment.proposing import Trying, check_names
 from equipoise.why.explanation import evidence_of_gap, explaining
@@ -65,7 +62,7 @@ def command(**given: Any) -> int:
     docs/why.md lists the causes and what can be changed.
     """
     wanted = Wanted.from_options(given)
-    asked = asked_of(given)
+    request = evidence_request(given)
     pictures = pictures_of(given)
     with open_for_reading(wanted.ledger) as ledger:
         record = _explained(ledger.read_run(given["run"]), ledger)
@@ -73,9 +70,9 @@ def command(**given: Any) -> int:
         gap = choose(record, *names)
         experiment = latest_experiment(record, ledger, gap.contrast)
     trying = trying_of(given, record.plan)
-    check_names(OpenGap(record, gap.contrast), trying, site_here())
+    check_names(OpenGap(record, gap.contrast), trying, host_site())
     if gap.is_called:
-        record = _with_evidence(record, gap, asked, wanted)
+        record = _with_evidence(record, gap, request, wanted)
         if pictures.files():
             shown, _ = reported(record, None, show_env=wanted.show_env)
             write_pictures(pictures, evidence_of_gap(shown, as_reported(gap, record, shown)))
@@ -94,13 +91,15 @@ def _explained(record: RunRecord, ledger: Ledger) -> RunRecord:
     return record if explains is None else ledger.read_run(explains.run)
 
 
-def _with_evidence(record: RunRecord, gap: Gap, asked: Asked, wanted: Wanted) -> RunRecord:
+def _with_evidence(
+    record: RunRecord, gap: Gap, request: EvidenceRequest, wanted: Wanted
+) -> RunRecord:
     """The evidence half; a ledger that has everything already may be one that is only read."""
-    if not runs_to_make(record, gap, asked):
+    if not missing_runs(record, gap, request):
         return record
     require_data(record.plan, wanted.ledger)
-    with _measuring(wanted) as ledger:
-        return with_evidence(record, gap, asked, ledger, wanted)
+    with measuring(wanted) as (ledger, _):
+        return with_evidence(record, gap, request, ledger, wanted)
 
 
 def _with_experiment(
@@ -112,18 +111,9 @@ def _with_experiment(
             say_it_was_tested(known)
         return known
     require_data(record.plan, wanted.ledger)
-    with _measuring(wanted) as ledger:
+    with measuring(wanted) as (ledger, _):
         with_experiment(record, gap, trying, ledger, wanted)
         return latest_experiment(record, ledger, gap.contrast)
-
-
-@contextmanager
-def _measuring(wanted: Wanted) -> Iterator[Ledger]:
-    with (
-        measurement_lock(say_whom_it_waits_for, allow_concurrent=wanted.allow_concurrent),
-        open_for_writing(wanted.ledger, durable=wanted.durable) as ledger,
-    ):
-        yield ledger
 
 
 def _show(record: RunRecord, gap: Gap, experiment: RunRecord | None, wanted: Wanted) -> None:
@@ -141,19 +131,17 @@ def _show(record: RunRecord, gap: Gap, experiment: RunRecord | None, wanted: Wan
 
 
 def _print(document: ResultDocument, gap: Gap, wanted: Wanted) -> None:
-    from equipoise.report.terminal import console_for
-    from equipoise.report.tested import print_tested
-    from equipoise.report.why import print_why
+    from equipoise.report.builders.why import why_parts
+    from equipoise.report.renderers.terminal import print_parts
 
-    console = console_for(wanted.color)
+    parts: list[Part] = []
     if gap.chosen_because is not None:
-        console.print(f"{visible(gap.chosen_because)}; --baseline and --candidate name another")
+        parts.append(Paragraph(f"{gap.chosen_because}; --baseline and --candidate name another"))
     if not gap.is_called:
-        console.print(visible(nothing_to_explain(gap)))
-        return
-    console.print(visible(gap.comparison.summary))
-    print_why(console, document)
-    print_tested(console, document)
+        parts.append(Paragraph(nothing_to_explain(gap)))
+    else:
+        parts += [Paragraph(gap.comparison.summary), *why_parts(document)]
+    print_parts(parts, color=wanted.color)
 
 
 def _write_files(document: ResultDocument, record: RunRecord, wanted: Wanted) -> None:

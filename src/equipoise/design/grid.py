@@ -8,11 +8,8 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from equipoise.design.commands import MOST_CONDITIONS, find_programs
-from equipoise.design.contradictions import refuse_contradictions
-from equipoise.design.server_programs import search_folders, searched
-from equipoise.design.shell_text import refuse_in_shell_line
-from equipoise.design.site import Site
+from equipoise.design.commands import MOST_CONDITIONS, find_programs, refuse_in_shell_line
+from equipoise.design.site import Site, search_folders, search_path
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition, Contrast, Process, Server
 from equipoise.model.study import Factor, Level, Place, ServerWorkload, Study, Words
@@ -60,7 +57,7 @@ def grid_of(study: Study, site: Site, builds: Mapping[str, str]) -> Grid:
             "choose fewer levels with --factor, or write an [[exclude]]",
         )
     for levels in settings:
-        refuse_contradictions(study, levels)
+        _refuse_contradictions(study, levels)
     names = _names(study, settings)
     conditions = tuple(
         _condition(study, name, levels, site, builds)
@@ -202,9 +199,9 @@ def _condition(
     cpus = [level.client_cpus for level in levels.values() if level.client_cpus is not None]
     return Condition(
         name,
-        _command(client, meanings, site, {"PATH": searched(asked)}, place),
+        _command(client, meanings, site, {"PATH": search_path(asked)}, place),
         levels=names,
-        environment={"PATH": searched(asked)} if asked.path else {},
+        environment={"PATH": search_path(asked)} if asked.path else {},
         process=Process(cpus=cpus[-1] if cpus else None),
         server=_server(study, asked, arguments, meanings, site, environment, process),
         mapped_from=mapped_from,
@@ -232,7 +229,7 @@ def _server(
     environment: dict[str, str],
     process: Process,
 ) -> Server:
-    path = {"PATH": searched(asked)}
+    path = {"PATH": search_path(asked)}
 
     def place(key: str) -> Place:
         return study.places.key(*asked.keys, key)
@@ -293,6 +290,66 @@ def _process(levels: Iterable[Level], study: Study) -> Process:
 
 def _given(asked: bool | None, otherwise: bool | None) -> bool | None:
     return otherwise if asked is None else asked
+
+
+_JOINED = {"preload": "LD_PRELOAD", "library_path": "LD_LIBRARY_PATH"}
+"""Keys that several levels may have, and the variable that each sets."""
+
+
+def _refuse_contradictions(study: Study, levels: Mapping[str, Level]) -> None:
+    """Refuse a condition in which one level undoes what another sets.
+
+    Parameters
+    ----------
+    levels
+        One level of each factor, by factor.
+
+    Raises
+    ------
+    UnusableInput
+        It names both levels, and the key of the later one.
+    """
+    first: dict[tuple[str, ...], tuple[str, str, object]] = {}
+    for factor, level in levels.items():
+        for keys, value in _settings(level):
+            if keys not in first:
+                first[keys] = (factor, level.name, value)
+                continue
+            other, name, before = first[keys]
+            if before != value:
+                raise _undone(study, factor, level.name, keys, f"{name} of {other} sets it too")
+    for factor, level in levels.items():
+        for key, variable in _JOINED.items():
+            if variable in level.environment and any(getattr(one, key) for one in levels.values()):
+                raise _undone(study, factor, level.name, ("env", variable), f"{key} sets it too")
+
+
+def _undone(
+    study: Study, factor: str, level: str, keys: tuple[str, ...], why: str
+) -> UnusableInput:
+    return study.places.key("factors", factor, level, *keys).fail(
+        f"{why}, and one would undo the other",
+        "set it in one of them, or keep the two apart by an [[exclude]]",
+    )
+
+
+def _settings(level: Level) -> Iterator[tuple[tuple[str, ...], object]]:
+    """What no two levels can both have their way in, by key."""
+    for variable, value in level.environment.items():
+        yield ("env", variable), value
+    alone = {
+        "command": level.command if level.server is None else None,
+        "server": level.server,
+        "folder": level.working_folder,
+        "cpu": level.cpus,
+        "aslr": level.random_addresses,
+        "huge_pages": level.huge_pages,
+    }
+    for key, setting in alone.items():
+        if setting is not None:
+            yield (key,), setting
+    if level.client_cpus is not None:
+        yield ("client", "cpu"), level.client_cpus
 
 
 def _command(

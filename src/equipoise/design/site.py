@@ -7,11 +7,11 @@ import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from glob import glob
 from pathlib import Path
 
-from equipoise.design.server_programs import absent_program, searched
 from equipoise.model.record import CampaignWarning
-from equipoise.model.study import Factor, Level, Place, Study
+from equipoise.model.study import Factor, Level, Place, ServerWorkload, Study
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][\w.+-]*")
 """Neither a path, nor a placeholder, nor something for a shell."""
@@ -148,7 +148,7 @@ def _missing(level: Level, site: Site) -> Iterator[Missing]:
         absent = absent_program(level.server, site.native_programs)
         if absent is not None:
             yield Missing(f"program {absent.program}", absent.hint, "server")
-        search = searched(level.server)
+        search = search_path(level.server)
     program = None if level.command is None else level.command[0]
     own = program is not None and (site.native_programs / program).is_file()
     plain = program is not None and not own and "{" not in program
@@ -174,3 +174,52 @@ def _is_baseline(level: Level, factor: Factor, study: Study) -> bool:
         factor.name,
         level.name,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """A program that is not installed."""
+
+    program: str
+    package: str | None
+    """Of Debian; ``None`` if the study names none."""
+    key: str
+    """Of the server's table: the one that names it."""
+
+    @property
+    def hint(self) -> str:
+        """How to get it."""
+        if self.package is None:
+            return "install it, or name its folder in the server's path"
+        return f"apt install {self.package}"
+
+
+def search_folders(server: ServerWorkload) -> tuple[str, ...]:
+    """The folders of the server's own path; of several versions the newest comes first."""
+    found: list[str] = []
+    for pattern in server.path:
+        found += sorted(filter(os.path.isdir, glob(pattern)), key=_version, reverse=True)
+    return tuple(found)
+
+
+def search_path(server: ServerWorkload) -> str:
+    """``PATH``, and behind it the folders of the server's own path."""
+    return os.pathsep.join((os.environ.get("PATH", os.defpath), *search_folders(server)))
+
+
+def absent_program(server: ServerWorkload, native_programs: Path) -> Absent | None:
+    """The first program that the server needs and that is not there."""
+    path = search_path(server)
+    # What it says to need comes first: it names the package.
+    keys = dict.fromkeys(server.needs, "needs")
+    for key, words in server.commands().items():
+        keys.setdefault(words[0], key)
+    for program, key in keys.items():
+        is_ours = "/" not in program and (native_programs / program).is_file()
+        if "{" not in program and not is_ours and shutil.which(program, path=path) is None:
+            return Absent(program, server.needs.get(program), key)
+    return None
+
+
+def _version(path: str) -> list[str | int]:
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", path)]

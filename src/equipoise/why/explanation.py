@@ -5,19 +5,23 @@ The experiment that tests what is suggested here is a campaign of its own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
 from equipoise.model.why import Explanation, ExtraTime, PartName, TimePart
 from equipoise.stats.spread import KIND as SPREAD
 from equipoise.why.campaigns import explains_gap
-from equipoise.why.causes.ranked import causes
-from equipoise.why.differences.result import Change, Difference
-from equipoise.why.differences.whole import difference
-from equipoise.why.differences.words import where_the_time_is
-from equipoise.why.evidence.evidence_set import Gathered, Runs, gathered
-from equipoise.why.evidence.store import latest_conditions, of_pair
+from equipoise.why.causes.ranking import causes
+from equipoise.why.differences.changes import Change, Difference
+from equipoise.why.differences.compare import difference_between
+from equipoise.why.differences.wording import where_the_time_goes
+from equipoise.why.evidence.evidence_set import (
+    EvidenceSet,
+    decode_evidence,
+    latest_conditions,
+    observations_of_pair,
+)
 from equipoise.why.experiment.outcome import tested
 from equipoise.why.gap import Gap, gaps_of
 
@@ -34,7 +38,7 @@ class Evidence:
     """A gap, and what its observations say of it."""
 
     gap: Gap
-    gathered: Gathered
+    evidence: EvidenceSet
     difference: Difference
 
 
@@ -110,9 +114,10 @@ def evidence_of(record: RunRecord) -> Evidence | None:
 def evidence_of_gap(record: RunRecord, gap: Gap) -> Evidence:
     """What the observations of this gap say; without any, what the trials' own accounts say."""
     baseline, candidate = gap.contrast.baseline, gap.contrast.candidate
-    seen = gathered(of_pair(record.observations, baseline, candidate), baseline, candidate)
+    observations = observations_of_pair(record.observations, baseline, candidate)
+    evidence = decode_evidence(observations, baseline, candidate)
     conditions = (record.plan.conditions[baseline], record.plan.conditions[candidate])
-    return Evidence(gap, seen, difference(gap.trials, seen, conditions))
+    return Evidence(gap, evidence, difference_between(gap.trials, evidence, conditions))
 
 
 def suggested(evidence: Evidence) -> tuple[Explanation, ...]:
@@ -137,10 +142,10 @@ def extra_time(evidence: Evidence) -> ExtraTime:
         gap_s=found.gap.extra,
         gap_s_ci=found.gap.extra_ci,
         parts=parts,
-        observed=_observed(evidence.gathered),
+        observed=_observed(evidence.evidence),
         # What the other accounts lack stands beside each trial.
         unseen={source: told for source, told in found.unseen.items() if source != "accounts"},
-        summary=where_the_time_is(found),
+        summary=where_the_time_goes(found),
     )
 
 
@@ -167,10 +172,9 @@ def _part(name: PartName, change: Change, gap_s: float) -> TimePart:
     )
 
 
-def _observed(seen: Gathered) -> dict[str, tuple[int, int]]:
-    found = {}
-    for one in fields(seen):
-        runs = getattr(seen, one.name)
-        if isinstance(runs, Runs) and (runs.baseline or runs.candidate):
-            found[one.name] = (len(runs.baseline), len(runs.candidate))
-    return found
+def _observed(seen: EvidenceSet) -> dict[str, tuple[int, int]]:
+    return {
+        source: (len(runs.baseline), len(runs.candidate))
+        for source, runs in seen.by_source().items()
+        if runs.every
+    }

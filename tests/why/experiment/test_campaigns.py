@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.campaign.conduct import ExtendedLimits, Interrupted
-from equipoise.measure.trials import Ran
+from equipoise.campaign.conduct import Interrupted
+from equipoise.design.limits import CampaignLimits
+from equipoise.measure.trials import TrialReport
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import OmittedIntervention, Plan, Stopping
 from equipoise.model.record import Accounting, Draw, RunRecord
@@ -178,7 +179,7 @@ def test_a_condition_that_cannot_even_start_with_an_intervention_costs_the_other
     """Its trial has no time; the block is complete and counts for the gap."""
 
     class Unstartable(ScriptedRunner):
-        def _run(self, draw: Draw, place: int) -> Ran:
+        def _run(self, draw: Draw, place: int) -> TrialReport:
             ran = super()._run(draw, place)
             if (draw.phase, draw.order[place]) != ("measured", 2):
                 return ran
@@ -242,7 +243,7 @@ def test_an_attempt_that_failed_stays_ended_when_the_campaign_goes_on(tmp_path: 
     plan, seconds = plan_and_seconds(2.4, truths, stopping=Stopping(blocks=6), seed=1)
     stage = Stage(tmp_path, medians=seconds, fails_at=("warmup", 1, 2))
     run_id = stage.start(plan)
-    stage.resume(run_id, ExtendedLimits(blocks=12))
+    stage.resume(run_id, CampaignLimits(blocks=12))
     record = stage.ledger.read_run(run_id)
     assert all(2 not in draw.order for draw in record.draws[1:])
     assert outcome.tested(record)[0].tested[0].unknown_because is not None

@@ -13,7 +13,7 @@ from equipoise.model.plan import ExperimentPlan, OmittedIntervention, Plan, Plan
 from equipoise.model.record import RunRecord
 from equipoise.model.result import Comparison
 from equipoise.model.why import Explanation, Status, Tested
-from equipoise.why.causes.ranked import OBSERVED_ONLY
+from equipoise.why.causes.ranking import OBSERVED_ONLY
 from equipoise.why.experiment.tries import BASELINE, CANDIDATE, Tried, Tries
 from equipoise.why.experiment.words import tested_words
 

@@ -111,7 +111,8 @@ def _chosen(
         if because is None:
             tried.append(one)
         else:
-            left_out.append(OmittedIntervention(one.name, one.words, _causes(gap, one), because))
+            omitted = OmittedIntervention(one.name, one.summary, _causes(gap, one), because)
+            left_out.append(omitted)
     return tried, tuple(left_out)
 
 
@@ -147,7 +148,7 @@ def _conditions_and_attempts(
         attempts.append(
             PlannedIntervention(
                 intervention=one.name,
-                words=one.words,
+                words=one.summary,
                 causes=_causes(gap, one),
                 baseline_with=changed[0],
                 candidate_with=changed[1],

@@ -10,9 +10,8 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan, Stopping
 from equipoise.why.experiment.effect import plan_that_takes_effect
 from equipoise.why.experiment.plan import MOST_ATTEMPTS, OpenGap, plan_of_interventions
-from equipoise.why.interventions.case import Case
 from equipoise.why.interventions.catalogue import offered, proposed
-from equipoise.why.interventions.intervention import Intervention
+from equipoise.why.interventions.intervention import Case, Intervention
 
 ONLY = "--only"
 """The option that names those of the catalogue."""

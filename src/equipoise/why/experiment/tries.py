@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from equipoise.campaign.blocks import BlockRead
-from equipoise.measure.hooks import last_words
+from equipoise.measure.untimed import stderr_suffix
 from equipoise.model.plan import ExperimentPlan, Judgement, PlannedIntervention
 from equipoise.model.record import Trial
 from equipoise.stats.intervention import Intervened, InterventionBlocks, is_final
@@ -67,7 +67,7 @@ class Tried:
     def fail(self, trial: Trial) -> None:
         """Take a trial with it that failed: a block of it is never left out for that (rule 1)."""
         if self.ended_because is None:
-            self.ended_because = f"{trial.failure}{last_words(trial.error_tail)}"
+            self.ended_because = f"{trial.failure}{stderr_suffix(trial.error_tail)}"
 
     def is_settled(self, min_blocks: int) -> bool:
         """Whether it needs no further block."""
