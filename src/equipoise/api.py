@@ -85,9 +85,10 @@ class Result:
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        from equipoise.report.notebook import to_html
+        from equipoise.report.builders.result import CampaignReport, campaign_document
+        from equipoise.report.renderers.notebook import to_html
 
-        return to_html(self.document)
+        return to_html(campaign_document(CampaignReport(self.document)))
 
     def __str__(self) -> str:
         return "\n".join(comparison.summary for comparison in self.document.comparisons)

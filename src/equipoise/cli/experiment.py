@@ -11,7 +11,7 @@ from equipoise.cli.wanted import Wanted
 from equipoise.ledger import Ledger
 from equipoise.measure.installation import host_site
 from equipoise.model.record import RunRecord
-from equipoise.report.safe_text import visible
+from equipoise.model.safe_text import visible
 from equipoise.why.campaigns import judge_of
 from equipoise.why.experiment.plan import NothingToTry, OpenGap
 from equipoise.why.experiment.proposing import Trying, planned_experiment

@@ -17,7 +17,7 @@ from equipoise.cli.output_file import check_folder, write_file
 if TYPE_CHECKING:
     from altair import LayerChart
 
-    from equipoise.matching.balance_result import Balance
+    from equipoise.matching.balance import Balance
 
 
 @dataclass(frozen=True, slots=True)

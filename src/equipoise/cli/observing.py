@@ -9,7 +9,7 @@ from equipoise.cli.wanted import Wanted
 from equipoise.cli.work_bar import work_bar
 from equipoise.ledger import Ledger
 from equipoise.model.record import RunRecord
-from equipoise.report.safe_text import visible
+from equipoise.model.safe_text import visible
 from equipoise.why.evidence.collect import (
     EvidenceRequest,
     EvidenceRun,

@@ -10,8 +10,8 @@ from equipoise.matching.effect_words import Difference
 
 if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
-    from equipoise.matching.balance_result import Balance
-    from equipoise.matching.gen_match_result import GenMatchResult
+    from equipoise.matching.balance import Balance
+    from equipoise.matching.gen_match import GenMatchResult
 
 WORST = 3
 """So many covariates get figures of their own: those least alike in distribution."""
@@ -84,7 +84,7 @@ def balance_figures(balance: Balance) -> Iterator[Figure]:
     of_two_values = balance.shares_plot()
     if of_two_values is not None:
         yield Figure("shares", shares.HOW_TO_READ, of_two_values)
-    for name in balance.unlike(WORST):
+    for name in balance.most_different(WORST):
         hills = balance.density_plot(name)
         if hills is not None:
             yield Figure("distribution", group_density.HOW_TO_READ, hills)
