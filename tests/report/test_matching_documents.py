@@ -11,8 +11,8 @@ import pytest
 from scipy import stats
 
 from equipoise.matching import gen_match, match, match_balance, match_by
-from equipoise.matching.balance_result import Balance
-from equipoise.matching.result import MatchResult
+from equipoise.matching.balance import Balance
+from equipoise.matching.match import MatchResult
 from equipoise.report.builders.matching import (
     MOST_STRATA,
     Difference,

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from equipoise.matching.balance_result import Balance, SmallestP
+    from equipoise.matching.balance import Balance, SmallestP
 
 
 def balance_document(balance: Balance) -> dict[str, Any]:

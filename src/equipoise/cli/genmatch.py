@@ -16,8 +16,8 @@ from equipoise.cli.matching_options import pairing, pairing_options, read_asked,
 from equipoise.model.errors import UnusableInput
 
 if TYPE_CHECKING:
-    from equipoise.matching.gen_match_result import GenMatchResult
-    from equipoise.matching.result import MatchResult
+    from equipoise.matching.gen_match import GenMatchResult
+    from equipoise.matching.match import MatchResult
 
 _FITNESS = (
     "pvals",
@@ -203,7 +203,7 @@ def _executor(given: dict[str, Any]) -> Iterator[Any]:
             raise UnusableInput("TLS files without --scheduler", hint="name the scheduler")
         yield None
         return
-    from equipoise.genoud.scheduler import TlsFiles, connect
+    from equipoise.genoud.cluster import TlsFiles, connect
 
     if missing and len(missing) < len(files):
         raise UnusableInput(

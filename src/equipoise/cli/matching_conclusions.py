@@ -9,9 +9,9 @@ from equipoise.cli.matched_how import matched_how
 
 if TYPE_CHECKING:
     from equipoise.cli.matching_options import Asked
-    from equipoise.matching.balance_result import Balance
-    from equipoise.matching.gen_match_result import GenMatchResult
-    from equipoise.matching.result import MatchResult
+    from equipoise.matching.balance import Balance
+    from equipoise.matching.gen_match import GenMatchResult
+    from equipoise.matching.match import MatchResult
     from equipoise.report.builders.matching import Difference, MatchQuestion
     from equipoise.report.document import Document
 

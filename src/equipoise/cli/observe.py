@@ -215,6 +215,6 @@ def _write(result: ObservationResult, values: dict[str, Any]) -> None:
 
 
 def _figures(result: ObservationResult) -> Iterator[Figure]:
-    from equipoise.figures.observed import observed_figures
+    from equipoise.figures.estimates import observed_figures
 
     return observed_figures(result)

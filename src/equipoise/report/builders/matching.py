@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.matching.moments import Moments, power_of_two, welch_interval
-from equipoise.matching.result import MatchResult
-from equipoise.matching.stratified_result import MatchByResult
+from equipoise.matching.match import MatchResult
+from equipoise.matching.stratified import MatchByResult
+from equipoise.matching.univariate import Moments, power_of_two, welch_interval
 from equipoise.model.quantities import amount
 from equipoise.model.record import CampaignWarning
 from equipoise.report.document import (
@@ -37,9 +37,9 @@ from equipoise.report.document import (
 
 if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
-    from equipoise.matching.balance_result import Balance, SmallestP
-    from equipoise.matching.balance_univariate import UnivariateBalance
-    from equipoise.matching.gen_match_result import GenMatchResult
+    from equipoise.matching.balance import Balance, SmallestP
+    from equipoise.matching.gen_match import GenMatchResult
+    from equipoise.matching.univariate import UnivariateBalance
 
 MOST_STRATA = 50
 """Number of strata that a reader is shown; a page of all may be too large to send."""
@@ -229,13 +229,6 @@ def balance_table(balance: Balance) -> Table:
         *(Column(heading, "number") for heading, _ in _BALANCE_COLUMNS),
     )
     return Table(columns, tuple(rows), title="Balance")
-
-
-def balance_html(balance: Balance) -> str:
-    """Return the balance as a notebook shows it."""
-    from equipoise.report.renderers.notebook import parts_to_html
-
-    return parts_to_html((balance_table(balance), Paragraph(smallest_p_sentence(balance))))
 
 
 def naive_difference(
@@ -534,27 +527,27 @@ def _effect_figures(
 
 def _search_figures(search: GenMatchResult) -> Iterator[Figure]:
     """Draw the balance along the search, and what the search judged."""
-    from equipoise.figures import genoud_history, search_course
+    from equipoise.figures import search as charts
     from equipoise.figures.gallery import Figure
 
-    yield Figure("course", search_course.HOW_TO_READ, search.plot())
-    yield Figure("search", genoud_history.HOW_TO_READ, search.search_plot())
+    yield Figure("course", charts.HOW_TO_READ_BALANCE, search.plot())
+    yield Figure("search", charts.HOW_TO_READ_VALUES, search.search_plot())
 
 
 def _balance_figures(balance: Balance) -> Iterator[Figure]:
     """Draw all covariates, then the shares, then the covariates that differ most."""
-    from equipoise.figures import group_density, love_plot, qq_plot, shares
+    from equipoise.figures import balance as charts
     from equipoise.figures.gallery import Figure
 
-    yield Figure("balance", love_plot.HOW_TO_READ, balance.love_plot())
+    yield Figure("balance", charts.HOW_TO_READ_LOVE_PLOT, balance.love_plot())
     of_two_values = balance.shares_plot()
     if of_two_values is not None:
-        yield Figure("shares", shares.HOW_TO_READ, of_two_values)
-    for name in balance.unlike(MOST_FIGURES):
+        yield Figure("shares", charts.HOW_TO_READ_SHARES, of_two_values)
+    for name in balance.most_different(MOST_FIGURES):
         densities = balance.density_plot(name)
         if densities is not None:
-            yield Figure("distribution", group_density.HOW_TO_READ, densities)
-        yield Figure("quantiles", qq_plot.HOW_TO_READ, balance.qq_plot(name))
+            yield Figure("distribution", charts.HOW_TO_READ_DENSITY, densities)
+        yield Figure("quantiles", charts.HOW_TO_READ_QQ_PLOT, balance.qq_plot(name))
 
 
 def _effect_numbers(

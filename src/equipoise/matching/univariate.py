@@ -5,30 +5,34 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from equipoise.matching.empirical import Values, sample, sample_weights, two_samples
+from equipoise.matching.distributions import (
+    QQ,
+    Values,
+    qq_of,
+    sample,
+    sample_weights,
+    two_samples,
+)
 from equipoise.matching.ks import (
     KSTest,
     boot_p_values,
     check_boot,
-    draws,
     effective_weights,
+    generator,
     ks_statistic,
     naive_p_value,
 )
-from equipoise.matching.moments import Moments, paired_t, power_of_two, welch_t
-from equipoise.matching.qq import QQ, qq_of
+from equipoise.matching.options import Estimand
 from equipoise.model.errors import UnusableInput
-
-Estimand = Literal["ATT", "ATC", "ATE"]
 
 
 @dataclass(frozen=True, slots=True)
 class UnivariateBalance:
-    """How a covariate is distributed among treated and controls.
+    """The distribution of a covariate among treated and controls.
 
     Attributes
     ----------
@@ -43,7 +47,7 @@ class UnivariateBalance:
     t_p_value
         Two-sided, of a paired t-test where pairs are given, else of Welch's.
     ks
-        ``None`` if it was not asked for, or means nothing as there are only two values.
+        ``None`` without a test: none was requested, or there are only two values.
     qq, qq_raw
         Differences of the empirical distribution functions, and of the quantiles.
     """
@@ -75,7 +79,7 @@ def balance_uv(
     seed: int | np.random.Generator | None = None,
     r_compatible: bool = False,
 ) -> UnivariateBalance:
-    """The balance of one covariate (Sekhon 2011, section 3; R's ``balanceUV``).
+    """Return the balance of one covariate (Sekhon 2011, section 3; R's ``balanceUV``).
 
     Parameters
     ----------
@@ -128,7 +132,7 @@ def balance_uv(
         w_first,
         w_second,
         boot=boot,
-        random=draws(seed),
+        random=generator(seed),
         r_compatible=r_compatible,
     )
     return with_ks(own, test)
@@ -145,14 +149,14 @@ def balance_of(
     estimand: Estimand,
     r_compatible: bool,
 ) -> UnivariateBalance:
-    """As ``balance_uv`` without KS, of what has been checked."""
+    """Return what ``balance_uv`` does without KS, from checked samples."""
     unit = power_of_two(treated, control)
     treated, control = treated / unit, control / unit
     first = Moments.of(treated, weights_treated)
     second = Moments.of(control, weights_control)
     difference = first.mean - second.mean
-    against = second if estimand == "ATC" else first
-    sdiff = _percent(difference, against.sample_variance)
+    reference = second if estimand == "ATC" else first
+    sdiff = _percent(difference, reference.sample_variance)
     pooled = _percent(difference, (first.sample_variance + second.sample_variance) / 2.0)
     if r_compatible and matched:
         pooled = _percent(difference, first.sample_variance)
@@ -193,7 +197,7 @@ def ks_of(
     r_compatible: bool,
     progress: Callable[[int], None] | None = None,
 ) -> list[KSTest]:
-    """The KS tests of several covariates of the same rows, bootstrapped together."""
+    """Test several covariates of the same rows by KS, bootstrapped together."""
     if not columns:
         return []
     w_first = None if r_compatible else effective_weights(weights_treated)
@@ -205,17 +209,17 @@ def ks_of(
         boots = [*boot_p_values(samples, w_first, w_second, count, boot, random, progress)]
     return [
         KSTest(
-            ks_statistic(one),
-            naive_p_value(one, count, w_first, w_second, r_compatible=r_compatible),
+            ks_statistic(pair),
+            naive_p_value(pair, count, w_first, w_second, r_compatible=r_compatible),
             boot_p,
             boot,
         )
-        for one, boot_p in zip(samples, boots, strict=True)
+        for pair, boot_p in zip(samples, boots, strict=True)
     ]
 
 
 def with_ks(balance: UnivariateBalance, test: KSTest) -> UnivariateBalance:
-    """The same with its KS test."""
+    """Return the same balance with its KS test."""
     return replace(balance, ks=test)
 
 
@@ -233,3 +237,96 @@ def _ratio(treated: float, control: float) -> float:
 
 def _divided(above: float, below: float) -> float:
     return above / below if below else math.copysign(math.inf, above)
+
+
+def power_of_two(*samples: Values) -> float:
+    """Return a power of two near the largest value: a division by it rounds nothing."""
+    _, exponent = math.frexp(max(float(np.abs(values).max()) for values in samples))
+    return math.ldexp(1.0, max(-1000, min(1000, exponent)))
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Mean and variance of a sample.
+
+    ``size`` is the sum of the weights. ``population_variance`` is divided by it,
+    ``sample_variance`` by one less; not a number where that is not positive.
+    """
+
+    size: float
+    mean: float
+    population_variance: float
+
+    @classmethod
+    def of(cls, values: Values, weights: Values | None) -> Moments:
+        """Compute in two passes: around the mean, so that no digits are lost to a large one."""
+        size = float(len(values)) if weights is None else float(weights.sum())
+        # A constant's mean may differ from it in the last digit, and a ratio would show it.
+        if values.min() == values.max():
+            return cls(size, float(values[0]), 0.0)
+        mean = float(np.average(values, weights=weights))
+        return cls(size, mean, float(np.average((values - mean) ** 2, weights=weights)))
+
+    @property
+    def sample_variance(self) -> float:
+        """Sum of squares over the sum of the weights less one."""
+        if self.size <= 1.0:
+            return math.nan
+        return self.population_variance * self.size / (self.size - 1.0)
+
+
+def paired_t(differences: Values, weights: Values | None) -> float:
+    """Return the two-sided p-value of a mean difference of zero.
+
+    ``dbar = sum w d / sum w``, ``s2 = sum w (d - dbar)^2 / (sum w)^2`` and ``sum w - 1``
+    degrees of freedom, with or without weights, as R's Matching has it.
+    """
+    moments = Moments.of(differences, weights)
+    squared_error = moments.population_variance / moments.size
+    return two_sided(moments.mean, squared_error, moments.size - 1.0)
+
+
+def welch_t(first: Moments, second: Moments) -> float:
+    """Return the two-sided p-value of Welch's test, degrees of freedom after Satterthwaite."""
+    return two_sided(first.mean - second.mean, *_welch(first, second))
+
+
+def welch_interval(first: Moments, second: Moments) -> tuple[float, float] | None:
+    """Return Welch's 95 % interval of the difference of the means; ``None`` without a spread."""
+    from scipy.stats import t
+
+    squared_error, freedom = _welch(first, second)
+    if not squared_error > 0.0 or not freedom > 0.0:
+        return None
+    reach = float(t.ppf(0.975, freedom)) * math.sqrt(squared_error)
+    difference = first.mean - second.mean
+    return difference - reach, difference + reach
+
+
+def _welch(first: Moments, second: Moments) -> tuple[float, float]:
+    """Return the squared error of the difference, and its degrees of freedom."""
+    part_first = first.sample_variance / first.size
+    part_second = second.sample_variance / second.size
+    squared_error = part_first + part_second
+    freedom = math.nan
+    if squared_error > 0.0:
+        # In shares: the squares of tiny variances would vanish.
+        share = part_first / squared_error
+        freedom = 1.0 / (share**2 / (first.size - 1.0) + (1.0 - share) ** 2 / (second.size - 1.0))
+    return squared_error, freedom
+
+
+def two_sided(difference: float, squared_error: float, freedom: float) -> float:
+    """Return P(|T| >= difference / error); without spread 1 if there is no difference, else 0.
+
+    A single pair (no degrees of freedom) shows no spread, whatever there is: NaN.
+    """
+    from scipy.stats import t
+
+    if math.isnan(squared_error) or (squared_error > 0.0 and not freedom > 0.0):
+        return math.nan
+    if squared_error == 0.0:
+        if difference == 0.0:
+            return 1.0
+        return math.nan if freedom <= 0.0 else 0.0
+    return float(2.0 * t.sf(abs(difference) / math.sqrt(squared_error), freedom))

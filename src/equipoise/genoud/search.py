@@ -1,4 +1,4 @@
-"""Drives a native search with any evaluator of batches."""
+"""The search: the native engine asks for values, and any evaluator of batches gives them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise._native import GenoudSearch
-from equipoise.genoud.failure import EvaluationFailed, words
 from equipoise.genoud.options import SearchOptions
+from equipoise.genoud.worker import EvaluationFailed, point_text
 from equipoise.model.errors import UnusableInput
 
 Floats = NDArray[np.float64]
-Given = TypeVar("Given")
+Part = TypeVar("Part")
 
 Evaluate = Callable[[Floats], Floats]
 """Shape (batch, nvars) to shape (batch, criteria), or (batch,) for a single criterion."""
@@ -24,25 +24,25 @@ Polish = Callable[[Floats], tuple[Floats, Floats]]
 Gradient = Callable[[Floats], Floats]
 """Shape (nvars,), a point, to the gradient there, shape (nvars,)."""
 Progress = Callable[[int, int], None]
-"""The generation that ended, and how many there are at most."""
+"""Called with the number of the generation that ended, and of generations at most."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Generation:
-    """What a generation has come to.
+    """A finished generation.
 
     Parameters
     ----------
     number
-        From 0, the random one.
+        Number of the generation; 0 is the random one.
     value
-        Shape (criteria,): the best individual's.
+        Shape (criteria,): values of the best individual.
     par
         Shape (nvars,): the best individual.
     median
-        The first criterion of the middle individual.
+        First criterion of the middle individual.
     evaluations
-        How many points were evaluated so far, those of the local optimiser left out.
+        Number of points evaluated so far, without those of the local optimiser.
     """
 
     number: int
@@ -53,23 +53,23 @@ class Generation:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
-    """What a search found.
+class SearchResult:
+    """The best individual of a search, and its course.
 
     Parameters
     ----------
     value, par
-        Of the best individual: shape (criteria,) and (nvars,).
+        Values (criteria,) and parameters (nvars,) of the best individual.
     peak_generation
-        When it last improved by more than the tolerance.
+        Generation in which it last improved by more than the tolerance.
     operators
-        How many individuals of a generation came from each of the nine operators.
+        Individuals of a generation from each of the nine operators.
     population
-        How many individuals a generation had.
+        Individuals in a generation.
     stopped_because
         "no improvement" or "generation limit".
     history
-        A generation each, the random one first.
+        The generations, the random one first.
     """
 
     value: Floats
@@ -82,7 +82,7 @@ class Found:
 
     @property
     def generations(self) -> int:
-        """How many generations were bred."""
+        """Number of generations that were bred."""
         return self.history[-1].number
 
 
@@ -94,11 +94,11 @@ def search(
     gradient: Gradient | None = None,
     callback: Callable[[Generation], object] | None = None,
     progress: Progress | None = None,
-) -> Found:
-    """Searches until it has waited long enough or had all its generations.
+) -> SearchResult:
+    """Search until it has waited long enough or had all its generations.
 
     The same options, seed among them, and the same values give the same answer, however
-    ``evaluate`` comes to the values.
+    ``evaluate`` computes them.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def search(
     gradient
         Needed with ``options.gradient_check``.
     callback
-        Told of each generation; ends the search where it returns ``True``.
+        Called with each generation; ends the search where it returns ``True``.
 
     Raises
     ------
@@ -116,46 +116,44 @@ def search(
         ``polish`` or ``gradient`` that is needed is missing.
     """
     try:
-        native = GenoudSearch(options.native())
+        native = GenoudSearch(options)
     except ValueError as error:
         raise UnusableInput(str(error)) from error
     history: list[Generation] = []
     while True:
-        step, told = native.ask()
-        points = np.frombuffer(told, dtype=np.float64).reshape(-1, options.nvars)
+        step, points = native.ask()
         if step == "evaluate":
-            values = checked(evaluate(points), points, history)
-            native.tell(values, values.shape[1])
+            native.tell(checked_values(evaluate(points), points, history))
         elif step == "polish":
             polished = [needed(polish, "polish")(point) for point in points]
             native.tell_polished(
                 np.array([point for point, _ in polished], dtype=np.float64),
                 np.array([np.atleast_1d(values) for _, values in polished], dtype=np.float64),
-                len(polished),
             )
         elif step == "gradient":
             slope = needed(gradient, "gradient")(points[0])
             native.tell_gradient(bool(np.all(np.abs(slope) <= options.solution_tolerance)))
-        for generation in finished(native, len(history)):
+        for record in native.history(len(history)):
+            generation = Generation(*record)
             history.append(generation)
             if progress is not None:
                 progress(generation.number, native.generation_limit)
             if callback is not None and callback(generation) is True:
-                return found(native, history, "callback")
+                return search_result(native, history, "callback")
         if step not in {"evaluate", "polish", "gradient"}:
-            return found(native, history, step)
+            return search_result(native, history, step)
 
 
-def needed(given: Given | None, name: str) -> Given:
-    """What the options ask for must be given."""
-    if given is None:
+def needed(part: Part | None, name: str) -> Part:
+    """Return a part of the search, or refuse options that need it without it."""
+    if part is None:
         raise UnusableInput(f"the search asks for {name}, and there is none", hint=f"give {name}=")
-    return given
+    return part
 
 
-def checked(given: Floats, points: Floats, history: list[Generation]) -> Floats:
-    """Shape (batch, criteria), none NaN, as many criteria as before."""
-    values = np.ascontiguousarray(given, dtype=np.float64)
+def checked_values(values: Floats, points: Floats, history: list[Generation]) -> Floats:
+    """Return values of shape (batch, criteria), none NaN, with as many criteria as before."""
+    values = np.ascontiguousarray(values, dtype=np.float64)
     if values.ndim == 1:
         values = values[:, np.newaxis]
     if values.ndim != 2 or len(values) != len(points) or values.shape[1] == 0:
@@ -164,7 +162,7 @@ def checked(given: Floats, points: Floats, history: list[Generation]) -> Floats:
         )
     if history and values.shape[1] != len(history[0].value):
         raise UnusableInput(
-            f"{values.shape[1]} values at {words(points[0])}, after {len(history[0].value)} "
+            f"{values.shape[1]} values at {point_text(points[0])}, after {len(history[0].value)} "
             "elsewhere: there must be as many at every point"
         )
     refuse_nan(values, points)
@@ -172,29 +170,23 @@ def checked(given: Floats, points: Floats, history: list[Generation]) -> Floats:
 
 
 def refuse_nan(values: Floats, points: Floats) -> None:
-    """Names the first point whose value is NaN."""
+    """Refuse NaN, naming the first point that has it."""
     rows = np.flatnonzero(np.isnan(values).any(axis=1))
     if len(rows):
-        raise EvaluationFailed(f"the value is NaN at {words(points[rows[0]])}")
+        raise EvaluationFailed(f"the value is NaN at {point_text(points[rows[0]])}")
 
 
-def finished(native: GenoudSearch, known: int) -> list[Generation]:
-    """The generations that ended since so many were known."""
-    return [
-        Generation(number, np.frombuffer(value), np.frombuffer(par), median, evaluations)
-        for number, par, value, median, evaluations in native.history(known)
-    ]
-
-
-def found(native: GenoudSearch, history: list[Generation], why: str) -> Found:
-    """The best of the last generation."""
+def search_result(
+    native: GenoudSearch, history: list[Generation], stopped_because: str
+) -> SearchResult:
+    """Return the best of the last generation."""
     last = history[-1]
-    return Found(
+    return SearchResult(
         value=last.value,
         par=last.par,
         peak_generation=native.peak_generation,
         operators=tuple(native.operators),
         population=native.population_size,
-        stopped_because=why,
+        stopped_because=stopped_because,
         history=tuple(history),
     )

@@ -1,4 +1,4 @@
-"""Quantile-quantile differences of two samples, on the scale of the data and of the ranks."""
+"""Two samples: their empirical distribution functions, and quantile-quantile differences."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from equipoise.matching.empirical import Values, sample, sample_weights, two_samples
+from equipoise.matching.units import row_numbers
+from equipoise.model.errors import UnusableInput
+
+Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class QQ:
-    """The mean, the median and the largest difference of two samples."""
+    """Mean, median and largest difference of two samples."""
 
     mean: float
     median: float
@@ -28,7 +32,7 @@ def qq_stats(
     weights_control: Any = None,
     r_compatible: bool = False,
 ) -> QQ:
-    """How far apart two samples lie.
+    """Return how far apart two samples lie.
 
     Standardized: ``|F_treated - F_control|`` at every distinct value of both (0 to 1). Raw:
     the differences of the sorted samples in the unit of the data; if one is longer, every
@@ -64,7 +68,7 @@ def qq_of(
     standardize: bool,
     r_compatible: bool = False,
 ) -> QQ:
-    """As ``qq_stats``, of what has been checked."""
+    """Return what ``qq_stats`` does, from checked samples."""
     weights_treated, weights_control = _uneven(weights_treated), _uneven(weights_control)
     if standardize:
         samples = two_samples(treated, control, weights_treated, weights_control)
@@ -77,7 +81,7 @@ def qq_of(
 def matched_quantiles(
     treated: Values, control: Values, r_compatible: bool = False
 ) -> tuple[Values, Values]:
-    """Both samples sorted, the longer one thinned to the length of the shorter one."""
+    """Return both samples sorted, the longer one thinned to the length of the shorter one."""
     first, second = np.sort(treated), np.sort(control)
     shorter = min(len(first), len(second))
     thinned = _thinned_as_in_r if r_compatible else _thinned
@@ -134,7 +138,7 @@ def _between_quantile_functions(
 
 
 def _quantile_steps(values: Values, weights: Values | None) -> tuple[Values, Values]:
-    """The sorted values that count, and where in (0, 1] each one's step ends."""
+    """Return the sorted values that count, and where in (0, 1] each one's step ends."""
     order = np.argsort(values, kind="stable")
     own = np.ones(len(values)) if weights is None else weights[order]
     counting = own > 0.0
@@ -145,6 +149,111 @@ def _quantile_steps(values: Values, weights: Values | None) -> tuple[Values, Val
 
 
 def quantiles(values: Values, weights: Values | None, levels: Values) -> Values:
-    """The quantile function, a step function, at levels in (0, 1)."""
+    """Return the quantile function, a step function, at levels in (0, 1)."""
     steps, ends = _quantile_steps(values, weights)
     return np.asarray(steps[np.searchsorted(ends, levels)], dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class TwoSamples:
+    """Two samples at the sorted distinct values of both.
+
+    ``place`` gives for each row, the treated first, the index of its value; ``treated`` and
+    ``control`` are the empirical distribution functions there.
+    """
+
+    values: Values
+    place: NDArray[np.intp]
+    treated: Values
+    control: Values
+
+    @property
+    def distances(self) -> Values:
+        """The distances ``|F_treated - F_control|`` at every distinct value."""
+        return np.abs(self.treated - self.control)
+
+
+def two_samples(
+    treated: Values,
+    control: Values,
+    weights_treated: Values | None = None,
+    weights_control: Values | None = None,
+) -> TwoSamples:
+    """Return both empirical distribution functions; without weights all rows count the same."""
+    values, place = np.unique(np.concatenate([treated, control]), return_inverse=True)
+    split = len(treated)
+    return TwoSamples(
+        values,
+        place,
+        _distribution(place[:split], len(values), weights_treated),
+        _distribution(place[split:], len(values), weights_control),
+    )
+
+
+def _distribution(place: NDArray[np.intp], count: int, weights: Values | None) -> Values:
+    mass = np.bincount(place, weights=weights, minlength=count)
+    cumulated = np.cumsum(mass)
+    return np.asarray(cumulated / cumulated[-1], dtype=np.float64)
+
+
+def sample(values: Any, name: str) -> Values:
+    """Return one sample as finite float64 numbers.
+
+    Raises
+    ------
+    UnusableInput
+        It is no list of numbers, is empty, or has missing or infinite values.
+    """
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise UnusableInput(f"{name}: not numbers ({error})", hint="give numbers") from error
+    if array.ndim != 1 or not len(array):
+        raise UnusableInput(
+            f"{name}: a list of at least one number is needed, not shape {array.shape}",
+            hint="give one column",
+        )
+    check_finite(array, name)
+    return array
+
+
+def sample_weights(weights: Any, values: Values, name: str) -> Values | None:
+    """Return the weights of a sample; ``None`` where there are none.
+
+    Raises
+    ------
+    UnusableInput
+        They are not as many as the values, negative, not finite, or all zero.
+    """
+    if weights is None:
+        return None
+    array = sample(weights, name)
+    if len(array) != len(values):
+        raise UnusableInput(
+            f"{name}: {len(array)} weights for {len(values)} values",
+            hint="give one weight for each value",
+        )
+    if np.any(array < 0):
+        raise UnusableInput(
+            f"{name}: negative in {row_numbers(array < 0)}", hint="weights are zero or more"
+        )
+    if not np.any(array > 0):
+        raise UnusableInput(f"{name}: every weight is zero", hint="some row must count")
+    return array
+
+
+def check_finite(array: Values, name: str) -> None:
+    """Refuse a column with missing or infinite values.
+
+    Raises
+    ------
+    UnusableInput
+        Naming the column and its rows, counted from 0.
+    """
+    bad = ~np.isfinite(array)
+    if np.any(bad):
+        kind = "missing" if np.all(np.isnan(array[bad])) else "missing or infinite"
+        raise UnusableInput(
+            f"{name}: {kind} in {row_numbers(bad)}",
+            hint="drop these rows or fill them in first; rows are counted from 0",
+        )
