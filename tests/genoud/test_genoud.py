@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -252,13 +251,13 @@ def test_what_the_function_does_wrong_is_said_with_its_parameters(
         ({"starting_values": [0, 11]}, "starting value 1: parameter 2 is 11, outside -10 to 10"),
         ({"starting_values": [0, 1, 2]}, r"starting_values have shape \(1, 3\)"),
         ({"starting_values": np.zeros((99, 2)), "population": 10}, "99 starting values"),
-        ({"population": 1}, "population is 1 / give 2 to 1000000"),
-        ({"population": 10**12}, "population is 1000000000000 / give 2 to 1000000"),
+        ({"population": 1}, "population is 1\ngive 2 to 1000000"),
+        ({"population": 10**12}, "population is 1000000000000\ngive 2 to 1000000"),
         ({"generations": 10**20}, "give 1 to 1000000000"),
         ({"wait_generations": 10**20}, "give 0 to 1000000000"),
         ({"burn_in": 10**20}, "give 0 to 1000000000"),
         ({"generations": 0}, "generations is 0"),
-        ({"generations": 2.5}, "generations is 2.5 / give a whole number"),
+        ({"generations": 2.5}, "generations is 2.5\ngive a whole number"),
         ({"boundary_enforcement": 3}, "boundary_enforcement is 3"),
         ({"operators": [1, 2]}, "operators are"),
         ({"operators": 5}, "operators are"),
@@ -274,9 +273,8 @@ def test_what_the_function_does_wrong_is_said_with_its_parameters(
     ],
 )
 def test_arguments_that_cannot_be_used_are_named(options: dict[str, Any], words: str) -> None:
-    with pytest.raises(UnusableInput) as refusal:
+    with pytest.raises(UnusableInput, match=words):
         genoud(bowl, 2, **options)
-    assert re.search(words, f"{refusal.value} / {refusal.value.hint}")
 
 
 def test_a_population_whose_numbers_do_not_fit_in_memory_is_refused() -> None:
