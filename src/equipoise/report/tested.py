@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from equipoise.model.result import Comparison, ResultDocument
-from equipoise.model.why import Tested
+from equipoise.model.why import InterventionOutcome
 from equipoise.report.safe_text import visible
 from equipoise.stats.intervention import NARROW
 from equipoise.stats.share import share_words
@@ -84,21 +84,21 @@ def print_tested(console: Console, document: ResultDocument) -> None:
     console.print(view.note, style="dim", highlight=False)
 
 
-def _summary(found: list[Tested]) -> str:
+def _summary(found: list[InterventionOutcome]) -> str:
     """What is to be said where nothing is confirmed."""
     if any(one.outcome == "confirmed" for one in found):
         return ""
     return TOO_FEW_BLOCKS if any(map(_may_yet_be_confirmed, found)) else STAYS_OPEN
 
 
-def _may_yet_be_confirmed(one: Tested) -> bool:
+def _may_yet_be_confirmed(one: InterventionOutcome) -> bool:
     if one.outcome != "open" or one.unknown_because is not None:
         return False
     low, high = one.share_ci
     return low is None or high is None or high - low > NARROW
 
 
-def _each_once(document: ResultDocument) -> Iterator[Tested]:
+def _each_once(document: ResultDocument) -> Iterator[InterventionOutcome]:
     """Every intervention, whichever causes it tests; what was tried first."""
     found = {test.intervention: test for cause in document.why for test in cause.tested}
     yield from sorted(found.values(), key=lambda one: one.blocks == 0)
@@ -129,7 +129,7 @@ def _gap(document: ResultDocument) -> Comparison | None:
     return of_time[0] if of_time else None
 
 
-def _cells(one: Tested) -> tuple[str, ...]:
+def _cells(one: InterventionOutcome) -> tuple[str, ...]:
     return (
         one.summary,
         share_words(one.share, one.share_ci),
@@ -140,7 +140,7 @@ def _cells(one: Tested) -> tuple[str, ...]:
     )
 
 
-def _parts(one: Tested) -> str:
+def _parts(one: InterventionOutcome) -> str:
     """What of it comes from either condition: ``96 % + 1 %``; medians, they need not add up."""
     if one.share is None or one.from_candidate is None or one.from_baseline is None:
         return UNKNOWN
