@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from equipoise.matching.balance_univariate import UnivariateBalance, balance_uv
+from equipoise.matching.univariate import UnivariateBalance, balance_uv
 from equipoise.model.errors import UnusableInput
 
 VALUES = st.lists(st.integers(-50, 50), min_size=2, max_size=10)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from equipoise.matching.formula_code import columns_in
+from equipoise.matching.formula import columns_in
 from equipoise.matching.frames import covariates_of
 from equipoise.model.errors import UnusableInput
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from equipoise.matching.qq import QQ, qq_stats, quantiles
+from equipoise.matching.distributions import QQ, qq_stats, quantiles
 
 VALUES = st.lists(st.integers(-20, 20), min_size=1, max_size=12)
 

@@ -13,7 +13,7 @@ from equipoise.cli.work_bar import work_bar
 from equipoise.ledger import Ledger
 from equipoise.measure.installation import host_site
 from equipoise.model.record import RunRecord
-from equipoise.report.safe_text import visible
+from equipoise.model.safe_text import visible
 from equipoise.why.campaigns import judge_of
 from equipoise.why.evidence.collect import EvidenceRequest, EvidenceRun, missing_runs, observe
 from equipoise.why.experiment.plan import (

@@ -13,7 +13,7 @@ import click
 from equipoise.cli.output_file import check_folder, write_file
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
-from equipoise.report.safe_text import visible
+from equipoise.model.safe_text import visible
 from equipoise.why.differences.pictures import can_be_drawn, firefox_profile, flame_graph
 from equipoise.why.explanation import GapEvidence, evidence_of_gap
 from equipoise.why.gap import choose_gap

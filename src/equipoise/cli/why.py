@@ -34,8 +34,8 @@ from equipoise.ledger import Ledger, open_for_reading
 from equipoise.measure.installation import host_site
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
+from equipoise.report.document import Paragraph, Part
 from equipoise.report.json_document import encode
-from equipoise.report.safe_text import visible
 from equipoise.why.campaigns import latest_experiment
 from equipoise.why.evidence.collect import EvidenceRequest, missing_runs
 from equipoise.why.experiment.plan import ExperimentRequest, OpenGap, check_names
@@ -132,16 +132,14 @@ def _show(recorded: RunRecord, gap: Gap, experiment: RunRecord | None, output: W
 
 
 def _print(document: ResultDocument, gap: Gap, output: Wanted) -> None:
-    from equipoise.report.terminal import console_for
-    from equipoise.report.tested import print_tested
-    from equipoise.report.why import print_why
+    from equipoise.report.builders.why import why_parts
+    from equipoise.report.renderers.terminal import print_parts
 
-    console = console_for(output.color)
+    parts: list[Part] = []
     if gap.chosen_because is not None:
-        console.print(f"{visible(gap.chosen_because)}; --baseline and --candidate name another")
+        parts.append(Paragraph(f"{gap.chosen_because}; --baseline and --candidate name another"))
     if not gap.is_called:
-        console.print(visible(nothing_to_explain(gap)))
-        return
-    console.print(visible(gap.comparison.summary))
-    print_why(console, document)
-    print_tested(console, document)
+        parts.append(Paragraph(nothing_to_explain(gap)))
+    else:
+        parts += [Paragraph(gap.comparison.summary), *why_parts(document)]
+    print_parts(parts, color=output.color)

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.genoud.evaluate import Batches
-from equipoise.genoud.failure import EvaluationFailed, words
 from equipoise.genoud.gradient import Box, gradient, intervals
 from equipoise.genoud.options import SearchOptions
+from equipoise.genoud.worker import EvaluationFailed, point_text
 from equipoise.model.errors import UnusableInput
 
 Floats = NDArray[np.float64]
@@ -120,14 +120,14 @@ class Polisher:
             slope = np.asarray(self._slope(point.copy()), dtype=np.float64)
         except Exception as error:
             raise EvaluationFailed(
-                f"the gradient raised {type(error).__name__}: {error} at {words(point)}"
+                f"the gradient raised {type(error).__name__}: {error} at {point_text(point)}"
             ) from error
         if slope.shape != point.shape:
             raise EvaluationFailed(
-                f"the gradient has shape {slope.shape}, not {point.shape}, at {words(point)}"
+                f"the gradient has shape {slope.shape}, not {point.shape}, at {point_text(point)}"
             )
         if np.isnan(slope).any() and self._costs(point[np.newaxis])[0] < WORTHLESS:
-            raise EvaluationFailed(f"the gradient returned NaN at {words(point)}")
+            raise EvaluationFailed(f"the gradient returned NaN at {point_text(point)}")
         # Where the function has no number either, a polish has only gone too far.
         return self._sign * np.nan_to_num(slope, nan=0.0, posinf=WORTHLESS, neginf=-WORTHLESS)
 
