@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import pytest
 
 from equipoise.figures.distributions import distributions
-from equipoise.figures.observed import observed_figures
+from equipoise.figures.estimates import observed_figures
 from equipoise.figures.save import save
 from equipoise.model.host import Disturbance, Examination
 from equipoise.model.observation_result import ObservationResult

@@ -40,7 +40,7 @@ def check_conclusion(source: Path, report: Path | None, figures: Path | None) ->
 
         check_report(report)
     if figures is not None:
-        from equipoise.figures.library import require_figures
+        from equipoise.figures.save import require_figures
 
         require_figures()
 

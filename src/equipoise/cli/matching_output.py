@@ -42,7 +42,7 @@ def check_outputs(given: Mapping[str, Any]) -> None:
         A folder is missing, an ending is of no form, or nothing can be drawn here.
     """
     if given["plot_file"] is not None:
-        from equipoise.figures.library import require_figures
+        from equipoise.figures.save import require_figures
 
         check_folder(given["plot_file"])
         require_figures()

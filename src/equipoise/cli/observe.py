@@ -210,7 +210,7 @@ def _write(result: ObservationResult, values: dict[str, Any]) -> None:
 
 
 def _conclusion(result: ObservationResult) -> Told:
-    from equipoise.figures.observed import observed_figures
+    from equipoise.figures.estimates import observed_figures
     from equipoise.report.observed_conclusion import observed_conclusion
 
     conclusion = observed_conclusion(result, command_line(None))

@@ -1,9 +1,12 @@
-"""Layouts as a random level of a comparison: each block of a campaign runs in one of K.
+"""Memory layouts: a random level of a comparison, and programs that are linked in many of them.
 
 A layout is an enlarged environment, a longer path by which the program is executed, addresses that
-the kernel draws or keeps, and, where a command has ``{layout}`` in it, an executable of its own
-(``equipoise layouts``). All conditions of a block have the same, so that the ratio within a block
-is one of that layout.
+the kernel draws or keeps, and, where a command has ``{layout}`` in it, an executable of its own.
+All conditions of a block have the same layout, so the ratio in a block belongs to that layout.
+
+``equipoise layouts`` makes the executables. A program's layout in memory is chosen by nobody and
+decides much (Mytkowicz et al. 2009; Curtsinger and Berger 2013). Every function gets a section of
+its own, and each layout is a link with the sections in an order that its seed draws.
 """
 
 from __future__ import annotations
@@ -20,24 +23,24 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Plan
 
 BLOCKS_IN_EACH = 2
-"""The least from which the variance between layouts can be told from that within."""
+"""Least number from which the variance between layouts can be separated from that within."""
 
 
 def with_layouts(plan: Plan, count: int, addresses: Addresses = "drawn") -> Plan:
-    """The plan over so many layouts, drawn by its coin.
+    """Return the plan over ``count`` layouts, which its coin draws.
 
-    Unless a least number of blocks was asked for, it is so many that each layout has two.
+    The default minimum of blocks rises so that each layout has two.
 
     Raises
     ------
     UnusableInput
-        A condition has a server, or the blocks that it may have are too few.
+        A condition has a server, or there are too few blocks.
     """
     served = next((one.name for one in plan.conditions if one.server is not None), None)
     if served is not None:
         raise UnusableInput(
-            f"{served} is a server: layouts are drawn of programs that run for one trial",
-            hint="leave out the layouts; the size of its environment is drawn all the same",
+            f"{served} is a server: layouts are for programs that run for one trial",
+            hint="leave out the layouts; the size of the environment varies all the same",
         )
     least = BLOCKS_IN_EACH * count
     stopping = plan.stopping
@@ -52,7 +55,7 @@ def with_layouts(plan: Plan, count: int, addresses: Addresses = "drawn") -> Plan
 
 
 def longer_path(path: str, more: int) -> str:
-    """The same file by a path that is so many bytes longer.
+    """Return a path of the same file that is ``more`` bytes longer.
 
     Slashes in a row count as one (POSIX.1-2017, 4.13), so no folder and no link is needed. The
     kernel puts the path on the new stack, above the environment; the arguments stay what they are.
@@ -62,7 +65,7 @@ def longer_path(path: str, more: int) -> str:
 
 
 Linker = Literal["lld", "mold", "objects"]
-"""``objects``: the usual linker, which is given the objects in another order."""
+"""``objects`` is the usual linker, which gets the objects in another order."""
 
 SOURCES = frozenset({".c", ".cc", ".cpp", ".cxx", ".m", ".s", ".S"})
 _SECTIONS = ("-ffunction-sections", "-fdata-sections")
@@ -71,20 +74,20 @@ _TAKES_NEXT = frozenset({"-I", "-L", "-l", "-D", "-U", "-include", "-isystem", "
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """What a command line compiles and links."""
+    """A command line that compiles and links a program, in its parts."""
 
     compiler: str
     flags: tuple[str, ...]
-    """Everything but sources, objects, libraries and the output."""
+    """All words but sources, objects, libraries and the output."""
     sources: tuple[str, ...]
     objects: tuple[str, ...]
-    """Objects and archives that are there already."""
+    """Objects and archives that exist already."""
     libraries: tuple[str, ...]
-    """``-l`` and ``-L``, in their order: they stand last in a link."""
+    """Options ``-l`` and ``-L`` in their order; they come last in a link."""
     output: str
 
     def compile_lines(self, objects: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-        """How each source becomes the object of the same place."""
+        """Return the command that compiles each source into the object at the same position."""
         return tuple(
             (self.compiler, *_SECTIONS, *self.flags, "-c", source, "-o", target)
             for source, target in zip(self.sources, objects, strict=True)
@@ -93,7 +96,7 @@ class Compilation:
     def link_line(
         self, objects: Sequence[str], output: str, linker: Linker, seed: int
     ) -> tuple[str, ...]:
-        """How the objects become one layout."""
+        """Return the command that links the objects into one layout."""
         every = [*objects, *self.objects]
         shuffle: tuple[str, ...] = ()
         if linker == "lld":
@@ -106,12 +109,12 @@ class Compilation:
 
 
 def parse_compilation(words: Sequence[str]) -> Compilation:
-    """Read ``CC [FLAGS] SOURCES… [LIBRARIES] [-o PROGRAM]``.
+    """Return the parts of ``CC [FLAGS] SOURCES… [LIBRARIES] [-o PROGRAM]``.
 
     Raises
     ------
     UnusableInput
-        There is no source and no object, or the line does not link (``-c``, ``-S``, ``-E``).
+        There is no source and no object, or the line makes no program (``-c``, ``-S``, ``-E``).
     """
     if not words:
         raise _unusable("no compiler is named")

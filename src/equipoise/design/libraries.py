@@ -25,14 +25,14 @@ TUNABLES_VARIABLE = "GLIBC_TUNABLES"
 
 @dataclass(frozen=True, slots=True)
 class Allocator:
-    """A library that is preloaded."""
+    """An allocator that is preloaded."""
 
     name: str
     library: str
-    """Its file name."""
+    """File name."""
     summary: str
     package: str | None = None
-    """The Debian package that has it; ``None`` for our own."""
+    """Debian package; ``None`` for our own library."""
 
 
 PRELOADED = (
@@ -52,16 +52,16 @@ NEVER_GIVEN_BACK = {
     "glibc.malloc.mmap_max": "0",
     "glibc.malloc.trim_threshold": str(2**63 - 1),
 }
-"""No block by mmap, and none given back from the top of the heap."""
+"""Tunables: no block by mmap, and none given back from the top of the heap."""
 
 
 def tunables_text(tunables: dict[str, str]) -> str:
-    """As ``GLIBC_TUNABLES`` holds them."""
+    """Return tunables as the text of ``GLIBC_TUNABLES``."""
     return ":".join(f"{name}={value}" for name, value in tunables.items())
 
 
 def tunables_of(text: str) -> dict[str, str]:
-    """What a value of ``GLIBC_TUNABLES`` sets; what is no setting is left out, as glibc does."""
+    """Return the tunables in a text of ``GLIBC_TUNABLES``; like glibc, skip what is no setting."""
     pairs = (setting.partition("=") for setting in text.split(":"))
     return {name: value for name, equals, value in pairs if name and equals}
 
@@ -76,48 +76,48 @@ _AVX512 = (*_AVX2, "avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl")
 
 @dataclass(frozen=True, slots=True)
 class CoreType:
-    """A processor that a library can be told to be tuned for."""
+    """A kind of processor that a library can be set to."""
 
     value: str
-    """Of the library's ``core_variable``."""
+    """Value of the library's ``core_variable``."""
     says: str
-    """What the library calls it when it is asked to say what it chose."""
+    """Name that the library prints for its choice."""
     instructions: tuple[str, ...]
-    """What the CPU must be able to, by the names of ``/proc/cpuinfo``; a library that is told of
-    more than there is ends with SIGILL."""
+    """Instructions that the CPU needs, by the names of ``/proc/cpuinfo``; without them a program
+    that uses the library ends with SIGILL."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blas:
-    """One library, and what sets its threads and the processor that it is tuned for."""
+    """A BLAS library, and the variables that set its threads and its kind of processor."""
 
     name: str
     package: str
-    """The Debian package that has it."""
+    """Debian package."""
     folder: Path
-    """Where its ``libblas.so.3`` is."""
+    """Folder of its ``libblas.so.3``."""
     summary: str
     threads_variable: str | None = None
-    """``None`` if it has no threads, or as many as it was built for."""
+    """``None`` if the number of its threads cannot be set."""
     core_variable: str | None = None
     core_types: Mapping[str, CoreType] = field(default_factory=lambda: MappingProxyType({}))
-    """By the name of a processor."""
+    """Core types by the name of a processor."""
 
     def is_installed(self) -> bool:
-        """Whether its folder has the library."""
+        """Return whether its folder has the library."""
         return (self.folder / SONAME).exists()
 
     def environment(
         self, *, threads: int | None = None, core_type: str | None = None
     ) -> dict[str, str]:
-        """What makes a program use it.
+        """Return the variables that make a program use the library.
 
         Parameters
         ----------
         threads
-            How many; as many as it likes by default. Ignored by a library without threads.
+            Number of threads, if it can be set; by default the library chooses it.
         core_type
-            A name of ``core_types``; what the library finds out by default.
+            A name of ``core_types``; by default the library chooses it.
 
         Raises
         ------
@@ -174,4 +174,4 @@ BLAS_LIBRARIES = (
         ),
     ),
 )
-"""Every library that is a level by name."""
+"""Every BLAS library that is a level of a study."""

@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any
 
-from equipoise.figures.search_course import search_course
+from equipoise.figures.search import search_balance
 
 
 def lines(chart: Any) -> list[Any]:
@@ -23,7 +23,7 @@ def lines(chart: Any) -> list[Any]:
 
 
 def test_the_strong_line_follows_whatever_is_worst_at_the_time() -> None:
-    chart = search_course(["a", "b"], [-30.0, 10.0], [(0, [2.0, -5.0]), (1, [1.0, 0.5])])
+    chart = search_balance(["a", "b"], [-30.0, 10.0], [(0, [2.0, -5.0]), (1, [1.0, 0.5])])
     thin, strong = lines(chart)
     drawn = [(row["generation"], row["variable"]) for row in strong["rows"]]
     assert drawn == [(-1, "a"), (0, "b"), (1, "a")]
@@ -32,12 +32,12 @@ def test_the_strong_line_follows_whatever_is_worst_at_the_time() -> None:
 
 
 def test_the_description_tells_the_worst_before_and_after() -> None:
-    described = search_course(["a", "b"], [-30.0, 10.0], [(4, [2.0, -5.0])]).to_dict()
+    described = search_balance(["a", "b"], [-30.0, 10.0], [(4, [2.0, -5.0])]).to_dict()
     assert "30.0 % (a) before matching, 5.0 % (b)" in described["description"]
 
 
 def test_what_is_not_finite_is_not_drawn_and_said() -> None:
-    chart = search_course(["known", "constant"], [5.0, math.inf], [(0, [1.0, math.nan])])
+    chart = search_balance(["known", "constant"], [5.0, math.inf], [(0, [1.0, math.nan])])
     text = json.dumps(chart.to_dict()["layer"])
     assert "Infinity" not in text
     assert "NaN" not in text
@@ -47,20 +47,23 @@ def test_what_is_not_finite_is_not_drawn_and_said() -> None:
 def test_of_very_many_covariates_those_furthest_apart_are_drawn_and_it_is_said() -> None:
     names = [f"x{place}" for place in range(200)]
     course = [(generation, [float(place) for place in range(200)]) for generation in range(99)]
-    chart = search_course(names, [0.0] * 200, course)
+    chart = search_balance(names, [0.0] * 200, course)
     thin, strong = lines(chart)
     assert {row["variable"] for row in thin["rows"]} == set(names[-50:])
     assert len(strong["rows"]) == 100
-    assert "Of 200 covariates the 50 that were furthest" in chart.to_dict()["title"]["subtitle"][0]
+    assert (
+        "the 50 of 200 covariates with the largest differences"
+        in chart.to_dict()["title"]["subtitle"][0]
+    )
 
 
 def test_a_search_without_a_finite_difference_can_still_be_drawn() -> None:
-    chart = search_course(["constant"], [math.nan], [(0, [math.nan])])
+    chart = search_balance(["constant"], [math.nan], [(0, [math.nan])])
     assert "none is finite" in chart.to_dict()["description"]
 
 
 def test_every_point_lies_on_the_axes() -> None:
-    chart = search_course(["a"], [45.0], [(0, [3.0]), (7, [1.0])])
+    chart = search_balance(["a"], [45.0], [(0, [3.0]), (7, [1.0])])
     (_, strong) = lines(chart)
     scales = {axis: strong["encoding"][axis]["scale"]["domain"] for axis in ("x", "y")}
     for row in strong["rows"]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from equipoise.figures.observed import effects, observed_figures
+from equipoise.figures.estimates import Estimate, effects, estimates, observed_figures
 from equipoise.model.observation_result import ObservationResult
 from equipoise.observation.analysis import observe
 from tests.figures.charts import tables
@@ -36,3 +37,12 @@ def test_a_refused_answer_still_has_the_naive_effect_and_the_balance() -> None:
     assert set(figures) == {"effects", "balance"}
     rows = tables(figures["effects"], "point")[0]
     assert [row["kind"] for row in rows] == ["naive"]
+
+
+def test_an_infinite_estimate_is_not_drawn_and_rows_that_name_themselves_need_no_legend() -> None:
+    rows = [Estimate("all", "all", 2.0, (1.0, 3.0)), Estimate("some", "some", 1.0, (-np.inf, 3.0))]
+    chart = estimates(
+        rows, ("some", "all"), unit="kg", title="Effect", notes=[], description="words"
+    )
+    assert [row["label"] for row in tables(chart, "point")[0]] == ["all"]
+    assert chart.to_dict()["layer"][2]["encoding"]["color"]["legend"] is None

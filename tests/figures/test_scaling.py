@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from equipoise.figures.size_normalised import size_normalised
+from equipoise.figures.scaling import size_normalised
 from tests.documents import document_of, sized_document
 from tests.figures.charts import tables
 

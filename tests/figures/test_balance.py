@@ -1,15 +1,63 @@
-"""Shares, distributions and estimates of two groups, as the specifications that they are."""
+"""Charts of covariate balance, as the specifications that they are."""
 
 from __future__ import annotations
+
+import json
+import math
 
 import numpy as np
 import pytest
 
-from equipoise.figures.density import density
-from equipoise.figures.estimates import Estimate, estimates
-from equipoise.figures.group_density import Arms, Weighted, group_density
-from equipoise.figures.shares import Share, shares
+from equipoise.figures.balance import (
+    Arms,
+    Share,
+    Weighted,
+    group_density,
+    love_plot,
+    qq_plot,
+    shares,
+)
 from tests.figures.charts import tables
+
+
+def test_the_love_plot_puts_the_largest_difference_on_top() -> None:
+    chart = love_plot(["small", "large"], [5.0, -40.0], [1.0, 2.0]).to_dict()
+    (domain,) = {
+        tuple(layer["encoding"]["y"]["scale"]["domain"])
+        for layer in chart["layer"]
+        if "y" in layer["encoding"]
+    }
+    assert domain == ("large", "small")
+    assert "large: -40.0 % before, 2.0 % after" in chart["description"]
+
+
+def test_the_love_plot_says_what_it_cannot_draw() -> None:
+    chart = love_plot(["known", "constant"], [5.0, -math.inf], [1.0, math.nan]).to_dict()
+    assert chart["title"]["subtitle"] == ["Not finite, so not drawn: constant."]
+    assert "Infinity" not in json.dumps(chart["layer"])
+
+
+def test_the_love_plot_names_no_after_where_nothing_was_matched() -> None:
+    text = json.dumps(love_plot(["x"], [5.0]).to_dict())
+    assert "before matching" in text
+    assert "after" not in text
+
+
+def test_the_qq_plot_has_one_scale_for_both_axes() -> None:
+    chart = qq_plot("age", [(1.0, 2.0), (30.0, 90.0)], [(2.0, 2.0)]).to_dict()
+    scales = [
+        layer["encoding"][axis]["scale"]["domain"]
+        for layer in chart["layer"]
+        for axis in ("x", "y")
+    ]
+    assert all(scale == scales[0] for scale in scales)
+    assert scales[0][0] < 1.0 < 90.0 < scales[0][1]
+
+
+def test_the_qq_plot_of_a_constant_has_an_axis() -> None:
+    chart = qq_plot("one", [(0.0, 0.0)]).to_dict()
+    low, high = chart["layer"][0]["encoding"]["x"]["scale"]["domain"]
+    assert low < 0.0 < high
 
 
 def arms(shift: float, weights: np.ndarray | None = None) -> Arms:
@@ -62,25 +110,3 @@ def test_without_matching_the_hills_point_up_and_a_group_of_few_has_none() -> No
     assert min(row["height"] for row in tables(chart, "line")[0]) >= 0.0
     few = Weighted(np.arange(3.0), None)
     assert group_density("age", Arms(few, few), None) is None
-
-
-def test_a_weighted_density_is_that_of_rows_repeated() -> None:
-    places = np.random.default_rng(2).normal(size=60)
-    times = np.arange(60) % 3 + 1
-    weighted = density(places, -4.0, 4.0, times.astype(float))
-    repeated = density(np.repeat(places, times), -4.0, 4.0)
-    assert weighted is not None
-    assert repeated is not None
-    # Fewer rows than repetitions say: a wider kernel, whose peak is lower and broader.
-    assert weighted[0][0] < repeated[0][0]
-    mean, other = (float(np.average(one[0], weights=one[1])) for one in (weighted, repeated))
-    assert mean == pytest.approx(other, abs=0.05)
-
-
-def test_an_infinite_estimate_is_not_drawn_and_rows_that_name_themselves_need_no_legend() -> None:
-    rows = [Estimate("all", "all", 2.0, (1.0, 3.0)), Estimate("some", "some", 1.0, (-np.inf, 3.0))]
-    chart = estimates(
-        rows, ("some", "all"), unit="kg", title="Effect", notes=[], description="words"
-    )
-    assert [row["label"] for row in tables(chart, "point")[0]] == ["all"]
-    assert chart.to_dict()["layer"][2]["encoding"]["color"]["legend"] is None
