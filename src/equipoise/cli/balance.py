@@ -15,7 +15,6 @@ from equipoise.cli.matching_options import (
     run_match,
     table_options,
 )
-from equipoise.cli.work_bar import work_bar
 
 
 @click.command(
@@ -58,6 +57,8 @@ def command(**given: Any) -> int:
     asked = read_asked(given)
     matched = None if given["unmatched"] else run_match(asked, given)
     covariates = asked.covariates
+    from equipoise.cli.progress import work_bar
+
     with work_bar("testing", quiet=given["quiet"], color=not given["no_color"]) as progress:
         balance = match_balance(
             dict(zip(covariates.names, covariates.matrix.T, strict=True)),

@@ -188,7 +188,7 @@ def command(**given: Any) -> int:
 
 
 def _bar(given: dict[str, Any]) -> AbstractContextManager[Any]:
-    from equipoise.cli.search_bar import search_bar
+    from equipoise.cli.progress import search_bar
 
     criterion = "smallest p" if given["fitness"] == "pvals" else given["fitness"]
     return search_bar(criterion, quiet=given["quiet"], color=not given["no_color"])

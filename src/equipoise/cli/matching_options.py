@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from equipoise.cli.options import FiniteRange, names_in
-from equipoise.cli.work_bar import work_bar
 from equipoise.model.errors import UnusableInput
 
 if TYPE_CHECKING:
@@ -247,6 +246,8 @@ def run_match(asked: Asked, given: dict[str, Any], **more: Any) -> Any:
         **more,
     }
     units = (asked.outcome, covariates.treated.astype(float), matrix)
+    from equipoise.cli.progress import work_bar
+
     with work_bar("matching", quiet=given["quiet"], color=not given["no_color"]) as progress:
         if asked.by is not None:
             from equipoise.matching.stratified import match_by
