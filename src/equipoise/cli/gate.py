@@ -34,7 +34,7 @@ from equipoise.revisions.checkout import (
 )
 from equipoise.revisions.conditions import Benchmark
 from equipoise.revisions.plan import Asked, checked_out_and_built, planned
-from equipoise.studies.reader.suite import Suite, benchmarks_named, read_suite
+from equipoise.revisions.suite import Suite, benchmarks_named, read_suite
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
 """Names the file to which a step of GitHub Actions appends what is shown of its job."""

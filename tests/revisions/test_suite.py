@@ -8,7 +8,7 @@ import pytest
 
 from equipoise.model.errors import UnusableInput
 from equipoise.revisions.conditions import Benchmark
-from equipoise.studies.reader.suite import benchmarks_named, read_suite
+from equipoise.revisions.suite import benchmarks_named, read_suite
 
 
 def suite(folder: Path, text: str) -> Path:
@@ -32,7 +32,7 @@ def test_a_command_is_a_line_or_a_list_of_words(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("benchmarks", "is no TOML"),
+        ("benchmarks", "is not TOML"),
         ("", "there is no benchmark under"),
         ("[benchmarks]\n", "there is no benchmark under"),
         ("benchmarks = 3\n", "there is no benchmark under"),
@@ -55,7 +55,7 @@ def test_a_file_that_is_not_there_or_no_text_is_told(tmp_path: Path) -> None:
     with pytest.raises(UnusableInput, match="cannot read"):
         read_suite(tmp_path / "none.toml")
     (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(UnusableInput, match="is no TOML"):
+    with pytest.raises(UnusableInput, match="is not TOML"):
         read_suite(tmp_path / "bytes.toml")
 
 

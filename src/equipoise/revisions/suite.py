@@ -30,7 +30,7 @@ def read_suite(path: Path) -> Suite:
     Raises
     ------
     UnusableInput
-        It cannot be read, is no TOML, or holds something else than a suite.
+        It cannot be read, is not TOML, or holds something else than a suite.
     """
     content = read_whole(path, hint="check the name", most_bytes=_MOST_BYTES)
     if len(content) > _MOST_BYTES:
@@ -38,7 +38,7 @@ def read_suite(path: Path) -> Suite:
     try:
         found = tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:
-        raise UnusableInput(f"{path} is no TOML: {error}", hint=_FORM) from error
+        raise UnusableInput(f"{path} is not TOML: {error}", hint=_FORM) from error
     unknown = sorted(found.keys() - {"build", "benchmarks"})
     if unknown:
         raise UnusableInput(f"{path}: there is no key {unknown[0]!r} in a suite", hint=_FORM)
