@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from equipoise.analysis.result import analyse_campaign
-from equipoise.campaign.conduct import ExtendedLimits, Interrupted, resume, start
+from equipoise.campaign.conduct import Interrupted, resume, start
 from equipoise.campaign.progress import ProgressListener
 from equipoise.campaign.segment import Runner
+from equipoise.design.limits import CampaignLimits
 from equipoise.ledger import open_for_writing
 from equipoise.model.plan import Contrast, Judgement, Plan
 from equipoise.model.primitives import BANDWIDTH, LATENCY
@@ -139,7 +140,7 @@ def test_a_campaign_of_rows_that_was_interrupted_goes_on_and_recomputes_alike(
         runner.before_trial = lambda draw, place: None
         run_id = resume(
             caught.value.run_id,
-            ExtendedLimits(),
+            CampaignLimits(),
             ledger,
             ProgressListener(),
             runner_factory=hire,

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from equipoise.matching import gen_match, match, match_balance, match_by
-from equipoise.matching.balance_result import Balance
+from equipoise.matching.balance import Balance
 from equipoise.matching.conclusion import (
     MOST_STRATA,
     Question,
@@ -26,7 +26,7 @@ from equipoise.matching.effect_words import (
     matched_difference,
     naive_difference,
 )
-from equipoise.matching.result import MatchResult
+from equipoise.matching.match import MatchResult
 
 ASKED = Question("people.csv", "t", "y", ("Each by its nearest.",), "equipoise match people.csv")
 

@@ -12,7 +12,11 @@ from markdown_it import MarkdownIt
 from equipoise.model.conclusion import Conclusion
 from equipoise.model.findings import FindingTable
 from equipoise.model.record import CampaignWarning
-from equipoise.report.conclusion_text import to_csv, to_latex, to_markdown
+from equipoise.report.builders.conclusion import conclusion_document
+from equipoise.report.document import Document
+from equipoise.report.renderers import csv as csv_form
+from equipoise.report.renderers.latex import to_latex
+from equipoise.report.renderers.markdown import to_markdown
 from tests.payloads import PAYLOADS
 
 FOUND = Conclusion(
@@ -37,6 +41,14 @@ FOUND = Conclusion(
 )
 
 
+def built(conclusion: Conclusion) -> Document:
+    return conclusion_document(conclusion, tuple)
+
+
+def to_csv(conclusion: Document) -> str:
+    return csv_form.to_csv([conclusion])
+
+
 def hostile(payload: str) -> Conclusion:
     """Everything that somebody else may name."""
     table = FindingTable("Balance", (payload, payload), ((payload, payload),), (payload,))
@@ -54,7 +66,7 @@ def hostile(payload: str) -> Conclusion:
 
 
 def test_markdown_has_the_answer_first_then_the_tables_and_the_command() -> None:
-    lines = to_markdown(FOUND).splitlines()
+    lines = to_markdown(built(FOUND)).splitlines()
     assert lines[0] == "**matched**: Among comparable units y is 3 higher with t \\[1, 5\\]."
     assert lines[2] == "**+3**, 95 % interval +1 to +5"
     assert lines[4] == "- All 7 treated found a match."
@@ -64,16 +76,20 @@ def test_markdown_has_the_answer_first_then_the_tables_and_the_command() -> None
 
 
 def test_latex_has_the_answer_as_the_first_caption_and_the_rest_below_the_last_table() -> None:
-    text = to_latex(FOUND)
+    text = to_latex(built(FOUND))
     assert text.count(r"\begin{table}") == text.count(r"\end{table}") == 2
     first, last = text.split(r"\end{table}")[:2]
-    assert r"\caption{Among comparable units y is 3 higher with t {[}1, 5{]}. All 7" in first
+    assert (
+        r"\caption{\textbf{matched}: Among comparable units y is 3 higher with t {[}1, 5{]}.}"
+        in first
+    )
+    assert "All 7 treated found a match." in last
     assert r"Again: \texttt{equipoise match people.csv -{}-m 2}" in last
     assert "Warning" not in first
 
 
 def test_csv_has_a_column_for_whatever_a_row_says_and_numbers_in_full() -> None:
-    rows = list(csv.DictReader(io.StringIO(to_csv(FOUND))))
+    rows = list(csv.DictReader(io.StringIO(to_csv(built(FOUND)))))
     assert list(rows[0]) == ["kind", "name", "estimate", "apart"]
     assert [row["apart"] for row in rows] == ["", repr(0.1 + 0.2)]
 
@@ -83,7 +99,7 @@ def test_a_hostile_name_makes_no_html_no_heading_no_link_and_no_command(payload:
     tokens = (
         MarkdownIt("commonmark", {"html": True})
         .enable("table")
-        .parse(to_markdown(hostile(payload)))
+        .parse(to_markdown(built(hostile(payload))))
     )
     kinds = [token.type for token in tokens]
     inline = {one.type for token in tokens for one in token.children or []}
@@ -97,8 +113,8 @@ def test_a_hostile_name_makes_no_html_no_heading_no_link_and_no_command(payload:
     ]
     assert set(html) <= {"<!-- -->"}
     assert kinds.count("fence") == 1
-    latex = to_latex(hostile(payload))
+    latex = to_latex(built(hostile(payload)))
     assert latex.count(r"\begin{") == latex.count(r"\end{") == 4
     assert r"\input" not in latex
-    (row,) = csv.DictReader(io.StringIO(to_csv(hostile(payload)), newline=""))
+    (row,) = csv.DictReader(io.StringIO(to_csv(built(hostile(payload))), newline=""))
     assert row["name"] == payload

@@ -14,7 +14,7 @@ from equipoise.api import Result
 from equipoise.genoud import genoud
 from equipoise.matching import gen_match, match, match_balance, match_by
 from equipoise.model.record import CampaignWarning
-from equipoise.report.safe_text import visible
+from equipoise.model.safe_text import visible
 from tests.documents import document_of, explanation_of
 from tests.payloads import PAYLOADS
 

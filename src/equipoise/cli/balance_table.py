@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from equipoise.report.safe_text import visible
+from equipoise.model.safe_text import visible
 
 if TYPE_CHECKING:
-    from equipoise.matching.balance_result import Balance, SmallestP
+    from equipoise.matching.balance import Balance, SmallestP
 
 
 def balance_lines(balance: Balance) -> list[str]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from equipoise.cli.output_file import write_file
 from equipoise.model.errors import UnusableInput
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ def check_conclusion(source: Path, report: Path | None, figures: Path | None) ->
 
         check_report(report)
     if figures is not None:
-        from equipoise.figures.library import require_figures
+        from equipoise.figures.save import require_figures
 
         require_figures()
 
@@ -60,22 +59,11 @@ def write_conclusion(
         return
     told = conclude()
     if report is not None:
-        text = _text(told, report.suffix.lower())
-        write_file(report, text.encode("utf-8", "backslashreplace"))
+        from equipoise.cli.report_forms import write_documents
+        from equipoise.report.builders.conclusion import conclusion_document
+
+        write_documents(report, [conclusion_document(told.found, told.draw)])
     if figures is not None:
         from equipoise.cli.figure_files import save_figures
 
         save_figures(told.draw(), figures)
-
-
-def _text(told: Told, ending: str) -> str:
-    from equipoise.report.conclusion_page import conclusion_page
-    from equipoise.report.conclusion_text import to_csv, to_latex, to_markdown
-
-    writers: dict[str, Callable[[Conclusion], str]] = {
-        ".md": to_markdown,
-        ".tex": to_latex,
-        ".csv": to_csv,
-    }
-    write = writers.get(ending)
-    return conclusion_page(told.found, told.draw()) if write is None else write(told.found)

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from equipoise.cli import options
+from equipoise.cli.command_line import Remembering
 from equipoise.cli.matching_options import pairing, pairing_options, read_asked, table_options
-from equipoise.cli.said_again import Remembering
 from equipoise.model.errors import UnusableInput
-from equipoise.report.safe_text import visible
+from equipoise.model.safe_text import visible
 
 if TYPE_CHECKING:
-    from equipoise.matching.gen_match_result import GenMatchResult
-    from equipoise.matching.result import MatchResult
+    from equipoise.matching.gen_match import GenMatchResult
+    from equipoise.matching.match import MatchResult
 
 _FITNESS = (
     "pvals",
@@ -208,7 +208,7 @@ def _executor(given: dict[str, Any]) -> Iterator[Any]:
             raise UnusableInput("TLS files without --scheduler", hint="name the scheduler")
         yield None
         return
-    from equipoise.genoud.scheduler import TlsFiles, connect
+    from equipoise.genoud.cluster import TlsFiles, connect
 
     if missing and len(missing) < len(files):
         raise UnusableInput(

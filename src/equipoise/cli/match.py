@@ -9,15 +9,15 @@ from typing import Any
 import click
 
 from equipoise.cli import options
+from equipoise.cli.command_line import Remembering
 from equipoise.cli.matching_options import (
     matching_options,
     read_asked,
     run_match,
     table_options,
 )
-from equipoise.cli.said_again import Remembering
 from equipoise.model.errors import UnusableInput
-from equipoise.report.safe_text import visible
+from equipoise.model.safe_text import visible
 
 _NUMBERS = (
     "estimate",

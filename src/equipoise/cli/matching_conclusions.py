@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from equipoise.cli.command_line import command_line
 from equipoise.cli.matched_how import matched_how
-from equipoise.cli.said_again import command_line
 
 if TYPE_CHECKING:
     from equipoise.cli.conclusion_forms import Told
     from equipoise.cli.matching_options import Asked
-    from equipoise.matching.balance_result import Balance
+    from equipoise.matching.balance import Balance
     from equipoise.matching.conclusion import Question
     from equipoise.matching.effect_words import Difference
-    from equipoise.matching.gen_match_result import GenMatchResult
-    from equipoise.matching.result import MatchResult
+    from equipoise.matching.gen_match import GenMatchResult
+    from equipoise.matching.match import MatchResult
 
 
 def conclude_match(

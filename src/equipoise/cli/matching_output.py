@@ -17,7 +17,7 @@ from equipoise.cli.output_file import check_folder, write_file
 if TYPE_CHECKING:
     from altair import LayerChart
 
-    from equipoise.matching.balance_result import Balance
+    from equipoise.matching.balance import Balance
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ def check_outputs(given: Mapping[str, Any]) -> None:
         A folder is missing, an ending is of no form, or nothing can be drawn here.
     """
     if given["plot_file"] is not None:
-        from equipoise.figures.library import require_figures
+        from equipoise.figures.save import require_figures
 
         check_folder(given["plot_file"])
         require_figures()

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from equipoise.cli import options
+from equipoise.cli.command_line import Remembering, command_line
 from equipoise.cli.conclusion_forms import Told, check_conclusion, write_conclusion
 from equipoise.cli.output_file import check_folder, write_file
-from equipoise.cli.said_again import Remembering, command_line
 from equipoise.cli.work_bar import work_in_words
 from equipoise.model.errors import UnusableInput
 
@@ -210,7 +210,7 @@ def _write(result: ObservationResult, values: dict[str, Any]) -> None:
 
 
 def _conclusion(result: ObservationResult) -> Told:
-    from equipoise.figures.observed import observed_figures
+    from equipoise.figures.estimates import observed_figures
     from equipoise.report.observed_conclusion import observed_conclusion
 
     conclusion = observed_conclusion(result, command_line(None))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from equipoise.matching.balance_result import Balance, SmallestP
+    from equipoise.matching.balance import Balance, SmallestP
 
 _COLUMNS = (
     ("treated", "mean_treated"),

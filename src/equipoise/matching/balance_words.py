@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from equipoise.matching.result import MatchResult
-from equipoise.matching.stratified_result import MatchByResult
+from equipoise.matching.match import MatchResult
+from equipoise.matching.stratified import MatchByResult
 from equipoise.model.record import CampaignWarning
 
 if TYPE_CHECKING:
-    from equipoise.matching.balance_result import Balance, SmallestP
-    from equipoise.matching.balance_univariate import UnivariateBalance
+    from equipoise.matching.balance import Balance, SmallestP
+    from equipoise.matching.univariate import UnivariateBalance
 
 MUCH = 10.0
 """Percent of a standard deviation: a common threshold for what matters (Austin 2009)."""

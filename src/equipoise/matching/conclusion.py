@@ -23,15 +23,15 @@ from equipoise.matching.effect_words import (
     matched_difference,
     naively,
 )
-from equipoise.matching.result import MatchResult
-from equipoise.matching.stratified_result import MatchByResult
+from equipoise.matching.match import MatchResult
+from equipoise.matching.stratified import MatchByResult
 from equipoise.model.conclusion import Cell, Conclusion
 from equipoise.model.findings import FindingTable
 from equipoise.model.quantities import amount
 
 if TYPE_CHECKING:
-    from equipoise.matching.balance_result import Balance
-    from equipoise.matching.gen_match_result import GenMatchResult
+    from equipoise.matching.balance import Balance
+    from equipoise.matching.gen_match import GenMatchResult
 
 MOST_STRATA = 50
 """So many rows are read; a page of all may be too large to send."""

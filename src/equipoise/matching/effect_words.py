@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.matching.empirical import Values
-from equipoise.matching.moments import Moments, power_of_two, welch_interval
-from equipoise.matching.result import MatchResult
+from equipoise.matching.distributions import Values
+from equipoise.matching.match import MatchResult
+from equipoise.matching.univariate import Moments, power_of_two, welch_interval
 from equipoise.model.quantities import amount
 
 _NORMAL = 1.959963984540054

@@ -10,8 +10,8 @@ from equipoise.matching.effect_words import Difference
 
 if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
-    from equipoise.matching.balance_result import Balance
-    from equipoise.matching.gen_match_result import GenMatchResult
+    from equipoise.matching.balance import Balance
+    from equipoise.matching.gen_match import GenMatchResult
 
 WORST = 3
 """So many covariates get figures of their own: those least alike in distribution."""
@@ -62,11 +62,11 @@ def search_figures(found: GenMatchResult) -> Iterator[Figure]:
     UnusableInput
         altair is not installed.
     """
-    from equipoise.figures import genoud_history, search_course
+    from equipoise.figures import search
     from equipoise.figures.gallery import Figure
 
-    yield Figure("course", search_course.HOW_TO_READ, found.plot())
-    yield Figure("search", genoud_history.HOW_TO_READ, found.search_plot())
+    yield Figure("course", search.HOW_TO_READ_BALANCE, found.plot())
+    yield Figure("search", search.HOW_TO_READ_VALUES, found.search_plot())
 
 
 def balance_figures(balance: Balance) -> Iterator[Figure]:
@@ -77,15 +77,15 @@ def balance_figures(balance: Balance) -> Iterator[Figure]:
     UnusableInput
         altair is not installed.
     """
-    from equipoise.figures import group_density, love_plot, qq_plot, shares
+    from equipoise.figures import balance as charts
     from equipoise.figures.gallery import Figure
 
-    yield Figure("balance", love_plot.HOW_TO_READ, balance.love_plot())
+    yield Figure("balance", charts.HOW_TO_READ_LOVE_PLOT, balance.love_plot())
     of_two_values = balance.shares_plot()
     if of_two_values is not None:
-        yield Figure("shares", shares.HOW_TO_READ, of_two_values)
-    for name in balance.unlike(WORST):
+        yield Figure("shares", charts.HOW_TO_READ_SHARES, of_two_values)
+    for name in balance.most_different(WORST):
         hills = balance.density_plot(name)
         if hills is not None:
-            yield Figure("distribution", group_density.HOW_TO_READ, hills)
-        yield Figure("quantiles", qq_plot.HOW_TO_READ, balance.qq_plot(name))
+            yield Figure("distribution", charts.HOW_TO_READ_DENSITY, hills)
+        yield Figure("quantiles", charts.HOW_TO_READ_QQ_PLOT, balance.qq_plot(name))

@@ -9,9 +9,9 @@ from rich.text import Text
 
 from equipoise.model.observation_result import Bounds, Effect, ObservationResult, StratumResult
 from equipoise.model.quantities import amount
-from equipoise.report.safe_text import visible
-from equipoise.report.terminal import console_for
-from equipoise.report.units import interval_words, percent_change, significant
+from equipoise.model.safe_text import visible
+from equipoise.report.renderers.terminal import console_for
+from equipoise.report.units import interval_text, percent_change, significant
 
 
 def print_observed(document: ObservationResult, *, color: bool) -> None:
@@ -183,7 +183,7 @@ def _cells(
 
 def _ends(low: float | None, high: float | None, *, as_ratio: bool) -> str:
     if as_ratio:
-        return interval_words(low, high)
+        return interval_text(low, high)
     return " to ".join("unlimited" if end is None else _signed(end) for end in (low, high))
 
 
