@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from equipoise.design.coin import LARGEST_SEED
+from equipoise.design.limits import (
+    GATE_BLOCKS,
+    GATE_MIN_EFFECT,
+    RANGES,
+    STUDY_BLOCKS,
+    CampaignLimits,
+    NumberRange,
+)
 from equipoise.ledger.opening import DEFAULT_LEDGER, LEDGER_VARIABLE, default_ledger
-from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import Stopping
-
-STUDY_BLOCKS = 1000
-"""At most so many, unless a study says otherwise: its budget ends it, not the count of blocks, of
-which the later ones hold only what is still open."""
-
-MOST_BLOCKS = 1_000_000_000
-"""As in a study's file."""
-
-GATE_BLOCKS = 100_000
-"""More than the usual budget has room for: it ends a gate that is not certain, not this count."""
-GATE_MIN_EFFECT = 2.0
-"""In percent."""
+from equipoise.model.plan import Judgement
 
 LEAST_WHY_BUDGET_S = 120.0
 """The campaign of interventions has the budget of the one that it explains, and at least this."""
@@ -43,6 +37,46 @@ def names_in(
     if not all(names):
         raise click.BadParameter(f"'{value}' has an empty name.", context, option)
     return names
+
+
+class _WholeNumber(click.IntRange):
+    """A whole number in the range of `RANGES`, with the error of the Python interface."""
+
+    def __init__(self, number_range: NumberRange) -> None:
+        super().__init__(min=int(number_range.low), max=int(number_range.high))
+        self.number_range = number_range
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the value as a number of the range."""
+        return _read(self.number_range, value, param)
+
+
+class _RealNumber(click.FloatRange):
+    """A number in the range of `RANGES`, with the error of the Python interface."""
+
+    name = "number"
+
+    def __init__(self, number_range: NumberRange) -> None:
+        high = None if number_range.high == math.inf else number_range.high
+        super().__init__(min=number_range.low, max=high, min_open=number_range.above_low)
+        self.number_range = number_range
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the value as a number of the range."""
+        return float(_read(self.number_range, value, param))
+
+
+def _read(number_range: NumberRange, value: Any, param: click.Parameter | None) -> Any:
+    option = "" if param is None else max(param.opts, key=len)
+    return number_range.read(value, f"{option} {value}".strip())
+
+
+def number(name: str) -> _WholeNumber | _RealNumber:
+    """Return the type of an option that takes one of the numbers of `RANGES`."""
+    number_range = RANGES[name]
+    return _WholeNumber(number_range) if number_range.whole else _RealNumber(number_range)
 
 
 class FiniteRange(click.FloatRange):
@@ -125,7 +159,7 @@ def timeout_option(function: Decorated) -> Decorated:
     """``--timeout``."""
     return click.option(
         "--timeout",
-        type=FiniteRange(min=0, min_open=True),
+        type=number("timeout"),
         default=600.0,
         show_default=True,
         metavar="SECONDS",
@@ -198,12 +232,12 @@ def layout_options(function: Decorated) -> Decorated:
     for option in (
         click.option(
             "--aslr",
-            type=click.Choice(["drawn", "on", "off"]),
+            metavar="[drawn|on|off]",
             help="Whether the kernel draws addresses in a layout; 'drawn' (the usual): by a coin.",
         ),
         click.option(
             "--layouts",
-            type=click.IntRange(min=2, max=1000),
+            type=number("layouts"),
             metavar="K",
             help="Compare over K memory layouts; {layout} in a command is the number of each.",
         ),
@@ -252,27 +286,27 @@ def _stopping_options(function: Decorated, unset: _Unset) -> Decorated:
     for option in (
         click.option(
             "--precision",
-            type=FiniteRange(min=0, min_open=True),
+            type=number("precision"),
             metavar="PERCENT",
             help="Go on until the interval is at most this wide.",
         ),
         click.option(
             "--budget",
-            type=FiniteRange(min=0, min_open=True),
+            type=number("budget"),
             metavar="SECONDS",
             show_default=unset.budget,
             help="Stop after about so many seconds.",
         ),
         click.option(
             "--min-blocks",
-            type=click.IntRange(min=1, max=MOST_BLOCKS),
+            type=number("min_blocks"),
             metavar="N",
             show_default=unset.min_blocks,
             help="Look for a verdict from this block on; given, it beats the budget.",
         ),
         click.option(
             "--blocks",
-            type=click.IntRange(min=1, max=MOST_BLOCKS),
+            type=number("blocks"),
             metavar="N",
             show_default=unset.blocks,
             help="At most so many blocks.",
@@ -282,54 +316,16 @@ def _stopping_options(function: Decorated, unset: _Unset) -> Decorated:
     return function
 
 
-def stopping_of(given: Mapping[str, Any], usual: Stopping | None = None) -> Stopping:
-    """When the campaign ends, as ``stopping_options`` say; what they leave open is as usual.
-
-    Raises
-    ------
-    UnusableInput
-        The least number of blocks is more than the largest.
-    """
-    asked = {
-        "blocks": given["blocks"],
-        "min_blocks": given["min_blocks"],
-        "budget_s": given["budget"],
-        "precision": given["precision"],
-    }
-    stopping = replace(
-        usual or Stopping(),
-        **{key: value for key, value in asked.items() if value is not None},
-        min_blocks_explicit=given["min_blocks"] is not None,
-    )
-    if stopping.min_blocks_explicit and stopping.min_blocks > stopping.blocks:
-        raise UnusableInput(
-            f"--min-blocks {stopping.min_blocks} is more than --blocks {stopping.blocks}",
-            hint="lower the one or raise the other",
-        )
-    return stopping
-
-
-def metrics_named(text: str) -> list[str]:
-    """The names of ``--metrics``, each once.
-
-    Raises
-    ------
-    UnusableInput
-        One is empty.
-    """
-    names = list(dict.fromkeys(name.strip() for name in text.split(",")))
-    if not all(names):
-        raise UnusableInput(
-            f"--metrics {text!r} holds an empty name", hint="as in --metrics wall_s,max_rss_bytes"
-        )
-    return names
+def limits_of(given: Mapping[str, Any]) -> CampaignLimits:
+    """Return the numbers that limit and judge a campaign, from the options of a command."""
+    return CampaignLimits(**{one.name: given.get(one.name) for one in fields(CampaignLimits)})
 
 
 def seed_option(function: Decorated) -> Decorated:
     """``--seed``."""
     return click.option(
         "--seed",
-        type=click.IntRange(min=0, max=LARGEST_SEED),
+        type=number("seed"),
         metavar="N",
         help="The seed of the coin; drawn and recorded if it is not given.",
     )(function)
@@ -337,34 +333,37 @@ def seed_option(function: Decorated) -> Decorated:
 
 def judging_options(function: Decorated) -> Decorated:
     """``--alpha``, ``--min-effect`` and ``--seed``."""
-    return _judging_options(function, "{}")
+    return _judging_options(function, Judgement().min_effect)
 
 
 def gate_judging_options(function: Decorated) -> Decorated:
     """The same for a gate, which is to hold on hosts that nobody keeps quiet."""
-    return _judging_options(function, "{}", min_effect=GATE_MIN_EFFECT)
+    return _judging_options(function, GATE_MIN_EFFECT)
 
 
 def study_judging_options(function: Decorated) -> Decorated:
     """The same for a study, which has an alpha and a smallest effect of its own."""
-    return _judging_options(function, "the study's, or {}")
+    return _judging_options(function, Judgement().min_effect, of_study=True)
 
 
-def _judging_options(function: Decorated, default: str, *, min_effect: float = 1.0) -> Decorated:
+def _judging_options(
+    function: Decorated, min_effect: float, *, of_study: bool = False
+) -> Decorated:
+    before = "the study's, or " if of_study else ""
     for option in (
         seed_option,
         click.option(
             "--alpha",
-            type=FiniteRange(min=0, max=0.5, min_open=True),
-            default=0.05,
-            show_default=default.format(0.05),
+            type=number("alpha"),
+            default=None if of_study else Judgement().alpha,
+            show_default=f"{before}{Judgement().alpha:g}",
             help="The largest chance of a wrong verdict.",
         ),
         click.option(
             "--min-effect",
-            type=FiniteRange(min=0, max=1000),
-            default=min_effect,
-            show_default=default.format(f"{min_effect:g}"),
+            type=number("min_effect"),
+            default=None if of_study else min_effect,
+            show_default=f"{before}{min_effect:g}",
             metavar="PERCENT",
             help="The smallest effect that matters; 0 for none.",
         ),

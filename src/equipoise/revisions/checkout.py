@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from equipoise.measure.hooks import last_words
+from equipoise.measure.untimed import stderr_suffix
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Revision
 
@@ -292,4 +292,4 @@ def _done(
 
 
 def _said(done: subprocess.CompletedProcess[bytes]) -> str:
-    return last_words(done.stderr.decode("utf-8", "replace")).replace("; stderr: ", ": ")
+    return stderr_suffix(done.stderr.decode("utf-8", "replace")).replace("; stderr: ", ": ")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from equipoise.model.errors import UnusableInput
 from equipoise.model.findings import Findings
 from equipoise.model.result import ResultDocument
-from equipoise.studies.reader.table import one_of
+from equipoise.studies.reader.toml_file import one_of
 
 if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
