@@ -14,7 +14,7 @@ from equipoise.campaign.progress import ProgressListener
 from equipoise.design.coin import Addresses
 from equipoise.design.commands import CompareOptions
 from equipoise.design.limits import CampaignLimits
-from equipoise.figures.library import require_figures
+from equipoise.figures.save import require_figures
 from equipoise.ledger import open_for_reading, open_for_writing
 from equipoise.ledger.opening import default_ledger
 from equipoise.model.frame import Library, frame_of

@@ -43,7 +43,7 @@ def with_figures(found: Found) -> CampaignReport:
     UnusableInput
         altair or vl-convert is not installed.
     """
-    from equipoise.figures.library import require_figures
+    from equipoise.figures.save import require_figures
 
     require_figures()
     from equipoise.cli.pictures import flame_graph_of
@@ -74,7 +74,7 @@ def check_report(path: Path) -> None:
         )
     check_folder(path)
     if draws(path):
-        from equipoise.figures.library import require_figures
+        from equipoise.figures.save import require_figures
 
         require_figures()
 

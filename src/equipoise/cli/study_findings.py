@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from equipoise.cli.figure_files import save_figures
-from equipoise.figures.library import require_figures
+from equipoise.figures.save import require_figures
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import ResultDocument
 from equipoise.report.document import Paragraph

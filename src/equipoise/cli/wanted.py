@@ -10,7 +10,7 @@ from typing import Any
 from equipoise.cli.output_file import check_folder, write_file
 from equipoise.cli.report_forms import Found, check_report, write_report
 from equipoise.cli.reported import reported_document
-from equipoise.figures.library import require_figures
+from equipoise.figures.save import require_figures
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord, RunSummary
 from equipoise.model.result import ResultDocument

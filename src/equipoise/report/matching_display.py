@@ -14,6 +14,8 @@ from equipoise.matching.balance import Balance, Groups
 from equipoise.matching.distributions import quantiles
 from equipoise.matching.gen_match import GenMatchResult
 from equipoise.matching.match import MatchResult
+from equipoise.report.builders.matching import balance_table, smallest_p_sentence
+from equipoise.report.document import Paragraph
 from equipoise.report.renderers import notebook
 
 if TYPE_CHECKING:
@@ -50,17 +52,14 @@ def gen_match_html(result: GenMatchResult) -> str:
 
 def balance_html(balance: Balance) -> str:
     """Write the table of a balance, and its smallest p-values."""
-    from equipoise.matching.balance_table import HEADINGS, cells, smallest_words
-
-    table = notebook.table(HEADINGS, cells(balance), names=2)
-    below = "".join(f"<p>{notebook.text(line)}</p>" for line in smallest_words(balance))
-    return f"<div>{table}{below}</div>"
+    sentence = Paragraph(smallest_p_sentence(balance))
+    return notebook.parts_to_html((balance_table(balance), sentence))
 
 
 def love_chart(balance: Balance) -> LayerChart:
     """Draw the standardized differences of every variable, before and after."""
     _require_figures()
-    from equipoise.figures.love_plot import love_plot
+    from equipoise.figures.balance import love_plot
 
     return love_plot(
         balance.variables,
@@ -73,7 +72,7 @@ def qq_chart(balance: Balance, variable: str) -> LayerChart:
     """Draw the quantiles of the treated against those of the controls, before and after."""
     column = balance.column(variable)
     _require_figures()
-    from equipoise.figures.qq_plot import qq_plot
+    from equipoise.figures.balance import qq_plot
 
     before, after = balance.groups_before, balance.groups_after
     rows = min(len(before.treated), len(before.control))
@@ -92,7 +91,7 @@ def density_chart(balance: Balance, variable: str) -> LayerChart | None:
     """Draw how a variable is distributed in both groups; ``None`` if one has too few rows."""
     column = balance.column(variable)
     _require_figures()
-    from equipoise.figures.group_density import Arms, Weighted, group_density
+    from equipoise.figures.balance import Arms, Weighted, group_density
 
     def arms(groups: Groups) -> Arms:
         treated, control = groups.split(column)
@@ -109,7 +108,7 @@ def density_chart(balance: Balance, variable: str) -> LayerChart | None:
 def shares_chart(balance: Balance) -> LayerChart | None:
     """Draw the variables with two values, as shares of both groups; ``None`` without any."""
     _require_figures()
-    from equipoise.figures.shares import Share, shares
+    from equipoise.figures.balance import Share, shares
 
     rows = []
     for place, name in enumerate(balance.variables):
@@ -133,7 +132,7 @@ def shares_chart(balance: Balance) -> LayerChart | None:
 def search_course_chart(result: GenMatchResult) -> LayerChart:
     """Draw each covariate's difference before matching, along the search and after it."""
     _require_figures()
-    from equipoise.figures.search_course import search_course
+    from equipoise.figures.search import search_balance
 
     along: list[tuple[int, list[float]]] = []
     best: Floats | None = None
@@ -143,7 +142,7 @@ def search_course_chart(result: GenMatchResult) -> LayerChart:
             balance = result.balance(best, ks=False)
         along.append((generation.number, [one.sdiff for one in balance.after or ()]))
     first, end = result.history[0].value[0], result.fitness[0]
-    return search_course(
+    return search_balance(
         result.balance_names,
         [variable.sdiff for variable in result.balance(ks=False).before],
         along,
@@ -154,9 +153,9 @@ def search_course_chart(result: GenMatchResult) -> LayerChart:
 def search_history_chart(result: GenMatchResult) -> LayerChart:
     """Draw the first criterion's best and median over the generations."""
     _require_figures()
-    from equipoise.figures.genoud_history import genoud_history
+    from equipoise.figures.search import search_values
 
-    return genoud_history(
+    return search_values(
         _history_rows(result.history), peak=result.peak_generation, value=result.criterion.lower()
     )
 
@@ -164,13 +163,13 @@ def search_history_chart(result: GenMatchResult) -> LayerChart:
 def genoud_history_chart(result: GenoudResult) -> LayerChart:
     """Draw the best value and the median over the generations."""
     _require_figures()
-    from equipoise.figures.genoud_history import genoud_history
+    from equipoise.figures.search import search_values
 
-    return genoud_history(_history_rows(result.history), peak=result.peak_generation)
+    return search_values(_history_rows(result.history), peak=result.peak_generation)
 
 
 def _require_figures() -> None:
-    from equipoise.figures.library import require_figures
+    from equipoise.figures.save import require_figures
 
     require_figures()
 

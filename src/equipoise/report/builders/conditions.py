@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from equipoise.figures.quantity import metric_name
 from equipoise.figures.size_values import (
-    LEAST_SIZES,
-    exponent_words,
+    MIN_SIZES,
+    exponent_text,
     numeric_factors,
     scaling_laws,
 )
@@ -281,7 +281,7 @@ def _other_levels(
 
 
 def _scaling_table(factor: str, metric: str, laws: dict[str, ScalingLaw]) -> Table:
-    several = any(len(law.sizes) > LEAST_SIZES for law in laws.values())
+    several = any(len(law.sizes) > MIN_SIZES for law in laws.values())
     columns = [Column(f"{metric} by {factor} (N)", "name"), Column("N^")]
     if several:
         columns += [
@@ -291,11 +291,11 @@ def _scaling_table(factor: str, metric: str, laws: dict[str, ScalingLaw]) -> Tab
         ]
     rows: list[Row] = []
     for name, law in laws.items():
-        row = [name, exponent_words(law.power_law)]
+        row = [name, exponent_text(law.power_law)]
         if several:
             simple = ", ".join(law_words(*one) for one in law.simple) or "none"
             row += [
-                exponent_words(law.exponents[1]),
+                exponent_text(law.exponents[1]),
                 f"{100 * law.power_law.largest_miss:.1f} %",
                 simple if law.can_tell else "too few blocks to exclude one",
             ]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from equipoise.design.command_line import command_of_document, shell_line
-from equipoise.figures.limits import EVERY_TRIAL
+from equipoise.figures.trial_values import EVERY_TRIAL
 from equipoise.model.record import RunSummary
 from equipoise.model.result import (
     Comparison,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from equipoise.figures.gallery import Figure
-from equipoise.figures.library import (
+from equipoise.figures.save import (
     content_policy,
     require_figures,
     script_json,
