@@ -39,7 +39,7 @@ class InterventionOutcome:
     """Fraction of the gap that it closes: of the ratio, in logarithms."""
     share_ci: Interval
     share_of_seconds: float | None
-    """Fraction of the difference in the metric's unit: an additive cost on both sides closes none."""
+    """Fraction of the difference in the metric's unit: a cost added to both closes none of it."""
     share_of_seconds_ci: Interval
     from_candidate: float | None
     """Part of the fraction that comes from a change of the candidate."""
@@ -92,13 +92,13 @@ class TimePart:
     """Slower condition minus faster condition."""
     extra_s_ci: Interval
     share_of_gap: float | None
-    """Fraction of the gap: above 1 where several processors worked at once; null where the mean trial
-    of the slower condition takes no longer."""
+    """Fraction of the gap: above 1 where several processors worked at once; null where the mean
+    trial of the slower condition takes no longer."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExtraTime:
-    """Where the extra time of the slower condition goes, by the accounts of the campaign's trials."""
+    """Where the extra time of the slower condition goes, by the accounts of the trials."""
 
     baseline: str
     candidate: str
