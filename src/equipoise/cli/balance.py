@@ -16,7 +16,7 @@ from equipoise.cli.matching_options import (
 from equipoise.cli.matching_output import (
     MatchingOutput,
     check_outputs,
-    conclude_balance,
+    match_question,
     output_options,
     write_output,
 )
@@ -47,6 +47,7 @@ def command(**arguments: Any) -> int:
     They are matched as `equipoise match` would with the same options.
     """
     from equipoise.matching.balance import match_balance
+    from equipoise.report.builders.matching import balance_document
 
     check_outputs(arguments)
     table = read_match_table(arguments)
@@ -69,10 +70,9 @@ def command(**arguments: Any) -> int:
     output = MatchingOutput(
         "equipoise.balance/1",
         {},
-        [],
         balance,
         balance.love_plot,
-        lambda: conclude_balance(arguments, table, result, balance),
+        balance_document(balance, result, match_question(arguments, table)),
     )
     write_output(output, arguments)
     return 0

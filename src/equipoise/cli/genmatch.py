@@ -21,11 +21,11 @@ from equipoise.cli.matching_options import (
 from equipoise.cli.matching_output import (
     MatchingOutput,
     check_outputs,
-    conclude_search,
+    difference_before,
+    match_question,
     numbers_of,
     output_options,
     pairs_document,
-    summary_lines,
     write_output,
 )
 from equipoise.model.errors import UnusableInput
@@ -144,6 +144,7 @@ def command(**arguments: Any) -> int:
     """
     from equipoise.matching.gen_match import gen_match
     from equipoise.matching.match import match
+    from equipoise.report.builders.matching import search_document
 
     check_outputs(arguments)
     table = read_match_table(arguments)
@@ -178,16 +179,13 @@ def command(**arguments: Any) -> int:
         options["seed"] = search.seed
         effect = match(table.outcome, treated, matrix, metric=search.to_metric(), **options)
     balance = search.balance(boot=arguments["boot"], ks=not arguments["no_ks"])
-    lines = summary_lines(search.summary())
-    if effect is not None:
-        lines += summary_lines(effect.summary())
+    question = match_question(arguments, table, search.seed)
     output = MatchingOutput(
         "equipoise.genmatch/1",
         _document(search, effect),
-        lines,
         balance,
         search.plot,
-        lambda: conclude_search(arguments, table, search, effect, balance),
+        search_document(search, effect, balance, difference_before(table), question),
     )
     write_output(output, arguments)
     return 0

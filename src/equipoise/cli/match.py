@@ -17,11 +17,11 @@ from equipoise.cli.matching_options import (
 from equipoise.cli.matching_output import (
     MatchingOutput,
     check_outputs,
-    conclude_match,
+    difference_before,
+    match_question,
     numbers_of,
     output_options,
     pairs_document,
-    summary_lines,
     write_output,
 )
 from equipoise.model.errors import UnusableInput
@@ -76,6 +76,7 @@ def command(**arguments: Any) -> int:
     `equipoise balance` tests it.
     """
     from equipoise.matching.balance import match_balance
+    from equipoise.report.builders.matching import match_document
 
     check_outputs(arguments)
     bias_adjust = arguments["bias_adjust"]
@@ -109,13 +110,13 @@ def command(**arguments: Any) -> int:
         **pairs_document(result),
         **(strata_document(result) if arguments["by"] else {}),
     }
+    question = match_question(arguments, table)
     output = MatchingOutput(
         "equipoise.match/1",
         document,
-        summary_lines(result.summary()),
         balance,
         balance.love_plot,
-        lambda: conclude_match(arguments, table, result, balance),
+        match_document(result, balance, difference_before(table), question),
     )
     write_output(output, arguments)
     return 0

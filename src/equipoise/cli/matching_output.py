@@ -1,7 +1,7 @@
 """The forms in which ``match``, ``balance`` and ``genmatch`` show their results.
 
-The tables of the terminal, the JSON document, the chart of ``--plot``, and the conclusion that
-``--report`` and ``--figures`` write, with the sentences on the method.
+A JSON document, the chart of ``--plot``, and the document for the terminal, ``--report`` and
+``--figures``, with the sentences on the method.
 """
 
 from __future__ import annotations
@@ -17,19 +17,17 @@ import click
 
 from equipoise.cli import options
 from equipoise.cli.command_line import command_line
-from equipoise.cli.conclusion_forms import Told, check_conclusion, write_conclusion
+from equipoise.cli.conclusion_forms import check_report_files, write_report_files
 from equipoise.cli.output_file import check_folder, write_file
-from equipoise.model.safe_text import visible
 
 if TYPE_CHECKING:
     from altair import LayerChart
 
     from equipoise.cli.matching_options import MatchTable
     from equipoise.matching.balance import Balance, SmallestP
-    from equipoise.matching.conclusion import Question
-    from equipoise.matching.effect_words import Difference
-    from equipoise.matching.gen_match import GenMatchResult
     from equipoise.matching.match import MatchResult
+    from equipoise.report.builders.matching import Difference, MatchQuestion
+    from equipoise.report.document import Document
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -47,7 +45,9 @@ def output_options(plot_help: str) -> Callable[[Decorated], Decorated]:
 
     def decorate(function: Decorated) -> Decorated:
         for option in (
-            click.option("--json", "json_file", metavar="FILE", help="Write JSON; '-' for stdout."),
+            click.option(
+                "--json", "json_file", metavar="FILE", help="Write the result; '-' for stdout."
+            ),
             click.option(
                 "--plot",
                 "plot_file",
@@ -72,22 +72,19 @@ class MatchingOutput:
     ----------
     schema, document
         The JSON document without its balance.
-    lines
-        Lines that are printed above the balance.
     balance
         Balance of the covariates.
     plot
         Function that draws the chart of ``--plot``.
-    conclude
-        Function that builds the conclusion of ``--report`` and ``--figures``.
+    report
+        Document for the terminal, ``--report`` and ``--figures``.
     """
 
     schema: str
     document: Mapping[str, Any]
-    lines: Sequence[str]
     balance: Balance
     plot: Callable[[], LayerChart]
-    conclude: Callable[[], Told]
+    report: Document
 
 
 def check_outputs(arguments: Mapping[str, Any]) -> None:
@@ -105,7 +102,7 @@ def check_outputs(arguments: Mapping[str, Any]) -> None:
         require_figures()
     if arguments["json_file"] not in (None, "-"):
         check_folder(Path(arguments["json_file"]))
-    check_conclusion(arguments["file"], arguments["report_file"], arguments["figures"])
+    check_report_files(arguments["file"], arguments["report_file"], arguments["figures"])
 
 
 def write_output(output: MatchingOutput, arguments: Mapping[str, Any]) -> None:
@@ -114,7 +111,7 @@ def write_output(output: MatchingOutput, arguments: Mapping[str, Any]) -> None:
         from equipoise.figures.save import save
 
         save(output.plot(), arguments["plot_file"])
-    write_conclusion(output.conclude, arguments["report_file"], arguments["figures"])
+    write_report_files(output.report, arguments["report_file"], arguments["figures"])
     if arguments["json_file"] is not None:
         whole = {"schema": output.schema, **output.document, **_balance_document(output.balance)}
         text = json.dumps(whole, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
@@ -122,15 +119,10 @@ def write_output(output: MatchingOutput, arguments: Mapping[str, Any]) -> None:
             click.echo(text, nl=False)
             return
         write_file(Path(arguments["json_file"]), text.encode())
-    if arguments["quiet"]:
-        return
-    for line in [*output.lines, *_balance_lines(output.balance)]:
-        click.echo(line)
+    if not arguments["quiet"]:
+        from equipoise.report.renderers.terminal import print_document
 
-
-def summary_lines(summary: str) -> list[str]:
-    """Return the lines of a summary that is printed above a table."""
-    return [*(visible(line) for line in summary.splitlines()), ""]
+        print_document(output.report, color=not arguments["no_color"])
 
 
 def numbers_of(result: MatchResult, names: Sequence[str]) -> dict[str, float | None]:
@@ -172,93 +164,27 @@ def _json(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _balance_lines(balance: Balance) -> list[str]:
-    """Return the table, two lines for each variable, and the smallest p-values."""
-    from equipoise.matching.balance_table import HEADINGS, cells, smallest_words
-
-    rows = [HEADINGS, *(tuple(map(visible, row)) for row in cells(balance))]
-    widths = [max(len(row[place]) for row in rows) for place in range(len(HEADINGS))]
-    lines = [
-        "  ".join(
-            cell.ljust(width) if place < 2 else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
-    return [*lines, "", *map(visible, smallest_words(balance))]
-
-
-def conclude_match(
-    arguments: Mapping[str, Any], table: MatchTable, result: MatchResult, balance: Balance
-) -> Told:
-    """Build the conclusion of a match with its effect."""
-    from equipoise.matching.conclusion import match_conclusion
-    from equipoise.matching.effect_words import matched_difference
-    from equipoise.matching.pictures import balance_figures, effect_figures
-
-    question, naive = _question(arguments, table, None), _naive_difference(table)
-    effect = matched_difference(result)
-    return Told(
-        match_conclusion(result, balance, naive, question),
-        lambda: (*effect_figures(effect, naive, question), *balance_figures(balance)),
-    )
-
-
-def conclude_balance(
-    arguments: Mapping[str, Any],
-    table: MatchTable,
-    result: MatchResult | None,
-    balance: Balance,
-) -> Told:
-    """Build the conclusion of the balance of covariates."""
-    from equipoise.matching.conclusion import balance_conclusion
-    from equipoise.matching.pictures import balance_figures
-
-    question = _question(arguments, table, None)
-    return Told(balance_conclusion(balance, result, question), lambda: balance_figures(balance))
-
-
-def conclude_search(
-    arguments: Mapping[str, Any],
-    table: MatchTable,
-    search: GenMatchResult,
-    effect: MatchResult | None,
-    balance: Balance,
-) -> Told:
-    """Build the conclusion of a search for weights, with the effect by them."""
-    from equipoise.matching.conclusion import search_conclusion
-    from equipoise.matching.effect_words import matched_difference
-    from equipoise.matching.pictures import balance_figures, effect_figures, search_figures
-
-    question, naive = _question(arguments, table, search.seed), _naive_difference(table)
-    difference = None if effect is None else matched_difference(effect)
-    return Told(
-        search_conclusion(search, effect, balance, naive, question),
-        lambda: (
-            *effect_figures(difference, naive, question),
-            *search_figures(search),
-            *balance_figures(balance),
-        ),
-    )
-
-
-def _question(arguments: Mapping[str, Any], table: MatchTable, seed: int | None) -> Question:
-    from equipoise.matching.conclusion import Question
+def match_question(
+    arguments: Mapping[str, Any], table: MatchTable, seed: int | None = None
+) -> MatchQuestion:
+    """Return what the command asks of the table, and the command that repeats it."""
+    from equipoise.report.builders.matching import MatchQuestion
 
     treatment = arguments["treatment"] or arguments["formula"].partition("~")[0].strip()
-    return Question(
+    return MatchQuestion(
         source=str(arguments["file"]),
         treatment=treatment,
         outcome=arguments.get("outcome"),
         method=tuple(method_sentences(arguments, table.covariates.names)),
-        again=command_line(seed),
+        command=command_line(seed),
     )
 
 
-def _naive_difference(table: MatchTable) -> Difference | None:
+def difference_before(table: MatchTable) -> Difference | None:
+    """Return the difference of the outcome before matching; ``None`` without an outcome."""
     if table.outcome is None:
         return None
-    from equipoise.matching.effect_words import naive_difference
+    from equipoise.report.builders.matching import naive_difference
 
     return naive_difference(table.outcome, table.covariates.treated, table.weights)
 
