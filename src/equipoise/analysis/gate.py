@@ -81,7 +81,7 @@ def _row(plan: Plan, pairing: Pairing, gauged: Gauged) -> GateRow:
 
 
 def benchmark_of(plan: Plan, pairing: Pairing) -> str:
-    """The name of what a pairing compares: a process's own metric, or the process."""
+    """Return the name of what a pairing compares: a process's own metric, or the process."""
     condition = plan.conditions[pairing.contrast.candidate]
     if pairing.metric.endswith(BENCHMARK_SUFFIX):
         return pairing.metric.removesuffix(BENCHMARK_SUFFIX)

@@ -219,7 +219,7 @@ def _rows(plan: Plan, record: RunRecord, blocks: Blocks) -> tuple[TrialRow, ...]
 
 
 def _row_values(plan: Plan, trial: Trial, blocks: Blocks) -> tuple[Any, ...]:
-    """The fields of a ``TrialRow``, in its order, without its layout."""
+    """Return the fields of a ``TrialRow``, in its order, without its layout."""
     reason = left_out_because(trial, blocks)
     own = trial.accounting
     condition = plan.conditions[trial.condition]
