@@ -1,7 +1,7 @@
 //! The face of the fitness of candidates, and of the p-values that it is made of.
 
 use equipoise_matching::fitness::options::{Across, Loss, Measure, Options, Within};
-use equipoise_matching::fitness::{Fitness, kolmogorov, student::Student};
+use equipoise_matching::fitness::{Fitness, kolmogorov};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -81,12 +81,6 @@ impl FitnessEngine {
             ))
         }
     }
-}
-
-/// P(|T| >= |t|) of Student's distribution.
-#[pyfunction]
-pub fn student_p_value(t: f64, freedom: f64) -> f64 {
-    Student::new(freedom).two_sided(t)
 }
 
 /// P(K >= x) of Kolmogorov's distribution; the series ended where R ends it if `as_in_r`.

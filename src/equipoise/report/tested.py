@@ -12,8 +12,7 @@ from rich.text import Text
 from equipoise.model.result import Comparison, ResultDocument
 from equipoise.model.why import Tested
 from equipoise.report.safe_text import visible
-from equipoise.stats.intervention import NARROW
-from equipoise.stats.share import share_words
+from equipoise.stats.intervention import NARROW, describe_fraction
 
 COLUMNS = ("changed", "closes", "by candidate + baseline", "in seconds", "blocks", "outcome")
 NOTE = (
@@ -132,9 +131,9 @@ def _gap(document: ResultDocument) -> Comparison | None:
 def _cells(one: Tested) -> tuple[str, ...]:
     return (
         one.summary,
-        share_words(one.share, one.share_ci),
+        describe_fraction(one.share, one.share_ci),
         _parts(one),
-        share_words(one.share_of_seconds, one.share_of_seconds_ci),
+        describe_fraction(one.share_of_seconds, one.share_of_seconds_ci),
         str(one.blocks),
         one.outcome,
     )

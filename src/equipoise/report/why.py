@@ -14,7 +14,7 @@ from equipoise.model.result import Comparison, ResultDocument
 from equipoise.model.why import Explanation, ExtraTime, TimePart
 from equipoise.report.safe_text import visible
 from equipoise.report.units import duration
-from equipoise.stats.share import share_words
+from equipoise.stats.intervention import describe_fraction
 from equipoise.stats.spread import KIND
 
 SHOWN = 12
@@ -98,7 +98,7 @@ def because_words(document: ResultDocument, comparison: Comparison) -> str:
     closing = [one for one in first.tested if one.outcome == "confirmed"]
     if closing:
         words = closing[0].summary
-        share = share_words(closing[0].share, closing[0].share_ci)
+        share = describe_fraction(closing[0].share, closing[0].share_ci)
         said += f" {words[:1].upper()}{words[1:]} closes {share} of the gap."
     return said
 

@@ -6,7 +6,7 @@ from equipoise.campaign.blocks import BlockRead
 from equipoise.measure.untimed import stderr_suffix
 from equipoise.model.plan import ExperimentPlan, Judgement, PlannedIntervention
 from equipoise.model.record import Trial
-from equipoise.stats.intervention import Intervened, InterventionBlocks, is_final
+from equipoise.stats.intervention import InterventionBlocks, InterventionEffect, is_final
 
 BASELINE, CANDIDATE = 0, 1
 """The conditions of the gap."""
@@ -28,7 +28,7 @@ class Tried:
         self.level = level
         self._metric = metric
         self._blocks = InterventionBlocks(level)
-        self._so_far = self._blocks.so_far()
+        self._so_far = self._blocks.rounded_effect()
         self._four = (
             attempt.baseline_without,
             attempt.candidate_without,
@@ -46,13 +46,13 @@ class Tried:
         return len(self._blocks)
 
     @property
-    def so_far(self) -> Intervened:
+    def so_far(self) -> InterventionEffect:
         """The outcome, with sets whose ends are rounded outwards."""
         return self._so_far
 
-    def exactly(self) -> Intervened:
+    def exactly(self) -> InterventionEffect:
         """The same outcome, with the ends of the sets as they are."""
-        return self._blocks.exactly()
+        return self._blocks.exact_effect()
 
     def take(self, block: BlockRead) -> None:
         """Take a block, if this was tried in it."""
@@ -62,7 +62,7 @@ class Tried:
             self.ended_because = f"a trial with it has no {self._metric}"
             return
         self._blocks.append(*(block.costs[condition] for condition in self._four))
-        self._so_far = self._blocks.so_far()
+        self._so_far = self._blocks.rounded_effect()
 
     def fail(self, trial: Trial) -> None:
         """Take a trial with it that failed: a block of it is never left out for that (rule 1)."""

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from equipoise.model.why import Tested
-from equipoise.stats.intervention import CONFIRMED_ABOVE, REFUTED_WITHIN, Intervened
-from equipoise.stats.share import share_words
+from equipoise.stats.intervention import (
+    CONFIRMED_ABOVE,
+    REFUTED_WITHIN,
+    InterventionEffect,
+    describe_fraction,
+)
 
 
-def closes_so_far(found: Intervened, ended_because: str | None) -> str:
+def closes_so_far(found: InterventionEffect, ended_because: str | None) -> str:
     """Where an intervention stands, in a few words: ``97 % [90, 104]``."""
     if ended_because is not None:
         return "ended"
-    return share_words(found.logs.estimate, (found.logs.low, found.logs.high))
+    return describe_fraction(found.logs.estimate, (found.logs.low, found.logs.high))
 
 
 def tested_words(tested: Sequence[Tested]) -> str:
@@ -25,9 +29,9 @@ def tested_words(tested: Sequence[Tested]) -> str:
 def _clause(one: Tested) -> str:
     if one.unknown_because is not None:
         return f"{one.summary}: {one.unknown_because}"
-    closes = share_words(one.share, one.share_ci)
+    closes = describe_fraction(one.share, one.share_ci)
     if scales_disagree(one):
-        seconds = share_words(one.share_of_seconds, one.share_of_seconds_ci)
+        seconds = describe_fraction(one.share_of_seconds, one.share_of_seconds_ci)
         return (
             f"{one.summary} closes {closes} of the gap as a ratio, but {seconds} of it in seconds"
         )
