@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from equipoise.model.display import register_provider
+
 if TYPE_CHECKING:
     from equipoise import genoud
     from equipoise.api import Result, compare, show
@@ -24,6 +26,10 @@ _HOMES = {
 
 _ROOMS = frozenset({"genoud"})
 """Modules that ``import equipoise`` alone gives, as ``equipoise.genoud``."""
+
+# The rooms of numerics draw nothing: what a notebook shows of their results is made above them.
+register_provider("matching", "equipoise.report.matching_display")
+register_provider("genoud", "equipoise.report.matching_display")
 
 
 def __getattr__(name: str) -> Any:

@@ -14,7 +14,7 @@ from equipoise.campaign.progress import ProgressListener
 from equipoise.design.coin import Addresses
 from equipoise.design.commands import CompareOptions
 from equipoise.design.limits import CampaignLimits
-from equipoise.figures.library import require_figures
+from equipoise.figures.save import require_figures
 from equipoise.ledger import open_for_reading, open_for_writing
 from equipoise.ledger.opening import default_ledger
 from equipoise.model.frame import Library, frame_of
@@ -85,9 +85,10 @@ class Result:
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        from equipoise.report.notebook import to_html
+        from equipoise.report.builders.result import CampaignReport, campaign_document
+        from equipoise.report.renderers.notebook import to_html
 
-        return to_html(self.document)
+        return to_html(campaign_document(CampaignReport(self.document)))
 
     def __str__(self) -> str:
         return "\n".join(comparison.summary for comparison in self.document.comparisons)

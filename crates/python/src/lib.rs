@@ -1,11 +1,12 @@
-//! `equipoise._native`: the Python face of the crates. Converts arrays and errors, nothing else.
+//! `equipoise._native`: the Python face of the crates. It converts options, arrays and errors.
 
+mod arrays;
 mod betting;
 mod fitness;
 mod genoud;
 mod matching;
+mod progress;
 mod special;
-mod strata;
 
 use pyo3::prelude::*;
 
@@ -15,13 +16,11 @@ mod _native {
     #[pymodule_export]
     use crate::betting::{BettingSequence, FractionSequence};
     #[pymodule_export]
-    use crate::fitness::{FitnessEngine, exact_smirnov_p_value, kolmogorov_p_value};
+    use crate::fitness::{FitnessEngine, kolmogorov_p_value, smirnov_p_value};
     #[pymodule_export]
     use crate::genoud::GenoudSearch;
     #[pymodule_export]
-    use crate::matching::{MatchingEngine, matching_estimate};
+    use crate::matching::{Estimate, Matcher, Pairs, estimate_effect, match_strata};
     #[pymodule_export]
     use crate::special::{student_p_value, student_quantile};
-    #[pymodule_export]
-    use crate::strata::matching_strata;
 }

@@ -8,13 +8,13 @@ from typing import Any
 import click
 
 from equipoise.cli import options
+from equipoise.cli.command_line import Remembering
 from equipoise.cli.matching_options import (
     matching_options,
     read_asked,
     run_match,
     table_options,
 )
-from equipoise.cli.said_again import Remembering
 from equipoise.cli.work_bar import work_bar
 
 
@@ -76,7 +76,6 @@ def command(**given: Any) -> int:
         Found(
             "equipoise.balance/1",
             {},
-            [],
             balance,
             balance.love_plot,
             lambda: conclude_balance(given, asked, matched, balance),

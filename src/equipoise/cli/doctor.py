@@ -19,7 +19,9 @@ from equipoise.ledger import open_for_writing
 from equipoise.measure import disturbances
 from equipoise.measure.environment import snapshot
 from equipoise.model.errors import EXIT_INTERRUPTED
-from equipoise.report import certificate, doctor
+from equipoise.report import doctor
+from equipoise.report.builders import host
+from equipoise.report.renderers.terminal import print_document
 
 
 @click.command("doctor")
@@ -66,9 +68,9 @@ def _certify(given: dict[str, Any]) -> int:
             return EXIT_INTERRUPTED
         ledger.record_certificate(found)
     if given["json_file"] is not None:
-        _write(given["json_file"], certificate.to_json(found))
+        _write(given["json_file"], host.to_json(found))
     if given["json_file"] != "-" and not given["quiet"]:
-        certificate.print_certificate(found, color=not given["no_color"])
+        print_document(host.certificate_document(found), color=not given["no_color"])
     return 0
 
 

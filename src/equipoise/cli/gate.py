@@ -18,14 +18,14 @@ from equipoise.cli.conducting import CampaignResult, analyse, exit_status, measu
 from equipoise.cli.output_file import check_folder, write_file
 from equipoise.cli.wanted import Wanted, write_files
 from equipoise.design.coin import fresh_seed
+from equipoise.design.command_line import shell_line
 from equipoise.design.limits import metric_names
 from equipoise.measure.scratch import scratch_folder
 from equipoise.model.errors import EXIT_DONE, EXIT_GATE_FAILED, UnusableInput
 from equipoise.model.record import CampaignWarning
 from equipoise.model.result import ResultDocument
+from equipoise.model.safe_text import visible
 from equipoise.report.gate import to_comment, to_markdown
-from equipoise.report.safe_text import visible
-from equipoise.report.shell_line import shell_line
 from equipoise.revisions.benchmarks import TOOLS, Benchmark, Suite, benchmarks_named, read_suite
 from equipoise.revisions.checkout import (
     Repository,

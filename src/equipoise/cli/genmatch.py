@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from equipoise.cli import options
+from equipoise.cli.command_line import Remembering
 from equipoise.cli.matching_options import pairing, pairing_options, read_asked, table_options
-from equipoise.cli.said_again import Remembering
 from equipoise.model.errors import UnusableInput
-from equipoise.report.safe_text import visible
 
 if TYPE_CHECKING:
-    from equipoise.matching.gen_match_result import GenMatchResult
-    from equipoise.matching.result import MatchResult
+    from equipoise.matching.gen_match import GenMatchResult
+    from equipoise.matching.match import MatchResult
 
 _FITNESS = (
     "pvals",
@@ -175,14 +174,10 @@ def command(**given: Any) -> int:
             **{**how, "seed": found.seed},
         )
     balance = found.balance(boot=given["boot"], ks=not given["no_ks"])
-    lines = [*(visible(line) for line in found.summary().splitlines()), ""]
-    if effect is not None:
-        lines += [*(visible(line) for line in effect.summary().splitlines()), ""]
     put_out(
         Found(
             "equipoise.genmatch/1",
             _document(found, effect),
-            lines,
             balance,
             found.plot,
             lambda: conclude_search(given, asked, found, effect, balance),
@@ -208,7 +203,7 @@ def _executor(given: dict[str, Any]) -> Iterator[Any]:
             raise UnusableInput("TLS files without --scheduler", hint="name the scheduler")
         yield None
         return
-    from equipoise.genoud.scheduler import TlsFiles, connect
+    from equipoise.genoud.cluster import TlsFiles, connect
 
     if missing and len(missing) < len(files):
         raise UnusableInput(

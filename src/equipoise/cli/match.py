@@ -9,15 +9,14 @@ from typing import Any
 import click
 
 from equipoise.cli import options
+from equipoise.cli.command_line import Remembering
 from equipoise.cli.matching_options import (
     matching_options,
     read_asked,
     run_match,
     table_options,
 )
-from equipoise.cli.said_again import Remembering
 from equipoise.model.errors import UnusableInput
-from equipoise.report.safe_text import visible
 
 _NUMBERS = (
     "estimate",
@@ -124,7 +123,6 @@ def command(**given: Any) -> int:
         Found(
             "equipoise.match/1",
             document,
-            [*(visible(line) for line in result.summary().splitlines()), ""],
             balance,
             balance.love_plot,
             lambda: conclude_match(given, asked, result, balance),

@@ -16,7 +16,7 @@ from equipoise.model.errors import UnusableInput
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from equipoise.matching.empirical import Values
+    from equipoise.matching.distributions import Values
     from equipoise.matching.frames import Covariates
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])

@@ -54,6 +54,8 @@ class _WholeNumber(click.IntRange):
 class _RealNumber(click.FloatRange):
     """A number in the range of `RANGES`, with the error of the Python interface."""
 
+    name = "number"
+
     def __init__(self, number_range: NumberRange) -> None:
         high = None if number_range.high == math.inf else number_range.high
         super().__init__(min=number_range.low, max=high, min_open=number_range.above_low)
@@ -347,20 +349,21 @@ def study_judging_options(function: Decorated) -> Decorated:
 def _judging_options(
     function: Decorated, min_effect: float, *, of_study: bool = False
 ) -> Decorated:
+    before = "the study's, or " if of_study else ""
     for option in (
         seed_option,
         click.option(
             "--alpha",
             type=number("alpha"),
             default=None if of_study else Judgement().alpha,
-            show_default=f"the study's, or {Judgement().alpha:g}" if of_study else True,
+            show_default=f"{before}{Judgement().alpha:g}",
             help="The largest chance of a wrong verdict.",
         ),
         click.option(
             "--min-effect",
             type=number("min_effect"),
             default=None if of_study else min_effect,
-            show_default=f"the study's, or {min_effect:g}" if of_study else True,
+            show_default=f"{before}{min_effect:g}",
             metavar="PERCENT",
             help="The smallest effect that matters; 0 for none.",
         ),

@@ -36,8 +36,8 @@ from equipoise.measure.trials import own_environment
 from equipoise.model.errors import TookNoEffect, UnusableInput
 from equipoise.model.plan import Plan
 from equipoise.model.record import CampaignWarning
+from equipoise.model.safe_text import visible
 from equipoise.model.study import Study
-from equipoise.report.safe_text import visible
 from equipoise.studies.catalogue import find_study
 from equipoise.studies.reader.study import read_study
 

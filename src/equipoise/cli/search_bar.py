@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
 if TYPE_CHECKING:
-    from equipoise.genoud.drive import Generation
+    from equipoise.genoud.search import Generation
 
 Told = Callable[["Generation", int], None]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from equipoise.design.commands import refuse_in_shell_line
-from equipoise.design.relink import Compilation, Linker
+from equipoise.design.layouts import Compilation, Linker
 from equipoise.measure.abandoned import BUILD_VARIABLE, end_build
 from equipoise.measure.untimed import SHELL, describe_status, end_group, stderr_suffix, tail
 from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInput

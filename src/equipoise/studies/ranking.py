@@ -189,8 +189,8 @@ def rank_chart(
     """The ratio to the best on each task, a line for each level."""
     import altair as alt
 
-    from equipoise.figures.building import condition_color, condition_shape, drawn_from, framed
-    from equipoise.figures.ticks import log_ticks
+    from equipoise.figures.building import chart_of, condition_color, condition_shape, frame
+    from equipoise.figures.quantity import log_ticks
 
     rows = [
         {"task": one.task, "condition": one.level, "value": one.over_best}
@@ -198,7 +198,7 @@ def rank_chart(
     ]
     names = list(dict.fromkeys(str(row["condition"]) for row in rows))
     order = list(dict.fromkeys(str(row["task"]) for row in rows))
-    data = drawn_from(rows)
+    data = chart_of(rows)
     x = alt.X("task:N", title=tasks, sort=order, axis=alt.Axis(labelAngle=0))
     largest = max(float(one.over_best) for one in ranks(measured, metric, tasks, factor, levels))
     y = alt.Y(
@@ -208,7 +208,7 @@ def rank_chart(
         axis=alt.Axis(values=log_ticks(1.0, 2.0 * largest), format="~r"),
     )
     color, shape = condition_color(names), condition_shape(names)
-    return framed(
+    return frame(
         [
             data.mark_line(strokeWidth=1.5).encode(x=x, y=y, color=color),
             data.mark_point(filled=True, size=60, opacity=1).encode(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from equipoise.design.blas import LIBRARIES
 from equipoise.design.chance import ENVIRONMENT_SIZE, SEEDS
+from equipoise.design.libraries import BLAS_LIBRARIES
 from equipoise.measure.environment import Host, snapshot
 from equipoise.measure.environment.system import size_bytes
 from equipoise.model.redaction import TUNING_VARIABLES
-from equipoise.why.interventions import threads
+from equipoise.why.interventions.processors import THREAD_VARIABLES
 
 
 def test_what_changes_a_program_is_recorded_and_secrets_are_not(tmp_path: Path) -> None:
@@ -43,11 +43,11 @@ def test_every_variable_that_equipoise_sets_itself_is_known() -> None:
     held = {name for source in (*SEEDS, ENVIRONMENT_SIZE) for name in source.environment}
     of_libraries = {
         name
-        for one in LIBRARIES
+        for one in BLAS_LIBRARIES
         for name in (one.core_variable, one.threads_variable)
         if name is not None
     }
-    assert held | of_libraries | set(threads.VARIABLES) <= TUNING_VARIABLES
+    assert held | of_libraries | set(THREAD_VARIABLES) <= TUNING_VARIABLES
 
 
 def test_what_matters_and_may_hold_a_secret_is_named_without_its_value(tmp_path: Path) -> None:

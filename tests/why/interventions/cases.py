@@ -15,9 +15,8 @@ from equipoise.measure.trials import TrialReport, TrialRunner
 from equipoise.model.plan import Condition, Measure, Output
 from equipoise.model.record import Draw
 from equipoise.model.why import Explanation
-from equipoise.why.interventions.case import Case
 from equipoise.why.interventions.catalogue import offered
-from equipoise.why.interventions.intervention import Intervention
+from equipoise.why.interventions.intervention import Case, Intervention
 from tests.plans import plan_of
 
 BASELINE = Condition("a", ("/bin/a", "one"))

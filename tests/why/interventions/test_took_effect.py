@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from equipoise.campaign.verification import check_that_each_took_effect, mapped_by_condition
-from equipoise.design import blas as design
+from equipoise.design import libraries as design
 from equipoise.measure.environment import Host
 from equipoise.measure.environment.hardware import instructions
 from equipoise.measure.installation import host_site, native_programs
 from equipoise.model.plan import Condition, Output, Process
-from equipoise.why.interventions.case import Case
-from equipoise.why.interventions.catalogue import FILES
+from equipoise.why.interventions.catalogue import every_intervention
+from equipoise.why.interventions.intervention import Case
 from tests.plans import plan_of
 from tests.why.evidence.programs import compiled
 from tests.why.interventions.cases import (
@@ -260,7 +260,7 @@ def test_a_program_of_python_gets_its_own_buffers_back(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("library", ["openblas", "blis"])
 def test_a_blas_says_the_core_type_that_it_was_told(library: str, tmp_path: Path) -> None:
-    chosen = next(one for one in design.LIBRARIES if one.name == library)
+    chosen = next(one for one in design.BLAS_LIBRARIES if one.name == library)
     if not chosen.is_installed():
         pytest.skip(f"apt install {chosen.package}")
     if "avx2" not in (instructions(Host()) or ()):
@@ -270,10 +270,7 @@ def test_a_blas_says_the_core_type_that_it_was_told(library: str, tmp_path: Path
     swapped = named(library, case_here(dgemm)).alter(dgemm)
     verified(swapped)
     (told,) = (
-        one
-        for file in FILES
-        for one in file(case_here(swapped))
-        if one.name.startswith(f"{library}_")
+        one for one in every_intervention(case_here(swapped)) if one.name.startswith(f"{library}_")
     )
     altered = told.alter(swapped)
     assert altered.tuned_for

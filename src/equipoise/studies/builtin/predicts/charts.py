@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import altair as alt
 
-from equipoise.figures.building import drawn_from, framed
+from equipoise.figures.building import chart_of, frame
 from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import unit_of
 from equipoise.figures.theme import color_of
@@ -34,7 +34,7 @@ def figures(document: ResultDocument) -> Iterator[Figure]:
 def beside_chart(primitive: Primitive) -> alt.LayerChart:
     """Draw one primitive beside the throughput."""
     divisor, unit = unit_of("latency_s", min(one.cost_s for one in primitive.points))
-    data = drawn_from(
+    data = chart_of(
         [
             {
                 "condition": one.condition,
@@ -52,7 +52,7 @@ def beside_chart(primitive: Primitive) -> alt.LayerChart:
     )
     y = alt.Y("throughput:Q", title="throughput, per s", axis=alt.Axis(format="~s"))
     title = f"The server's throughput beside {primitive.name}"
-    return framed(
+    return frame(
         [
             data.mark_point(filled=True, size=80, opacity=1, color=color_of(0)).encode(
                 x=x,
