@@ -27,7 +27,7 @@ MOST_POINTS = 2000
 
 
 def figures(document: ResultDocument) -> Iterator[Figure]:
-    """A histogram of each program, and its time by its steps."""
+    """Yield a histogram of each program, and its time by its steps."""
     measured = StudyData(document)
     for name, levels in PROGRAMS:
         values = measured.values(TIME, **levels)
