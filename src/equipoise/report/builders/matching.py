@@ -116,7 +116,7 @@ def match_document(
         badge="matched",
         tone=_tone(balance, effect),
         text=_answer(effect, result, question) or balance_sentence(balance),
-        remarks=(*remarks, dropped_sentence(result)),
+        remarks=(*remarks, smallest_p_sentence(balance), dropped_sentence(result)),
     )
     return _document(
         question,
