@@ -273,8 +273,8 @@ def to_markdown(document: ResultDocument) -> str:
         cells = (
             _code(result.command),
             _with_spread(unit, result),
-            _shown(unit, result.min),
-            _shown(unit, result.max),
+            _with_unit(unit, result.min),
+            _with_unit(unit, result.max),
             _relative(result, fastest),
         )
         lines.append(f"| {' | '.join(cells)} |")
@@ -335,12 +335,12 @@ def _standard_deviation(values: Sequence[float]) -> float | None:
     return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
 
 
-def _shown(unit: _Unit, seconds: float | None) -> str:
+def _with_unit(unit: _Unit, seconds: float | None) -> str:
     return _UNKNOWN if seconds is None else unit.show(seconds)
 
 
 def _with_spread(unit: _Unit, result: _ExportedResult) -> str:
-    mean = _shown(unit, result.mean)
+    mean = _with_unit(unit, result.mean)
     return mean if result.stddev is None else f"{mean} ± {unit.show(result.stddev)}"
 
 
