@@ -18,9 +18,8 @@ from equipoise.model.plan import Contrast, Plan
 from equipoise.model.record import Draw, RunRecord, Trial
 from equipoise.model.result import Advice, Comparison, VarianceByLevel
 from equipoise.model.why import Explanation, Status
-from equipoise.stats.advice import advice, advice_words
 from equipoise.stats.arrays import FloatArray, IntArray
-from equipoise.stats.levels import Levels, plural_of, variance_by_level
+from equipoise.stats.levels import Levels, advice, advice_words, plural_of, variance_by_level
 from equipoise.stats.spread import KIND, SpreadChange, holm, spread_change, spread_words
 
 HOST, BOOT, CAMPAIGN, LAYOUT, TRIAL, ITERATION = (

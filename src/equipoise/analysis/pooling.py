@@ -15,8 +15,8 @@ from equipoise.campaign.blocks import QUANTA, block_costs, complete_blocks
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord
 from equipoise.model.result import POOLED_SCHEMA, PooledCampaign, PooledCampaigns, PooledComparison
-from equipoise.stats.pooling import pool
 from equipoise.stats.sequence import PairedBlocks
+from equipoise.stats.two_samples import pool
 
 _NORMAL_MAD = 1.4826
 UNKNOWN_BOOT = "unknown"

@@ -11,7 +11,7 @@ from equipoise.campaign.interim import InterimAnalysis
 from equipoise.model.plan import Condition, Contrast, Judgement, Measure, Plan, Stopping
 from equipoise.model.record import Accounting, Better, Draw, RunRecord, Sample, Trial
 from equipoise.model.result import Comparison, ResultDocument, TrialRow
-from equipoise.stats.sequence_point import SequencePoint
+from equipoise.stats.sequence import SequencePoint
 
 MOST_LOOKS = 400
 """A look costs more the more blocks there are; a picture shows no more of them."""
