@@ -135,6 +135,11 @@ def quoted(text: object) -> str:
     return repr(words if len(words) <= _MOST_SHOWN else f"{words[:_MOST_SHOWN]}…")
 
 
+def as_unicode(text: str) -> str:
+    """Return the text of a command line with bytes that are no text as escapes."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def mean(values: Sequence[float]) -> float:
     """Return the arithmetic mean of a process's iterations; NaN of nothing.
 

@@ -351,7 +351,7 @@ class Revision:
     """Whether the changes of tracked files in the working tree were put on top of it."""
 
     @property
-    def shown(self) -> str:
+    def label(self) -> str:
         """``main (1a2b3c4d5e)``."""
         changes = " with uncommitted changes" if self.uncommitted else ""
         return f"{self.asked} ({self.commit[:_SHOWN_DIGITS]}{changes})"
