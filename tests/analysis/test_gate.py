@@ -17,7 +17,7 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import BENCHMARK, Contrast, GatePlan, Judgement, Plan, Revision, Stopping
 from equipoise.model.record import Draw, Sample
 from equipoise.model.result import GateResult
-from equipoise.why.gap import choose
+from equipoise.why.gap import choose_gap
 from tests.campaign.test_conduct import Stage
 from tests.plans import plan_of
 from tests.schema import validated
@@ -226,7 +226,7 @@ def test_a_gate_cannot_go_on_for_its_revisions_are_gone(tmp_path: Path) -> None:
     with pytest.raises(UnusableInput, match="is a gate, whose two revisions are removed"):
         stage.resume(run_id)
     with pytest.raises(UnusableInput, match="is a gate, whose two revisions are removed"):
-        choose(stage.ledger.read_run(run_id))
+        choose_gap(stage.ledger.read_run(run_id))
 
 
 def test_what_is_no_gate_has_none(tmp_path: Path) -> None:

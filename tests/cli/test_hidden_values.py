@@ -35,7 +35,7 @@ from equipoise.model.plan import (
 )
 from equipoise.model.record import CampaignWarning, Draw, RunRecord
 from equipoise.report.json_document import decode
-from equipoise.why.gap import as_reported, choose
+from equipoise.why.gap import as_reported, choose_gap
 from tests.cli.conftest import Equipoise
 from tests.plans import plan_of, trial_of
 
@@ -326,7 +326,7 @@ def test_the_gap_that_why_explains_has_the_names_of_the_report(ledger: Path) -> 
     with open_for_reading(ledger) as store:
         found = store.read_run("last")
     (shown,) = reported_records((found,), show_env=False)
-    gap = choose(found)
+    gap = choose_gap(found)
     named = as_reported(gap, found, shown)
     assert CANARY in gap.comparison.summary
     assert CANARY not in named.comparison.summary

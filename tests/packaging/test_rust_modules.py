@@ -104,13 +104,13 @@ def named_paths(module: Module, code: str, modules: set[Module]) -> set[Module]:
     children = [child[-1] for child in modules if child[:-1] == module and child]
     roots = "|".join(["crate", "super", "self", *children])
     paths = set()
-    for match in re.finditer(rf"(?<![\w:$])({roots})((?:::\w+)*)(?:::(\{{))?", code):
+    for match in re.finditer(rf"(?<![\w:$])({roots})((?:::\w+)*)(?:::([{{*]))?", code):
         root, rest, group = match.groups()
-        if root not in {"crate", "super"} and not rest and not group:
-            continue  # a value, or a word that is the name of a child, too
+        if not rest and not group:
+            continue  # a visibility, a value, or a word that is the name of a child, too
         base = {"crate": (), "super": module[:-1], "self": module}.get(root, (*module, root))
         start = (*base, *rest.split("::")[1:])
-        leaves = group_paths(code, match.end() - 1) if group else [()]
+        leaves = group_paths(code, match.end() - 1) if group == "{" else [()]
         paths |= {(*start, *leaf) for leaf in leaves if start or leaf}
     return paths
 

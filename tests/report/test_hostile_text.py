@@ -21,12 +21,10 @@ from equipoise.model.observation_result import ObservationResult
 from equipoise.model.record import CampaignWarning
 from equipoise.model.result import ResultDocument
 from equipoise.observation.analysis import observe
-from equipoise.report.builders.conclusion import conclusion_document
+from equipoise.report.builders.observation import observation_document
 from equipoise.report.builders.result import CampaignReport
 from equipoise.report.doctor import print_examination, print_extent
-from equipoise.report.observed import print_observed
-from equipoise.report.observed_conclusion import observed_conclusion
-from equipoise.report.renderers import html
+from equipoise.report.renderers import html, terminal
 from tests.documents import document_of, explanation_of
 from tests.observation.logs import loaded_log, question
 from tests.payloads import LONG, PAYLOADS
@@ -156,14 +154,12 @@ def test_an_observed_page_and_its_screen_take_columns_and_versions_as_text(
     hostile = observed_of([name for name in HOSTILE if ":" not in name and name.strip()])
     plain = observed_of(PLAIN)
     pages = [
-        html.page(
-            [conclusion_document(observed_conclusion(one, again), partial(observed_figures, one))]
-        )
+        html.page([observation_document(one, again, partial(observed_figures, one))])
         for one, again in ((hostile, " ".join(HOSTILE)), (plain, "again"))
     ]
     assert Skeleton(pages[0]).found == Skeleton(pages[1]).found
     capsys.readouterr()
-    print_observed(hostile, color=False)
+    terminal.print_document(observation_document(hostile, "again"), color=False)
     assert obeyed(capsys.readouterr().out) == []
 
 

@@ -124,12 +124,12 @@ def test_balance_has_a_row_before_and_one_after_for_each_variable() -> None:
     piece = Piece(match_balance(columns, treated, matched, boot=0)._repr_html_())
     assert [row[:2] for row in piece.cells[1:]] == [
         ["age", "before"],
-        ["", "after"],
+        ["age", "after"],
         ["<script>alert(1)</script>", "before"],
-        ["", "after"],
+        ["<script>alert(1)</script>", "after"],
     ]
     assert all(len(row) == len(piece.cells[0]) for row in piece.cells)
-    assert any(text.startswith("smallest p-value before: ") for text in piece.texts)
+    assert any(text.startswith("The smallest p-value of balance was ") for text in piece.texts)
 
 
 def test_a_search_for_weights_shows_them_and_how_it_came_to_them() -> None:

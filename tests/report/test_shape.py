@@ -146,7 +146,7 @@ def test_a_steady_state_is_told_with_its_interval_or_with_why_there_is_none(
     document = result_of(record_of(steady(0.01), steady(0.0105), restless))
     print_result(document, (), Path("l"), color=False)
     shown = " ".join(capsys.readouterr().out.split())
-    said = "In the steady state: b against a: request_s costs 1.05 times as much. +"
+    said = "In the steady state: request_s of b is 5."
     assert said in shown
     assert "97.5 % interval +" in shown[shown.index(said) :]
     assert "c against a: no comparison of request_s in the steady state: c: it has no " in shown

@@ -32,7 +32,7 @@ UNKNOWN = dataclasses.replace(
 )
 
 
-def changed(*each: why.Tested) -> ResultDocument:
+def changed(*each: why.InterventionOutcome) -> ResultDocument:
     """A document in which two causes have the same interventions."""
     causes = tuple(
         dataclasses.replace(explanation_of("a cause"), tested=each, status="confirmed")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equipoise.analysis.comparisons import Blocks, judge_pairings, pairing_of
+from equipoise.analysis.comparisons import Blocks, is_more_better, judge_pairings, pairing_of
 from equipoise.campaign.blocks import TIMED_OUT, as_cost, costs_placed
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.record import Better, Sample, Trial
@@ -152,22 +152,26 @@ def steady_comparisons(
             metric for place in _compared(contrast) for metric in classed.get(place, {})
         )
     ]
-    asked = [
+    candidates = [
         ((contrast, metric), _why_not(plan, classed, contrast, metric))
         for contrast, metric in reported
         if any(_is_classed(classed, place, metric) for place in _compared(contrast))
     ]
     pairings = [
         pairing_of(
-            plan, metric, costs_placed(plan, blocks, _costs(blocks, classed, metric)), contrast
+            plan,
+            metric,
+            costs_placed(plan, blocks, _costs(blocks, classed, metric)),
+            contrast,
+            more_is_better=is_more_better(blocks, metric),
         )
-        for (contrast, metric), reason in asked
+        for (contrast, metric), reason in candidates
         if reason is None
     ]
     judged = iter(judge_pairings(plan, pairings, withheld=len(reported) - len(pairings)))
     return tuple(
         _given(next(judged)) if reason is None else _withheld(plan, contrast, metric, reason)
-        for (contrast, metric), reason in asked
+        for (contrast, metric), reason in candidates
     )
 
 
@@ -181,15 +185,17 @@ def _is_classed(classed: Classed, place: int, metric: str) -> bool:
 
 
 def _given(judged: Comparison) -> SteadyComparison:
-    words = f"In the steady state: {judged.summary}"
-    comparison = dataclasses.replace(judged, estimand=ESTIMAND, summary=words)
-    return SteadyComparison(judged.baseline, judged.candidate, judged.metric, comparison, words)
+    summary = f"In the steady state: {judged.summary}"
+    comparison = dataclasses.replace(judged, estimand=ESTIMAND, summary=summary)
+    return SteadyComparison(judged.baseline, judged.candidate, judged.metric, comparison, summary)
 
 
 def _withheld(plan: Plan, contrast: Contrast, metric: str, reason: str) -> SteadyComparison:
     baseline, candidate = (plan.conditions[place].name for place in _compared(contrast))
-    words = f"{candidate} against {baseline}: no comparison of {metric} in the steady state: "
-    return SteadyComparison(baseline, candidate, metric, None, f"{words}{reason}.")
+    summary = (
+        f"{candidate} against {baseline}: no comparison of {metric} in the steady state: {reason}."
+    )
+    return SteadyComparison(baseline, candidate, metric, None, summary)
 
 
 def _classed(trials: Sequence[Trial], no_series: Collection[str]) -> dict[str, ClassedCondition]:

@@ -339,11 +339,11 @@ def _entry(name: str, one: SpreadChange, adjusted: float | None, alpha: float) -
         status=status,
         share_of_gap=one.share,
         share_ci=one.share_ci,
-        summary=_words(name, one, status),
+        summary=_summary(name, one, status),
     )
 
 
-def _words(name: str, one: SpreadChange, status: str) -> str:
+def _summary(name: str, one: SpreadChange, status: str) -> str:
     change = f"{spread_words(one.held)} instead of {spread_words(one.free)}"
     if status == "remainder":
         return (
@@ -354,7 +354,7 @@ def _words(name: str, one: SpreadChange, status: str) -> str:
     interval = "" if low is None or high is None else f" ({100 * low:.0f} % to {100 * high:.0f} %)"
     if status == "source":
         return (
-            f"the spread comes from: {name}; with it held, the middle 80 % of the runs lie within "
-            f"{change}, which is {100 * (one.share or 0.0):.0f} %{interval} of the variance less"
+            f"{name} spreads the times: with it held, the middle 80 % of the runs lie within "
+            f"{change}, which removes {100 * (one.share or 0.0):.0f} %{interval} of the variance"
         )
-    return f"not shown to make the times spread: {name}; with it held, {change}"
+    return f"{name} is not shown to spread the times: with it held, {change}"

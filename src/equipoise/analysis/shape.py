@@ -138,7 +138,7 @@ def why_wide(metric: str, values: FloatArray, trials: Sequence[Trial], *, seed: 
         Of the resampling of the variance by level.
     """
     found = goes_with(values, observed_covariates(trials))
-    parts = (_levels_words(metric, trials, seed), _with(found))
+    parts = (_spread_by_level(metric, trials, seed), _association_phrase(found))
     return "; ".join(part for part in parts if part)
 
 
@@ -150,7 +150,7 @@ def _failure(trial: Trial) -> str:
     return f"{words}: {lines[-1]}" if lines else words
 
 
-def _levels_words(metric: str, trials: Sequence[Trial], seed: int) -> str:
+def _spread_by_level(metric: str, trials: Sequence[Trial], seed: int) -> str:
     """How processes and the batches of one process differ; empty where either has no two."""
     logs: list[float] = []
     units: list[int] = []
@@ -174,13 +174,13 @@ def _percent(value: float) -> str:
     return f"{value:.0f} %" if value >= 10 else f"{value:.2g} %"
 
 
-def _with(found: Association | None) -> str:
+def _association_phrase(found: Association | None) -> str:
     """What the value goes with."""
     if found is None:
-        return "nothing observed goes with it for certain"
+        return "no observed factor explains it"
     how = "higher" if found.value is not None or found.correlation > 0 else "lower"
     if found.covariate == TIME:
-        return f"{how} later: it drifted"
+        return f"{how} later in the campaign: it drifts"
     if found.value is not None:
         return f"{how} on {found.covariate} {found.value:g}"
     return f"{how} with more {found.covariate}"

@@ -39,8 +39,7 @@ def warnings_of(
             CampaignWarning(
                 "control",
                 control.summary,
-                "do not begin again until it is clean; `equipoise doctor --certify` measures "
-                "this host's own rate of false alarms",
+                "measure how often this host gives false alarms: `equipoise doctor --certify`",
             )
         )
     for comparison in comparisons:
@@ -64,8 +63,8 @@ def _of(comparison: Comparison, record: RunRecord) -> list[CampaignWarning]:
         noticed.append(
             CampaignWarning(
                 "minimum_misleads",
-                f"the minimum of {comparison.candidate} and {comparison.baseline} tells another "
-                "story than their distributions"
+                f"the minima of {comparison.candidate} and {comparison.baseline} contradict their "
+                "distributions"
                 + (f": {comparison.disagreement}" if comparison.disagreement else ""),
                 "do not rank by the minimum",
             )

@@ -76,7 +76,6 @@ def command(**given: Any) -> int:
         Found(
             "equipoise.balance/1",
             {},
-            [],
             balance,
             balance.love_plot,
             lambda: conclude_balance(given, asked, matched, balance),

@@ -1,28 +1,17 @@
-"""A conclusion as a file, in the form of its ending, and its figures in a folder."""
+"""The report and the figures of an analysis of a table."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from equipoise.model.errors import UnusableInput
 
 if TYPE_CHECKING:
-    from equipoise.figures.gallery import Figure
-    from equipoise.model.conclusion import Conclusion
+    from equipoise.report.document import Document
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
-    """A conclusion, and what draws its figures: that takes its time."""
-
-    found: Conclusion
-    draw: Callable[[], Iterable[Figure]]
-
-
-def check_conclusion(source: Path, report: Path | None, figures: Path | None) -> None:
+def check_report_files(source: Path, report: Path | None, figures: Path | None) -> None:
     """Check that both can be written, before the work for them is done.
 
     Raises
@@ -45,25 +34,20 @@ def check_conclusion(source: Path, report: Path | None, figures: Path | None) ->
         require_figures()
 
 
-def write_conclusion(
-    conclude: Callable[[], Told], report: Path | None, figures: Path | None
-) -> None:
-    """Write what was asked for; nothing is concluded where nothing was.
+def write_report_files(document: Document, report: Path | None, figures: Path | None) -> None:
+    """Write the report and the figures of a document, as far as files are named.
 
     Raises
     ------
     UnusableInput
-        It cannot be written.
+        A file cannot be written.
     """
-    if report is None and figures is None:
-        return
-    told = conclude()
     if report is not None:
         from equipoise.cli.report_forms import write_documents
-        from equipoise.report.builders.conclusion import conclusion_document
 
-        write_documents(report, [conclusion_document(told.found, told.draw)])
+        write_documents(report, [document])
     if figures is not None:
         from equipoise.cli.figure_files import save_figures
+        from equipoise.report.document import figures_of
 
-        save_figures(told.draw(), figures)
+        save_figures(figures_of(document), figures)

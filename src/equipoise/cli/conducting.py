@@ -81,22 +81,13 @@ def analyse(run_id: str, ledger: Ledger, output: Wanted) -> CampaignResult:
 
     record = ledger.read_run(run_id)
     if output.why:
-        record = _explained(record, ledger, output)
+        from equipoise.cli.explaining import explain_largest_gap
+
+        record = explain_largest_gap(record, ledger, output)
     experiment = latest_experiment(record, ledger)
     earlier = [one for one in ledger.same_commands(record.plan) if one.id != run_id]
     record, experiment = reported(record, experiment, show_env=output.show_env)
     return CampaignResult(record, shown_document(record, output, experiment), earlier)
-
-
-def _explained(record: RunRecord, ledger: Ledger, output: Wanted) -> RunRecord:
-    """Observe the largest gap of a campaign, and test its causes unless ``--no-test`` is given."""
-    from equipoise.cli.experiment import with_experiment_on_largest
-    from equipoise.cli.observing import with_evidence_of_largest
-
-    record = with_evidence_of_largest(record, ledger, output)
-    if output.test:
-        with_experiment_on_largest(record, ledger, output)
-    return record
 
 
 def show_result(result: CampaignResult, output: Wanted) -> int:

@@ -14,7 +14,6 @@ from equipoise.cli import options
 from equipoise.cli.command_line import Remembering
 from equipoise.cli.matching_options import pairing, pairing_options, read_asked, table_options
 from equipoise.model.errors import UnusableInput
-from equipoise.model.safe_text import visible
 
 if TYPE_CHECKING:
     from equipoise.matching.gen_match import GenMatchResult
@@ -175,14 +174,10 @@ def command(**given: Any) -> int:
             **{**how, "seed": found.seed},
         )
     balance = found.balance(boot=given["boot"], ks=not given["no_ks"])
-    lines = [*(visible(line) for line in found.summary().splitlines()), ""]
-    if effect is not None:
-        lines += [*(visible(line) for line in effect.summary().splitlines()), ""]
     put_out(
         Found(
             "equipoise.genmatch/1",
             _document(found, effect),
-            lines,
             balance,
             found.plot,
             lambda: conclude_search(given, asked, found, effect, balance),

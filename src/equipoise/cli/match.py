@@ -17,7 +17,6 @@ from equipoise.cli.matching_options import (
     table_options,
 )
 from equipoise.model.errors import UnusableInput
-from equipoise.model.safe_text import visible
 
 _NUMBERS = (
     "estimate",
@@ -124,7 +123,6 @@ def command(**given: Any) -> int:
         Found(
             "equipoise.match/1",
             document,
-            [*(visible(line) for line in result.summary().splitlines()), ""],
             balance,
             balance.love_plot,
             lambda: conclude_match(given, asked, result, balance),

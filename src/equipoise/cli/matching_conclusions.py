@@ -1,4 +1,4 @@
-"""What ``match``, ``balance`` and ``genmatch`` found, with their figures, ready for a report."""
+"""What ``match``, ``balance`` and ``genmatch`` found, as documents."""
 
 from __future__ import annotations
 
@@ -8,85 +8,62 @@ from equipoise.cli.command_line import command_line
 from equipoise.cli.matched_how import matched_how
 
 if TYPE_CHECKING:
-    from equipoise.cli.conclusion_forms import Told
     from equipoise.cli.matching_options import Asked
     from equipoise.matching.balance import Balance
-    from equipoise.matching.conclusion import Question
-    from equipoise.matching.effect_words import Difference
     from equipoise.matching.gen_match import GenMatchResult
     from equipoise.matching.match import MatchResult
+    from equipoise.report.builders.matching import Difference, MatchQuestion
+    from equipoise.report.document import Document
 
 
 def conclude_match(
     given: dict[str, Any], asked: Asked, result: MatchResult, balance: Balance
-) -> Told:
-    """A match with its effect."""
-    from equipoise.cli.conclusion_forms import Told
-    from equipoise.matching.conclusion import match_conclusion
-    from equipoise.matching.effect_words import matched_difference
-    from equipoise.matching.pictures import balance_figures, effect_figures
+) -> Document:
+    """Build the document of a match with its effect."""
+    from equipoise.report.builders.matching import match_document
 
-    question, naive = _question(given, asked, None), _naive(asked)
-    effect = matched_difference(result)
-    return Told(
-        match_conclusion(result, balance, naive, question),
-        lambda: (*effect_figures(effect, naive, question), *balance_figures(balance)),
-    )
+    return match_document(result, balance, _naive(asked), _question(given, asked, None))
 
 
 def conclude_balance(
     given: dict[str, Any], asked: Asked, result: MatchResult | None, balance: Balance
-) -> Told:
-    """The balance of covariates."""
-    from equipoise.cli.conclusion_forms import Told
-    from equipoise.matching.conclusion import balance_conclusion
-    from equipoise.matching.pictures import balance_figures
+) -> Document:
+    """Build the document of the balance of covariates."""
+    from equipoise.report.builders.matching import balance_document
 
-    question = _question(given, asked, None)
-    return Told(balance_conclusion(balance, result, question), lambda: balance_figures(balance))
+    return balance_document(balance, result, _question(given, asked, None))
 
 
 def conclude_search(
     given: dict[str, Any],
     asked: Asked,
-    found: GenMatchResult,
-    effect: MatchResult | None,
+    search: GenMatchResult,
+    result: MatchResult | None,
     balance: Balance,
-) -> Told:
-    """A search for weights, with the effect by them."""
-    from equipoise.cli.conclusion_forms import Told
-    from equipoise.matching.conclusion import search_conclusion
-    from equipoise.matching.effect_words import matched_difference
-    from equipoise.matching.pictures import balance_figures, effect_figures, search_figures
+) -> Document:
+    """Build the document of a search for weights, with the effect by them."""
+    from equipoise.report.builders.matching import search_document
 
-    question, naive = _question(given, asked, found.seed), _naive(asked)
-    difference = None if effect is None else matched_difference(effect)
-    return Told(
-        search_conclusion(found, effect, balance, naive, question),
-        lambda: (
-            *effect_figures(difference, naive, question),
-            *search_figures(found),
-            *balance_figures(balance),
-        ),
-    )
+    question = _question(given, asked, search.seed)
+    return search_document(search, result, balance, _naive(asked), question)
 
 
-def _question(given: dict[str, Any], asked: Asked, seed: int | None) -> Question:
-    from equipoise.matching.conclusion import Question
+def _question(given: dict[str, Any], asked: Asked, seed: int | None) -> MatchQuestion:
+    from equipoise.report.builders.matching import MatchQuestion
 
     treatment = given["treatment"] or given["formula"].partition("~")[0].strip()
-    return Question(
+    return MatchQuestion(
         source=str(given["file"]),
         treatment=treatment,
         outcome=given.get("outcome"),
         method=tuple(matched_how(given, asked.covariates.names)),
-        again=command_line(seed),
+        command=command_line(seed),
     )
 
 
 def _naive(asked: Asked) -> Difference | None:
     if asked.outcome is None:
         return None
-    from equipoise.matching.effect_words import naive_difference
+    from equipoise.report.builders.matching import naive_difference
 
     return naive_difference(asked.outcome, asked.covariates.treated, asked.weights)

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from equipoise.cli.balance_table import balance_document, balance_lines
-from equipoise.cli.conclusion_forms import Told, check_conclusion, write_conclusion
+from equipoise.cli.balance_table import balance_document
+from equipoise.cli.conclusion_forms import check_report_files, write_report_files
 from equipoise.cli.output_file import check_folder, write_file
 
 if TYPE_CHECKING:
     from altair import LayerChart
 
     from equipoise.matching.balance import Balance
+    from equipoise.report.document import Document
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +27,9 @@ class Found:
 
     schema: str
     document: Mapping[str, Any]
-    lines: Sequence[str]
-    """What is printed above the balance."""
     balance: Balance
     plot: Callable[[], LayerChart]
-    conclude: Callable[[], Told]
+    report: Callable[[], Document]
 
 
 def check_outputs(given: Mapping[str, Any]) -> None:
@@ -48,7 +47,7 @@ def check_outputs(given: Mapping[str, Any]) -> None:
         require_figures()
     if given["json_file"] not in (None, "-"):
         check_folder(Path(given["json_file"]))
-    check_conclusion(given["file"], given["report_file"], given["figures"])
+    check_report_files(given["file"], given["report_file"], given["figures"])
 
 
 def put_out(found: Found, given: Mapping[str, Any]) -> None:
@@ -57,7 +56,8 @@ def put_out(found: Found, given: Mapping[str, Any]) -> None:
         from equipoise.figures.save import save
 
         save(found.plot(), given["plot_file"])
-    write_conclusion(found.conclude, given["report_file"], given["figures"])
+    report = found.report()
+    write_report_files(report, given["report_file"], given["figures"])
     if given["json_file"] is not None:
         whole = {"schema": found.schema, **found.document, **balance_document(found.balance)}
         text = json.dumps(whole, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
@@ -65,7 +65,7 @@ def put_out(found: Found, given: Mapping[str, Any]) -> None:
             click.echo(text, nl=False)
             return
         write_file(Path(given["json_file"]), text.encode())
-    if given["quiet"]:
-        return
-    for line in [*found.lines, *balance_lines(found.balance)]:
-        click.echo(line)
+    if not given["quiet"]:
+        from equipoise.report.renderers.terminal import print_document
+
+        print_document(report, color=not given.get("no_color", False))

@@ -15,8 +15,8 @@ from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
 from equipoise.model.safe_text import visible
 from equipoise.why.differences.pictures import can_be_drawn, firefox_profile, flame_graph
-from equipoise.why.explanation import Evidence, evidence_of_gap
-from equipoise.why.gap import choose
+from equipoise.why.explanation import GapEvidence, evidence_of_gap
+from equipoise.why.gap import choose_gap
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -73,7 +73,7 @@ def say_that_none_is_drawn(wanted: Pictures) -> None:
         print(f"equipoise: {visible(str(path))} is not written", file=sys.stderr)
 
 
-def write_pictures(wanted: Pictures, evidence: Evidence) -> None:
+def write_pictures(wanted: Pictures, evidence: GapEvidence) -> None:
     """Write them.
 
     Raises
@@ -94,11 +94,11 @@ def flame_graph_of(record: RunRecord, document: ResultDocument) -> bytes | None:
     extra = document.extra_time
     if extra is None:
         return None
-    evidence = evidence_of_gap(record, choose(record, extra.baseline, extra.candidate))
+    evidence = evidence_of_gap(record, choose_gap(record, extra.baseline, extra.candidate))
     if not can_be_drawn(evidence.evidence.profile, evidence.difference.slower):
         return None
     return flame_graph(evidence.evidence, _names(evidence), evidence.difference.slower)
 
 
-def _names(evidence: Evidence) -> tuple[str, str]:
+def _names(evidence: GapEvidence) -> tuple[str, str]:
     return evidence.gap.comparison.baseline, evidence.gap.comparison.candidate

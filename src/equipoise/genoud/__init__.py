@@ -4,7 +4,7 @@
 - ``options``: the checked options.
 - ``search``: the dialogue with the native engine, for any evaluator of batches.
 - ``evaluate``: a Python function as an evaluator of batches.
-- ``polish``, ``gradient``: BFGS, and derivatives by differences.
+- ``polish``: BFGS, and derivatives by differences.
 - ``executors``: evaluation of batches here, in threads or in other processes.
 - ``cluster``: evaluation on a Dask cluster.
 - ``worker``: what runs in those processes.

@@ -54,9 +54,11 @@ class Batches:
         return self._evaluate(points)
 
     def __enter__(self) -> Batches:
+        """Return the evaluator, for a ``with`` block."""
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Release what was made for the evaluation."""
         self._evaluate.close()
 
 

@@ -1,7 +1,7 @@
 """Evaluates a population of candidates: in this process, in a pool or on a cluster.
 
 The population is cut into batches that keep their order, and each candidate's values depend on
-its parameters alone: where it was evaluated, and beside whom, changes no bit. The data go out
+its parameters alone: where it was evaluated, or in which batch, changes no bit. The data go out
 once, and a batch whose worker is lost is done again.
 """
 
@@ -17,7 +17,6 @@ from concurrent.futures import (
     ProcessPoolExecutor,
     ThreadPoolExecutor,
 )
-from types import TracebackType
 from typing import Any, Protocol
 
 import numpy as np
@@ -134,14 +133,11 @@ class BatchEvaluator:
         self._transport.close()
 
     def __enter__(self) -> BatchEvaluator:
+        """Return the evaluator, for a ``with`` block."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
+        """Release what was made for the evaluation."""
         self.close()
 
 

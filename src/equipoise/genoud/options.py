@@ -141,15 +141,16 @@ def search_options(
     )
 
 
-def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
+def whole(name: str, value: Any, low: int, high: int) -> int:
     """Return a whole number in its range."""
     try:
         number = operator.index(value)
     except TypeError:
-        raise UnusableInput(f"{name} is {value!r}: a whole number is needed") from None
-    if number < least or (most is not None and number > most):
-        reach = f"{least} or more" if most is None else f"{least} to {most}"
-        raise UnusableInput(f"{name} is {number}: {reach} is needed")
+        raise UnusableInput(
+            f"{name} is {value!r}", hint=f"give a whole number from {low} to {high}"
+        ) from None
+    if not low <= number <= high:
+        raise UnusableInput(f"{name} is {number}", hint=f"give {low} to {high}")
     return number
 
 

@@ -73,7 +73,7 @@ class Payload:
 
 
 class UnknownPayload(Exception):
-    """This worker has never been sent that payload."""
+    """The worker was never sent the payload."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,18 +88,18 @@ def matched_quantiles(
     return first[thinned(len(first), shorter)], second[thinned(len(second), shorter)]
 
 
-def _thinned_as_in_r(length: int, wanted: int) -> Any:
+def _thinned_as_in_r(length: int, count: int) -> Any:
     # R counts places from 1, and adds up equal steps in floating point.
-    return np.floor(np.linspace(1.0, float(length), wanted)).astype(np.int64) - 1
+    return np.floor(np.linspace(1.0, float(length), count)).astype(np.int64) - 1
 
 
-def _thinned(length: int, wanted: int) -> Any:
-    if length == wanted:
+def _thinned(length: int, count: int) -> Any:
+    if length == count:
         return slice(None)
-    if wanted == 1:
+    if count == 1:
         return slice(0, 1)
     # In integers: a place that is whole must not be missed by a rounding error.
-    return np.arange(wanted, dtype=np.int64) * (length - 1) // (wanted - 1)
+    return np.arange(count, dtype=np.int64) * (length - 1) // (count - 1)
 
 
 def _summary(differences: Values) -> QQ:

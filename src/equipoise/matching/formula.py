@@ -77,32 +77,34 @@ def columns_in(formula: str, text: Collection[str] = ()) -> tuple[str, ...]:
         importlib.import_module(f"formulaic.{name}")
         for name in ("parser", "transforms", "utils.code")
     )
-    brought = frozenset(transforms.TRANSFORMS)
-    found: list[str] = []
-    read = parser.DefaultFormulaParser()
-    terms = terms_of(read.get_ast(formula))
+    transform_names = frozenset(transforms.TRANSFORMS)
+    columns: list[str] = []
+    formula_parser = parser.DefaultFormulaParser()
+    terms = terms_of(formula_parser.get_ast(formula))
     if terms > MOST_TERMS:
         raise UnusableInput(
             f"formula '{formula}' multiplies to more than {MOST_TERMS} terms",
             hint="name the interactions that matter, such as age:educ",
         )
-    for token in read.get_tokens(formula):
+    for token in formula_parser.get_tokens(formula):
         if token.kind is token.Kind.NAME:
-            found.append(token.token)
+            columns.append(token.token)
         elif token.kind is token.Kind.PYTHON:
             # Names in backquotes become names of Python, as formulaic has them become.
             names: dict[str, str] = {}
             evaluated = ast.parse(code.sanitize_variable_names(token.token, {}, names), mode="eval")
-            for refused in _other_code(evaluated, brought - {"np"}):
+            for refused in _other_code(evaluated, transform_names - {"np"}):
                 raise UnusableInput(
                     f"formula '{formula}': {ast.unparse(refused)} is code that no formula needs",
                     hint=_HINT,
                 )
-            hold_text = {*text, *(made for made, name in names.items() if name in text)}
-            for what in too_large_code(evaluated, hold_text):
-                raise UnusableInput(f"formula '{formula}': {what}", hint=_SMALLER)
-            found += [names.get(name, name) for name in _columns(evaluated) if name not in brought]
-    return tuple(dict.fromkeys(found))
+            text_names = {*text, *(made for made, name in names.items() if name in text)}
+            for problem in too_large_code(evaluated, text_names):
+                raise UnusableInput(f"formula '{formula}': {problem}", hint=_SMALLER)
+            columns += [
+                names.get(name, name) for name in _columns(evaluated) if name not in transform_names
+            ]
+    return tuple(dict.fromkeys(columns))
 
 
 def _columns(evaluated: ast.AST) -> Iterator[str]:
@@ -289,20 +291,20 @@ def _is_bounded(node: ast.AST) -> bool:
 
 def _folded(node: ast.AST) -> int | float | None:
     """Return the value of constants; ``None`` without one, or if it is too large."""
-    found: int | float | None = None
+    value: int | float | None = None
     match node:
-        case ast.Constant(value=int() | float() as value):
-            found = value
+        case ast.Constant(value=int() | float() as constant):
+            value = constant
         case ast.UnaryOp(op=ast.USub() | ast.UAdd() as sign, operand=operand):
             inner = _folded(operand)
-            found = None if inner is None else -inner if isinstance(sign, ast.USub) else inner
+            value = None if inner is None else -inner if isinstance(sign, ast.USub) else inner
         case ast.BinOp(left=left, op=operator, right=right):
             first, second = _folded(left), _folded(right)
             if first is not None and second is not None:
-                found = _computed(first, operator, second)
-    if isinstance(found, int):
-        return found if abs(found) <= _LARGEST_WHOLE else None
-    return found if found is not None and math.isfinite(found) else None
+                value = _computed(first, operator, second)
+    if isinstance(value, int):
+        return value if abs(value) <= _LARGEST_WHOLE else None
+    return value if value is not None and math.isfinite(value) else None
 
 
 def _computed(first: float, operator: ast.operator, second: float) -> float | None:
@@ -310,26 +312,26 @@ def _computed(first: float, operator: ast.operator, second: float) -> float | No
     try:
         match operator:
             case ast.Add():
-                found = float(first) + second
+                value = float(first) + second
             case ast.Sub():
-                found = float(first) - second
+                value = float(first) - second
             case ast.Mult():
-                found = float(first) * second
+                value = float(first) * second
             case ast.Pow():
-                found = math.pow(first, second)
+                value = math.pow(first, second)
             case ast.LShift():
-                found = math.ldexp(first, int(second))
+                value = math.ldexp(first, int(second))
             case ast.Div() | ast.FloorDiv():
-                found = first / second
+                value = first / second
             case ast.Mod():
-                found = math.fmod(first, second)
+                value = math.fmod(first, second)
             case _:
-                found = float(first)
+                value = float(first)
     except (ArithmeticError, ValueError):
         return None
-    if isinstance(first, int) and isinstance(second, int) and abs(found) <= _LARGEST_WHOLE:
-        return int(found) if found.is_integer() else found
-    return None if isinstance(first, int) and isinstance(second, int) else found
+    if isinstance(first, int) and isinstance(second, int) and abs(value) <= _LARGEST_WHOLE:
+        return int(value) if value.is_integer() else value
+    return None if isinstance(first, int) and isinstance(second, int) else value
 
 
 def _whole(text: str) -> int | None:
@@ -344,5 +346,5 @@ def _power(count: float, power: int) -> float:
 
 
 def _short(node: ast.AST) -> str:
-    words = ast.unparse(node)
-    return words if len(words) <= 40 else f"{words[:40]}…"
+    code = ast.unparse(node)
+    return code if len(code) <= 40 else f"{code[:40]}…"

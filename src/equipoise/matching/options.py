@@ -167,19 +167,17 @@ def check_options(
     """Refuse single values out of their range."""
     if estimand not in DONOR_ARMS:
         raise UnusableInput(f"there is no estimand {estimand!r}", hint="give ATT, ATC or ATE")
-    for name, value, least in (("m", m, 1), ("threads", threads, 1), ("seed", seed, 0)):
-        check_whole(name, value, least)
+    for name, value, low in (("m", m, 1), ("threads", threads, 1), ("seed", seed, 0)):
+        check_whole(name, value, low)
     if not (isinstance(tolerance, int | float | np.number) and 0 <= tolerance < math.inf):
         raise UnusableInput(f"distance_tolerance is {tolerance!r}", hint="give 0 or more")
 
 
-def check_whole(name: str, value: float | None, least: int) -> None:
-    """Refuse what is no whole number from ``least`` up; ``None`` passes."""
+def check_whole(name: str, value: float | None, low: int) -> None:
+    """Refuse what is no whole number from ``low`` up; ``None`` passes."""
     known = isinstance(value, int | float | np.number) and math.isfinite(value)
-    if value is not None and not (known and value == int(value) and least <= value < 2**63):
-        raise UnusableInput(
-            f"{name} is {value!r}", hint=f"give a whole number from {least} to 2^63"
-        )
+    if value is not None and not (known and value == int(value) and low <= value < 2**63):
+        raise UnusableInput(f"{name} is {value!r}", hint=f"give a whole number from {low} to 2^63")
 
 
 def metric_of(metric: str | ArrayLike, names: Sequence[str]) -> str | Floats:

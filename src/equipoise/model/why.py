@@ -27,7 +27,7 @@ Status = Literal["open", "confirmed", "refuted", "source", "not shown", "remaind
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class InterventionOutcome:
     """One intervention that was tried on both conditions of a gap (verdict.md §7)."""
 
     intervention: str
@@ -73,7 +73,7 @@ class Explanation:
     seconds: float | None = None
     """Of the extra time of the slower condition, as observed."""
     seconds_ci: Interval = (None, None)
-    tested: tuple[Tested, ...] = field(default=())
+    tested: tuple[InterventionOutcome, ...] = field(default=())
     """The interventions that were tried because of it."""
 
 

@@ -14,6 +14,8 @@ from equipoise.matching.balance import Balance, Groups
 from equipoise.matching.distributions import quantiles
 from equipoise.matching.gen_match import GenMatchResult
 from equipoise.matching.match import MatchResult
+from equipoise.report.builders.matching import balance_table, smallest_p_sentence
+from equipoise.report.document import Paragraph
 from equipoise.report.renderers import notebook
 
 if TYPE_CHECKING:
@@ -50,11 +52,8 @@ def gen_match_html(result: GenMatchResult) -> str:
 
 def balance_html(balance: Balance) -> str:
     """Write the table of a balance, and its smallest p-values."""
-    from equipoise.matching.balance_table import HEADINGS, cells, smallest_words
-
-    table = notebook.table(HEADINGS, cells(balance), names=2)
-    below = "".join(f"<p>{notebook.text(line)}</p>" for line in smallest_words(balance))
-    return f"<div>{table}{below}</div>"
+    sentence = Paragraph(smallest_p_sentence(balance))
+    return notebook.parts_to_html((balance_table(balance), sentence))
 
 
 def love_chart(balance: Balance) -> LayerChart:

@@ -14,7 +14,7 @@ import numpy as np
 
 from equipoise.model.interval import Interval
 from equipoise.stats.arrays import FloatArray
-from equipoise.stats.carry_over import student_quantile
+from equipoise.stats.pooling import student_quantile
 
 ESTIMAND = "ratio of geometric means"
 NO_SPREAD = "the values do not vary"

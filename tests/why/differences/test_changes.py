@@ -97,3 +97,12 @@ def test_of_paired_trials_one_interval_in_twenty_misses() -> None:
 def test_a_count_that_differs_by_the_same_in_every_block_is_exact() -> None:
     found = paired_counted(Runs((10.0, 12.0, 11.0), (15.0, 17.0, 16.0)), "candidate")
     assert found.extra_ci == (5.0, 5.0)
+
+
+def test_the_quantile_of_students_t_is_exact_at_few_degrees_of_freedom() -> None:
+    """At 3 degrees of freedom an expansion gives 3.179 for 3.182."""
+    change = paired_measured(Runs((0.0, 0.0, 0.0, 0.0), (1.0, 2.0, 3.0, 4.0)), "candidate")
+    low, high = change.extra_ci
+    standard_error = math.sqrt(5.0 / 3.0) / 2.0
+    assert low is not None and high is not None
+    assert (high - low) / 2.0 / standard_error == pytest.approx(3.182446, abs=1e-6)

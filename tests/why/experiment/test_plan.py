@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
+from collections.abc import Sequence
 
 import pytest
 
-from equipoise.model.errors import UnusableInput
+from equipoise.model.errors import TookNoEffect, UnusableInput
 from equipoise.model.plan import Condition, Contrast, Judgement, Measure, Plan, Stopping
 from equipoise.model.record import RunRecord
-from equipoise.why.experiment.plan import OpenGap, plan_of_interventions
+from equipoise.why.experiment.plan import OpenGap, plan_of_interventions, plan_that_takes_effect
 from equipoise.why.interventions.intervention import Alter, Intervention
 from tests.plans import plan_of
 from tests.why.experiment.simulated import cause_of
@@ -38,9 +40,9 @@ def gap(*seconds: float, plan: Plan | None = None, contrast: Contrast | None = N
     return OpenGap(record, contrast or Contrast(0, 1), causes)
 
 
-def planned(asked: OpenGap, *interventions: Intervention, most: int = 4) -> Plan:
+def planned(open_gap: OpenGap, *interventions: Intervention, most: int = 4) -> Plan:
     return plan_of_interventions(
-        asked, interventions, stopping=Stopping(blocks=50), alpha=0.05, seed=3, most=most
+        open_gap, interventions, stopping=Stopping(blocks=50), alpha=0.05, seed=3, most=most
     )
 
 
@@ -119,7 +121,7 @@ def test_what_cannot_be_tried_here_is_left_out_with_its_reason() -> None:
     assert plan.explains is not None
     assert {one.intervention: one.because for one in plan.explains.not_tried} == {
         "jemalloc": "libjemalloc2 is not installed",
-        "nothing": "both conditions are so already",
+        "nothing": "both conditions are like that already",
     }
     assert len(plan.conditions) == 4
 
@@ -161,3 +163,50 @@ def test_conditions_with_levels_are_told_apart_by_one_more() -> None:
     plan = dataclasses.replace(plan_of(), conditions=(leveled, leveled))
     found = planned(gap(0.01, plan=plan), intervention("never_mmap", "cause 0"))
     assert found.conditions[2].levels == {"allocator": "glibc", "intervention": "never mmap"}
+
+
+MISSING = setting(LD_PRELOAD="/nowhere/libmissing.so")
+
+
+def effective(*interventions: Intervention, preloads: str | None = None) -> Plan:
+    """The plan over a real program, of which the second may preload something itself."""
+    own = {} if preloads is None else {"LD_PRELOAD": preloads}
+    conditions = (
+        Condition("a", (sys.executable, "-c", "")),
+        Condition("b", (sys.executable, "-c", ""), environment=own),
+    )
+    explained = dataclasses.replace(plan_of(), conditions=conditions)
+
+    def make(left: Sequence[Intervention]) -> Plan:
+        return plan_of_interventions(
+            gap(0.01, plan=explained), left, stopping=Stopping(), alpha=0.05, seed=1
+        )
+
+    return plan_that_takes_effect(make, interventions)
+
+
+def test_a_preload_that_is_not_mapped_is_told_and_the_others_are_tried() -> None:
+    plan = effective(
+        intervention("missing", "cause 0", alter=MISSING), intervention("seen", "cause 0")
+    )
+    assert plan.explains is not None
+    assert [one.intervention for one in plan.explains.attempts] == ["seen"]
+    (left_out,) = plan.explains.not_tried
+    assert left_out.intervention == "missing"
+    assert "libmissing.so is not mapped" in left_out.because
+
+
+def test_a_sham_that_takes_no_effect_leaves_its_intervention_out() -> None:
+    plan = effective(intervention("odd", "cause 0", sham=MISSING), intervention("seen", "cause 0"))
+    assert plan.explains is not None
+    assert [one.intervention for one in plan.explains.attempts] == ["seen"]
+
+
+def test_with_nothing_left_it_says_why() -> None:
+    with pytest.raises(UnusableInput, match="libmissing.so is not mapped"):
+        effective(intervention("missing", "cause 0", alter=MISSING))
+
+
+def test_a_condition_of_the_gap_that_took_no_effect_is_an_error() -> None:
+    with pytest.raises(TookNoEffect, match="b did not take effect"):
+        effective(intervention("seen", "cause 0"), preloads="/nowhere/libmissing.so")

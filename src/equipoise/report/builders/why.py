@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from equipoise.model.interval import Interval
 from equipoise.model.result import Comparison, ResultDocument
-from equipoise.model.why import Explanation, ExtraTime, Tested, TimePart
+from equipoise.model.why import Explanation, ExtraTime, InterventionOutcome, TimePart
 from equipoise.report.document import (
     UNKNOWN,
     WRITTEN,
@@ -210,7 +210,7 @@ def _unseen(extra: ExtraTime) -> Iterator[str]:
         yield f"not seen by {source}: {shown}" + (f"; and {more} more" if more > 0 else "")
 
 
-def _interventions_table(interventions: Sequence[Tested]) -> Table:
+def _interventions_table(interventions: Sequence[InterventionOutcome]) -> Table:
     columns = (
         Column("changed"),
         Column("closes"),
@@ -233,14 +233,14 @@ def _interventions_table(interventions: Sequence[Tested]) -> Table:
     return Table(columns, rows, label="What was changed")
 
 
-def _from_each(tested: Tested) -> str:
+def _from_each(tested: InterventionOutcome) -> str:
     """Return what comes from each condition, ``96 % + 1 %``; medians need not add up."""
     if tested.share is None or tested.from_candidate is None or tested.from_baseline is None:
         return "unknown"
     return f"{round(100 * tested.from_candidate)} % + {round(100 * tested.from_baseline)} %"
 
 
-def _may_yet_be_confirmed(tested: Tested) -> bool:
+def _may_yet_be_confirmed(tested: InterventionOutcome) -> bool:
     if tested.outcome != "open" or tested.unknown_because is not None:
         return False
     low, high = tested.share_ci

@@ -74,7 +74,7 @@ def _blocks(parts: Iterable[Part]) -> Iterator[str]:
                 yield from _blocks(part.parts)
                 yield "</details>"
             case Section():
-                if part.title:
+                if part.title.strip():
                     yield f"**{text(part.title)}**"
                 yield from _blocks(part.parts)
             case Table():
@@ -134,7 +134,7 @@ def _answer(answer: Answer) -> Iterator[str]:
 
 
 def _table(table: Table) -> Iterator[str]:
-    if table.title:
+    if table.title.strip():
         yield f"**{text(table.title)}**"
     aligned = (":---", *("---:" for _ in table.columns[1:]))
     rows = ([text_of(cell) for cell in row] for row in table.rows)

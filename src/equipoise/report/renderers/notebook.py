@@ -31,7 +31,12 @@ _CELL = "padding:.2em .6em"
 
 def to_html(document: Document) -> str:
     """Write a document as a piece of HTML for ``_repr_html_``."""
-    return f"<div>{''.join(_pieces(parts_in(document.parts, 'notebook')))}</div>"
+    return parts_to_html(document.parts)
+
+
+def parts_to_html(parts: Iterable[Part]) -> str:
+    """Write some parts of a document as a piece of HTML."""
+    return f"<div>{''.join(_pieces(parts_in(parts, 'notebook')))}</div>"
 
 
 def text(plain: str) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from equipoise.genoud.gradient import Box, gradient, intervals, rounding_error
+from equipoise.genoud.polish import Box, gradient, intervals, rounding_error
 
 Floats = NDArray[np.float64]
 Many = Callable[[Floats], Floats]
