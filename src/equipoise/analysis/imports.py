@@ -50,7 +50,7 @@ def imported_result(plan: Plan, blocks: Blocks) -> ImportedResult | None:
 
 
 def threats(imported: ImportedResult | None) -> tuple[CampaignWarning, ...]:
-    """What an interval of an imported run does not hold against."""
+    """Return the warnings about what the interval of an imported run leaves out."""
     if imported is None or not imported.comparisons:
         return ()
     words = {

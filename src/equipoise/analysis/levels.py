@@ -18,9 +18,8 @@ from equipoise.model.plan import Contrast, Plan
 from equipoise.model.record import Draw, RunRecord, Trial
 from equipoise.model.result import Advice, Comparison, VarianceByLevel
 from equipoise.model.why import Explanation, Status
-from equipoise.stats.advice import advice, advice_words
 from equipoise.stats.arrays import FloatArray, IntArray
-from equipoise.stats.levels import Levels, plural_of, variance_by_level
+from equipoise.stats.levels import Levels, advice, advice_words, plural_of, variance_by_level
 from equipoise.stats.spread import KIND, SpreadChange, holm, spread_change, spread_words
 
 HOST, BOOT, CAMPAIGN, LAYOUT, TRIAL, ITERATION = (
@@ -68,7 +67,7 @@ def ratios_by_level(
     blocks: Mapping[int, Sequence[Trial]],
     draws: Mapping[int, Draw],
 ) -> tuple[Comparison, ...]:
-    """The primary comparisons, each with the variance of its log ratios within blocks by level.
+    """Return the primary comparisons, each with the variance of its log ratios by level.
 
     Iterations are paired as they came, the first with the first.
     """
@@ -113,7 +112,7 @@ def pooled_by_level(
 
 
 def _has_levels(plan: Plan, trials: Iterable[Trial]) -> bool:
-    """Whether anything but trials is replicated."""
+    """Return whether anything but trials is replicated."""
     metric = plan.judgement.primary_metric
     return bool(plan.layouts) or any(_iterations(trial, metric) for trial in trials)
 
@@ -156,7 +155,7 @@ def _read(metric: str, trials: Sequence[Trial], draw: Draw) -> _Read:
 
 
 def _pairs(contrast: Contrast, blocks: Sequence[_Read]) -> list[_Unit]:
-    """The blocks in which both conditions ran."""
+    """Return the blocks in which both conditions ran."""
     found: list[_Unit] = []
     for block in blocks:
         below = block.logarithms.get(contrast.baseline)
@@ -179,7 +178,7 @@ def _logarithms(trial: Trial, metric: str) -> FloatArray:
 
 
 def _iterations(trial: Trial, metric: str) -> list[float]:
-    """What each iteration of a trial cost."""
+    """Return the cost of each iteration of a trial."""
     return [
         as_cost(one) for one in trial.samples if one.iteration is not None and one.metric == metric
     ]
@@ -223,7 +222,7 @@ def _by_level(plan: Plan, names: Sequence[str], units: Sequence[_Unit]) -> Varia
 
 
 def _replicated(table: IntArray, names: Sequence[str]) -> Iterator[tuple[str, IntArray]]:
-    """The levels that have more units than the one above, with their columns."""
+    """Yield the levels that have more units than the one above, with their columns."""
     above = 1
     for place, name in enumerate(names):
         count = len(np.unique(table[:, : place + 1], axis=0))
@@ -293,7 +292,7 @@ LEAST_SHARE = 0.1
 def sources_of_spread(
     plan: Plan, blocks: Mapping[int, tuple[Trial, ...]]
 ) -> tuple[Explanation, ...]:
-    """What each held source takes from the spread, as entries of ``why`` (design.md §4).
+    """Return how much each held source takes from the spread, as entries of ``why``.
 
     Returns
     -------

@@ -11,7 +11,7 @@ from equipoise.campaign.interim import InterimAnalysis
 from equipoise.model.plan import Condition, Contrast, Judgement, Measure, Plan, Stopping
 from equipoise.model.record import Accounting, Better, Draw, RunRecord, Sample, Trial
 from equipoise.model.result import Comparison, ResultDocument, TrialRow
-from equipoise.stats.sequence_point import SequencePoint
+from equipoise.stats.sequence import SequencePoint
 
 MOST_LOOKS = 400
 """A look costs more the more blocks there are; a picture shows no more of them."""
@@ -69,7 +69,7 @@ def _ends_at(points: Sequence[SequencePoint], comparison: Comparison) -> bool:
 
 
 def _record(document: ResultDocument, primary: Sequence[Comparison]) -> RunRecord | None:
-    """The analysed trials on the primary metric; ``None`` where one does not know it.
+    """Return the analysed trials on the primary metric; ``None`` where one does not know it.
 
     Nor is there a record where a trial or a comparison names a condition that is not there.
     """

@@ -201,7 +201,7 @@ def trial_row(run: int, trial: Trial) -> tuple[Any, ...]:
 
 
 def sample_rows(trial: int, samples: Iterable[Sample]) -> Iterable[tuple[Any, ...]]:
-    """The rows of ``sample``, in the order in which the workload wrote them."""
+    """Yield the rows of ``sample``, in the order in which the workload wrote them."""
     for place, sample in enumerate(samples):
         yield (
             trial,

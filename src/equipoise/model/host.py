@@ -73,7 +73,7 @@ class Certificate:
     runs: tuple[str, ...]
     """The campaigns, as the ledger names them."""
 
-    def words(self) -> str:
+    def summary(self) -> str:
         """One line."""
         return (
             f"{self.called_different} of {self.campaigns} campaigns of a program against itself "

@@ -140,7 +140,7 @@ class Condition:
         return any(LAYOUT in word for word in self.command)
 
     def command_in(self, layout: int | None) -> tuple[str, ...]:
-        """The command in the layout of this number, from 1; ``None`` without layouts."""
+        """Return the command in the layout of this number, from 1; ``None`` without layouts."""
         if layout is None:
             return self.command
         return tuple(word.replace(LAYOUT, str(layout)) for word in self.command)
@@ -351,7 +351,7 @@ class Revision:
     """Whether the changes of tracked files in the working tree were put on top of it."""
 
     @property
-    def shown(self) -> str:
+    def label(self) -> str:
         """``main (1a2b3c4d5e)``."""
         changes = " with uncommitted changes" if self.uncommitted else ""
         return f"{self.asked} ({self.commit[:_SHOWN_DIGITS]}{changes})"
