@@ -15,9 +15,8 @@ from equipoise.model.record import CampaignWarning, Trial
 from equipoise.model.result import CarryOver, Comparison
 from equipoise.stats.carry_over import carry_over
 from equipoise.stats.means import ratio_of_means
-from equipoise.stats.minimum import answers, minimum_misleads
-from equipoise.stats.probability import probability_slower
-from equipoise.stats.sequence import PairedBlocks
+from equipoise.stats.sequence import PairedBlocks, probability_slower
+from equipoise.stats.shift import answers, minimum_misleads
 from equipoise.stats.verdict import Judged, blocks_to_go, judge, typical_ratio
 
 ESTIMAND = "typical within-block ratio"
