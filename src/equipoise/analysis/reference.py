@@ -274,9 +274,9 @@ IGNORED_FACTS = frozenset(
         "variables_set_but_withheld",
     }
 )
-"""What differs between any two sessions, or stands elsewhere in the result."""
+"""Facts that differ between any two sessions, or stand elsewhere in the result."""
 ENVIRONMENT = "environment"
-"""What stands for all that a file of another tool does not say of where it ran."""
+"""Name for all that a file of another tool does not say of its host."""
 
 
 def document_differences(

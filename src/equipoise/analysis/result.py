@@ -1,4 +1,4 @@
-"""From the ledger's record of a campaign to its result document: a pure function.
+"""A campaign's record as its result document: a pure function.
 
 The same record gives the same document, byte for byte: every resampling is seeded by the
 campaign's own seed.
@@ -57,7 +57,7 @@ from equipoise.model.result import (
 )
 
 ACCOUNTED = ("wall_s", "user_s", "sys_s", "max_rss_bytes", "minor_faults", "major_faults")
-"""What is described of every condition; a workload's own metrics are described beside it."""
+"""Metrics described of every condition; a workload's own metrics stand beside them."""
 
 
 def analyse_campaign(record: RunRecord) -> ResultDocument:
@@ -137,12 +137,12 @@ def _control(plan: Plan, blocks: Blocks, by_condition: _TrialsByCondition) -> Co
 
 @dataclass(frozen=True, slots=True)
 class _TrialsByCondition:
-    """What the trials of all conditions say, by_condition in one pass: there may be very many."""
+    """Trials, failures and draws of all conditions, collected in one pass."""
 
     analysed: Mapping[int, list[Trial]]
     failures: Mapping[int, int]
     draws: Mapping[int, Draw]
-    """Of each measured block."""
+    """Draws of the measured blocks, by block."""
     iterations: Classed
 
 

@@ -15,7 +15,7 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.result import ResultDocument, TrialRow
 
 Kind = Literal["text", "integer", "number", "truth", "numbers", "texts"]
-"""What a column holds; ``numbers`` and ``texts`` are a list and a mapping in each cell."""
+"""Kind of a column; ``numbers`` and ``texts`` are a list and a mapping in each cell."""
 
 _KINDS: dict[str, Kind] = {
     "block": "integer",

@@ -31,7 +31,7 @@ class Ratio:
     e_value: float
     least: float
     most: float
-    """Of the ratios within blocks."""
+    """Range of the ratios within blocks."""
     blocks: int
 
     @property

@@ -50,7 +50,7 @@ _OWN_NAMES = {
 
 _BYTES = {"byte": 1.0, "kibibyte": 2.0**10, "mebibyte": 2.0**20, "gibibyte": 2.0**30}
 MEANS = "mean_cpu_seconds"
-"""Of each command the mean of its user and system time, which version 1.x knows of no run."""
+"""Key of the mean user and system time of each command, which 1.x has of no run."""
 _Code = Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)]
 _Bytes = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
