@@ -42,8 +42,8 @@ class ComparisonVerdict:
     ``None`` where every block is a tie of timeouts or there is none."""
     low: float
     high: float
-    """Bounds of the interval; infinite where nothing on that side is excluded yet. Both are infinite
-    with the same sign where every finite ratio is excluded."""
+    """Bounds of the interval; infinite where nothing on that side is excluded yet. Both are
+    infinite with the same sign where every finite ratio is excluded."""
     level: float
     """1 minus the coverage of the interval: alpha, or less among several comparisons."""
     ln_e_value: float
