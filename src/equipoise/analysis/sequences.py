@@ -18,7 +18,7 @@ MOST_LOOKS = 400
 
 
 def sequences_of(record: RunRecord) -> dict[str, tuple[SequencePoint, ...]]:
-    """For each candidate, where its interval stood after the blocks as they came.
+    """Return the interval of each candidate after the blocks as they came.
 
     All blocks are looked at, or about ``MOST_LOOKS`` of them, the last one always. An imported run
     has none: no coin of ours ordered it.
@@ -45,7 +45,7 @@ TOLERANCE = 1e-9
 
 
 def sequences_of_document(document: ResultDocument) -> Sequences:
-    """For each candidate, where its interval stood after the blocks as they came.
+    """Return the interval of each candidate after the blocks as they came.
 
     None if the trials of the document do not lead to where it stands.
     """

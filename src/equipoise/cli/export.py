@@ -12,7 +12,8 @@ from equipoise.cli import options
 from equipoise.cli.load_result import reported
 from equipoise.cli.output_files import check_folder, write_file
 from equipoise.cli.report_files import ReportedCampaign, documents_of, latex, markdown
-from equipoise.interop import bmf, hyperfine, trials
+from equipoise.interop import bmf, trials
+from equipoise.interop.formats import hyperfine
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import ResultDocument

@@ -121,10 +121,10 @@ def command(**values: Any) -> int:
     the rows. Where no comparison holds, Equipoise refuses to answer (exit status 2), and says
     which rows would be needed.
     """
-    _check_outputs(values)
-    question = _question(values)
     from equipoise.cli.progress import work_in_sentences
 
+    _check_outputs(values)
+    question = _question(values)
     with work_in_sentences(quiet=values["quiet"], color=not values["no_color"]) as progress:
         observe = _observe_log if values["strata"] is None else _observe_strata
         result = observe(question, values, progress)

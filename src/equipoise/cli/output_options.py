@@ -130,7 +130,7 @@ def write_files(document: ResultDocument, record: RunRecord, output: OutputOptio
 
 def _export(document: ResultDocument, record: RunRecord, output: OutputOptions) -> None:
     """Write the page and the files in the forms of other tools."""
-    from equipoise.interop import hyperfine
+    from equipoise.interop.formats import hyperfine
 
     if output.export_json is not None:
         write_file(output.export_json, hyperfine.to_json(document))

@@ -115,7 +115,7 @@ def variance_by_level(
 
 
 def plural_of(level: str) -> str:
-    """``processes``, ``layouts`` …"""
+    """Return the plural of a level: ``processes``, ``layouts``."""
     return f"{level}es" if level.endswith("s") else f"{level}s"
 
 
@@ -197,7 +197,7 @@ A_MINUTE_S = 60.0
 def advice(
     levels: Levels, unit_s: Sequence[float], *, more_s: float = A_MINUTE_S
 ) -> tuple[Advice, ...]:
-    """Where more measuring time narrows the interval most, the best first.
+    """Return where more measuring time narrows the interval most, the best first.
 
     The variance of the mean is the sum over levels of the component over its number of units
     (Kalibera and Jones 2013, eq. 5, of a balanced design). New units come with parts of their

@@ -85,7 +85,7 @@ def find_modes(values: FloatArray, *, resolution: float = 0.0) -> Modes:
 
 
 def _with_values_on_both_sides(cuts: list[float], ordered: FloatArray) -> list[float]:
-    """The cuts that part values: ties, which were spread out to find them, stand in one place."""
+    """Return the cuts that part values; ties were spread out to find them."""
     parting: list[float] = []
     before = 0
     for cut in cuts:
@@ -97,7 +97,7 @@ def _with_values_on_both_sides(cuts: list[float], ordered: FloatArray) -> list[f
 
 
 def _cuts(ordered: FloatArray, count: int, step: float) -> tuple[list[float], float | None]:
-    """The valleys of a sample, lowest first, and the evidence of the weakest claim."""
+    """Return the valleys of a sample, lowest first, and the evidence of the weakest claim."""
     least = max(LEAST_SHARE * len(ordered), LEAST_MEMBERS * len(ordered) / count)
     waiting, cuts, made = [ordered], [], []
     first: float | None = None
@@ -166,7 +166,7 @@ def _spread_ties(ordered: FloatArray, step: float) -> FloatArray:
 
 
 def _printed_step(ordered: FloatArray) -> float:
-    """The power of ten that every value is a multiple of, where values repeat; else 0."""
+    """Return the power of ten that every value is a multiple of, where values repeat; else 0."""
     distinct = np.unique(ordered)
     if len(distinct) == len(ordered):
         return 0.0
@@ -260,7 +260,7 @@ def _common_variance(shares: FloatArray, variances: FloatArray) -> FloatArray:
 
 
 def _starts(values: FloatArray) -> FloatArray:
-    """How many values are below each of a few good splits; shape (starts,)."""
+    """Return the number of values below each of a few good splits; shape (starts,)."""
     count = len(values)
     below = np.arange(2, count - 1)
     sums, squares = np.cumsum(values), np.cumsum(values**2)
@@ -285,7 +285,7 @@ def _em(
     below: FloatArray,
     variances_of: Callable[[FloatArray, FloatArray], FloatArray],
 ) -> _Fit:
-    """The best fit from all starts; arrays are (starts, parts, values)."""
+    """Return the best fit from all starts; arrays are (starts, parts, values)."""
     count = len(values)
     lower = (np.arange(count)[None, :] < below[:, None]).astype(np.float64)
     members = np.stack([lower, 1.0 - lower], axis=1)
@@ -326,7 +326,7 @@ def _valley(shares: FloatArray, places: FloatArray, spreads: FloatArray) -> tupl
 
 
 def half_sample_mode(ordered: FloatArray) -> float:
-    """The half-sample mode (Bickel and Frühwirth 2006): the shortest half, again and again.
+    """Return the half-sample mode (Bickel and Frühwirth 2006): the shortest half, again and again.
 
     Parameters
     ----------

@@ -113,7 +113,7 @@ class PairedBlocks:
         *,
         quantum: float = 0.0,
     ) -> Self:
-        """The blocks of a campaign whose baseline ran twice in each (the control).
+        """Return the blocks of a campaign whose baseline ran twice in each block (the control).
 
         Half of the stake is on the candidate against the baseline, half on the candidate against
         its twin; ``baseline`` then holds the mean of the two (verdict.md §6).
@@ -145,7 +145,7 @@ class PairedBlocks:
     def append_pooled(
         self, baseline: float, twin: float, candidate: float, order: int, twin_order: int
     ) -> None:
-        """Adds the next block of a baseline that ran twice; as for ``pooled``."""
+        """Add the next block of a baseline that ran twice; as for ``pooled``."""
         self._push_pooled(baseline, twin, candidate, order, twin_order)
         self._baseline = np.append(self._baseline, 0.5 * (baseline + twin))
         self._candidate = np.append(self._candidate, candidate)
@@ -165,7 +165,7 @@ class PairedBlocks:
         )
 
     def append(self, baseline: float, candidate: float, order: int) -> None:
-        """Adds the next block; parameters and errors as for the whole."""
+        """Add the next block; parameters and errors as for the whole."""
         new_baseline = as_costs([baseline], "the baseline")
         new_candidate = as_costs([candidate], "the candidate")
         checked = _as_orders([order])
@@ -178,6 +178,7 @@ class PairedBlocks:
         self._candidate = np.append(self._candidate, new_candidate)
 
     def __len__(self) -> int:
+        """Return the number of blocks."""
         return len(self._engine)
 
     @property
@@ -220,7 +221,7 @@ class SlowerShare:
 
 
 def probability_slower(blocks: PairedBlocks, *, level: float) -> SlowerShare:
-    """The share of blocks in which the candidate was slower, with a confidence sequence.
+    """Return the share of blocks in which the candidate was slower, with a confidence sequence.
 
     The beta(½, ½)-binomial mixture (Robbins 1970; Howard et al. 2021) on the sign of the block
     differences, running; at level 1 minus the coverage.

@@ -114,7 +114,7 @@ def _check(baseline: NDArray[np.float64], candidate: NDArray[np.float64]) -> Non
 def _ratios(
     baseline: NDArray[np.float64], candidate: NDArray[np.float64], quantiles: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Shape ``(samples, quantiles)`` for samples of shape ``(samples, blocks)``."""
+    """Return the quantiles of samples ``(samples, blocks)``, shape ``(samples, quantiles)``."""
     below, above = quantiles_of(baseline, quantiles), quantiles_of(candidate, quantiles)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios: NDArray[np.float64] = np.where(above == below, 1.0, above / below)
@@ -158,7 +158,7 @@ def minimum_misleads(
     verdict: Verdict,
     min_effect: float,
 ) -> bool:
-    """Whether a ranking by minimum contradicts the result (design.md §4).
+    """Return whether a ranking by minimum contradicts the result (design.md §4).
 
     True if the minimum and the typical ratio name different winners, each by more than
     ``min_effect`` percent, or the minimum names one and the verdict is ``equivalent``.
@@ -186,7 +186,7 @@ def minimum_misleads(
 def answers(
     baseline: FloatArray, candidate: FloatArray, *, min_effect: float
 ) -> tuple[StatisticAnswer, ...]:
-    """What each statistic alone would have said: the minimum, each decile and the mean.
+    """Return the answer of each statistic alone: the minimum, each decile and the mean.
 
     Parameters
     ----------

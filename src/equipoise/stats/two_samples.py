@@ -49,7 +49,7 @@ class SampleDifference:
 
 
 def welch_ratio(baseline: FloatArray, candidate: FloatArray, *, level: float) -> SampleRatio:
-    """The ratio of geometric means of two independent samples (Welch 1947, on logarithms).
+    """Return the ratio of geometric means of two independent samples (Welch 1947, on logarithms).
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def welch_ratio(baseline: FloatArray, candidate: FloatArray, *, level: float) ->
 
 
 def paired_ratio(baseline: FloatArray, candidate: FloatArray, *, level: float) -> SampleRatio:
-    """The ratio of geometric means by Student's t over the log ratios within blocks.
+    """Return the ratio of geometric means by Student's t over the log ratios within blocks.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def paired_ratio(baseline: FloatArray, candidate: FloatArray, *, level: float) -
 def welch_difference(
     baseline: FloatArray, candidate: FloatArray, *, level: float
 ) -> SampleDifference:
-    """The difference of the means of two independent samples (Welch 1947).
+    """Return the difference of the means of two independent samples (Welch 1947).
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def welch_difference(
 def paired_difference(
     baseline: FloatArray, candidate: FloatArray, *, level: float
 ) -> SampleDifference:
-    """The mean of the differences within blocks, by Student's t.
+    """Return the mean of the differences within blocks, by Student's t.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def _difference(difference: float, error: float, freedom: int, level: float) -> 
 
 
 def _welch(below: FloatArray, above: FloatArray) -> tuple[float, int]:
-    """The standard error of a difference of means, and its degrees of freedom; 0 without spread.
+    """Return the standard error of a difference of means and its degrees of freedom.
 
     Of equal values the spread is exactly 0, which rounding in their mean would hide.
     """
