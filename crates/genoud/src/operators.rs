@@ -18,7 +18,7 @@ pub struct Parents<'a> {
     pub population: &'a [Individual],
     pub domain: &'a Domain,
     pub boundary: Boundary,
-    /// How far non-uniform mutation reaches: (1 - t / T)^6, at least 1e-5.
+    /// Reach of non-uniform mutation: (1 - t / T)^6, at least 1e-5.
     pub reach: f64,
     pub source: &'a mut Source,
 }
@@ -222,7 +222,7 @@ const SHRINKING: i32 = 6;
 /// Without a least reach the last generation would copy its parents.
 const LEAST_REACH: f64 = 1e-5;
 
-/// How far non-uniform mutation reaches in a generation, of so many at most.
+/// Returns the reach of non-uniform mutation in a generation, of so many at most.
 pub fn mutation_reach(generation: usize, generations: usize) -> f64 {
     let left = 1.0 - generation as f64 / generations as f64;
     // Multiplied out: powi may round differently on other architectures.

@@ -23,19 +23,19 @@ pub enum Direction {
 pub struct Options {
     /// The box, real or whole numbers.
     pub domain: Domain,
-    /// How far its bounds bind.
+    /// How strictly its bounds bind.
     pub boundary: Boundary,
     /// Which way is better.
     pub direction: Direction,
-    /// How many individuals a generation has, at least; it may grow ([`OperatorCounts`]).
+    /// Least number of individuals in a generation; it may grow ([`OperatorCounts`]).
     pub population: usize,
-    /// How many generations, counted from the first that was bred.
+    /// Number of generations, counted from the first that was bred.
     pub generations: usize,
     /// Whether `generations` binds even if the search still improves.
     pub hard_generation_limit: bool,
     /// After more generations than this without improvement the search ends.
     pub wait_generations: usize,
-    /// What improves a criterion by no more than this is no improvement.
+    /// Smallest improvement of a criterion that counts.
     pub solution_tolerance: f64,
     /// Points that the first generation has, inside the box.
     pub starting_values: Vec<Vec<f64>>,
@@ -45,7 +45,7 @@ pub struct Options {
     pub mix: Option<f64>,
     /// Whether the best is polished each generation.
     pub polish: bool,
-    /// So many generations are bred before the first polish.
+    /// Number of generations that are bred before the first polish.
     pub burn_in: usize,
     /// Whether waiting counts only where the gradient is small.
     pub gradient_check: bool,
@@ -125,7 +125,7 @@ impl Options {
     }
 }
 
-/// How many individuals of the next generation come from each operator.
+/// Number of individuals of the next generation from each operator.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct OperatorCounts {
     /// Operators 1 to 9; the first, cloning, is what the others leave beside the best.
@@ -167,7 +167,7 @@ impl OperatorCounts {
         Some(Self { each, population })
     }
 
-    /// How many children the operators 2 to 9 make.
+    /// Returns the number of children of the operators 2 to 9.
     #[must_use]
     pub fn children(&self) -> usize {
         self.each[1..].iter().sum()

@@ -15,7 +15,7 @@ use crate::random::Source;
 pub enum Step {
     /// The values of these points: [`crate::Search::tell`].
     Evaluate(Vec<Vec<f64>>),
-    /// What a local optimiser makes of these points: [`crate::Search::tell_polished`].
+    /// Points that a local optimiser is to polish: [`crate::Search::tell_polished`].
     Polish(Vec<Vec<f64>>),
     /// Whether the gradient at this point is small: [`crate::Search::tell_gradient`].
     Gradient(Vec<f64>),
@@ -32,7 +32,7 @@ pub struct Record {
     pub best: Individual,
     /// The first criterion of the middle individual.
     pub median: f64,
-    /// How many points were asked for so far, those of the local optimiser left out.
+    /// Number of points evaluated so far, without those of the local optimiser.
     pub evaluations: usize,
 }
 
@@ -112,7 +112,7 @@ impl Search {
         Ok(search)
     }
 
-    /// What is needed next; the same until it is told.
+    /// Returns the next step; the same until its answer is told.
     #[must_use]
     pub fn ask(&self) -> &Step {
         &self.pending
@@ -148,7 +148,7 @@ impl Search {
         Ok(())
     }
 
-    /// What the local optimiser made of the points it was asked to polish, and the values there.
+    /// Takes the polished points and the values there.
     ///
     /// # Errors
     /// If nothing was to be polished, or the numbers of points do not agree.
@@ -196,7 +196,7 @@ impl Search {
         &self.population
     }
 
-    /// How often each operator is used.
+    /// Returns how often each operator is used.
     #[must_use]
     pub fn counts(&self) -> &OperatorCounts {
         &self.counts
@@ -208,7 +208,7 @@ impl Search {
         self.ending.peak
     }
 
-    /// What each finished generation has come to.
+    /// Returns the finished generations.
     #[must_use]
     pub fn history(&self) -> &[Record] {
         &self.history
@@ -220,7 +220,7 @@ impl Search {
         self.generation
     }
 
-    /// How many generations there are at most, as it stands.
+    /// Returns the number of generations at most, as of now.
     #[must_use]
     pub fn generation_limit(&self) -> usize {
         self.ending.generations
@@ -440,9 +440,9 @@ impl Memory {
 /// Why a search ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Stop {
-    /// It waited long enough for an improvement.
+    /// The search waited long enough for an improvement.
     NoImprovement,
-    /// It has had all its generations.
+    /// The search has had all its generations.
     GenerationLimit,
 }
 
