@@ -81,7 +81,7 @@ def _row(plan: Plan, pairing: Pairing, gauged: Gauged) -> GateRow:
 
 
 def benchmark_of(plan: Plan, pairing: Pairing) -> str:
-    """The name of what a pairing compares: a process's own metric, or the process."""
+    """Return the name of what a pairing compares: a process's own metric, or the process."""
     condition = plan.conditions[pairing.contrast.candidate]
     if pairing.metric.endswith(BENCHMARK_SUFFIX):
         return pairing.metric.removesuffix(BENCHMARK_SUFFIX)
@@ -122,7 +122,7 @@ def _least(interval: Interval) -> str:
 def _gate_sentence(
     gated: GatePlan, rows: tuple[GateRow, ...], tally: _Tally, min_effect: float
 ) -> str:
-    compared = f"{gated.candidate.shown} against {gated.baseline.shown}"
+    compared = f"{gated.candidate.label} against {gated.baseline.label}"
     if tally.all == 1:
         return f"{compared}: {rows[0].summary}"
     limit = f"slower by more than {min_effect:g} %"

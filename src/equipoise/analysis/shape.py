@@ -65,7 +65,7 @@ def _states(values: FloatArray) -> tuple[State, ...] | None:
 
 
 def observed_covariates(trials: Sequence[Trial]) -> list[Covariate]:
-    """What was observed beside each trial, and the order in which they ran."""
+    """Return what was observed beside each trial, and the order in which they ran."""
     return [*_observed(trials), _time(trials)]
 
 
@@ -109,7 +109,7 @@ WIDE = 0.10
 
 
 def why_unknown(trials: Sequence[Trial], metric: str) -> str:
-    """Why none of these trials reported a metric: the reason of most of them."""
+    """Return why none of these trials reported a metric: the reason of most of them."""
     failures = Counter(_failure(one) for one in trials if one.failure is not None)
     if failures:
         return failures.most_common(1)[0][0]
@@ -121,7 +121,7 @@ def why_unknown(trials: Sequence[Trial], metric: str) -> str:
 
 
 def is_wide(summary: MetricSummary) -> bool:
-    """Whether a metric spreads so much that the reader should be told why."""
+    """Return whether a metric spreads so much that the reader should be told why."""
     return summary.median > 0 and summary.p95 - summary.p05 > 2.0 * WIDE * summary.median
 
 
@@ -151,7 +151,7 @@ def _failure(trial: Trial) -> str:
 
 
 def _spread_by_level(metric: str, trials: Sequence[Trial], seed: int) -> str:
-    """How processes and the batches of one process differ; empty where either has no two."""
+    """Return how processes and the batches of one process differ; empty where either has no two."""
     logs: list[float] = []
     units: list[int] = []
     for place, trial in enumerate(trials):
@@ -175,7 +175,7 @@ def _percent(value: float) -> str:
 
 
 def _association_phrase(found: Association | None) -> str:
-    """What the value goes with."""
+    """Return what a value is associated with."""
     if found is None:
         return "no observed factor explains it"
     how = "higher" if found.value is not None or found.correlation > 0 else "lower"

@@ -97,7 +97,7 @@ def _selected(
     alpha: float,
     tested: int,
 ) -> dict[int, Judged]:
-    """The largest number of comparisons that all say so at their common level, by place."""
+    """Return the most comparisons that all say so at their common level, by place."""
     wanted = tested
     while wanted:
         found = {place: one for place, one in enumerate(at(alpha * wanted / tested)) if says(one)}

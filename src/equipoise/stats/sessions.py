@@ -27,8 +27,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from equipoise._native import student_p_value, student_quantile
 from equipoise.stats.arrays import FloatArray, IntArray
-from equipoise.stats.pooling import student_outside, student_quantile
 
 LEAST_PROCESSES = 2
 _LEAST_FOR_HALVES = 4
@@ -171,7 +171,7 @@ def changes_between(
 
 
 def between_alike(there: Sequence[Session], here: Sequence[Session]) -> float:
-    """What rows differ by, in log units, beyond what both sessions show of themselves.
+    """Return the log difference of the median row beyond what both sessions show of themselves.
 
     The normal standard deviation of the median row, less its error. For sessions between which
     nothing is known to have changed, so that most rows have not.
@@ -186,7 +186,7 @@ def between_alike(there: Sequence[Session], here: Sequence[Session]) -> float:
 
 
 def restlessness(rows: Sequence[Session]) -> Restlessness:
-    """What a session says of its own drift, over all of its rows."""
+    """Return how much a session drifts by itself, over all its rows."""
     together = _together(rows)
     excesses = [excess for row in rows if (excess := _excess(_without(row, together))) is not None]
     halves = 1.0
@@ -228,13 +228,13 @@ def _together(rows: Sequence[Session]) -> dict[int, float]:
 
 
 def _without(row: Session, together: dict[int, float]) -> FloatArray:
-    """The logarithms of a row without what moved all rows."""
+    """Return the logarithms of a row without what moved all rows."""
     moved = [together.get(block, 0.0) for block in row.blocks.tolist()]
     return np.log(row.costs) - np.array(moved, dtype=np.float64)
 
 
 def _excess(logs: FloatArray) -> float | None:
-    """The squared difference of the halves over what is expected of it, at its median.
+    """Return the squared difference of the halves over what is expected of it, at its median.
 
     ``None`` for too few processes, or for ones that are all alike.
     """
@@ -252,13 +252,13 @@ def _excess(logs: FloatArray) -> float | None:
 
 
 def _location(row: Session) -> float:
-    """The trimmed mean of the logarithms."""
+    """Return the trimmed mean of the logarithms."""
     ordered = np.sort(np.log(row.costs))
     return float(np.mean(ordered[_trimmed(row) : len(ordered) - _trimmed(row)]))
 
 
 def _error(row: Session) -> float:
-    """The variance of the trimmed mean, from the winsorised one; infinite for one process."""
+    """Return the variance of the trimmed mean; infinite for one process."""
     count, trimmed = len(row.costs), _trimmed(row)
     if count < LEAST_PROCESSES:
         return math.inf
@@ -273,12 +273,12 @@ def _own_freedom(row: Session) -> int:
 
 
 def _trimmed(row: Session) -> int:
-    """How many processes are left out at each end."""
+    """Return how many processes are left out at each end."""
     return math.floor(_TRIMMED * len(row.costs))
 
 
 def _freedom(own: Sequence[_Part], shared: Sequence[_Part]) -> int:
-    """Degrees of freedom of a sum of variances (Satterthwaite 1946; Welch 1947), rounded down.
+    """Return the degrees of freedom of a sum of variances (Satterthwaite 1946; Welch 1947).
 
     Each part has its variance and its own degrees; 0 where a session has one process only.
     """
@@ -295,11 +295,11 @@ def _p_value(difference: float, error: float, freedom: int, matters: float) -> f
     beyond = abs(difference) - matters
     if freedom == 0 or beyond <= 0.0:
         return 1.0
-    return student_outside(beyond / error, freedom) if error > 0.0 else 0.0
+    return student_p_value(beyond / error, freedom) if error > 0.0 else 0.0
 
 
 def _selected(p_values: FloatArray, alpha: float) -> int:
-    """How many rows Benjamini and Hochberg's step-up selects."""
+    """Return how many rows Benjamini and Hochberg's step-up selects."""
     ordered = np.sort(p_values)
     ranks = np.arange(1, len(ordered) + 1)
     passing = np.flatnonzero(ordered <= alpha * ranks / len(ordered))

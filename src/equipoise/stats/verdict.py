@@ -90,7 +90,7 @@ def judge(
     alpha: float,
     known: Known | None = None,
 ) -> tuple[Judged, ...]:
-    """Judges each candidate against the baseline.
+    """Judge each candidate against the baseline.
 
     One comparison has the whole of ``alpha`` and the running confidence sequence: the chance that
     its interval ever leaves out the true ratio is at most alpha. Several share it: R of K are
@@ -150,7 +150,7 @@ def judge(
 
 
 def earliest_block(alpha: float, comparisons: int = 1) -> int:
-    """The least number of blocks after which any verdict is possible; 8 at alpha 0.05.
+    """Return the least number of blocks after which any verdict is possible; 8 at alpha 0.05.
 
     That is where a bettor who won every block excludes a ratio: mean of (1 + λ)^n ≥ 2/level. All of
     several comparisons can be decided in the same block, and then at full alpha.
@@ -209,7 +209,7 @@ def typical_ratio(blocks: PairedBlocks) -> float | None:
 
 
 def is_precise(judged: Judged, precision: float) -> bool:
-    """Whether the interval is at most ``precision`` percent wide (``--precision``)."""
+    """Return whether the interval is at most ``precision`` percent wide (``--precision``)."""
     return judged.width_percent is not None and judged.width_percent <= precision
 
 
@@ -230,7 +230,7 @@ def margin_of(min_effect: float) -> float:
 
 
 def finite_ratio(log_ratio: float) -> float | None:
-    """e to the log ratio; ``None`` where no float holds it."""
+    """Return e to the log ratio; ``None`` where no float holds it."""
     if not math.isfinite(log_ratio) or log_ratio > math.log(sys.float_info.max):
         return None
     return math.exp(log_ratio)
