@@ -58,7 +58,7 @@ class Association:
     """Adjusted for all covariates together."""
 
 
-def goes_with(
+def strongest_association(
     values: FloatArray, covariates: Sequence[Covariate], *, level: float = 0.05
 ) -> Association | None:
     """Tell what an amount goes with most surely; ``None`` where that can be chance.

@@ -57,7 +57,7 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True)
-class Restlessness:
+class SessionDrift:
     """How much a session moves by itself."""
 
     halves: float
@@ -88,8 +88,8 @@ class Changes:
     rows: tuple[RowChange, ...]
     level: float
     """1 minus the coverage of each interval."""
-    here: Restlessness
-    there: Restlessness
+    here: SessionDrift
+    there: SessionDrift
     mean: float
     """Of the log ratios: the logarithm of their geometric mean."""
     mean_low: float
@@ -117,10 +117,10 @@ def changes_between(
         Of the false-discovery rate, and of the interval of the mean.
     between
         The standard deviation of what a row differs by between two sessions beyond what they show
-        of themselves, in log units (`between_alike`); 0 if nothing is known of it.
+        of themselves, in log units (`difference_between_sessions`); 0 if nothing is known of it.
     """
     matters = math.log1p(min_effect / 100.0)
-    resting = (restlessness(there), restlessness(here))
+    resting = (session_drift(there), session_drift(here))
     differences = _differences(there, here)
     own = _own_variances(there, here, resting)
     shared = (
@@ -170,7 +170,7 @@ def changes_between(
     )
 
 
-def between_alike(there: Sequence[Session], here: Sequence[Session]) -> float:
+def difference_between_sessions(there: Sequence[Session], here: Sequence[Session]) -> float:
     """Return the log difference of the median row beyond what both sessions show of themselves.
 
     The normal standard deviation of the median row, less its error. For sessions between which
@@ -178,14 +178,14 @@ def between_alike(there: Sequence[Session], here: Sequence[Session]) -> float:
     """
     if len(there) < _LEAST_ROWS:
         return 0.0
-    resting = (restlessness(there), restlessness(here))
+    resting = (session_drift(there), session_drift(here))
     shared = resting[0].together ** 2 + resting[1].together ** 2
     errors = [a + b + shared for a, b in _own_variances(there, here, resting)]
     spread = _NORMAL_MEDIAN * float(np.median(np.abs(_differences(there, here))))
     return math.sqrt(max(0.0, spread**2 - float(np.median(errors))))
 
 
-def restlessness(rows: Sequence[Session]) -> Restlessness:
+def session_drift(rows: Sequence[Session]) -> SessionDrift:
     """Return how much a session drifts by itself, over all its rows."""
     together = _together(rows)
     excesses = [excess for row in rows if (excess := _excess(_without(row, together))) is not None]
@@ -194,7 +194,7 @@ def restlessness(rows: Sequence[Session]) -> Restlessness:
         halves = max(1.0, float(np.median(excesses)))
     moves = list(together.values())
     spread = float(np.std(moves, ddof=1)) if len(moves) > 1 else 0.0
-    return Restlessness(halves, spread, len(moves))
+    return SessionDrift(halves, spread, len(moves))
 
 
 def _differences(there: Sequence[Session], here: Sequence[Session]) -> FloatArray:
@@ -204,7 +204,7 @@ def _differences(there: Sequence[Session], here: Sequence[Session]) -> FloatArra
 
 
 def _own_variances(
-    there: Sequence[Session], here: Sequence[Session], resting: tuple[Restlessness, Restlessness]
+    there: Sequence[Session], here: Sequence[Session], resting: tuple[SessionDrift, SessionDrift]
 ) -> list[tuple[float, float]]:
     """Of the mean of each row in each session, widened by the session's drift."""
     return [
