@@ -148,7 +148,8 @@ def drift_sentence(metric: str, summary: MetricSummary, min_effect: float) -> st
         return None
     size = percent_change(ratio).lstrip("+-")
     if size.startswith("×"):
-        change = f"became {size.removeprefix('×')} times as {'slow' if metric.endswith('_s') else 'large'}"
+        slow = "slow" if metric.endswith("_s") else "large"
+        change = f"became {size.removeprefix('×')} times as {slow}"
     elif metric.endswith("_s") and not metric.endswith("_per_s"):
         change = f"became {size} {'slower' if ratio > 1.0 else 'faster'}"
     else:
