@@ -156,18 +156,12 @@ impl Held {
 
 impl Running {
     /// A descriptor that is readable when it has ended.
-    ///
-    /// # Errors
-    /// What `pidfd_open` says.
     pub fn descriptor(&self) -> io::Result<OwnedFd> {
         // SAFETY: passes numbers only; the child was not reaped. The call returns a new descriptor.
         unsafe { owned(libc::syscall(libc::SYS_pidfd_open, self.pid, 0)) }
     }
 
     /// Reaps it.
-    ///
-    /// # Errors
-    /// What `waitpid` says.
     pub fn wait(&self) -> io::Result<End> {
         let (status, _) = child::reap(self.pid)?;
         signals::stop_forwarding();

@@ -15,9 +15,6 @@ pub enum Links {
 }
 
 /// Opens a regular file for reading.
-///
-/// # Errors
-/// What `open` says, or that it is no regular file.
 pub fn open(path: &Path, links: Links) -> io::Result<File> {
     let follow = match links {
         Links::Follow => 0,

@@ -18,9 +18,6 @@ const STACK_BYTES: usize = 64 << 10;
 
 impl Stack {
     /// Reserves it.
-    ///
-    /// # Errors
-    /// What `mmap` says.
     pub fn new() -> io::Result<Self> {
         // SAFETY: a new anonymous mapping, at no particular address.
         let bottom = unsafe {
@@ -52,9 +49,6 @@ impl Drop for Stack {
 ///
 /// # Safety
 /// `entry` must end by exec or `_exit`, and do nothing that harms memory shared with us.
-///
-/// # Errors
-/// What the system says.
 pub unsafe fn vfork_with(
     stack: &Stack,
     cgroup: Option<BorrowedFd<'_>>,

@@ -11,9 +11,6 @@ const CLEAR: &str = "/proc/self/clear_refs";
 /// Makes the launcher, and with it each trial, the kernel's first choice when memory runs
 /// out. Among them the largest goes first: the trial, never the launcher, and neither the
 /// tool that drives it.
-///
-/// # Errors
-/// In words, if the kernel does not let it.
 pub fn offer_first() -> Result<(), String> {
     const FIRST: &str = "1000";
     fs::write(OOM_SCORE, FIRST).map_err(|error| format!("cannot write {OOM_SCORE}: {error}"))
@@ -24,9 +21,6 @@ pub fn offer_first() -> Result<(), String> {
 /// The launcher's peak is the least that any trial's can be, and more than half of it are
 /// pages of the C library that the dynamic linker touched, or that the kernel mapped around
 /// those. They stay in the page cache; what is needed again comes back by a minor fault.
-///
-/// # Errors
-/// In words, if the kernel does not let it.
 pub fn shrink() -> Result<(), String> {
     const FORGET_PEAK: &str = "5";
     let path = "/proc/self/smaps";

@@ -17,20 +17,17 @@ pub struct Bytes(CString);
 
 impl Bytes {
     /// As the kernel takes it.
-    #[must_use]
     pub fn as_c_str(&self) -> &CStr {
         &self.0
     }
 
     /// As it is shown in a report.
-    #[must_use]
     pub fn to_text(&self) -> String {
         text_of(self.0.as_bytes())
     }
 }
 
 /// The text in which each character stands for one byte.
-#[must_use]
 pub fn text_of(bytes: &[u8]) -> String {
     bytes.iter().copied().map(char::from).collect()
 }
@@ -210,7 +207,6 @@ pub const USAGE_FIELDS: [&str; 11] = [
 
 impl Report {
     /// A report in which nothing is known yet.
-    #[must_use]
     pub fn blank(containment: Containment) -> Self {
         Self {
             pid: None,

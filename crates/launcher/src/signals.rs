@@ -24,9 +24,6 @@ pub struct Signals {
 impl Signals {
     /// Ignores an interrupt from the terminal (whoever drives the launcher decides, by
     /// closing the pipe) and takes the signals to stop from a descriptor.
-    ///
-    /// # Errors
-    /// What `sigprocmask` or `signalfd` says.
     pub fn set_up() -> io::Result<Self> {
         // SAFETY: ignoring a signal runs no code of ours.
         unsafe {

@@ -94,7 +94,6 @@ pub enum Resource {
 
 impl<'a> Program<'a> {
     /// Lays out what the kernel will read.
-    #[must_use]
     pub fn new(
         file: &'a Bytes,
         arguments: &'a [Bytes],
@@ -120,21 +119,18 @@ impl<'a> Program<'a> {
     }
 
     /// These signals act as usual in the child.
-    #[must_use]
     pub fn resetting(mut self, ignored_signals: &'a [libc::c_int]) -> Self {
         self.ignored_signals = ignored_signals;
         self
     }
 
     /// The child gets these CPUs just before it executes.
-    #[must_use]
     pub fn on(mut self, cpus: Option<Cpus>) -> Self {
         self.cpus = cpus;
         self
     }
 
     /// The child has this set before it executes, or is not started.
-    #[must_use]
     pub fn with(mut self, settings: Settings) -> Self {
         self.settings = settings;
         self
@@ -259,17 +255,11 @@ fn pointers(strings: &[Bytes]) -> Vec<*const c_char> {
 }
 
 /// Opens a file for a child's standard input.
-///
-/// # Errors
-/// The error of `open`.
 pub fn open_input(path: &CStr) -> io::Result<OwnedFd> {
     open(path, libc::O_RDONLY)
 }
 
 /// Opens, makes or empties a file for a child's standard output.
-///
-/// # Errors
-/// The error of `open`.
 pub fn open_output(path: &CStr) -> io::Result<OwnedFd> {
     open(path, libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC)
 }

@@ -68,9 +68,6 @@ impl End {
     }
 
     /// Sends a number.
-    ///
-    /// # Errors
-    /// What the system says.
     pub fn send_number(&mut self, number: u64) -> Result<(), Problem> {
         self.outgoing
             .write_all(&number.to_ne_bytes())
@@ -90,9 +87,6 @@ impl End {
     }
 
     /// Sends all of these bytes.
-    ///
-    /// # Errors
-    /// What the system says.
     pub fn send_all(&mut self, bytes: &[u8]) -> Result<(), Problem> {
         self.outgoing
             .write_all(bytes)
@@ -113,9 +107,6 @@ impl End {
 }
 
 /// Two pipes, one for each direction.
-///
-/// # Errors
-/// What the system says.
 pub fn pipes() -> Result<Ends, Problem> {
     let pipe = || pipe().map_err(|error| problem_of("pipe", &error));
     let (question_in, question_out) = pipe()?;
@@ -127,18 +118,12 @@ pub fn pipes() -> Result<Ends, Problem> {
 }
 
 /// A pair of connected `AF_UNIX` stream sockets without a name.
-///
-/// # Errors
-/// What the system says.
 pub fn unix_streams() -> Result<Ends, Problem> {
     let (one, other) = UnixStream::pair().map_err(|error| problem_of("socketpair", &error))?;
     Ok((End::of_socket(one)?, End::of_socket(other)?))
 }
 
 /// Two UDP sockets on 127.0.0.1 that hear each other and nobody else.
-///
-/// # Errors
-/// What the system says.
 pub fn udp_sockets() -> Result<Ends, Problem> {
     let connected = || -> io::Result<_> {
         let one = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
@@ -152,9 +137,6 @@ pub fn udp_sockets() -> Result<Ends, Problem> {
 }
 
 /// A TCP connection over 127.0.0.1 on which every byte is sent at once.
-///
-/// # Errors
-/// What the system says.
 pub fn tcp_streams() -> Result<Ends, Problem> {
     let (one, other) = tcp_pair()?;
     for stream in [&one, &other] {
@@ -171,9 +153,6 @@ const INTERNET: libc::sa_family_t = libc::AF_INET as libc::sa_family_t;
 const PLACE: &str = "TCP over 127.0.0.1";
 
 /// Both ends of a connection.
-///
-/// # Errors
-/// What the system says.
 pub fn tcp_pair() -> Result<(TcpStream, TcpStream), Problem> {
     let listener = tcp_listener()?;
     let one = tcp_connect(listener.local_addr().map_err(refused)?.port())?;
@@ -188,9 +167,6 @@ pub fn tcp_pair() -> Result<(TcpStream, TcpStream), Problem> {
 }
 
 /// Listens on a port that the kernel chooses; what it accepts is reset when closed.
-///
-/// # Errors
-/// What the system says.
 pub fn tcp_listener() -> Result<TcpListener, Problem> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(refused)?;
     close_without_waiting(&listener)?;
@@ -198,9 +174,6 @@ pub fn tcp_listener() -> Result<TcpListener, Problem> {
 }
 
 /// Connects to a port of this machine; the connection is reset when closed.
-///
-/// # Errors
-/// What the system says.
 #[inline]
 pub fn tcp_connect(port: u16) -> Result<TcpStream, Problem> {
     let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
@@ -224,9 +197,6 @@ pub fn tcp_connect(port: u16) -> Result<TcpStream, Problem> {
 }
 
 /// Has the connection reset when it is closed; what a listener accepts is as the listener.
-///
-/// # Errors
-/// What `setsockopt` says.
 #[inline]
 pub fn close_without_waiting(socket: &impl AsRawFd) -> Result<(), Problem> {
     let linger = libc::linger {

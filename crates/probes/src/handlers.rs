@@ -40,9 +40,6 @@ impl Action {
     }
 
     /// Installs it.
-    ///
-    /// # Errors
-    /// What `sigaction` says.
     #[inline]
     pub fn install(&self, signal: libc::c_int) -> Result<(), Problem> {
         // SAFETY: the action can be read, and its handler does only what a signal handler may.
@@ -52,9 +49,6 @@ impl Action {
 }
 
 /// Sends this process a signal.
-///
-/// # Errors
-/// What `kill` says.
 #[inline]
 pub fn send_to_oneself(process: libc::pid_t, signal: libc::c_int) -> Result<(), Problem> {
     // SAFETY: passes numbers only.

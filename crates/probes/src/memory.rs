@@ -76,9 +76,6 @@ pub struct Mapping {
 
 impl Mapping {
     /// Maps so many bytes, which the kernel provides when they are touched.
-    ///
-    /// # Errors
-    /// What `mmap` says.
     #[inline]
     pub fn new(bytes: usize) -> Result<Self, Problem> {
         // SAFETY: a new mapping at no particular address.
@@ -119,9 +116,6 @@ impl Mapping {
     }
 
     /// Gives it back.
-    ///
-    /// # Errors
-    /// What `munmap` says.
     #[inline]
     pub fn give_back(self) -> Result<(), Problem> {
         let result = self.unmap();
@@ -142,9 +136,6 @@ impl Drop for Mapping {
 }
 
 /// Bytes of a page of memory.
-///
-/// # Errors
-/// What `sysconf` says.
 pub fn page_size() -> Result<usize, Problem> {
     // SAFETY: reads a constant of the system.
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) })

@@ -38,9 +38,6 @@ pub struct Request {
 }
 
 /// Reads the command line.
-///
-/// # Errors
-/// The command line cannot be used.
 pub fn read(arguments: impl Iterator<Item = OsString>) -> Result<Command, Problem> {
     let mut parser = Parser::from_args(arguments);
     match parser.next()? {

@@ -74,9 +74,6 @@ impl Scratch {
     }
 
     /// The folder, opened.
-    ///
-    /// # Errors
-    /// What the system says.
     pub fn open(&self) -> Result<File, Problem> {
         File::open(&self.folder).map_err(|error| problem_of("the folder of the files", &error))
     }
@@ -182,9 +179,6 @@ fn make_unnamed(around: &Path) -> Result<PathBuf, Problem> {
 }
 
 /// Its name, or its magic number (statfs(2)) where it is none of the usual ones.
-///
-/// # Errors
-/// What `fstatfs` says.
 pub fn kind_of(file: &File) -> Result<String, Problem> {
     let mut found = MaybeUninit::<libc::statfs>::uninit();
     // SAFETY: the answer can be written.

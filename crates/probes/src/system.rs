@@ -41,9 +41,6 @@ pub fn problem_of(call: &str, error: &io::Error) -> Problem {
 }
 
 /// The result of a call that answers with a negative number if it is refused.
-///
-/// # Errors
-/// What the system said.
 #[inline]
 pub fn accepted<Number: PartialOrd + Default>(
     call: &str,
@@ -66,9 +63,6 @@ pub fn wrong(
 }
 
 /// Checks that a call gave what it must; a negative number is what the system refused.
-///
-/// # Errors
-/// What the system said, or that the result is another.
 #[inline]
 pub fn expect<Number>(call: &str, result: Number, expected: Number) -> Result<(), Problem>
 where

@@ -15,7 +15,6 @@ pub mod forecast;
 mod order_statistics;
 mod past;
 pub mod probability;
-mod random;
 mod search;
 pub mod sequence;
 mod wealth;

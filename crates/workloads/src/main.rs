@@ -13,7 +13,6 @@ mod invert;
 mod library;
 mod malloc;
 mod memory;
-mod random;
 mod registry;
 mod residual;
 mod sort;

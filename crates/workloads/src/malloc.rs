@@ -15,8 +15,8 @@ use crate::calls::system_calls;
 use crate::memory::{Held, minor_faults};
 use crate::metrics::{Outcome, Report};
 use crate::problem::Problem;
-use crate::random::Coin;
 use crate::step::{Step, smallest_returned};
+use equipoise_random::Xorshift64;
 
 /// One line for `--list`.
 pub const SUMMARY: &str = "allocate, touch and free blocks (--size --count --touch --pattern)";
@@ -212,7 +212,7 @@ fn timed(job: &Job) -> Result<Duration, OutOfMemory> {
             })
         }
         Pattern::Random(live) => {
-            let mut coin = Coin::new();
+            let mut coin = Xorshift64::default();
             with_live_blocks(job, live, || coin.below(live))
         }
     }

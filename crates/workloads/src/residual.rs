@@ -1,6 +1,6 @@
 //! Whether a product of two matrices is right, without computing it again.
 
-use crate::random::Draws;
+use equipoise_random::Draws;
 
 /// The largest error of `product` (size × size, columns one after another) against `left` times
 /// `right`, relative to its largest element: both are applied to one random vector (Freivalds

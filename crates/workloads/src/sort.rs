@@ -12,7 +12,7 @@ use crate::arguments::{number, to_usize};
 use crate::memory::{Held, minor_faults};
 use crate::metrics::{Outcome, Report};
 use crate::problem::Problem;
-use crate::random::Draws;
+use equipoise_random::Draws;
 
 /// One line for `--list`.
 pub const SUMMARY: &str = "merge sort, a scratch area from malloc for each merge (--count)";
@@ -126,7 +126,7 @@ fn merge(numbers: &mut [f64], middle: usize) {
 mod tests {
     use super::{fingerprint, merge_sort};
     use crate::counting::allocations_of;
-    use crate::random::Draws;
+    use equipoise_random::Draws;
 
     fn numbers(count: u64) -> Vec<f64> {
         (0..count)

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::arguments::{parse_number, to_usize};
 use crate::problem::Problem;
-use crate::random::Draws;
+use equipoise_random::Draws;
 
 /// What makes the list instead of reading one.
 pub const MADE: &str = "made";

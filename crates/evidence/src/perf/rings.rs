@@ -21,9 +21,6 @@ pub struct Rings {
 
 impl Rings {
     /// Opens every event on every processor, with rings of so many bytes together.
-    ///
-    /// # Errors
-    /// What `perf_event_open` or `mmap` says.
     pub fn open(events: &[EventOptions], pid: libc::pid_t, all_bytes: usize) -> io::Result<Self> {
         let processors = processors()?;
         let ring_bytes = share(all_bytes, processors.len());
@@ -60,9 +57,6 @@ impl Rings {
     }
 
     /// What the first event has counted, on all processors and in all descendants.
-    ///
-    /// # Errors
-    /// What reading says.
     pub fn count(&self) -> io::Result<u64> {
         self.of_processors
             .iter()
@@ -76,9 +70,6 @@ impl Rings {
     }
 
     /// Waits until a ring has filled or `process` has ended; says whether it has.
-    ///
-    /// # Errors
-    /// What `poll` says.
     pub fn wait(&self, process: &OwnedFd) -> io::Result<bool> {
         /// Names of descriptors and locks are asked for soon after.
         const AT_MOST_MS: libc::c_int = 10;
@@ -179,9 +170,6 @@ struct Ring {
 
 impl Ring {
     /// Maps a ring of so many bytes (a power of two), or of less if the kernel allows no more.
-    ///
-    /// # Errors
-    /// What `mmap` says of the smallest ring.
     fn map(event: OwnedFd, data_bytes: usize) -> io::Result<Self> {
         let mut data_bytes = data_bytes;
         loop {

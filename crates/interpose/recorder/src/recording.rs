@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use equipoise_interpose::errno;
 use equipoise_interpose::process::variable;
+use equipoise_kernel::clock::monotonic_ns;
 
 use crate::clock;
 use crate::file::{
@@ -253,7 +254,7 @@ fn describe(header: &Header) {
     header.steady_clock.set(u64::from(clock::is_steady()));
     header.machine.set(samples::MACHINE);
     keep_maps(header);
-    while clock::nanoseconds() - ns < CALIBRATION_NS {
+    while monotonic_ns() - ns < CALIBRATION_NS {
         std::hint::spin_loop();
     }
     let (ticks, ns) = clock::both();

@@ -2,9 +2,9 @@
 //!
 //! Each pair of points is looked at once, for the sake of both if both are matched.
 
-use crate::fitness::blocks::{Axes, Blocks, LANES, Stretched};
+use crate::fitness::blocks::{Axes, Blocks, LANES, Stretched, TOGETHER};
 use crate::fitness::fences::Fences;
-use crate::fitness::scan::{Hits, TOGETHER, scan};
+use crate::fitness::scan::{Hits, scan};
 use crate::fitness::units::{Units, small};
 use crate::instructions::Instructions;
 

@@ -12,8 +12,8 @@ use equipoise_reporting::problem::Problem;
 
 use crate::batches::{less, time_to_keep_out};
 use crate::channel::End;
-use crate::child::{Helper, cpu_here};
-use crate::cpus::{hold, sides};
+use crate::child::Helper;
+use crate::cpus::{current_cpu, hold, sides};
 use crate::probe::{Class, OpenProbe, Operation, Parameter, Placement, Probe, ProbeOptions, Row};
 use crate::system::{problem_of, wrong};
 
@@ -79,7 +79,7 @@ fn open(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
         alone_s,
     };
     Ok(OpenProbe::latency(ring)
-        .with_fact("cpu", cpu_here()?.to_string())
+        .with_fact("cpu", current_cpu()?.to_string())
         .with_fact("helper_cpu", found.join(" "))
         .with_fact("subtracted_s", alone_s.to_string()))
 }

@@ -11,8 +11,8 @@ use std::time::Duration;
 use equipoise_reporting::problem::Problem;
 
 use crate::channel::{End, Ends, pipes, tcp_streams, udp_sockets, unix_streams};
-use crate::child::{Helper, cpu_here};
-use crate::cpus::{hold, sides};
+use crate::child::Helper;
+use crate::cpus::{current_cpu, hold, sides};
 use crate::probe::{Class, OpenProbe, Operation, Placement, Probe, ProbeOptions, Row, timed};
 use crate::scratch::Scratch;
 use crate::system::{expect, problem_of, wrong};
@@ -117,9 +117,6 @@ pub const TCP: Probe = Probe {
 };
 
 /// Opens a channel, starts a helper that answers at its other end, and makes round trips.
-///
-/// # Errors
-/// If there are not enough CPUs, or the system refuses the channel or the process.
 pub fn open(
     options: &ProbeOptions,
     ends: impl FnOnce() -> Result<Ends, Problem>,
@@ -135,7 +132,7 @@ pub fn open(
         question: 0,
     };
     Ok(OpenProbe::latency(trips)
-        .with_fact("cpu", cpu_here()?.to_string())
+        .with_fact("cpu", current_cpu()?.to_string())
         .with_fact("helper_cpu", helper_cpu))
 }
 

@@ -77,9 +77,6 @@ pub struct Idle {
 
 impl Idle {
     /// Starts it with the attributes that a program has if it says nothing.
-    ///
-    /// # Errors
-    /// What `pthread_create` says.
     #[inline]
     pub fn start(token: usize) -> Result<Self, Problem> {
         let mut thread = MaybeUninit::uninit();
@@ -95,9 +92,6 @@ impl Idle {
     }
 
     /// Waits for its end.
-    ///
-    /// # Errors
-    /// What `pthread_join` says, or that it did not give back what it was given.
     #[inline]
     pub fn join(self) -> Result<(), Problem> {
         let mut given = null_mut();

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use equipoise_reporting::problem::Problem;
 
 use crate::channel::{End, Ends, pipes, tcp_streams, unix_streams};
-use crate::child::{Helper, cpu_here};
-use crate::cpus::{hold, sides};
+use crate::child::Helper;
+use crate::cpus::{current_cpu, hold, sides};
 use crate::probe::{Class, OpenProbe, Operation, Placement, Probe, ProbeOptions, Row};
 use crate::system::wrong;
 
@@ -55,9 +55,6 @@ pub const CHUNK: usize = 64 << 10;
 
 /// Opens a channel and starts a helper that sends as many chunks as it is asked for. One
 /// operation is a chunk: a batch is the question, the chunks, and no wait for anything else.
-///
-/// # Errors
-/// If there are not enough CPUs, or the system refuses the channel or the process.
 pub fn open(
     options: &ProbeOptions,
     ends: impl FnOnce() -> Result<Ends, Problem>,
@@ -73,7 +70,7 @@ pub fn open(
         room: vec![0; CHUNK],
     };
     Ok(OpenProbe::bandwidth(CHUNK as u64, transfers)
-        .with_fact("cpu", cpu_here()?.to_string())
+        .with_fact("cpu", current_cpu()?.to_string())
         .with_fact("helper_cpu", helper_cpu))
 }
 

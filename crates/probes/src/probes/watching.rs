@@ -150,9 +150,6 @@ pub struct Connections {
 impl Connections {
     /// Makes as many as were asked for: both ends of each connection are watched, and of the
     /// last one end if the number is odd.
-    ///
-    /// # Errors
-    /// What the system says.
     pub fn open(options: &ProbeOptions) -> Result<Self, Problem> {
         let mut ends = Vec::new();
         for _ in 0..options.count.div_ceil(2) {

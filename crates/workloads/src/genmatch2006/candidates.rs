@@ -1,7 +1,7 @@
 //! The list of candidate weights: the same in every run and for every algorithm.
 
 use crate::problem::Problem;
-use crate::random::Draws;
+use equipoise_random::Draws;
 
 use super::data::COVARIATES;
 

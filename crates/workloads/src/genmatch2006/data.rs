@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use crate::problem::Problem;
-use crate::random::Draws;
+use equipoise_random::Draws;
 
 /// The columns that are matched on, in the order of the example of the package Matching.
 pub const COVARIATES: [&str; 10] = [

@@ -139,7 +139,7 @@ fn shell_sort(keys: &mut [f64], index: &mut [usize]) {
 #[cfg(test)]
 mod tests {
     use super::shell_sort;
-    use crate::random::Draws;
+    use equipoise_random::Draws;
 
     #[test]
     fn keys_end_in_order_with_their_index() {
