@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// What is done with a symbolic link.
+/// Whether a symbolic link is followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Links {
     Follow,

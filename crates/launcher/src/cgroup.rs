@@ -126,7 +126,7 @@ impl Leaf {
         Ok(field(&events, "populated") != Some(0))
     }
 
-    /// How many of its processes were killed for want of memory so far.
+    /// Returns the number of its processes that were killed for want of memory so far.
     ///
     /// # Errors
     /// In words, if the kernel does not say.

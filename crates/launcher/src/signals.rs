@@ -1,4 +1,4 @@
-//! Which signals reach the launcher, and which ones its children must get back.
+//! Signals that reach the launcher, and those that its children must get back.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -15,7 +15,7 @@ const LAST_SIGNAL: libc::c_int = 64;
 
 /// The launcher's signals after they were set up.
 pub struct Signals {
-    /// Readable as soon as the launcher was told to stop.
+    /// Descriptor that is readable as soon as a signal tells the launcher to stop.
     pub stop: OwnedFd,
     /// Signals that the launcher ignores, and its children must not.
     pub ignored: Vec<libc::c_int>,

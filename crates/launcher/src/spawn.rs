@@ -18,11 +18,11 @@ use crate::signals;
 
 /// The standard streams of a child.
 pub struct Streams {
-    /// Its standard input.
+    /// Standard input.
     pub input: OwnedFd,
-    /// Its standard output.
+    /// Standard output.
     pub output: OwnedFd,
-    /// Its standard error.
+    /// Standard error.
     pub error: OwnedFd,
 }
 
@@ -53,18 +53,18 @@ const STEP_CPUS: i32 = 4;
 const STEP_ADDRESSES: i32 = 5;
 const STEP_USER: i32 = 6;
 
-/// Exit status of a child that could not execute its program; nobody sees it.
+/// Exit status of a child that could not execute its program; it is not reported.
 const NOT_EXECUTED: libc::c_int = 127;
 
 /// A program that was started.
 pub struct Started {
-    /// Its number, which is its process group's number too.
+    /// Process number, which is also the number of its process group.
     pub pid: libc::pid_t,
-    /// Readable when all of its threads have ended.
+    /// Descriptor that is readable when all of its threads have ended.
     pub process: OwnedFd,
-    /// Just before the start, by the monotonic clock.
+    /// Moment just before the start, by the monotonic clock.
     pub at_ns: u64,
-    /// Why it did not get all of its CPUs back, if it did not.
+    /// Error that kept it from getting all of its CPUs back.
     pub held_on_one_cpu: Option<io::Error>,
 }
 
@@ -182,7 +182,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// What the child does, sharing our memory while we sleep.
+    /// Does the work of the child, which shares the memory of the sleeping launcher.
     fn become_program(&self) -> i32 {
         // SAFETY: only async-signal-safe calls, on descriptors that the parent keeps open and
         // on NUL-terminated strings and NULL-terminated arrays that it keeps alive.

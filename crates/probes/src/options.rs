@@ -17,7 +17,7 @@ const DEFAULT_BATCH_MS: u64 = 10;
 const MAX_BATCHES: u64 = 1_000_000;
 const MAX_BATCH_MS: u64 = 60_000;
 
-/// What the command line asks for.
+/// What the command line requests.
 pub enum Command {
     /// Text for standard output; nothing is measured.
     Text(String),

@@ -33,7 +33,7 @@ share; held_bytes, what is resident then; peak_bytes, the most; and retained_byt
 resident after everything was freed: each beyond what was resident before.
 ";
 
-/// What is done.
+/// What the workload does.
 struct Plan {
     live: usize,
     rounds: u64,

@@ -47,7 +47,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs what the arguments ask for and gives back what belongs on standard output.
+/// Runs the command of the arguments, and returns the text for standard output.
 fn run(arguments: impl Iterator<Item = OsString>) -> Result<String, Problem> {
     let mut parser = Parser::from_args(arguments);
     match parser.next()? {

@@ -48,7 +48,7 @@ const COUNTS: RangeInclusive<u64> = 1..=1 << 40;
 const LIVE_BLOCKS: RangeInclusive<u64> = 1..=1 << 24;
 const THREADS: RangeInclusive<u64> = 1..=1024;
 
-/// Which block is freed when a new one has been allocated.
+/// Block that is freed after a new one was allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pattern {
     Immediate,
@@ -56,7 +56,7 @@ enum Pattern {
     Random(usize),
 }
 
-/// What one thread does.
+/// Work of one thread.
 #[derive(Clone, Copy, Debug)]
 struct Job {
     size: usize,

@@ -2,7 +2,7 @@
 
 use equipoise_kernel::clock::monotonic_ns;
 
-/// Now, in ticks of the processor's clock; nanoseconds where this crate knows none.
+/// Returns the ticks of the processor's clock; nanoseconds where this crate knows no such clock.
 #[inline]
 pub fn ticks() -> u64 {
     #[cfg(target_arch = "x86_64")]
@@ -21,7 +21,7 @@ pub fn ticks() -> u64 {
     monotonic_ns()
 }
 
-/// The same moment by both clocks, ticks first.
+/// Reads the same moment by both clocks, ticks first.
 ///
 /// The thread may lose its turn between two readings; of several tries the closest is taken.
 pub fn both() -> (u64, u64) {

@@ -54,7 +54,7 @@ fn open_file_delete(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
     Ok(opened.with_fact("file_system", system))
 }
 
-/// How long the files are.
+/// Parameter of the length of the files.
 pub const BYTES: Parameter = Parameter {
     summary: "bytes that are written to each file",
     default: 0,

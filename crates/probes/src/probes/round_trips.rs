@@ -62,7 +62,7 @@ fn named(path: &Path) -> Result<(File, File), Problem> {
     // SAFETY: the name ends with a null byte.
     expect("mkfifo", unsafe { libc::mkfifo(name.as_ptr(), MODE) }, 0)?;
     let opened = |error| problem_of("opening a named pipe", &error);
-    // Whoever opens it for reading only waits for a writer, unless told not to.
+    // Opening for reading waits for a writer, unless this flag is set.
     let reader = File::options()
         .read(true)
         .custom_flags(libc::O_NONBLOCK)
@@ -163,7 +163,7 @@ fn ask(end: &mut End, question: u8) -> Result<(), Problem> {
     Err(wrong("the other side", answer, answer_to(question)))
 }
 
-/// What the helper does: answers every question.
+/// Does the work of the helper: answers every question.
 fn answer(mut end: End) -> Result<(), Problem> {
     loop {
         let question = end.receive()?;
@@ -171,7 +171,7 @@ fn answer(mut end: End) -> Result<(), Problem> {
     }
 }
 
-/// Another byte than the question, so that the one cannot be mistaken for the other.
+/// Returns the answer, which differs from the question so that they cannot be confused.
 fn answer_to(question: u8) -> u8 {
     !question
 }

@@ -50,7 +50,7 @@ pub const TCP_BANDWIDTH: Probe = Probe {
     ..Probe::bandwidth(|options| open(options, tcp_streams))
 };
 
-/// What is written and read at a time.
+/// Bytes that are written and read at a time.
 pub const CHUNK: usize = 64 << 10;
 
 /// Opens a channel and starts a helper that sends as many chunks as it is asked for. One
@@ -88,7 +88,7 @@ impl Operation for Transfers {
     }
 }
 
-/// Asks for so many chunks and takes them; the time from the question to the last byte.
+/// Requests chunks and receives them; returns the time from the request to the last byte.
 fn fetch(end: &mut End, room: &mut [u8], chunks: u64) -> Result<Duration, Problem> {
     let started = Instant::now();
     end.send_number(chunks)?;
@@ -102,7 +102,7 @@ fn fetch(end: &mut End, room: &mut [u8], chunks: u64) -> Result<Duration, Proble
     Ok(took)
 }
 
-/// Takes exactly so many bytes.
+/// Receives exactly `bytes` bytes.
 fn receive(end: &mut End, room: &mut [u8], bytes: u64) -> Result<u64, Problem> {
     let mut received = 0;
     while received < bytes {
@@ -113,7 +113,7 @@ fn receive(end: &mut End, room: &mut [u8], bytes: u64) -> Result<u64, Problem> {
     Ok(received)
 }
 
-/// What the helper does: sends so many chunks as it is asked for, then how many bytes they were.
+/// Does the work of the helper: sends the requested chunks, then the number of their bytes.
 fn serve(mut end: End) -> Result<(), Problem> {
     let chunk = vec![1; CHUNK];
     loop {

@@ -134,7 +134,7 @@ fn open_epoll_tcp(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
     }))
 }
 
-/// How many descriptors are watched.
+/// Parameter of the descriptors that are watched.
 pub const DESCRIPTORS: Parameter = Parameter {
     summary: "TCP descriptors that are watched, of which none is ready",
     default: 100,
