@@ -1,4 +1,4 @@
-"""Equipoise: is one thing really faster than another, and by how much?
+"""Equipoise measures whether one thing is really faster than another, and by how much.
 
 ``compare`` runs commands in random blocks and returns a :class:`Result`; its verdict is valid
 however long one looks.

@@ -13,7 +13,7 @@ from equipoise.matching.units import Units
 
 @final
 class BettingSequence:
-    """The blocks of one pair of conditions, and the bets on the coin that ordered them.
+    """Blocks of one pair of conditions, and the bets on the coin that ordered them.
 
     Parameters
     ----------
@@ -28,10 +28,10 @@ class BettingSequence:
     Raises
     ------
     ValueError
-        If the lengths differ, an order is neither 1 nor -1, a tolerance is negative or not finite,
+        The lengths differ, an order is neither 1 nor -1, a tolerance is negative or not finite,
         a level does not lie between 0 and 1, or a margin is not a finite number from 0 up.
     BufferError
-        If an array is of another type.
+        An array is of another type.
     """
 
     def __new__(
@@ -41,7 +41,7 @@ class BettingSequence:
         tolerances: NDArray[np.float64],
     ) -> BettingSequence: ...
     def push(self, difference: float, order: int, tolerance: float) -> None:
-        """Adds the next block."""
+        """Add the next block."""
 
     def push_pooled(
         self,
@@ -49,36 +49,71 @@ class BettingSequence:
         orders: tuple[int, int],
         tolerances: tuple[float, float],
     ) -> None:
-        """Adds the next block of a baseline that ran twice: against it, and against its twin."""
+        """Add the next block of a baseline that ran twice: against it, and against its twin."""
 
     def __len__(self) -> int: ...
     def running_interval(self, level: float) -> tuple[float, float]:
-        """{θ : max over n of E±(θ) < 2/level} in log units; empty if low > high."""
+        """Return {θ : max over n of E±(θ) < 2/level} in log units; empty if low > high."""
 
     def interval_at_stop(self, level: float) -> tuple[float, float]:
-        """{θ : E±(θ) < 2/level} after the last block, in log units; never empty."""
+        """Return {θ : E±(θ) < 2/level} after the last block, in log units; never empty."""
 
     def ln_e_value(self) -> float:
-        """ln of ½(E⁺(0) + E⁻(0)) after the last block."""
+        """Return ln of ½(E⁺(0) + E⁻(0)) after the last block."""
 
     def blocks_to_exclude(self, theta: float, level: float) -> int | None:
-        """After how many blocks the running interval first excluded ``theta``."""
+        """Return after how many blocks the running interval first excluded ``theta``."""
 
     def centre(self) -> tuple[float, float, float] | None:
-        """The typical difference, the slot effect and the scale, in log units."""
+        """Return the typical difference, the slot effect and the scale, in log units."""
 
     def slower_count(self, level: float) -> tuple[int, int, float, float]:
-        """Blocks in which the candidate was slower, blocks that were no tie, low, high."""
+        """Return the blocks with a slower candidate, those that were no tie, low and high."""
 
     def blocks_to_go_running(
         self, level: float, margin: float, cap: int, continuations: int, seed: int
     ) -> int | None:
-        """The median number of further blocks to a verdict by the running interval."""
+        """Return the median number of further blocks to a verdict by the running interval."""
 
     def blocks_to_go_at_stop(
         self, level: float, margin: float, cap: int, continuations: int, seed: int
     ) -> int | None:
-        """The median number of further blocks to a verdict by the interval at the stop."""
+        """Return the median number of further blocks to a verdict by the interval at the stop."""
+
+@final
+class FractionSequence:
+    """Blocks of one intervention, and the bets against each fraction of the gap explained.
+
+    Parameters
+    ----------
+    level
+        1 minus the coverage of the whole sequence of confidence sets.
+
+    Raises
+    ------
+    ValueError
+        The level does not lie between 0 and 1.
+    """
+
+    def __new__(cls, level: float) -> FractionSequence: ...
+    def push(self, without: float, with_it: float) -> None:
+        """Add the gaps of the next block, without and with the intervention.
+
+        Both in log units or both in the metric's unit; ±inf where one of a pair timed out, NaN
+        where both did.
+        """
+
+    def estimate(self) -> float | None:
+        """Return one minus the median gap with the intervention over that without it."""
+
+    def rounded_set(self) -> list[tuple[float | None, float | None]]:
+        """Return the pieces of the confidence set, their ends rounded outwards: quick."""
+
+    def exact_set(self) -> list[tuple[float | None, float | None]]:
+        """Return the pieces of the confidence set; each end is the nearest fraction outside."""
+
+    def fits(self, fraction: float) -> bool:
+        """Return whether one fraction lies in the confidence set."""
 
 @final
 class GenoudSearch:
@@ -222,6 +257,9 @@ class FitnessEngine:
 
 def student_p_value(t: float, freedom: float) -> float:
     """Return P(abs(T) >= abs(t)) of Student's distribution."""
+
+def student_quantile(probability: float, freedom: float) -> float:
+    """Return the quantile of Student's t; NaN without positive degrees of freedom."""
 
 def kolmogorov_p_value(x: float, as_in_r: bool) -> float:
     """Return P(K >= x) of Kolmogorov's distribution; ``as_in_r`` ends the series as R does."""

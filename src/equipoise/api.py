@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a campaign found.
+    """Result of a campaign.
 
-    ``verdict``, ``ratio`` and ``interval`` are of the first candidate; ``document`` holds
+    ``verdict``, ``ratio`` and ``interval`` describe the first candidate; ``document`` holds
     everything, as the ``--json`` file does.
     """
 
@@ -61,7 +61,7 @@ class Result:
         return self.comparison.ratio_ci
 
     def to_frame(self, library: Library = "pandas") -> pandas.DataFrame | polars.DataFrame:
-        """The trials, a row each, as a data frame.
+        """Return the trials as a data frame, a row for each.
 
         Raises
         ------
@@ -71,7 +71,7 @@ class Result:
         return frame_of([asdict(row) for row in self.document.trials], library)
 
     def plot(self) -> altair.LayerChart:
-        """The distributions side by side, with every trial.
+        """Return a chart of the distributions side by side, with every trial.
 
         Raises
         ------
@@ -84,13 +84,14 @@ class Result:
         return distributions(self.document)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """Return the HTML that a notebook shows."""
         from equipoise.report.builders.result import CampaignReport, campaign_document
         from equipoise.report.renderers.notebook import to_html
 
         return to_html(campaign_document(CampaignReport(self.document)))
 
     def __str__(self) -> str:
+        """Return one sentence for each comparison."""
         return "\n".join(comparison.summary for comparison in self.document.comparisons)
 
 
@@ -126,32 +127,33 @@ def compare(
         Each a string, split as a POSIX shell splits words, or a sequence of words. No shell
         runs them.
     environments
-        What is set for one condition, by its position from 1.
+        Variables that are set for one condition, by its position from 1.
     control
         Run the baseline a second time, to check the tool.
     metrics
-        What is compared; the first decides, the others are judged beside it.
+        Metrics to compare; the first decides, the others are judged beside it.
     layouts
-        Compare over so many memory layouts; ``{layout}`` in a command is the number of each.
+        Number of memory layouts; ``{layout}`` in a command is the number of each.
     aslr
-        Whether the kernel draws addresses in a layout: by a coin for each, ``on`` or ``off``.
+        Whether the kernel draws addresses in a layout: ``drawn`` by a coin, ``on`` or ``off``.
     min_effect, precision
         In percent.
     budget, timeout
         In seconds.
     ledger
-        Where the campaign is kept: ``$EQUIPOISE_LEDGER``, or ``.equipoise/ledger.db``.
+        Ledger that keeps the campaign: by default ``$EQUIPOISE_LEDGER``, or
+        ``.equipoise/ledger.db``.
     allow_concurrent
-        Measure though another campaign runs on this host; otherwise wait for its end.
+        Measure even if another campaign runs on this host, instead of waiting for its end.
     show_env
         Keep the values of all environment variables; by default those of known tuning variables.
     progress
-        Told after every block.
+        Listener that hears of every trial and block.
 
     Raises
     ------
     UnusableInput
-        The commands or the numbers make no campaign.
+        The commands or the numbers make no campaign; nothing was measured.
     ConditionFailed
         A command failed.
     KeyboardInterrupt

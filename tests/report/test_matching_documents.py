@@ -133,10 +133,11 @@ def test_a_match_says_effect_naive_difference_worst_covariate_and_who_is_left_ou
     claim = claim_of(found)
     assert claim.text.startswith("t raises y by 30")
     assert claim.estimate.startswith("+30")
-    naively, worst, dropped = claim.remarks
+    naively, worst, smallest, dropped = claim.remarks
     assert naively.startswith("Without matching, the treated rows are 30")
     assert " differs most, by " in worst
     assert worst.endswith("; before, age did, by 182.2 %.")
+    assert smallest.startswith("The smallest p-value of balance was ")
     assert dropped == (
         f"{result.n_dropped} of {int(treated.sum())} treated found no match and are left out."
     )

@@ -1,7 +1,7 @@
 //! The fitness of candidates, and the p-values that it is made of.
 
 use equipoise_matching::fitness::options::{Across, Loss, Measure, Options, Within};
-use equipoise_matching::fitness::{Fitness, kolmogorov, student::Student};
+use equipoise_matching::fitness::{Fitness, kolmogorov};
 use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
@@ -82,12 +82,6 @@ impl FitnessEngine {
         let shape = [candidates.shape()[0], self.inner.options().criteria()];
         criteria.bind(py).reshape(shape)
     }
-}
-
-/// P(|T| >= |t|) of Student's distribution.
-#[pyfunction]
-pub fn student_p_value(t: f64, freedom: f64) -> f64 {
-    Student::new(freedom).two_sided(t)
 }
 
 /// P(K >= x) of Kolmogorov's distribution; `as_in_r` ends the series where R ends it.

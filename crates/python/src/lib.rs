@@ -6,6 +6,7 @@ mod fitness;
 mod genoud;
 mod matching;
 mod progress;
+mod special;
 
 use pyo3::prelude::*;
 
@@ -13,11 +14,13 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use crate::betting::BettingSequence;
+    use crate::betting::{BettingSequence, FractionSequence};
     #[pymodule_export]
-    use crate::fitness::{FitnessEngine, kolmogorov_p_value, smirnov_p_value, student_p_value};
+    use crate::fitness::{FitnessEngine, kolmogorov_p_value, smirnov_p_value};
     #[pymodule_export]
     use crate::genoud::GenoudSearch;
     #[pymodule_export]
     use crate::matching::{Estimate, Matcher, Pairs, estimate_effect, match_strata};
+    #[pymodule_export]
+    use crate::special::{student_p_value, student_quantile};
 }

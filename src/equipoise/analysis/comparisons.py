@@ -15,10 +15,9 @@ from equipoise.model.record import CampaignWarning, Trial
 from equipoise.model.result import CarryOver, Comparison
 from equipoise.stats.carry_over import carry_over
 from equipoise.stats.means import ratio_of_means
-from equipoise.stats.minimum import answers, minimum_misleads
-from equipoise.stats.probability import probability_slower
-from equipoise.stats.sequence import PairedBlocks
-from equipoise.stats.verdict import Judged, blocks_to_go, judge, typical_ratio
+from equipoise.stats.sequence import PairedBlocks, probability_slower
+from equipoise.stats.shift import answers, minimum_misleads
+from equipoise.stats.verdict import ComparisonVerdict, blocks_to_go, judge, typical_ratio
 
 ESTIMAND = "typical within-block ratio"
 SCOPE = "across processes, in this campaign on this host"
@@ -43,7 +42,7 @@ class Pairing:
 
 
 def primary_comparisons(plan: Plan, blocks: Blocks) -> tuple[Comparison, ...]:
-    """Every candidate on the primary metric, at the whole of alpha."""
+    """Return every candidate on the primary metric, at the whole of alpha."""
     if not blocks:
         return ()
     metric = plan.judgement.primary_metric
@@ -68,7 +67,7 @@ def primary_ratios(plan: Plan, costs: BlockCosts) -> dict[str, float | None]:
 def other_comparisons(
     plan: Plan, blocks: Blocks
 ) -> tuple[tuple[Comparison, ...], tuple[CampaignWarning, ...]]:
-    """Every candidate on every other metric, which share alpha among themselves.
+    """Return every candidate on every other metric, which share alpha among themselves.
 
     A metric that a trial does not know is named in a warning and left out.
     """
@@ -88,7 +87,7 @@ def other_comparisons(
 
 
 def control_comparison(plan: Plan, blocks: Blocks) -> Comparison | None:
-    """The control against the baseline, by itself."""
+    """Return the control against the baseline, by itself."""
     if plan.control is None or not blocks:
         return None
     metric = plan.judgement.primary_metric
@@ -150,7 +149,9 @@ def judge_pairings(
     )
 
 
-def _comparison(plan: Plan, pairing: Pairing, judged: Judged, to_go: int | None) -> Comparison:
+def _comparison(
+    plan: Plan, pairing: Pairing, judged: ComparisonVerdict, to_go: int | None
+) -> Comparison:
     judgement, pairs, costs = plan.judgement, pairing.pairs, pairing.costs
     contrast = pairing.contrast
     baseline, candidate = (plan.conditions[i] for i in (contrast.baseline, contrast.candidate))
@@ -202,7 +203,7 @@ def _comparison(plan: Plan, pairing: Pairing, judged: Judged, to_go: int | None)
 
 
 def scope_of(plan: Plan) -> str:
-    """What the verdicts of a plan are about, by what its trials replicate."""
+    """Return the scope of a plan's verdicts, by what its trials replicate."""
     if any(one.server is not None and one.server.trial == "interval" for one in plan.conditions):
         return SCOPE_OF_INTERVALS
     if not plan.layouts:
@@ -211,7 +212,7 @@ def scope_of(plan: Plan) -> str:
 
 
 def _carry_over(plan: Plan, pairing: Pairing) -> CarryOver | None:
-    """What carries over; nothing can be said where each condition ran before itself."""
+    """Return the carry-over; ``None`` where each condition ran before itself."""
     costs = pairing.costs
     if plan.measure.washout or np.isnan(costs.end_costs).any():
         return None

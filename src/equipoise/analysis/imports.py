@@ -1,4 +1,4 @@
-"""What can be said of a run that another tool measured: no e-value and no verdict.
+"""Intervals for a run that another tool measured: no e-value and no verdict.
 
 The martingale of rule 1 rests on our coin, which ordered nothing here. What is left is an ordinary
 interval for one look, and what threatens it, in words.
@@ -50,7 +50,7 @@ def imported_result(plan: Plan, blocks: Blocks) -> ImportedResult | None:
 
 
 def threats(imported: ImportedResult | None) -> tuple[CampaignWarning, ...]:
-    """What an interval of an imported run does not hold against."""
+    """Return the warnings about what the interval of an imported run leaves out."""
     if imported is None or not imported.comparisons:
         return ()
     words = {

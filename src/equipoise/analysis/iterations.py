@@ -44,11 +44,11 @@ class ClassedTrial:
     trial: Trial
     better: Better
     shape: TrialShape | None
-    """Of its costs; ``None`` if they could not be classed."""
+    """Shape of its costs; ``None`` if they could not be classed."""
 
     @property
     def cost(self) -> float | None:
-        """Its number in a comparison; ``None`` if it has none."""
+        """Number of the trial in a comparison; ``None`` if it has none."""
         if self.trial.timed_out:
             return TIMED_OUT
         return None if self.shape is None else self.shape.late
@@ -67,7 +67,7 @@ class ClassedCondition:
         return sum(one.cost is None for one in self.trials)
 
     def why_not_steady(self) -> str | None:
-        """Why it has no steady state; ``None`` if it has one."""
+        """Return why it has no steady state; ``None`` if it has one."""
         if self.not_classed:
             return (
                 f"{self.not_classed} of its {len(self.trials)} trials reported fewer than "
@@ -83,11 +83,11 @@ class ClassedCondition:
 
 
 Classed = Mapping[int, Mapping[str, ClassedCondition]]
-"""For each condition, by its place in the plan, and each metric that has iterations."""
+"""Conditions by their index in the plan, then by each metric that has iterations."""
 
 
 def iterations_in(samples: Iterable[Sample]) -> dict[str, list[Sample]]:
-    """What a trial reported of iterations, by metric, in the order of the iterations."""
+    """Return the iterations that a trial reported, by metric and in their order."""
     found: dict[str, list[tuple[int, Sample]]] = {}
     for sample in samples:
         if sample.iteration is not None:
@@ -118,7 +118,7 @@ def classed_iterations(
 
 
 def iteration_shape(classed: ClassedCondition) -> IterationShape:
-    """What the result document says of it."""
+    """Return the classes of a condition's iterations for the result document."""
     workload = classed.workload
     words = (
         f"not classed: no trial has {LEAST_ITERATIONS} iterations"
@@ -238,7 +238,7 @@ def _trial_iterations(one: ClassedTrial, shape: TrialShape) -> TrialIterations:
 
 
 def _why_not(plan: Plan, classed: Classed, contrast: Contrast, metric: str) -> str | None:
-    """Why two conditions cannot be compared in the steady state; ``None`` if they can."""
+    """Return why two conditions cannot be compared in the steady state; ``None`` if they can."""
     control = () if plan.control is None else (plan.control,)
     for place in (contrast.baseline, *control, contrast.candidate):
         condition = classed.get(place, {}).get(metric)
@@ -251,7 +251,7 @@ def _why_not(plan: Plan, classed: Classed, contrast: Contrast, metric: str) -> s
 
 
 def _costs(blocks: Blocks, classed: Classed, metric: str) -> FloatArray:
-    """The number of every trial of the blocks, one after the other; NaN where it has none."""
+    """Return the cost of every trial of the blocks, in their order; NaN where it has none."""
     costs: dict[tuple[int, int], float] = {}
     for condition, metrics in classed.items():
         for one in metrics[metric].trials if metric in metrics else ():

@@ -18,9 +18,8 @@ from equipoise.model.plan import Contrast, Plan
 from equipoise.model.record import Draw, RunRecord, Trial
 from equipoise.model.result import Advice, Comparison, VarianceByLevel
 from equipoise.model.why import Explanation, Status
-from equipoise.stats.advice import advice, advice_words
 from equipoise.stats.arrays import FloatArray, IntArray
-from equipoise.stats.levels import Levels, plural_of, variance_by_level
+from equipoise.stats.levels import Levels, advice, advice_words, plural_of, variance_by_level
 from equipoise.stats.spread import KIND, SpreadChange, holm, spread_change, spread_words
 
 HOST, BOOT, CAMPAIGN, LAYOUT, TRIAL, ITERATION = (
@@ -68,7 +67,7 @@ def ratios_by_level(
     blocks: Mapping[int, Sequence[Trial]],
     draws: Mapping[int, Draw],
 ) -> tuple[Comparison, ...]:
-    """The primary comparisons, each with the variance of its log ratios within blocks by level.
+    """Return the primary comparisons, each with the variance of its log ratios by level.
 
     Iterations are paired as they came, the first with the first.
     """
@@ -113,23 +112,23 @@ def pooled_by_level(
 
 
 def _has_levels(plan: Plan, trials: Iterable[Trial]) -> bool:
-    """Whether anything but trials is replicated."""
+    """Return whether anything but trials is replicated."""
     metric = plan.judgement.primary_metric
     return bool(plan.layouts) or any(_iterations(trial, metric) for trial in trials)
 
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """What is read of a block, or of one trial."""
+    """Logarithms and seconds of a block, or of one trial."""
 
     places: tuple[int, int]
     """The layout and the trial."""
     logarithms: dict[int, FloatArray]
-    """By condition, shape (k,): of its k iterations, or of its one cost."""
+    """Shape (k,) for each condition: k iterations, or its one cost."""
     wall_s: float | None
-    """Of all its trials together."""
+    """Wall seconds of all its trials together."""
     iteration_s: float
-    """What one more iteration of each takes, if iterations are in seconds."""
+    """Seconds of one more iteration of each trial, if iterations are in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +138,9 @@ class _Unit:
     logarithms: FloatArray
     """Shape (k,)."""
     places: tuple[int, ...]
-    """Its unit at each level, the highest first."""
+    """Unit at each level, the highest first."""
     cost: _Read
-    """What it takes to have one more."""
+    """Block that is measured for one unit more."""
 
 
 def _read(metric: str, trials: Sequence[Trial], draw: Draw) -> _Read:
@@ -156,7 +155,7 @@ def _read(metric: str, trials: Sequence[Trial], draw: Draw) -> _Read:
 
 
 def _pairs(contrast: Contrast, blocks: Sequence[_Read]) -> list[_Unit]:
-    """The blocks in which both conditions ran."""
+    """Return the blocks in which both conditions ran."""
     found: list[_Unit] = []
     for block in blocks:
         below = block.logarithms.get(contrast.baseline)
@@ -169,7 +168,7 @@ def _pairs(contrast: Contrast, blocks: Sequence[_Read]) -> list[_Unit]:
 
 
 def _logarithms(trial: Trial, metric: str) -> FloatArray:
-    """Of a trial's iterations, or of its cost where it has none; not finite where unknown."""
+    """Return the logarithms of a trial's iterations, or of its cost; not finite if unknown."""
     values = _iterations(trial, metric)
     if trial.timed_out or not values:
         cost = cost_in(metric)(trial)
@@ -179,7 +178,7 @@ def _logarithms(trial: Trial, metric: str) -> FloatArray:
 
 
 def _iterations(trial: Trial, metric: str) -> list[float]:
-    """What each iteration of a trial cost."""
+    """Return the cost of each iteration of a trial."""
     return [
         as_cost(one) for one in trial.samples if one.iteration is not None and one.metric == metric
     ]
@@ -223,7 +222,7 @@ def _by_level(plan: Plan, names: Sequence[str], units: Sequence[_Unit]) -> Varia
 
 
 def _replicated(table: IntArray, names: Sequence[str]) -> Iterator[tuple[str, IntArray]]:
-    """The levels that have more units than the one above, with their columns."""
+    """Yield the levels that have more units than the one above, with their columns."""
     above = 1
     for place, name in enumerate(names):
         count = len(np.unique(table[:, : place + 1], axis=0))
@@ -287,13 +286,13 @@ def _ratio(logarithm: float) -> float | None:
 
 
 LEAST_SHARE = 0.1
-"""Of the variance: less is not what the spread comes from, however surely it is there."""
+"""Fraction of the variance below which no source is named, however certain it is."""
 
 
 def sources_of_spread(
     plan: Plan, blocks: Mapping[int, tuple[Trial, ...]]
 ) -> tuple[Explanation, ...]:
-    """What each held source takes from the spread, as entries of ``why`` (design.md §4).
+    """Return how much each held source takes from the spread, as entries of ``why``.
 
     Returns
     -------

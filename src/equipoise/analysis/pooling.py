@@ -15,8 +15,8 @@ from equipoise.campaign.blocks import QUANTA, block_costs, complete_blocks
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord
 from equipoise.model.result import POOLED_SCHEMA, PooledCampaign, PooledCampaigns, PooledComparison
-from equipoise.stats.pooling import pool
 from equipoise.stats.sequence import PairedBlocks
+from equipoise.stats.two_samples import pool
 
 _NORMAL_MAD = 1.4826
 UNKNOWN_BOOT = "unknown"
@@ -79,13 +79,13 @@ def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
 
 @dataclass(frozen=True, slots=True)
 class _Campaign:
-    """What pooling needs of one campaign: much less than its result document holds."""
+    """Facts that pooling needs of one campaign: much less than its result document."""
 
     campaign: PooledCampaign
     host: str
-    """What tells hosts apart: nothing names one."""
+    """Text that tells hosts apart; nothing names a host."""
     ratios: dict[str, float | None]
-    """By candidate."""
+    """Ratio of each candidate."""
     errors: dict[tuple[str, str], float]
     """Standard error of each typical log ratio, by baseline and candidate."""
 
@@ -120,13 +120,13 @@ def _read(record: RunRecord) -> _Campaign:
 
 
 def _numbered(names: Sequence[str]) -> list[int]:
-    """The place of each name among the different ones, in the order of their first use."""
+    """Return the place of each name among the different ones, in the order of their first use."""
     places = {name: place for place, name in enumerate(dict.fromkeys(names))}
     return [places[name] for name in names]
 
 
 def _error(pairs: PairedBlocks) -> float | None:
-    """The standard error of the typical log ratio within a campaign: robust scale over root n."""
+    """Return the standard error of a campaign's typical log ratio: robust scale over root n."""
     with np.errstate(divide="ignore", invalid="ignore"):
         differences = np.log(pairs.candidate) - np.log(pairs.baseline)
     finite = differences[np.isfinite(differences)]

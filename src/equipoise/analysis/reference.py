@@ -26,8 +26,8 @@ from equipoise.stats.sessions import (
     Changes,
     RowChange,
     Session,
-    between_alike,
     changes_between,
+    difference_between_sessions,
 )
 
 
@@ -81,7 +81,7 @@ def compare_with_reference(
     earlier = [rows_there[name].session for name in both]
     later = [rows_here[name].session for name in both]
     differences = document_differences(there, here)
-    between = 0.0 if differences else between_alike(earlier, later)
+    between = 0.0 if differences else difference_between_sessions(earlier, later)
     found = changes_between(earlier, later, min_effect=min_effect, alpha=alpha, between=between)
     changes = dict(zip(both, found.rows, strict=True))
     names = dict.fromkeys(one.name for one in (*here.conditions, *there.conditions))
@@ -135,7 +135,7 @@ def _named_as(there: ResultDocument, here: ResultDocument) -> ResultDocument:
 def _rows(
     result: ResultDocument, metrics: Sequence[str], more_is_better: Collection[str]
 ) -> Iterator[tuple[str, _Row]]:
-    """Every condition that has a number: of a condition with trials that have none, no row."""
+    """Yield a row for each condition whose trials all have a number."""
     for condition in result.conditions:
         trials = _trials(condition, result)
         metric = next((one for one in metrics if any(_value(row, one) for row in trials)), None)
@@ -158,7 +158,7 @@ def _rows(
 
 
 def _first_block_alone(result: ResultDocument, condition: ConditionResult) -> int | None:
-    """Where blocks of one trial begin for a condition of files that know none; else ``None``."""
+    """Return the first of its one-trial blocks if the files of a result have no blocks."""
     if result.imported is None or result.imported.source.order == "in blocks":
         return None
     return result.conditions.index(condition) * len(result.trials)
@@ -169,7 +169,7 @@ def _trials(condition: ConditionResult, result: ResultDocument) -> list[TrialRow
 
 
 def _value(row: TrialRow, metric: str) -> float | None:
-    """What a trial has of a metric, if it has a logarithm; what was ended early has none."""
+    """Return a trial's value of a metric if it is above 0 and the trial ended by itself."""
     if row.failure is not None and row.failure.startswith((UNAVAILABLE, "timed out")):
         return None
     value = row.metrics.get(metric, getattr(row, metric, None))
@@ -238,7 +238,7 @@ def _interval(low: float, high: float) -> Interval:
 
 
 def _scope(found: Changes, between: float, *, alike: bool) -> str:
-    """What the ratios are about, and what the intervals allow for."""
+    """Return the scope of the ratios, and what the intervals allow for."""
     halves = max(found.here.halves, found.there.halves)
     together = 100.0 * math.expm1(math.hypot(found.here.together, found.there.together))
     words = (
@@ -274,15 +274,15 @@ IGNORED_FACTS = frozenset(
         "variables_set_but_withheld",
     }
 )
-"""What differs between any two sessions, or is told elsewhere."""
+"""Facts that differ between any two sessions, or stand elsewhere in the result."""
 ENVIRONMENT = "environment"
-"""What stands for all that a file of another tool does not say of where it ran."""
+"""Name for all that a file of another tool does not say of its host."""
 
 
 def document_differences(
     there: ResultDocument, here: ResultDocument
 ) -> tuple[EnvironmentDifference, ...]:
-    """What differs between the environments of two results.
+    """Return the differences between the environments of two results.
 
     Of an imported run only what its files say is known. What is known of one side only is then no
     difference by itself: the whole `environment` is one that is unknown, even where both files say
@@ -296,7 +296,7 @@ def document_differences(
 def differences_to_host(
     there: ResultDocument, host: Mapping[str, Any]
 ) -> tuple[EnvironmentDifference, ...]:
-    """What will differ between a result and a campaign that is yet to run.
+    """Return the differences between a result and a campaign that is yet to run.
 
     Parameters
     ----------
@@ -323,23 +323,23 @@ def _partly_known(
 def environment_differences(
     there: Mapping[str, Any], here: Mapping[str, Any]
 ) -> tuple[EnvironmentDifference, ...]:
-    """What is known of both and differs, or is known of one only; in the order of the later one."""
-    told = [dict(_told(there)), dict(_told(here))]
-    names = dict.fromkeys((*told[1], *told[0]))
+    """Return the facts that differ or that one side lacks, in the order of the later side."""
+    facts = [dict(_flattened(there)), dict(_flattened(here))]
+    names = dict.fromkeys((*facts[1], *facts[0]))
     return tuple(
-        EnvironmentDifference(name, told[0].get(name), told[1].get(name))
+        EnvironmentDifference(name, facts[0].get(name), facts[1].get(name))
         for name in names
-        if told[0].get(name) != told[1].get(name)
+        if facts[0].get(name) != facts[1].get(name)
     )
 
 
-def _told(environment: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def _flattened(environment: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Names and plain values; what is in a table has the name of the table before its own."""
     for name, value in environment.items():
         if not prefix and name in IGNORED_FACTS:
             continue
         if isinstance(value, Mapping):
-            yield from _told(value, f"{prefix}{name}.")
+            yield from _flattened(value, f"{prefix}{name}.")
         else:
             # JSON knows no tuples.
             yield f"{prefix}{name}", list(value) if isinstance(value, tuple) else value

@@ -15,7 +15,13 @@ from equipoise.model.record import UNAVAILABLE, Draw, Trial
 from equipoise.model.result import MetricSummary, State
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.changes import states
-from equipoise.stats.companions import LEAST_TRIALS, Association, Covariate, companions, goes_with
+from equipoise.stats.companions import (
+    LEAST_TRIALS,
+    Association,
+    Covariate,
+    companions,
+    strongest_association,
+)
 from equipoise.stats.describe import describe
 from equipoise.stats.levels import variance_by_level
 from equipoise.stats.modes import find_modes
@@ -65,7 +71,7 @@ def _states(values: FloatArray) -> tuple[State, ...] | None:
 
 
 def observed_covariates(trials: Sequence[Trial]) -> list[Covariate]:
-    """What was observed beside each trial, and the order in which they ran."""
+    """Return what was observed beside each trial, and the order in which they ran."""
     return [*_observed(trials), _time(trials)]
 
 
@@ -109,7 +115,7 @@ WIDE = 0.10
 
 
 def why_unknown(trials: Sequence[Trial], metric: str) -> str:
-    """Why none of these trials reported a metric: the reason of most of them."""
+    """Return why none of these trials reported a metric: the reason of most of them."""
     failures = Counter(_failure(one) for one in trials if one.failure is not None)
     if failures:
         return failures.most_common(1)[0][0]
@@ -121,7 +127,7 @@ def why_unknown(trials: Sequence[Trial], metric: str) -> str:
 
 
 def is_wide(summary: MetricSummary) -> bool:
-    """Whether a metric spreads so much that the reader should be told why."""
+    """Return whether a metric spreads so much that the reader should be told why."""
     return summary.median > 0 and summary.p95 - summary.p05 > 2.0 * WIDE * summary.median
 
 
@@ -137,7 +143,7 @@ def why_wide(metric: str, values: FloatArray, trials: Sequence[Trial], *, seed: 
     seed
         Of the resampling of the variance by level.
     """
-    found = goes_with(values, observed_covariates(trials))
+    found = strongest_association(values, observed_covariates(trials))
     parts = (_spread_by_level(metric, trials, seed), _association_phrase(found))
     return "; ".join(part for part in parts if part)
 
@@ -151,7 +157,7 @@ def _failure(trial: Trial) -> str:
 
 
 def _spread_by_level(metric: str, trials: Sequence[Trial], seed: int) -> str:
-    """How processes and the batches of one process differ; empty where either has no two."""
+    """Return how processes and the batches of one process differ; empty where either has no two."""
     logs: list[float] = []
     units: list[int] = []
     for place, trial in enumerate(trials):
@@ -175,7 +181,7 @@ def _percent(value: float) -> str:
 
 
 def _association_phrase(found: Association | None) -> str:
-    """What the value goes with."""
+    """Return what a value is associated with."""
     if found is None:
         return "no observed factor explains it"
     how = "higher" if found.value is not None or found.correlation > 0 else "lower"

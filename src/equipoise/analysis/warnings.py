@@ -9,15 +9,15 @@ from equipoise.model.result import Comparison, ControlResult
 from equipoise.stats.carry_over import should_warn
 
 CUT_SHARE = 0.05
-"""From this share of blocks on, a cut is worth a warning (verdict.md §1)."""
+"""Fraction of cut blocks from which on a warning is given (verdict.md §1)."""
 INFLATED_UP_TO = "a fifth"
-"""By how much an effect that has just become certain is overstated (verdict.md §4)."""
+"""Largest overstatement of an effect that has just become certain (verdict.md §4)."""
 
 
 def warnings_of(
     record: RunRecord, comparisons: Sequence[Comparison], control: ControlResult | None, cut: int
 ) -> tuple[CampaignWarning, ...]:
-    """What was noticed while it ran, and what its numbers show.
+    """Return the warnings of the campaign and those that its numbers give.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def _of(comparison: Comparison, record: RunRecord) -> list[CampaignWarning]:
 
 
 def _stopped_at_it(record: RunRecord) -> bool:
-    """Whether the campaign went on just until it was certain; a gate may go past a verdict."""
+    """Return whether the campaign stopped as soon as it was certain; a gate may go on."""
     plan = record.plan
     if plan.gated is not None and record.segments[-1].stopped_because != "verdict":
         return False
@@ -83,7 +83,7 @@ def _stopped_at_it(record: RunRecord) -> bool:
 
 
 def _touching(comparison: Comparison) -> list[CampaignWarning]:
-    """A campaign that stops at its verdict stops where the interval almost touches none."""
+    """Warn of an interval that almost touches "no difference": the effect is overstated."""
     low, high = comparison.ratio_ci
     if low is None or high is None:
         return []

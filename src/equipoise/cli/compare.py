@@ -1,4 +1,4 @@
-"""``equipoise compare``: is one command faster than another?"""
+"""``equipoise compare``: measure whether one command is faster than another."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ DEFAULT_SHELL = "/bin/sh"
 @options.report_option
 @options.show_env_option
 @options.why_option
-@options.turn_option
+@options.concurrent_option
 @options.output_options
 def command(**given: Any) -> int:
     """Is one command faster than another? The first is the baseline.

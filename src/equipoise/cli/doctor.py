@@ -32,7 +32,7 @@ from equipoise.report.renderers.terminal import print_document
     help="Measure this host's own false alarms and what it can see (a minute or two).",
 )
 @options.ledger_option
-@options.turn_option
+@options.concurrent_option
 @options.output_options
 def command(**given: Any) -> int:
     """Print what disturbs measurements on this host, worst first, each with its hint.

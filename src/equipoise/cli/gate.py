@@ -1,4 +1,4 @@
-"""``equipoise gate``: is one revision slower than another, by more than it may be?"""
+"""``equipoise gate``: fail if one revision is slower than another by more than is allowed."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
 @options.ledger_option
 @options.report_option
 @options.show_env_option
-@options.turn_option
+@options.concurrent_option
 @options.output_options
 def command(**given: Any) -> int:
     """Is a revision of this repository slower than another? Exit 1 if it is.

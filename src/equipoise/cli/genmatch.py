@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from equipoise.cli import options
 from equipoise.cli.command_line import Remembering
-from equipoise.cli.matching_options import pairing, pairing_options, read_asked, table_options
+from equipoise.cli.matching_options import (
+    pairing,
+    pairing_options,
+    read_match_table,
+    table_options,
+)
+from equipoise.cli.matching_output import (
+    MatchingOutput,
+    check_outputs,
+    difference_before,
+    match_question,
+    numbers_of,
+    output_options,
+    pairs_document,
+    write_output,
+)
 from equipoise.model.errors import UnusableInput
 
 if TYPE_CHECKING:
     from equipoise.matching.gen_match import GenMatchResult
     from equipoise.matching.match import MatchResult
+
 
 _FITNESS = (
     "pvals",
@@ -117,88 +131,69 @@ _EFFECT = ("estimate", "se", "se_standard", "t", "p_value", "n_weighted", "n_dro
     type=click.Path(path_type=Path),
     help="The private key of --tls-cert.",
 )
-@options.report_option
-@options.figures_option
-@click.option(
-    "--plot",
-    "plot_file",
-    metavar="FILE.html",
-    type=click.Path(path_type=Path),
-    help="Draw the balance before, along the search and after; .svg and .png too.",
-)
-@click.option("--json", "json_file", metavar="FILE", help="Write the result; '-' for stdout.")
-def command(**given: Any) -> int:
+@output_options("Draw the balance before, along the search and after")
+def command(**arguments: Any) -> int:
     """Search for the weights of the covariates whose matches balance best.
 
     FILE is CSV or Parquet. Who is matched, and how balanced, stands below; with --outcome the
     effect by the best weights too.
     """
-    from equipoise.cli.matching_conclusions import conclude_search
-    from equipoise.cli.matching_output import Found, check_outputs, put_out
     from equipoise.matching.gen_match import gen_match
     from equipoise.matching.match import match
+    from equipoise.report.builders.matching import search_document
 
-    check_outputs(given)
-    asked = read_asked(given)
-    treated = asked.covariates.treated.astype(float)
-    how = {
-        **pairing(given, asked.covariates.names),
-        "common_support": given["common_support"],
-        "weights": asked.weights,
+    check_outputs(arguments)
+    table = read_match_table(arguments)
+    treated = table.covariates.treated.astype(float)
+    matrix = _frame(table.covariates)
+    options = {
+        **pairing(arguments, table.covariates.names),
+        "common_support": arguments["common_support"],
+        "weights": table.weights,
     }
-    matrix = _frame(asked.covariates)
-    with _executor(given) as executor, _bar(given) as told:
-        found = gen_match(
+    criterion = "smallest p" if arguments["fitness"] == "pvals" else arguments["fitness"]
+    from equipoise.cli.progress import search_bar
+
+    bar = search_bar(criterion, quiet=arguments["quiet"], color=not arguments["no_color"])
+    with _executor(arguments) as executor, bar as progress:
+        search = gen_match(
             treated,
             matrix,
-            _frame(asked.balance),
-            population=given["population"],
-            generations=given["generations"],
-            wait_generations=given["wait"],
-            hard_generation_limit=given["hard_limit"],
-            fitness=given["fitness"],
-            loss=int(given["loss"]),
-            boot=given["boot"],
-            ks=not given["no_ks"],
+            _frame(table.balance),
+            population=arguments["population"],
+            generations=arguments["generations"],
+            wait_generations=arguments["wait"],
+            hard_generation_limit=arguments["hard_limit"],
+            fitness=arguments["fitness"],
+            loss=int(arguments["loss"]),
+            boot=arguments["boot"],
+            ks=not arguments["no_ks"],
             executor=executor,
-            progress=told,
-            **how,
+            progress=progress,
+            **options,
         )
     effect = None
-    if asked.outcome is not None:
-        effect = match(
-            asked.outcome,
-            treated,
-            matrix,
-            metric=found.to_metric(),
-            **{**how, "seed": found.seed},
-        )
-    balance = found.balance(boot=given["boot"], ks=not given["no_ks"])
-    put_out(
-        Found(
-            "equipoise.genmatch/1",
-            _document(found, effect),
-            balance,
-            found.plot,
-            lambda: conclude_search(given, asked, found, effect, balance),
-        ),
-        given,
+    if table.outcome is not None:
+        options["seed"] = search.seed
+        effect = match(table.outcome, treated, matrix, metric=search.to_metric(), **options)
+    balance = search.balance(boot=arguments["boot"], ks=not arguments["no_ks"])
+    question = match_question(arguments, table, search.seed)
+    output = MatchingOutput(
+        "equipoise.genmatch/1",
+        _document(search, effect),
+        balance,
+        search.plot,
+        search_document(search, effect, balance, difference_before(table), question),
     )
+    write_output(output, arguments)
     return 0
 
 
-def _bar(given: dict[str, Any]) -> AbstractContextManager[Any]:
-    from equipoise.cli.search_bar import search_bar
-
-    criterion = "smallest p" if given["fitness"] == "pvals" else given["fitness"]
-    return search_bar(criterion, quiet=given["quiet"], color=not given["no_color"])
-
-
 @contextmanager
-def _executor(given: dict[str, Any]) -> Iterator[Any]:
-    files = {name: given[name] for name in ("tls_ca", "tls_cert", "tls_key")}
+def _executor(arguments: dict[str, Any]) -> Iterator[Any]:
+    files = {name: arguments[name] for name in ("tls_ca", "tls_cert", "tls_key")}
     missing = [f"--{name.replace('_', '-')}" for name, file in files.items() if file is None]
-    if given["scheduler"] is None:
+    if arguments["scheduler"] is None:
         if len(missing) < len(files):
             raise UnusableInput("TLS files without --scheduler", hint="name the scheduler")
         yield None
@@ -211,12 +206,12 @@ def _executor(given: dict[str, Any]) -> Iterator[Any]:
             hint="give --tls-ca, --tls-cert and --tls-key together, or none of them",
         )
     tls = None if missing else TlsFiles(files["tls_ca"], files["tls_cert"], files["tls_key"])
-    with connect(given["scheduler"], tls=tls) as client:
+    with connect(arguments["scheduler"], tls=tls) as client:
         yield client
 
 
 def _frame(covariates: Any) -> Any:
-    """A frame, so that errors and figures name the columns."""
+    """Return a frame, so that errors and figures name the columns."""
     try:
         import pandas
     except ImportError as error:
@@ -227,43 +222,27 @@ def _frame(covariates: Any) -> Any:
     return pandas.DataFrame(covariates.matrix, columns=list(covariates.names))
 
 
-def _document(found: GenMatchResult, effect: MatchResult | None) -> dict[str, Any]:
-    matches = found.matches
+def _document(search: GenMatchResult, effect: MatchResult | None) -> dict[str, Any]:
     return {
-        "estimand": matches.estimand,
-        "weights": dict(zip(found.names, found.weights.tolist(), strict=True)),
-        "measure": found.measure,
-        "fitness": found.fitness.tolist(),
-        "seed": found.seed,
-        "generations": found.generations,
-        "peak_generation": found.peak_generation,
-        "population": found.population,
-        "evaluations": found.evaluations,
-        "stopped_because": found.stopped_because,
+        "estimand": search.matches.estimand,
+        "weights": dict(zip(search.names, search.weights.tolist(), strict=True)),
+        "measure": search.measure,
+        "fitness": search.fitness.tolist(),
+        "seed": search.seed,
+        "generations": search.generations,
+        "peak_generation": search.peak_generation,
+        "population": search.population,
+        "evaluations": search.evaluations,
+        "stopped_because": search.stopped_because,
         "history": [
             {
-                "generation": one.number,
-                "fitness": one.value.tolist(),
-                "weights": one.par.tolist(),
-                "evaluations": one.evaluations,
+                "generation": generation.number,
+                "fitness": generation.value.tolist(),
+                "weights": generation.par.tolist(),
+                "evaluations": generation.evaluations,
             }
-            for one in found.history
+            for generation in search.history
         ],
-        "effect": None
-        if effect is None
-        else {name: _number(getattr(effect, name)) for name in _EFFECT},
-        "pairs": [
-            {"treated": treated, "control": control, "weight": weight}
-            for treated, control, weight in zip(
-                matches.treated_index.tolist(),
-                matches.control_index.tolist(),
-                matches.weights.tolist(),
-                strict=True,
-            )
-        ],
-        "dropped": [int(row) for row in matches.dropped_index],
+        "effect": None if effect is None else numbers_of(effect, _EFFECT),
+        **pairs_document(search.matches),
     }
-
-
-def _number(value: float | None) -> float | None:
-    return None if value is None or not math.isfinite(value) else value

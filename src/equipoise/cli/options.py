@@ -1,4 +1,4 @@
-"""The options that several commands share, and what they mean for a plan."""
+"""The options that several commands share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from equipoise.ledger.opening import DEFAULT_LEDGER, LEDGER_VARIABLE, default_le
 from equipoise.model.plan import Judgement
 
 LEAST_WHY_BUDGET_S = 120.0
-"""The campaign of interventions has the budget of the one that it explains, and at least this."""
+"""Least default budget of a campaign of interventions; a larger one of the explained campaign
+is its default."""
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -30,7 +31,7 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 def names_in(
     context: click.Context, option: click.Parameter, value: str | None
 ) -> tuple[str, ...] | None:
-    """The names in ``a,b,c``, for an option's callback."""
+    """Return the names in ``a,b,c``, for an option's callback."""
     if value is None:
         return None
     names = tuple(name.strip() for name in value.split(","))
@@ -87,7 +88,7 @@ class FiniteRange(click.FloatRange):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Convert and check one value."""
+        """Return one value as a number of the range."""
         number = float(super().convert(value, param, ctx))
         if not math.isfinite(number):
             self.fail(f"{value} is not a finite number.", param, ctx)
@@ -95,7 +96,7 @@ class FiniteRange(click.FloatRange):
 
 
 def ledger_option(function: Decorated) -> Decorated:
-    """``--ledger FILE``."""
+    """Add ``--ledger FILE``."""
     return click.option(
         "--ledger",
         "ledger_path",
@@ -108,7 +109,7 @@ def ledger_option(function: Decorated) -> Decorated:
 
 
 def output_options(function: Decorated) -> Decorated:
-    """``--json``, ``--quiet`` and ``--no-color``."""
+    """Add ``--json``, ``--quiet`` and ``--no-color``."""
     for option in (
         click.option("--no-color", is_flag=True, help="Print without colour."),
         click.option("--quiet", is_flag=True, help="Print no progress and no screen."),
@@ -124,7 +125,7 @@ def output_options(function: Decorated) -> Decorated:
 
 
 def report_option(function: Decorated) -> Decorated:
-    """``--report FILE``."""
+    """Add ``--report FILE``."""
     return click.option(
         "--report",
         "report_file",
@@ -135,7 +136,7 @@ def report_option(function: Decorated) -> Decorated:
 
 
 def show_env_option(function: Decorated) -> Decorated:
-    """``--show-env``."""
+    """Add ``--show-env``."""
     return click.option(
         "--show-env",
         is_flag=True,
@@ -145,7 +146,7 @@ def show_env_option(function: Decorated) -> Decorated:
 
 
 def figures_option(function: Decorated) -> Decorated:
-    """``--figures FOLDER``."""
+    """Add ``--figures FOLDER``."""
     return click.option(
         "--figures",
         "figures",
@@ -156,7 +157,7 @@ def figures_option(function: Decorated) -> Decorated:
 
 
 def timeout_option(function: Decorated) -> Decorated:
-    """``--timeout``."""
+    """Add ``--timeout``."""
     return click.option(
         "--timeout",
         type=number("timeout"),
@@ -168,7 +169,7 @@ def timeout_option(function: Decorated) -> Decorated:
 
 
 def against_option(function: Decorated) -> Decorated:
-    """``--against FILE`` and ``--allow``."""
+    """Add ``--against FILE`` and ``--allow``."""
     function = click.option(
         "--allow",
         metavar="A,B",
@@ -185,7 +186,7 @@ def against_option(function: Decorated) -> Decorated:
 
 
 def why_option(function: Decorated) -> Decorated:
-    """``--why`` and ``--no-test``."""
+    """Add ``--why`` and ``--no-test``."""
     for option in (
         no_test_option,
         click.option(
@@ -199,14 +200,14 @@ def why_option(function: Decorated) -> Decorated:
 
 
 def no_test_option(function: Decorated) -> Decorated:
-    """``--no-test``."""
+    """Add ``--no-test``."""
     return click.option(
         "--no-test", is_flag=True, help="Of why, gather evidence only: change nothing to test it."
     )(function)
 
 
-def turn_option(function: Decorated) -> Decorated:
-    """``--allow-concurrent``."""
+def concurrent_option(function: Decorated) -> Decorated:
+    """Add ``--allow-concurrent``."""
     return click.option(
         "--allow-concurrent",
         is_flag=True,
@@ -216,7 +217,7 @@ def turn_option(function: Decorated) -> Decorated:
 
 
 def hyperfine_exports(function: Decorated) -> Decorated:
-    """``--export-json``, ``--export-csv`` and ``--export-markdown`` in hyperfine's forms."""
+    """Add ``--export-json``, ``--export-csv`` and ``--export-markdown`` in hyperfine's forms."""
     for kind in ("markdown", "csv", "json"):
         function = click.option(
             f"--export-{kind}",
@@ -228,7 +229,7 @@ def hyperfine_exports(function: Decorated) -> Decorated:
 
 
 def layout_options(function: Decorated) -> Decorated:
-    """``--layouts`` and ``--aslr``; unset is ``None``."""
+    """Add ``--layouts`` and ``--aslr``; unset is ``None``."""
     for option in (
         click.option(
             "--aslr",
@@ -247,8 +248,8 @@ def layout_options(function: Decorated) -> Decorated:
 
 
 @dataclass(frozen=True, slots=True)
-class _Unset:
-    """What holds where an option is not given, as its help says it."""
+class _Defaults:
+    """Defaults of options, as their help shows them."""
 
     blocks: str
     min_blocks: str
@@ -256,33 +257,33 @@ class _Unset:
 
 
 def stopping_options(function: Decorated) -> Decorated:
-    """``--blocks``, ``--min-blocks``, ``--budget`` and ``--precision``; unset is ``None``."""
-    return _stopping_options(function, _Unset("200", "5", "60"))
+    """Add ``--blocks``, ``--min-blocks``, ``--budget`` and ``--precision``; unset is ``None``."""
+    return _stopping_options(function, _Defaults("200", "5", "60"))
 
 
 def why_stopping_options(function: Decorated) -> Decorated:
-    """The same for a campaign that explains another one."""
+    """Add the same options to a command that explains a campaign."""
     budget = f"the campaign's, at least {LEAST_WHY_BUDGET_S:g}"
-    return _stopping_options(function, _Unset("200", "5", budget))
+    return _stopping_options(function, _Defaults("200", "5", budget))
 
 
 def resume_stopping_options(function: Decorated) -> Decorated:
-    """The same for a campaign that has its limits."""
-    return _stopping_options(function, _Unset(*["the campaign's"] * 3))
+    """Add the same options to a command that resumes a campaign."""
+    return _stopping_options(function, _Defaults(*["the campaign's"] * 3))
 
 
 def study_stopping_options(function: Decorated) -> Decorated:
-    """The same for a study, which has limits of its own."""
+    """Add the same options to a command that runs a study with limits of its own."""
     blocks, budget = f"the study's, or {STUDY_BLOCKS}", "the study's, or 60"
-    return _stopping_options(function, _Unset(blocks, "the study's, or 5", budget))
+    return _stopping_options(function, _Defaults(blocks, "the study's, or 5", budget))
 
 
 def gate_stopping_options(function: Decorated) -> Decorated:
-    """The same for a gate."""
-    return _stopping_options(function, _Unset(str(GATE_BLOCKS), "5", "60"))
+    """Add the same options to a gate."""
+    return _stopping_options(function, _Defaults(str(GATE_BLOCKS), "5", "60"))
 
 
-def _stopping_options(function: Decorated, unset: _Unset) -> Decorated:
+def _stopping_options(function: Decorated, defaults: _Defaults) -> Decorated:
     for option in (
         click.option(
             "--precision",
@@ -294,21 +295,21 @@ def _stopping_options(function: Decorated, unset: _Unset) -> Decorated:
             "--budget",
             type=number("budget"),
             metavar="SECONDS",
-            show_default=unset.budget,
+            show_default=defaults.budget,
             help="Stop after about so many seconds.",
         ),
         click.option(
             "--min-blocks",
             type=number("min_blocks"),
             metavar="N",
-            show_default=unset.min_blocks,
+            show_default=defaults.min_blocks,
             help="Look for a verdict from this block on; given, it beats the budget.",
         ),
         click.option(
             "--blocks",
             type=number("blocks"),
             metavar="N",
-            show_default=unset.blocks,
+            show_default=defaults.blocks,
             help="At most so many blocks.",
         ),
     ):
@@ -322,7 +323,7 @@ def limits_of(given: Mapping[str, Any]) -> CampaignLimits:
 
 
 def seed_option(function: Decorated) -> Decorated:
-    """``--seed``."""
+    """Add ``--seed``."""
     return click.option(
         "--seed",
         type=number("seed"),
@@ -332,17 +333,17 @@ def seed_option(function: Decorated) -> Decorated:
 
 
 def judging_options(function: Decorated) -> Decorated:
-    """``--alpha``, ``--min-effect`` and ``--seed``."""
+    """Add ``--alpha``, ``--min-effect`` and ``--seed``."""
     return _judging_options(function, Judgement().min_effect)
 
 
 def gate_judging_options(function: Decorated) -> Decorated:
-    """The same for a gate, which is to hold on hosts that nobody keeps quiet."""
+    """Add the same options to a gate, which often runs on busy hosts."""
     return _judging_options(function, GATE_MIN_EFFECT)
 
 
 def study_judging_options(function: Decorated) -> Decorated:
-    """The same for a study, which has an alpha and a smallest effect of its own."""
+    """Add the same options to a command that runs a study with an alpha of its own."""
     return _judging_options(function, Judgement().min_effect, of_study=True)
 
 

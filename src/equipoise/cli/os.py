@@ -85,13 +85,13 @@ from equipoise.model.errors import UnusableInput
 @click.option("--durable", is_flag=True, help="Let each trial survive a loss of power, too.")
 @options.report_option
 @options.show_env_option
-@options.turn_option
+@options.concurrent_option
 @options.output_options
 def command(**given: Any) -> int:
-    """What system calls, processes, signals, IPC and memory cost on this machine.
+    """Measure what system calls, processes, signals, IPC and memory cost on this machine.
 
     Each row runs in several fresh processes, in blocks of random order; in a process every batch
-    of operations is kept. What this machine forbids has no number, and the reason.
+    of operations is kept. A row that this machine forbids has the reason instead of a number.
     """
     output = Wanted.from_options(given)
     if output.against is not None and output.allowed is not None:

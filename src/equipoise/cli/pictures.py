@@ -90,7 +90,7 @@ def write_pictures(wanted: Pictures, evidence: GapEvidence) -> None:
 
 
 def flame_graph_of(record: RunRecord, document: ResultDocument) -> bytes | None:
-    """The flame graph of the gap that the document explains; ``None`` without profiles of both."""
+    """Return the flame graph of the gap that the document explains; ``None`` without profiles."""
     extra = document.extra_time
     if extra is None:
         return None

@@ -23,10 +23,10 @@ from equipoise.why.campaigns import judge_of
 @options.hyperfine_exports
 @options.report_option
 @options.show_env_option
-@options.turn_option
+@options.concurrent_option
 @options.output_options
 def command(**given: Any) -> int:
-    """Go on with RUN (an id, its beginning, or 'last'): after Ctrl-C, kill -9, or undecided.
+    """Resume RUN (an id, its beginning, or 'last'): after Ctrl-C, kill -9, or undecided.
 
     The verdict stays valid: it holds however long one looks. A block that was cut is left out.
     """

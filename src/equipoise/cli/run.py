@@ -90,7 +90,7 @@ BUILDS = "builds"
     show_default="figures/RUN beside the ledger",
     help="Where a built-in study's own figures go.",
 )
-@options.turn_option
+@options.concurrent_option
 @options.output_options
 def command(**given: Any) -> int:
     """Run a study: a workload under every combination of its factors' levels.

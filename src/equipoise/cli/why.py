@@ -54,7 +54,7 @@ from equipoise.why.gap import Gap, as_reported, choose_gap, nothing_to_explain
 @options.ledger_option
 @options.report_option
 @options.show_env_option
-@options.turn_option
+@options.concurrent_option
 @options.output_options
 def command(**values: Any) -> int:
     """Say why one condition of RUN (an id, its beginning, or 'last') is slower.

@@ -384,7 +384,7 @@ def parameters_from(
 
 
 def parameter_list(text: str) -> tuple[str, ...]:
-    """Return the values of ``-L NAME VALUES``: split at commas; ``\\,`` is a comma."""
+    r"""Return the values of ``-L NAME VALUES``: split at commas; ``\,`` is a comma."""
     values: list[str] = [""]
     escaped = False
     for character in text:

@@ -130,6 +130,7 @@ class CampaignLimits:
     seed: int | None = None
 
     def __post_init__(self) -> None:
+        """Check every number."""
         for field in fields(self):
             check_number(field.name, getattr(self, field.name))
 

@@ -1,4 +1,4 @@
-"""What a reader of another tool's files is given, and what it makes of them."""
+"""One file of another tool, read within bounds, and what it says."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_SHOWN = 60
 SAVE_AGAIN = "write the file again with the tool that made it"
 Decoded = TypeVar("Decoded")
 NOT_DECODED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What decoding JSON raises of bytes that are none."""
+"""Errors of decoding JSON from bytes that are none."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class SourceFile:
     """One file as it was read, or a folder."""
 
     name: str
-    """As the user named it."""
+    """Name of the file, as the user typed it."""
     path: Path
     content: bytes = b""
     """Empty for a folder."""
@@ -45,7 +45,7 @@ class SourceFile:
         return self.content.decode("utf-8-sig", "backslashreplace")
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """Each line with its number from 1, without its end."""
+        """Yield each line with its number from 1, without its end."""
         for number, line in enumerate(io.StringIO(self.text), start=1):
             yield number, line.rstrip("\r\n")
 
@@ -58,11 +58,11 @@ class SourceFile:
             return frozenset()
 
     def begins(self, length: int = 4096) -> str:
-        """The first characters, for a look at what it is."""
+        """Return the first characters, for a look at what it is."""
         return self.content[:length].decode("utf-8-sig", "replace")
 
     def decoded(self, kind: type[Decoded], tool: str) -> Decoded:
-        """The content as JSON of this kind.
+        """Return the content as JSON of this kind.
 
         Raises
         ------
@@ -75,7 +75,7 @@ class SourceFile:
             raise self.unusable(f"no result of {tool}: {error}") from error
 
     def unusable(self, what: str, hint: str = SAVE_AGAIN) -> UnusableInput:
-        """The error that says what is wrong with this file."""
+        """Return the error that says what is wrong with this file."""
         return UnusableInput(f"{self.name}: {what}", hint=hint)
 
 
@@ -85,11 +85,11 @@ class Process:
 
     benchmark: str
     values: Mapping[str, float]
-    """By metric, of the whole process; less is better."""
+    """Value of the whole process for each metric; less is better."""
     iterations: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    """What was repeated within the process, by metric: never trials."""
+    """Repetitions within the process, by metric: never trials."""
     levels: Mapping[str, str] = field(default_factory=dict)
-    """Of factors beside the benchmark."""
+    """Levels of factors beside the benchmark."""
     exit: int | None = None
     failure: str | None = None
     block: int | None = None
@@ -100,19 +100,19 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one file says."""
+    """The content of one file."""
 
     tool: str | None
-    """With its version, as far as the file tells."""
+    """Tool with its version, as far as the file tells."""
     metric: str
-    """What is compared; in seconds if it ends in ``_s``."""
+    """Metric that is compared; in seconds if it ends in ``_s``."""
     processes: tuple[Process, ...]
     environment: Mapping[str, Any] = field(default_factory=dict)
-    """What the file says of the host and of the conditions it ran under."""
+    """Facts of the file on the host and the conditions."""
     compared: str | None = None
     """The factor whose levels are compared; with `BENCHMARK`, each with the first one."""
     notes: tuple[str, ...] = ()
-    """What was left out, in words."""
+    """Sentences on what was left out."""
     no_series: tuple[str, ...] = ()
     """Metrics whose iterations are no course in time: counts, or the bins of a histogram."""
 
@@ -130,13 +130,18 @@ class Format:
 
 
 def quoted(text: object) -> str:
-    """What stands in a file, as an error quotes it: never more than fits a line."""
+    """Return a text of a file as an error quotes it: never more than fits a line."""
     words = str(text)
     return repr(words if len(words) <= _MOST_SHOWN else f"{words[:_MOST_SHOWN]}…")
 
 
+def as_unicode(text: str) -> str:
+    """Return the text of a command line with bytes that are no text as escapes."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def mean(values: Sequence[float]) -> float:
-    """What a process costs in an iteration: the arithmetic mean; NaN of nothing.
+    """Return the arithmetic mean of a process's iterations; NaN of nothing.
 
     Infinite where the sum is beyond every number, which no run of the ledger takes.
     """
@@ -147,7 +152,7 @@ def mean(values: Sequence[float]) -> float:
 
 
 def seconds_in(unit: str) -> float | None:
-    """How many seconds a unit of time has; ``None`` if it is no unit of time."""
+    """Return how many seconds a unit of time has; ``None`` if it is no unit of time."""
     return _SECONDS.get(unit.strip())
 
 
@@ -170,7 +175,7 @@ _SECONDS = {
 }
 
 MOST_BYTES = 64 * 2**20
-"""Of one file."""
+"""Largest size of one file."""
 MOST_SEPARATORS = 1_000_000
 """Commas and tabs, or lines, in one file: it bounds what is decoded at once."""
 
@@ -181,7 +186,7 @@ _COMPRESSED = {
     b"\xfd7zXZ\x00": "xz",
     b"\x28\xb5\x2f\xfd": "zstd",
 }
-"""By how a file of each begins."""
+"""First bytes of a file of each compression."""
 
 
 def read_within_bounds(name: str, path: Path) -> SourceFile:
@@ -227,7 +232,7 @@ def read_within_bounds(name: str, path: Path) -> SourceFile:
 
 
 def _plain(name: str, content: bytes) -> bytes:
-    """The same in UTF-8 without a mark of byte order, as far as it is text at all."""
+    """Return the content as UTF-8 without a byte order mark, if it is text at all."""
     for begins, kind in _COMPRESSED.items():
         if content.startswith(begins):
             raise UnusableInput(f"{name} is compressed ({kind})", hint="unpack it first")

@@ -9,12 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from equipoise.interop.reading import as_unicode
 from equipoise.model.csv_text import csv_text
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import ResultDocument, TrialRow
 
 Kind = Literal["text", "integer", "number", "truth", "numbers", "texts"]
-"""What a column holds; ``numbers`` and ``texts`` are a list and a mapping in each cell."""
+"""Kind of a column; ``numbers`` and ``texts`` are a list and a mapping in each cell."""
 
 _KINDS: dict[str, Kind] = {
     "block": "integer",
@@ -50,7 +51,7 @@ class Column:
 
 
 def columns_of(document: ResultDocument) -> tuple[Column, ...]:
-    """The trials by columns.
+    """Return the trials by columns.
 
     After the fields of ``TrialRow`` come ``level_<factor>`` for each factor,
     ``covariate_<name>``, ``metric_<name>`` (the workload's own) and ``iterations_<name>``.
@@ -77,7 +78,7 @@ def columns_of(document: ResultDocument) -> tuple[Column, ...]:
 
 
 def to_json(document: ResultDocument) -> bytes:
-    """A list of objects, one for each trial."""
+    """Return a list of objects, one for each trial."""
     columns = columns_of(document)
     rows = [
         {column.name: column.cells[row] for column in columns}
@@ -87,7 +88,7 @@ def to_json(document: ResultDocument) -> bytes:
 
 
 def to_csv(document: ResultDocument) -> bytes:
-    """A header and one line for each trial: UTF-8, RFC 4180 quoting, empty where unknown.
+    """Return a header and one line for each trial: UTF-8, RFC 4180 quoting, empty where unknown.
 
     Truths are ``true`` and ``false``; lists and mappings are JSON in their cell.
     """
@@ -100,7 +101,7 @@ def to_csv(document: ResultDocument) -> bytes:
 
 
 def to_parquet(document: ResultDocument) -> bytes:
-    """A Parquet file; a column that is unknown throughout keeps its type.
+    """Return a Parquet file; a column that is unknown throughout keeps its type.
 
     Raises
     ------
@@ -126,7 +127,7 @@ def to_parquet(document: ResultDocument) -> bytes:
     columns = columns_of(document)
     table = pyarrow.table(
         [pyarrow.array(map(_parquet_cell, one.cells), type=types[one.kind]) for one in columns],
-        schema=pyarrow.schema([(_unicode(one.name), types[one.kind]) for one in columns]),
+        schema=pyarrow.schema([(as_unicode(one.name), types[one.kind]) for one in columns]),
     )
     sink = pyarrow.BufferOutputStream()
     parquet.write_table(table, sink)
@@ -159,13 +160,8 @@ def _csv_cell(value: Any) -> Any:
 
 def _parquet_cell(value: Any) -> Any:
     if isinstance(value, dict):
-        return [(_unicode(key), _unicode(text)) for key, text in value.items()]
-    return _unicode(value) if isinstance(value, str) else value
-
-
-def _unicode(text: str) -> str:
-    """A command line may hold bytes that are no text: they are shown as escapes."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+        return [(as_unicode(key), as_unicode(text)) for key, text in value.items()]
+    return as_unicode(value) if isinstance(value, str) else value
 
 
 def _bytes(text: str) -> bytes:

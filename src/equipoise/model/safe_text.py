@@ -9,7 +9,7 @@ _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 
 
 def visible(text: str) -> str:
-    """The text with every character that could steer a terminal written as an escape."""
+    """Return the text with every character that could steer a terminal written as an escape."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(

@@ -9,12 +9,12 @@ the drift: a drift only adds noise, and a local trend takes most of that out.
 from __future__ import annotations
 
 import math
-from statistics import NormalDist
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from equipoise._native import student_quantile
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import CarryOver
 from equipoise.stats.arrays import FloatArray, IntArray
@@ -41,7 +41,7 @@ def carry_over(
     baseline: int = 0,
     follows: NDArray[np.bool_] | None = None,
 ) -> CarryOver | None:
-    """How much more a trial takes if the candidate, not the baseline, ran before it.
+    """Return how much more a trial takes if the candidate, not the baseline, ran before it.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def carry_over(
 
 
 def should_warn(measured: CarryOver, *, min_effect: float) -> bool:
-    """Whether a carry-over is both certain and large enough to matter.
+    """Return whether a carry-over is both certain and large enough to matter.
 
     Certain: more than three standard errors. Large enough: the effect is off by about half of it,
     and that reaches a quarter of ``min_effect`` (percent).
@@ -109,30 +109,6 @@ def should_warn(measured: CarryOver, *, min_effect: float) -> bool:
     return size > WARN_ERRORS * error and size / 2.0 >= margin_of(min_effect) / 4.0
 
 
-def student_quantile(probability: float, freedom: int) -> float:
-    """The quantile of Student's t by the expansion of Cornish and Fisher.
-
-    Abramowitz and Stegun 26.7.5; at 0.975 within 0.001 from 4 degrees of freedom on. One and two
-    degrees have closed forms.
-    """
-    if freedom == 1:
-        return math.tan(math.pi * (probability - 0.5))
-    if freedom == 2:
-        twice = 2.0 * probability - 1.0
-        return twice * math.sqrt(2.0 / (1.0 - twice**2))
-    z = NormalDist().inv_cdf(probability)
-    terms = (
-        (z**3 + z) / 4.0,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96.0,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384.0,
-        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160.0,
-    )
-    correction = 0.0
-    for term in reversed(terms):
-        correction = (correction + term) / freedom
-    return z + correction
-
-
 def _finite_logs(costs: FloatArray) -> FloatArray | None:
     finite = np.isfinite(costs) & (costs > 0)
     if not finite.any():
@@ -141,7 +117,7 @@ def _finite_logs(costs: FloatArray) -> FloatArray | None:
 
 
 def _residuals(logs: FloatArray, own: IntArray, before: IntArray) -> FloatArray:
-    """What is left of each first trial without its own condition and the local trend.
+    """Remove its own condition and the local trend from each first trial.
 
     The trend is that of its neighbours, each without its own condition and what ran before it. The
     coin for what ran before a trial has no part in its neighbours, so the trend hides none of it.
@@ -169,7 +145,7 @@ def _group_medians(values: FloatArray, groups: IntArray) -> FloatArray:
 
 
 def _local_trend(values: FloatArray) -> FloatArray:
-    """The median of up to five neighbours on each side, as many on one as on the other."""
+    """Return the median of up to five neighbours on each side, as many on one as on the other."""
     count = len(values)
     trend = np.empty_like(values)
     if count > 2 * FARTHEST:

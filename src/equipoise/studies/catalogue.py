@@ -33,7 +33,7 @@ class BuiltInStudy:
 
     @property
     def file(self) -> Path:
-        """Its study."""
+        """File of the study."""
         return self.folder / FILE
 
     @property
@@ -44,12 +44,12 @@ class BuiltInStudy:
 
 
 def built_in_studies() -> tuple[BuiltInStudy, ...]:
-    """All of them, by name."""
+    """Return all of them, by name."""
     return tuple(BuiltInStudy(file.parent.name, file.parent, _summary(file)) for file in _files())
 
 
 def built_in_study(name: str) -> BuiltInStudy | None:
-    """The built-in study of that name."""
+    """Return the built-in study of that name."""
     return next(
         (
             BuiltInStudy(name, file.parent, _summary(file))
@@ -61,7 +61,7 @@ def built_in_study(name: str) -> BuiltInStudy | None:
 
 
 def find_study(asked: str) -> tuple[Path, str]:
-    """The file of a study, and what errors call it: a path, or the name of a built-in one.
+    """Return the file of a study, and what errors call it: a path, or the name of a built-in one.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def _summary(file: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StudyAnalysis:
-    """What a built-in study makes of its own result.
+    """Analysis of a built-in study's own result.
 
     The folder of a study may have two modules, each with one function::
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from equipoise.model.findings import FindingTable
-from equipoise.studies.measured import Ratio, StudyData, quantity, times
+from equipoise.studies.study_data import Ratio, StudyData, quantity, times
 
 if TYPE_CHECKING:
     import altair as alt
@@ -54,7 +54,7 @@ class Reversal:
 def ranks(
     measured: StudyData, metric: str, tasks: str, factor: str, levels: Sequence[str]
 ) -> Iterator[RankedLevel]:
-    """The levels that ran on each task, fastest first.
+    """Yield the levels that ran on each task, fastest first.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def ranks(
 def reversals(
     measured: StudyData, metric: str, tasks: str, factor: str, levels: Sequence[str]
 ) -> list[Reversal]:
-    """Every pair of levels whose typical ratio lies on other sides of 1 on two tasks.
+    """Return every pair of levels whose typical ratio lies on other sides of 1 on two tasks.
 
     Of each pair the two tasks with the strongest effects; certain ones first, then by size.
     """
@@ -115,7 +115,7 @@ HEIGHT = 340
 def rank_table(
     measured: StudyData, metric: str, tasks: str, factor: str, levels: Sequence[str], title: str
 ) -> FindingTable:
-    """A row for each level, a column for each task: rank, median and ratio to the best."""
+    """Return a row for each level, a column for each task: rank, median and ratio to the best."""
     ranked = {(one.task, one.level): one for one in ranks(measured, metric, tasks, factor, levels)}
     shown = [
         task for task in measured.levels(tasks) if any((task, one) in ranked for one in levels)
@@ -144,7 +144,7 @@ def rank_table(
 def reversal_paragraph(
     measured: StudyData, metric: str, tasks: str, factor: str, levels: Sequence[str], what: str
 ) -> str:
-    """Where the order of two levels reverses, the certain ones first."""
+    """Return where the order of two levels reverses, the certain ones first."""
     found = reversals(measured, metric, tasks, factor, levels)
     certain = [one for one in found if one.is_certain]
     if not found:
@@ -152,9 +152,9 @@ def reversal_paragraph(
     if not certain:
         return (
             f"The order of the {what} reverses nowhere for certain; pairs whose medians stand in "
-            f"another order on another task: {len(found)}, most of all {_words(found[0])}."
+            f"another order on another task: {len(found)}, most of all {_reversal_text(found[0])}."
         )
-    listed = "; ".join(_words(one) for one in certain[:MOST_REVERSALS])
+    listed = "; ".join(_reversal_text(one) for one in certain[:MOST_REVERSALS])
     more = len(certain) - MOST_REVERSALS
     return (
         f"The order of the {what} reverses for certain in {_pairs(len(certain))}: {listed}"
@@ -166,7 +166,7 @@ def reversal_paragraph(
 def order_answer(
     measured: StudyData, metric: str, tasks: str, factor: str, levels: Sequence[str], what: str
 ) -> str:
-    """Whether one order holds on every task, in one sentence."""
+    """Return whether one order holds on every task, in one sentence."""
     found = reversals(measured, metric, tasks, factor, levels)
     certain = [one for one in found if one.is_certain]
     if certain:
@@ -186,7 +186,7 @@ def _pairs(count: int) -> str:
 def rank_chart(
     measured: StudyData, metric: str, tasks: str, factor: str, levels: Sequence[str], title: str
 ) -> alt.LayerChart:
-    """The ratio to the best on each task, a line for each level."""
+    """Return the ratio to the best on each task, a line for each level."""
     import altair as alt
 
     from equipoise.figures.building import chart_of, condition_color, condition_shape, frame
@@ -223,12 +223,12 @@ def rank_chart(
 
 
 def of_each(names: Sequence[str], among: Sequence[str]) -> Iterator[str]:
-    """Those of the names that are among the others, in their order."""
+    """Return those of the names that are among the others, in their order."""
     return (name for name in names if name in among)
 
 
-def _words(one: Reversal) -> str:
+def _reversal_text(one: Reversal) -> str:
     return (
-        f"{one.first} over {one.second} is {one.there.words()} on {one.faster_on} and "
-        f"{one.here.words()} on {one.slower_on}"
+        f"{one.first} over {one.second} is {one.there.text()} on {one.faster_on} and "
+        f"{one.here.text()} on {one.slower_on}"
     )

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Sequence
 
 import pytest
 
 from equipoise.model.errors import TookNoEffect, UnusableInput
 from equipoise.model.plan import Condition, Contrast, Judgement, Measure, Plan, Stopping
 from equipoise.model.record import RunRecord
-from equipoise.why.experiment.plan import OpenGap, plan_of_interventions, plan_that_takes_effect
+from equipoise.why.experiment.plan import (
+    ExperimentRequest,
+    OpenGap,
+    effective_plan,
+    plan_of_interventions,
+)
 from equipoise.why.interventions.intervention import Alter, Intervention
 from tests.plans import plan_of
 from tests.why.experiment.simulated import cause_of
@@ -41,9 +45,8 @@ def gap(*seconds: float, plan: Plan | None = None, contrast: Contrast | None = N
 
 
 def planned(open_gap: OpenGap, *interventions: Intervention, most: int = 4) -> Plan:
-    return plan_of_interventions(
-        open_gap, interventions, stopping=Stopping(blocks=50), alpha=0.05, seed=3, most=most
-    )
+    request = ExperimentRequest(Stopping(blocks=50), alpha=0.05, seed=3, most=most)
+    return plan_of_interventions(open_gap, interventions, request)
 
 
 def test_the_gap_comes_first_and_each_intervention_is_made_to_both() -> None:
@@ -177,12 +180,8 @@ def effective(*interventions: Intervention, preloads: str | None = None) -> Plan
     )
     explained = dataclasses.replace(plan_of(), conditions=conditions)
 
-    def make(left: Sequence[Intervention]) -> Plan:
-        return plan_of_interventions(
-            gap(0.01, plan=explained), left, stopping=Stopping(), alpha=0.05, seed=1
-        )
-
-    return plan_that_takes_effect(make, interventions)
+    request = ExperimentRequest(Stopping(), alpha=0.05, seed=1)
+    return effective_plan(gap(0.01, plan=explained), interventions, request)
 
 
 def test_a_preload_that_is_not_mapped_is_told_and_the_others_are_tried() -> None:

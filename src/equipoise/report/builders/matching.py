@@ -116,7 +116,7 @@ def match_document(
         badge="matched",
         tone=_tone(balance, effect),
         text=_answer(effect, result, question) or balance_sentence(balance),
-        remarks=(*remarks, dropped_sentence(result)),
+        remarks=(*remarks, smallest_p_sentence(balance), dropped_sentence(result)),
     )
     return _document(
         question,
@@ -124,7 +124,10 @@ def match_document(
         effect,
         facts=tuple(result.facts()),
         figures=lambda: (*_effect_figures(effect, naive, question), *_balance_figures(balance)),
-        tables=(*_strata_table(result), balance_table(balance)),
+        tables=(
+            *_strata_table(result),
+            replace(balance_table(balance), notes=(smallest_p_sentence(balance),)),
+        ),
         method=(*question.method, *_error_sentences(result), _tests_sentence(balance), _LIMITS),
         warnings=tuple(_warnings(result, balance)),
         numbers=(*_effect_numbers(effect, naive, question), *_balance_numbers(balance)),

@@ -20,8 +20,7 @@ from equipoise.report.document import (
     Table,
 )
 from equipoise.report.units import capitalized, duration
-from equipoise.stats.intervention import NARROW
-from equipoise.stats.share import share_words
+from equipoise.stats.intervention import NARROW, describe_fraction
 from equipoise.stats.spread import KIND, spread_words
 
 NOTE = (
@@ -71,7 +70,7 @@ def because_sentence(document: ResultDocument, comparison: Comparison) -> str:
     sentence = f"Why ({_STATUS.get(first.status, first.status)}): {cause.rstrip('.')}."
     closing = [one for one in first.tested if one.outcome == "confirmed"]
     if closing:
-        share = share_words(closing[0].share, closing[0].share_ci)
+        share = describe_fraction(closing[0].share, closing[0].share_ci)
         sentence += f" {capitalized(closing[0].summary)} closes {share} of the gap."
     return sentence
 
@@ -222,9 +221,9 @@ def _interventions_table(interventions: Sequence[InterventionOutcome]) -> Table:
     rows = tuple(
         (
             one.summary,
-            share_words(one.share, one.share_ci),
+            describe_fraction(one.share, one.share_ci),
             _from_each(one),
-            share_words(one.share_of_seconds, one.share_of_seconds_ci),
+            describe_fraction(one.share_of_seconds, one.share_of_seconds_ci),
             str(one.blocks),
             Styled(one.outcome, one.outcome),
         )

@@ -322,7 +322,7 @@ _BARE = re.compile(r"[^\s,\]}#]+(?: \d[\d:.]+\S*)?")
 
 
 def key_lines(text: str) -> dict[Keys, int]:
-    """The line, from 1, of each key and each element of an array, by its path."""
+    """Return the line, from 1, of each key and each element of an array, by its path."""
     walk = _Walk(text)
     walk.document()
     return walk.lines
@@ -401,7 +401,7 @@ class _Walk:
         return tuple(parts)
 
     def _within_arrays(self, name: Keys) -> Keys:
-        """A table below an array of tables belongs to its last element."""
+        """Return a table below an array of tables belongs to its last element."""
         path: Keys = ()
         for index, part in enumerate(name):
             path = (*path, part)

@@ -56,7 +56,7 @@ _MOSTLY = 0.5
 
 
 def sync_per_record(remaining: Remaining) -> Iterator[Cause]:
-    """A file is synced to its disk more often: after each record, for instance."""
+    """Find a file that is synced to its disk more often: after each record, for instance."""
     difference = remaining.difference
     syscall = most_more(difference, SYNCS)
     if syscall is None:
@@ -72,7 +72,7 @@ def sync_per_record(remaining: Remaining) -> Iterator[Cause]:
 
 
 def cold_file(remaining: Remaining) -> Iterator[Cause]:
-    """A file is read from its disk that the other condition finds in memory.
+    """Find a file that is read from its disk, while the other condition finds it in memory.
 
     There are more blocks from the disk, and waits where files are read.
     """
@@ -124,12 +124,12 @@ _WRITING = _Direction(WRITES, "written", lambda file: file.writes, lambda file: 
 
 
 def tiny_writes(remaining: Remaining) -> Iterator[Cause]:
-    """The same bytes are written in many more calls: one for each line, for instance."""
+    """Find the same bytes written in many more calls: one for each line, for instance."""
     return _in_tiny_pieces(remaining, _WRITING)
 
 
 def tiny_reads(remaining: Remaining) -> Iterator[Cause]:
-    """The same bytes are read in many more calls: one for each line, for instance."""
+    """Find the same bytes read in many more calls: one for each line, for instance."""
     return _in_tiny_pieces(remaining, _READING)
 
 
@@ -164,7 +164,7 @@ def _in_tiny_pieces(remaining: Remaining, direction: _Direction) -> Iterator[Cau
 
 
 def path_look_ups(remaining: Remaining) -> Iterator[Cause]:
-    """Many more paths are looked up: files are sought in several places, for instance.
+    """Find many more look-ups of paths: a search in several folders, for instance.
 
     There are more questions for files, or more attempts to open what is not there.
     """

@@ -40,7 +40,7 @@ _BLAS_SETTINGS = frozenset(
 
 
 def more_time_in_function(remaining: Remaining) -> Iterator[Cause]:
-    """A function itself takes longer, or is called more often."""
+    """Find functions that take longer themselves, or are called more often."""
     difference = remaining.difference
     for function, change in remaining.functions.items():
         if not is_more(change):
@@ -68,7 +68,7 @@ def _describe(function: Function) -> str:
 
 
 def more_time_in_python_function(remaining: Remaining) -> Iterator[Cause]:
-    """A Python function takes longer, with all that it calls, or is called more often.
+    """Find a Python function that takes longer with all that it calls, or is called more often.
 
     Its time in the interpreter and in the C library is its own.
     """
@@ -117,7 +117,7 @@ def _innermost_python(difference: Difference) -> Function | None:
 
 
 def memory_contention(remaining: Remaining) -> Iterator[Cause]:
-    """A function takes longer on several threads, for the same work.
+    """Find a function that takes longer on several threads, for the same work.
 
     The threads write into one cache line, or share what memory delivers. Where instructions were
     counted the function must have as many; where not, nothing else may differ.
@@ -171,7 +171,7 @@ def _is_all_that_differs(difference: Difference, longer: Change) -> bool:
 
 
 def wrong_blas_kernel(remaining: Remaining) -> Iterator[Cause]:
-    """Two functions of one BLAS library do the same work, and one condition takes the slower one.
+    """Find a BLAS library of which each condition uses another function for the same work.
 
     The library was told of another processor, or takes this one for another.
     """

@@ -46,7 +46,7 @@ _SAME_BYTES = 1.25
 
 
 def blocks_returned_at_free(remaining: Remaining) -> Iterator[Cause]:
-    """Large blocks go back to the kernel at every free, and are mapped and faulted in again.
+    """Find large blocks that go back to the kernel at every free, and are faulted in again.
 
     There are about as many blocks of one size as calls that return memory.
     """
@@ -98,7 +98,7 @@ def _largest_requester(difference: Difference, allocations: AllocationsChange) -
 
 
 def memory_given_back(remaining: Remaining) -> Iterator[Cause]:
-    """Memory goes back to the kernel by madvise, and is faulted in again.
+    """Find memory that goes back to the kernel by madvise, and is faulted in again.
 
     There is more advice, and more page faults than advice.
     """
@@ -124,7 +124,7 @@ def memory_given_back(remaining: Remaining) -> Iterator[Cause]:
 
 
 def huge_pages_off(remaining: Remaining) -> Iterator[Cause]:
-    """Equal memory takes many more page faults, as its pages are not huge."""
+    """Find equal memory that takes many more page faults, as its pages are not huge."""
     difference = remaining.difference
     faults, resident = difference.faults, difference.accounts.get("max_rss_bytes")
     if faults is None or resident is None or not is_more(faults.count):
@@ -159,7 +159,7 @@ def _are_as_many(difference: Difference, names: Iterable[str]) -> bool:
 
 
 def page_faults(remaining: Remaining) -> Iterator[Cause]:
-    """More pages are faulted in, as more memory is used or memory is got anew."""
+    """Find more page faults, as more memory is used or memory is got anew."""
     difference = remaining.difference
     faults = difference.faults
     if ("entry", PAGE_FAULT) in remaining.claimed or faults is None or not is_more(faults.count):
@@ -175,7 +175,7 @@ def page_faults(remaining: Remaining) -> Iterator[Cause]:
 
 
 def more_allocations(remaining: Remaining) -> Iterator[Cause]:
-    """Many more blocks are allocated, and the allocator takes the time."""
+    """Find many more allocated blocks, where the allocator takes the time."""
     difference = remaining.difference
     allocations = difference.allocations
     if allocations is None or not is_more(allocations.count):

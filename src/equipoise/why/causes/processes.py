@@ -59,7 +59,7 @@ _AT_ONCE = 1.1
 
 
 def fork_of_large_process(remaining: Remaining) -> Iterator[Cause]:
-    """Each fork takes longer: the tables of a large memory are copied, and torn down again."""
+    """Find forks that take longer: each copies the tables of a large memory."""
     difference = remaining.difference
     of_slower, of_faster = difference.of_slower, difference.of_faster
     forks = [name for name in FORKS if name in difference.calls and name != "vfork"]
@@ -95,7 +95,7 @@ def fork_of_large_process(remaining: Remaining) -> Iterator[Cause]:
 
 
 def many_processes(remaining: Remaining) -> Iterator[Cause]:
-    """Many more processes are started, each for little work."""
+    """Find many more processes that are started, each for little work."""
     difference = remaining.difference
     processes, programs = difference.processes, difference.programs
     if processes is None or not is_more(processes):
@@ -123,7 +123,7 @@ def many_processes(remaining: Remaining) -> Iterator[Cause]:
 
 
 def one_thread(remaining: Remaining) -> Iterator[Cause]:
-    """The same work is done by fewer threads or processes at once.
+    """Find the same work done by fewer threads or processes at once.
 
     There are fewer threads, as many seconds on processors, and more seconds that pass.
     """

@@ -33,7 +33,7 @@ _MESSAGES = (
 
 
 def messages(remaining: Remaining) -> Iterator[Cause]:
-    """Many more messages go through a pipe or a socket."""
+    """Find many more messages through a pipe or a socket."""
     difference = remaining.difference
     pipes = [
         change
@@ -65,7 +65,7 @@ def messages(remaining: Remaining) -> Iterator[Cause]:
 
 
 def more_system_calls(remaining: Remaining) -> Iterator[Cause]:
-    """A system call is made more often."""
+    """Find system calls that are made more often."""
     difference = remaining.difference
     for syscall, calls in difference.calls.items():
         if ("entry", syscall) not in remaining.claimed and is_more(calls.count):
@@ -77,7 +77,7 @@ def more_system_calls(remaining: Remaining) -> Iterator[Cause]:
 
 
 def slower_system_calls(remaining: Remaining) -> Iterator[Cause]:
-    """A system call takes longer, without being made more often."""
+    """Find system calls that take longer, without being made more often."""
     difference = remaining.difference
     for syscall, seconds in remaining.entries.items():
         calls = difference.calls.get(syscall)

@@ -22,7 +22,7 @@ _LOCK_WITHOUT_NAME = "anonymous memory"
 
 
 def lock_waits(remaining: Remaining) -> Iterator[Cause]:
-    """Threads wait more often, and longer, for a lock that another one has.
+    """Find a lock for which threads wait more often, and longer.
 
     A thread that waits for the end of another one may wait longer, but not more often.
     """
@@ -55,7 +55,7 @@ def lock_waits(remaining: Remaining) -> Iterator[Cause]:
 
 
 def sleeping(remaining: Remaining) -> Iterator[Cause]:
-    """A thread sleeps for longer, or more often, and waits for nobody else.
+    """Find threads that sleep for longer, or more often, and wait for nobody else.
 
     Calls that poll are sleeps while there is neither a pipe nor a socket.
     """
@@ -85,7 +85,7 @@ def sleeping(remaining: Remaining) -> Iterator[Cause]:
 
 
 def waiting(remaining: Remaining) -> Iterator[Cause]:
-    """Threads wait longer at one kernel entry point, for what no other rule knows."""
+    """Find a kernel entry point at which threads wait longer, for what no other rule knows."""
     longer = {
         entry: change for entry, change in remaining.waits_by_entry.items() if is_more(change)
     }

@@ -19,11 +19,12 @@ from equipoise.why.evidence.process import (
     Process,
     decode_document,
     evidence_program,
-    recorder_library,
+    native_file,
 )
 from equipoise.why.evidence.stacks import Frame, Stack, Stacks
 
 VERSION = 1
+_RECORDER = "libequipoise_recorder.so"
 _VARIABLE = "EQUIPOISE_ALLOCATIONS"
 _MAGIC = int.from_bytes(b"EQALLOC1", "little")
 _NO_ROOM_BYTES = 1
@@ -110,7 +111,7 @@ def wrap(process: Process, folder: Path) -> Process:
         The recorder is missing.
     """
     behind = process.environment.get("LD_PRELOAD", "").split()
-    preload = " ".join((str(recorder_library()), *behind))
+    preload = " ".join((str(native_file(_RECORDER)), *behind))
     added = {"LD_PRELOAD": preload, _VARIABLE: str(folder)}
     return Process(process.command, {**process.environment, **added})
 

@@ -40,21 +40,17 @@ def evidence_program() -> Path:
     UnusableInput
         The program is missing.
     """
-    return _native("equipoise-evidence")
+    return native_file("equipoise-evidence")
 
 
-def recorder_library() -> Path:
-    """Return the preloadable library that records allocations (``crates/interpose/recorder``).
+def native_file(name: str) -> Path:
+    """Return a native program or library of the package.
 
     Raises
     ------
     UnusableInput
-        The library is missing.
+        The file is missing.
     """
-    return _native("libequipoise_recorder.so")
-
-
-def _native(name: str) -> Path:
     path = native_programs() / name
     if not path.is_file():
         raise UnusableInput(

@@ -17,8 +17,12 @@ from equipoise.model.plan import (
     Stopping,
 )
 from equipoise.model.record import Phase, Trial
-from equipoise.stats.intervention import Intervened, InterventionBlocks, is_final
-from equipoise.stats.share import share_words
+from equipoise.stats.intervention import (
+    InterventionBlocks,
+    InterventionEffect,
+    describe_fraction,
+    is_final,
+)
 
 BASELINE, CANDIDATE = 0, 1
 """Places of the gap's conditions in the plan."""
@@ -138,7 +142,7 @@ class Attempt:
         self.level = level
         self._metric = metric
         self._blocks = InterventionBlocks(level)
-        self._so_far = self._blocks.so_far()
+        self._so_far = self._blocks.rounded_effect()
         self._four = (
             planned.baseline_without,
             planned.candidate_without,
@@ -156,13 +160,13 @@ class Attempt:
         return len(self._blocks)
 
     @property
-    def so_far(self) -> Intervened:
+    def so_far(self) -> InterventionEffect:
         """Its outcome, with sets whose ends are rounded outwards."""
         return self._so_far
 
-    def exactly(self) -> Intervened:
+    def exactly(self) -> InterventionEffect:
         """Return its outcome, with the exact ends of the sets."""
-        return self._blocks.exactly()
+        return self._blocks.exact_effect()
 
     def take(self, block: BlockRead) -> None:
         """Take a block, if the intervention was tried in it."""
@@ -172,7 +176,7 @@ class Attempt:
             self.ended_because = f"a trial with it has no {self._metric}"
             return
         self._blocks.append(*(block.costs[condition] for condition in self._four))
-        self._so_far = self._blocks.so_far()
+        self._so_far = self._blocks.rounded_effect()
 
     def fail(self, trial: Trial) -> None:
         """Take a trial with it that failed: no block is left out for that (rule 1)."""
@@ -199,7 +203,7 @@ def _weights(attempts: list[Attempt]) -> list[float]:
 
 def _status(attempt: Attempt) -> ComparisonStatus:
     logs = attempt.so_far.logs
-    closes = share_words(logs.estimate, (logs.low, logs.high))
+    closes = describe_fraction(logs.estimate, (logs.low, logs.high))
     return ComparisonStatus(
         f"with {attempt.planned.intervention}",
         attempt.so_far.outcome,

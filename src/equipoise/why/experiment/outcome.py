@@ -13,8 +13,7 @@ from equipoise.model.plan import ExperimentPlan, OmittedIntervention, Plan, Plan
 from equipoise.model.record import RunRecord
 from equipoise.model.result import Comparison
 from equipoise.model.why import Explanation, InterventionOutcome, Status
-from equipoise.stats.intervention import CONFIRMED_ABOVE, REFUTED_WITHIN
-from equipoise.stats.share import share_words
+from equipoise.stats.intervention import CONFIRMED_ABOVE, REFUTED_WITHIN, describe_fraction
 from equipoise.why.causes.ranking import OBSERVED_ONLY
 from equipoise.why.experiment.judge import BASELINE, CANDIDATE, Attempt, Attempts
 
@@ -218,9 +217,9 @@ def outcomes_sentence(outcomes: Sequence[InterventionOutcome]) -> str:
 def _clause(one: InterventionOutcome) -> str:
     if one.unknown_because is not None:
         return f"{one.summary}: {one.unknown_because}"
-    closes = share_words(one.share, one.share_ci)
+    closes = describe_fraction(one.share, one.share_ci)
     if _scales_disagree(one):
-        seconds = share_words(one.share_of_seconds, one.share_of_seconds_ci)
+        seconds = describe_fraction(one.share_of_seconds, one.share_of_seconds_ci)
         return (
             f"{one.summary} closes {closes} of the gap as a ratio, but {seconds} of it in seconds"
         )

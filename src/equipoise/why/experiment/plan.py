@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from equipoise.campaign.verification import check_that_each_took_effect, mapped_by_condition
@@ -68,6 +68,8 @@ class ExperimentRequest:
     """The user's own interventions."""
     only: tuple[str, ...] = ()
     """Names of interventions of the catalogue; without any, all that fit a cause are tried."""
+    most: int = MOST_ATTEMPTS
+    """Largest number of interventions that test a cause; those in ``only`` are always tried."""
 
 
 def check_names(gap: OpenGap, request: ExperimentRequest, site: Site) -> None:
@@ -108,20 +110,7 @@ def plan_experiment(gap: OpenGap, request: ExperimentRequest, site: Site) -> Pla
         A name is of no intervention, or of two.
     """
     check_names(gap, request, site)
-    chosen = _chosen(gap, request, site)
-    most = max(MOST_ATTEMPTS, len(request.only))
-
-    def make(interventions: Sequence[Intervention]) -> Plan:
-        return plan_of_interventions(
-            gap,
-            interventions,
-            stopping=request.stopping,
-            alpha=request.alpha,
-            seed=request.seed,
-            most=most,
-        )
-
-    return plan_that_takes_effect(make, chosen)
+    return effective_plan(gap, _chosen(gap, request, site), request)
 
 
 def _chosen(gap: OpenGap, request: ExperimentRequest, site: Site) -> tuple[Intervention, ...]:
@@ -142,33 +131,70 @@ def _known(gap: OpenGap, site: Site) -> dict[str, Intervention]:
     return {one.name: one for one in offered(case)}
 
 
+def effective_plan(
+    gap: OpenGap, interventions: Sequence[Intervention], request: ExperimentRequest
+) -> Plan:
+    """Return the plan without the interventions that take no effect here.
+
+    They are among those that the plan omits, with the reason.
+
+    Raises
+    ------
+    TookNoEffect
+        One of the two conditions of the gap itself is not what its name says.
+    NothingToTry
+        No intervention is left.
+    """
+    environment = own_environment()
+    candidates = list(interventions)
+    while True:
+        plan = plan_of_interventions(gap, candidates, request)
+        try:
+            check_that_each_took_effect(plan, mapped_by_condition(plan, environment), environment)
+        except TookNoEffect as error:
+            name = _intervention_of(plan, error.condition)
+            if name is None:
+                raise
+            candidates = [
+                replace(one, impossible_because=error.what) if one.name == name else one
+                for one in candidates
+            ]
+        else:
+            return plan
+
+
+def _intervention_of(plan: Plan, condition: str) -> str | None:
+    """Return the intervention that made a condition; ``None`` for the gap's own conditions."""
+    place = [one.name for one in plan.conditions].index(condition)
+    if place in (BASELINE, CANDIDATE) or plan.explains is None:
+        return None
+    for one in plan.explains.attempts:
+        own = {one.baseline_without, one.candidate_without, one.baseline_with, one.candidate_with}
+        if place in own:
+            return one.intervention
+    return None
+
+
 def plan_of_interventions(
-    gap: OpenGap,
-    interventions: Sequence[Intervention],
-    *,
-    stopping: Stopping,
-    alpha: float,
-    seed: int,
-    most: int = MOST_ATTEMPTS,
+    gap: OpenGap, interventions: Sequence[Intervention], request: ExperimentRequest
 ) -> Plan:
     """Plan a campaign that tries interventions on both conditions of a gap.
 
     Parameters
     ----------
+    gap
+        The gap, whose causes are open.
     interventions
-        The first for the cause with the most seconds.
-    stopping, seed
-        As in `Plan`.
-    alpha
-        The error rate that all interventions share.
-    most
-        Largest number of interventions that test a cause; the user's own are always tried.
+        The interventions to try, the first for the cause with the most seconds.
+    request
+        The limits of the campaign.
 
     Raises
     ------
     NothingToTry
         No intervention can test the causes here.
     """
+    most = max(request.most, len(request.only))
     tried, omitted = _feasible(gap, interventions, most)
     if not tried:
         reasons = "; ".join(f"{one.words}: {one.because}" for one in omitted)
@@ -183,9 +209,9 @@ def plan_of_interventions(
         study=WHY_STUDY,
         conditions=conditions,
         measure=replace(explained.measure, warmup=max(1, explained.measure.warmup)),
-        stopping=stopping,
-        judgement=Judgement(alpha=alpha, min_effect=explained.judgement.min_effect),
-        seed=seed,
+        stopping=request.stopping,
+        judgement=Judgement(alpha=request.alpha, min_effect=explained.judgement.min_effect),
+        seed=request.seed,
         control=None,
         chosen_contrasts=(replace(gap.contrast, baseline=BASELINE, candidate=CANDIDATE),),
         sizes=(),
@@ -278,47 +304,3 @@ def _causes(gap: OpenGap, one: Intervention) -> tuple[str, ...]:
 
 def _seconds(gap: OpenGap, one: Intervention) -> float:
     return sum(max(0.0, c.seconds or 0.0) for c in gap.causes if c.cause in one.causes)
-
-
-def plan_that_takes_effect(
-    make: Callable[[Sequence[Intervention]], Plan], interventions: Sequence[Intervention]
-) -> Plan:
-    """Return the plan without the interventions that take no effect here.
-
-    They are among those that the plan omits, with the reason.
-
-    Raises
-    ------
-    TookNoEffect
-        One of the two conditions of the gap itself is not what its name says.
-    NothingToTry
-        No intervention is left.
-    """
-    environment = own_environment()
-    candidates = list(interventions)
-    while True:
-        plan = make(candidates)
-        try:
-            check_that_each_took_effect(plan, mapped_by_condition(plan, environment), environment)
-        except TookNoEffect as error:
-            name = _intervention_of(plan, error.condition)
-            if name is None:
-                raise
-            candidates = [
-                replace(one, impossible_because=error.what) if one.name == name else one
-                for one in candidates
-            ]
-        else:
-            return plan
-
-
-def _intervention_of(plan: Plan, condition: str) -> str | None:
-    """Return the intervention that made a condition; ``None`` for the gap's own conditions."""
-    place = [one.name for one in plan.conditions].index(condition)
-    if place in (BASELINE, CANDIDATE) or plan.explains is None:
-        return None
-    for one in plan.explains.attempts:
-        own = {one.baseline_without, one.candidate_without, one.baseline_with, one.candidate_with}
-        if place in own:
-            return one.intervention
-    return None

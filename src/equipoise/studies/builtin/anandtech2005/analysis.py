@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.primitives import LATENCY
 from equipoise.model.result import ResultDocument
-from equipoise.studies.measured import UNKNOWN, StudyData, joined, short
+from equipoise.studies.study_data import UNKNOWN, StudyData, joined, short
 
 MACHINES = (
     ("G5 2.7 GHz", "Darwin", "2700"),
@@ -82,7 +82,7 @@ PLACED = "{placement}"
 
 
 def findings(document: ResultDocument) -> Findings:
-    """The three tables in the article's layout, the thread, and what differs."""
+    """Return the three tables in the article's layout, and what differs here."""
     measured = StudyData(document)
     if not any(_known(measured, column, one) for column in _columns() for one in PLACEMENTS):
         return Findings()
@@ -95,15 +95,15 @@ def findings(document: ResultDocument) -> Findings:
     )
 
 
-def here(measured: StudyData, column: Column, placement: str) -> float | None:
-    """A column's value on this host in microseconds; ``None`` where a row has no number."""
+def on_this_host(measured: StudyData, column: Column, placement: str) -> float | None:
+    """Return a column's value on this host in microseconds; ``None`` where a row has no number."""
     medians = [measured.median(LATENCY, row=row.format(placement=placement)) for row in column.rows]
     known = [one for one in medians if one is not None]
     return 1e6 * statistics.fmean(known) if len(known) == len(medians) else None
 
 
 def _known(measured: StudyData, column: Column, placement: str) -> bool:
-    return here(measured, column, placement) is not None
+    return on_this_host(measured, column, placement) is not None
 
 
 def _columns() -> Iterator[Column]:
@@ -141,12 +141,12 @@ def _as_published(measured: StudyData, table: Table) -> FindingTable:
 
 
 def _cell(measured: StudyData, column: Column, placement: str) -> str:
-    value = here(measured, column, placement)
+    value = on_this_host(measured, column, placement)
     return UNKNOWN if value is None else short(value)
 
 
 def _megahertz(measured: StudyData) -> str:
-    """What was observed beside the trials; the kernels of many virtual machines do not tell."""
+    """Return what was observed beside the trials; many virtual machines report nothing."""
     seen = [
         value
         for row in measured.document.trials
@@ -156,7 +156,7 @@ def _megahertz(measured: StudyData) -> str:
 
 
 def _reasons(measured: StudyData, table: Table) -> Iterator[str]:
-    """Why a row has no number, a line for each reason."""
+    """Yield why a row has no number, a line for each reason."""
     lacking: dict[str, list[str]] = {}
     for column in table.columns:
         for row in column.rows:
@@ -171,7 +171,7 @@ def _reasons(measured: StudyData, table: Table) -> Iterator[str]:
 
 
 def _thread_table(measured: StudyData) -> FindingTable:
-    """What the article's readers asked for."""
+    """Return the sentences on what the article's readers asked for."""
     rows = tuple(
         (name, short(1e6 * median))
         for name in ("thread", "fork", "exec")
@@ -213,12 +213,12 @@ def _over_quickest(measured: StudyData, table: Table) -> dict[str, float]:
     return {
         column.heading: value / min(column.microseconds)
         for column in table.columns
-        if (value := here(measured, column, "same_cpu")) is not None
+        if (value := on_this_host(measured, column, "same_cpu")) is not None
     }
 
 
 def _beside(measured: StudyData, table: Table) -> str:
-    """How this host compares with the quickest of the four, column by column."""
+    """Return how this host compares with the quickest of the four, column by column."""
     ratios = _over_quickest(measured, table)
     if not ratios:
         return ""
@@ -233,7 +233,7 @@ def _beside(measured: StudyData, table: Table) -> str:
 
 
 def _systems() -> str:
-    """What the article concludes from the two machines with one processor."""
+    """Return the article's conclusion from the two machines with one processor."""
     ratios = {
         column.heading: column.microseconds[DARWIN] / column.microseconds[LINUX_ON_G5]
         for column in _columns()
@@ -249,7 +249,7 @@ def _systems() -> str:
 
 
 def _placement(measured: StudyData) -> str:
-    """Whether where the two sides run matters more than which machine it is."""
+    """Return whether where the two sides run matters more than which machine it is."""
     told: list[str] = []
     for column in filter(_is_placed, IPC.columns):
         ratio = measured.ratio(
@@ -259,7 +259,7 @@ def _placement(measured: StudyData) -> str:
         )
         if ratio is not None:
             among = max(column.microseconds) / min(column.microseconds)
-            told.append(f"{column.heading} {ratio.words()} (the four machines: ×{short(among)})")
+            told.append(f"{column.heading} {ratio.text()} (the four machines: ×{short(among)})")
     if not told:
         return ""
     return (
@@ -280,4 +280,4 @@ def _thread(measured: StudyData) -> str:
         verdict = "too few blocks to say whether that is chance"
     else:
         verdict = "the two cannot be told apart here"
-    return f"A fork takes {ratio.words()} of a thread's creation and join: {verdict}."
+    return f"A fork takes {ratio.text()} of a thread's creation and join: {verdict}."

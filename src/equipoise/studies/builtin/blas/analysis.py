@@ -6,8 +6,8 @@ import itertools
 
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.result import ResultDocument
-from equipoise.studies.measured import Ratio, StudyData, joined, short, times
 from equipoise.studies.ranking import reversal_paragraph
+from equipoise.studies.study_data import Ratio, StudyData, joined, short, times
 
 TIME = "work_s"
 OTHERS = ("huge_pages", "threads")
@@ -40,7 +40,7 @@ def findings(document: ResultDocument) -> Findings:
 
 
 def _answer(measured: StudyData) -> str:
-    """Which library is the fastest at the largest size of the first task, and by how much."""
+    """Return the fastest library at the largest size of the first task, and its lead."""
     sizes = measured.levels("size")
     if not sizes:
         return ""
@@ -72,7 +72,7 @@ def _at_size(document: ResultDocument, size: str) -> ResultDocument:
 
 
 def _by_themselves(measured: StudyData) -> list[str]:
-    """The libraries that were told of no core type."""
+    """Return the libraries that were told of no core type."""
     return [one for one in measured.levels("library") if TOLD not in one]
 
 
@@ -82,7 +82,7 @@ def _speed(task: str, size: str, median: float | None) -> str:
 
 
 def _core_types(measured: StudyData) -> FindingTable:
-    """What it changes to tell a library what it runs on."""
+    """Return how much a library's time changes when it is told its core type."""
     rows: list[tuple[str, ...]] = []
     for told in (one for one in measured.levels("library") if TOLD in one):
         library, _, core = told.partition(TOLD)
@@ -94,7 +94,7 @@ def _core_types(measured: StudyData) -> FindingTable:
             )
             if ratio is not None:
                 speed = _speed(task, size, measured.median(TIME, **levels, library=told))
-                change = (times(ratio.ratio), ratio.interval_words())
+                change = (times(ratio.ratio), ratio.interval_text())
                 rows.append((library, core, task, size, speed, *change))
     return FindingTable(
         "told of a core type, over what it finds out by itself",
@@ -138,7 +138,7 @@ def _huge_pages(measured: StudyData) -> str:
                     continue
                 compared += 1
                 if _is_certain(ratio):
-                    certain.append(f"{ratio.words()} for {task} of {size} rows with {library}")
+                    certain.append(f"{ratio.text()} for {task} of {size} rows with {library}")
     if not compared:
         return ""
     if not certain:

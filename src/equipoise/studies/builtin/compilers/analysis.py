@@ -11,7 +11,7 @@ from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.result import ResultDocument
 from equipoise.stats.arrays import FloatArray, IntArray
 from equipoise.stats.levels import Levels, variance_by_level
-from equipoise.studies.measured import StudyData, times
+from equipoise.studies.study_data import StudyData, times
 
 METRIC = "iteration_s"
 LEAST_LAYOUTS = 3
@@ -28,7 +28,7 @@ QUESTIONS = (
 
 
 def findings(document: ResultDocument) -> Findings:
-    """The answers in one layout and over layouts, and the variance that layouts add."""
+    """Return the answers in one layout and over layouts, and the variance that layouts add."""
     measured = StudyData(document)
     tables = (_answers(measured), _layouts(measured))
     return Findings(
@@ -41,7 +41,7 @@ def findings(document: ResultDocument) -> Findings:
 def over_layouts(
     measured: StudyData, kernel: str, program: str, baseline: str | None = None
 ) -> Levels | None:
-    """The mean logarithm of a program's times, or of its ratios to a baseline, by level.
+    """Return the mean logarithm of a program's times, or of its ratios to a baseline, by level.
 
     ``None`` where there are too few layouts or no two trials in each.
     """
@@ -84,7 +84,7 @@ def _answers(measured: StudyData) -> FindingTable:
                 (
                     question,
                     kernel,
-                    "–" if alone is None else alone.words(),
+                    "–" if alone is None else alone.text(),
                     times(math.exp(found.mean)),
                     _interval(found.within_ci),
                     _interval(found.across_ci),

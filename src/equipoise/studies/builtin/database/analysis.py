@@ -10,7 +10,7 @@ import numpy as np
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.interval import Interval
 from equipoise.model.result import ResultDocument
-from equipoise.studies.measured import StudyData, joined, quantity, short
+from equipoise.studies.study_data import StudyData, joined, quantity, short
 
 THROUGHPUT = "throughput_per_s"
 THREADS = "threads"
@@ -57,7 +57,7 @@ class Curve:
 
 
 def curve_of(measured: StudyData, metric: str, levels: Levels) -> Curve | None:
-    """The curve of a metric over the clients; ``None`` where nothing was measured."""
+    """Return the curve of a metric over the clients; ``None`` where nothing was measured."""
     points: list[Point] = []
     for threads in sorted(measured.levels(THREADS), key=int):
         condition = measured.condition(**levels, **{THREADS: threads})
@@ -119,7 +119,7 @@ def findings(document: ResultDocument) -> Findings:
 
 
 def _answer(measured: StudyData) -> str:
-    """Which setting brought the most, on each server and work."""
+    """Return which setting brought the most, on each server and work."""
     parts: list[str] = []
     for where in places(measured):
         reached = [
@@ -137,7 +137,7 @@ def _answer(measured: StudyData) -> str:
 
 
 def places(measured: StudyData) -> Iterator[Levels]:
-    """Each server with each work that it did."""
+    """Yield each server with each work that it did."""
     for server in measured.levels("server"):
         for work in measured.levels("work"):
             if measured.condition(server=server, work=work) is not None:
@@ -145,7 +145,7 @@ def places(measured: StudyData) -> Iterator[Levels]:
 
 
 def curves_of(measured: StudyData, metric: str, where: Levels) -> list[Curve]:
-    """The curve of each setting under closed load."""
+    """Return the curve of each setting under closed load."""
     found = (
         curve_of(measured, metric, {**where, "load": CLOSED, "setting": setting})
         for setting in measured.levels("setting")
@@ -153,8 +153,8 @@ def curves_of(measured: StudyData, metric: str, where: Levels) -> list[Curve]:
     return [curve for curve in found if curve is not None]
 
 
-def knee_words(knee: Knee | None) -> str:
-    """The number with its interval."""
+def knee_text(knee: Knee | None) -> str:
+    """Return the number with its interval."""
     if knee is None:
         return ""
     if knee.most_at == 1:
@@ -175,7 +175,7 @@ def _curve_table(title: str, curves: Sequence[Curve]) -> FindingTable:
                 curve.levels["setting"],
                 *(short(medians[one]) if one in medians else "" for one in clients),
                 _bars([medians[one] for one in clients if one in medians]),
-                knee_words(curve.knee),
+                knee_text(curve.knee),
             )
         )
     return FindingTable(
@@ -187,7 +187,7 @@ def _curve_table(title: str, curves: Sequence[Curve]) -> FindingTable:
 
 
 def _bars(values: Sequence[float]) -> str:
-    """A small picture of a curve, from zero."""
+    """Return a small picture of a curve, from zero."""
     most = max(values)
     places = (round((len(_BARS) - 1) * value / most) for value in values)
     return "".join(_BARS[place] for place in places)
@@ -202,7 +202,7 @@ def _mechanism_table(measured: StudyData, title: str, curves: Sequence[Curve]) -
         rows.append(
             (
                 levels["setting"],
-                "" if ratio is None else ratio.words(),
+                "" if ratio is None else ratio.text(),
                 quantity(P99, measured.median(P99, **levels)),
                 *(_for_one(measured, metrics, levels) for _, metrics in _EACH),
                 quantity("server_pss_bytes", measured.median("server_pss_bytes", **levels)),
@@ -227,7 +227,7 @@ def _mechanism_table(measured: StudyData, title: str, curves: Sequence[Curve]) -
 
 
 def _for_one(measured: StudyData, metrics: Sequence[str], levels: Levels) -> str:
-    """The median over trials of a sum of metrics, for one transaction."""
+    """Return the median over trials of a sum of metrics, for one transaction."""
     transactions = measured.values(TRANSACTIONS, **levels)
     columns = [measured.values(metric, **levels) for metric in metrics]
     if not len(transactions) or any(len(column) != len(transactions) for column in columns):
@@ -257,7 +257,7 @@ def _paragraphs(title: str, curves: Sequence[Curve]) -> Iterator[str]:
     with_knees = [(curve.levels["setting"], curve.knee) for curve in curves if curve.knee]
     if not with_knees:
         return
-    listed = joined(f"{setting} {knee_words(knee)}" for setting, knee in with_knees)
+    listed = joined(f"{setting} {knee_text(knee)}" for setting, knee in with_knees)
     at = sorted({knee.most_at for _, knee in with_knees})
     yield (
         f"{title}: the knee of the curve lies at {listed} clients; the most was reached with "

@@ -12,7 +12,7 @@ from equipoise.figures.quantity import unit_of
 from equipoise.figures.theme import color_of
 from equipoise.model.result import ResultDocument
 from equipoise.studies.builtin.predicts.analysis import MOST_SHOWN, Primitive, primitives
-from equipoise.studies.measured import StudyData
+from equipoise.studies.study_data import StudyData
 
 HOW_TO_READ = (
     "Each point is one condition: the median cost of the primitive and the median throughput of "
@@ -24,7 +24,6 @@ HEIGHT = 360
 
 def figures(document: ResultDocument) -> Iterator[Figure]:
     """Throughput against the primitives that move with it most."""
-
     found = [one for one in primitives(StudyData(document)) if one.correlation is not None]
     for primitive in found[:MOST_SHOWN]:
         chart = beside_chart(primitive)

@@ -12,7 +12,7 @@ from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import log_ticks
 from equipoise.model.result import ResultDocument
 from equipoise.studies.builtin.sekhon2006.analysis import figure_1_rows, ratio_rows
-from equipoise.studies.measured import StudyData
+from equipoise.studies.study_data import StudyData
 
 HOW_TO_READ_SECONDS = (
     "A level line grows as N² log N does, a rising one faster. One colour for each allocator, one "
@@ -52,7 +52,7 @@ def seconds_chart(rows: Sequence[dict[str, Any]]) -> alt.LayerChart:
 
 
 def ratios_chart(rows: Sequence[dict[str, Any]]) -> alt.LayerChart:
-    """The ratio to the default by rows, with intervals."""
+    """Return the ratio to the default by rows, with intervals."""
     y_scale, y_axis = _log_scale([row[end] for row in rows for end in ("low", "high")] + [1.0])
     y = alt.Y("value:Q", title="times the default allocator", scale=y_scale, axis=y_axis)
     chart = _chart(
@@ -117,7 +117,7 @@ def _x(rows: Sequence[dict[str, Any]]) -> alt.X:
 
 
 def _names(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """The default first, drawn or not: an allocator has one colour in both figures."""
+    """Return the names, the default first: an allocator has one colour in both figures."""
     return list(dict.fromkeys((DEFAULT, *(str(row["condition"]) for row in rows))))
 
 

@@ -1,16 +1,16 @@
-//! The two-sided p-value of Student's t, to about 1e-13 of itself far into the tails.
+//! Student's t distribution: its two-sided tail, to about 1e-13 of itself, and its quantiles.
 //!
 //! P(|T| ≥ t) = `I_x(ν/2, 1/2)` with x = ν/(ν + t²), the regularised incomplete beta function
 //! (Abramowitz and Stegun 26.7.1).
 
 use std::f64::consts::PI;
 
-/// Below this the continued fraction's parts are taken for it, so that none is zero.
+/// Least size of a part of the continued fraction, so that none is zero.
 const TINY: f64 = 1e-300;
-/// Beyond this its square's logarithm is twice its own.
+/// Beyond this, 1 is lost beside the square.
 const FAR: f64 = 1e100;
 const MOST_STEPS: usize = 10_000;
-/// From here on the series of the ratio of two gamma functions has all digits.
+/// From here on, the series of the ratio of two gamma functions has all digits.
 const LARGE: f64 = 64.0;
 
 /// Student's distribution with `freedom` degrees of freedom, a positive number.
@@ -21,7 +21,7 @@ pub struct Student {
 }
 
 impl Student {
-    /// What all tests with these degrees of freedom share.
+    /// The distribution with these degrees of freedom.
     #[must_use]
     pub fn new(freedom: f64) -> Self {
         Self {
@@ -59,6 +59,41 @@ impl Student {
             front * fraction(a, b, near, far)
         } else {
             (1.0 - front * fraction(b, a, far, near)).max(0.0)
+        }
+    }
+
+    /// The t below which T lies with a probability, by bisection; not a number without positive
+    /// degrees of freedom or outside the probabilities from 0 to 1.
+    #[must_use]
+    pub fn quantile(&self, probability: f64) -> f64 {
+        if !(0.0..=1.0).contains(&probability) || self.two_sided(1.0).is_nan() {
+            return f64::NAN;
+        }
+        if probability < 0.5 {
+            return -self.upper_quantile(2.0 * probability);
+        }
+        self.upper_quantile(2.0 * (1.0 - probability))
+    }
+
+    /// The t from 0 up that |T| exceeds with a probability.
+    fn upper_quantile(&self, outside: f64) -> f64 {
+        if outside <= 0.0 {
+            return f64::INFINITY;
+        }
+        let (mut low, mut high) = (0.0, 1.0_f64);
+        while high.is_finite() && self.two_sided(high) > outside {
+            (low, high) = (high, 2.0 * high);
+        }
+        loop {
+            let middle = low + 0.5 * (high - low);
+            if middle <= low || middle >= high {
+                return middle;
+            }
+            if self.two_sided(middle) > outside {
+                low = middle;
+            } else {
+                high = middle;
+            }
         }
     }
 }
@@ -113,4 +148,41 @@ fn fraction(a: f64, b: f64, x: f64, y: f64) -> f64 {
         }
     }
     1.0 / answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_those_of_the_tables() {
+        for (probability, freedom, expected) in [
+            (0.975, 1.0, 12.706_204_736_174_7),
+            (0.975, 2.0, 4.302_652_729_749_46),
+            (0.995, 3.0, 5.840_909_309_733_36),
+            (0.975, 30.0, 2.042_272_456_301_24),
+            (0.9, 2.5, 1.730_250_928_807_18),
+        ] {
+            let quantile = Student::new(freedom).quantile(probability);
+            if freedom >= 1.0 {
+                assert!(
+                    (quantile / expected - 1.0).abs() < 1e-12,
+                    "{freedom}: {quantile}"
+                );
+            }
+            let back = 0.5 * Student::new(freedom).two_sided(quantile);
+            assert!((back / (1.0 - probability) - 1.0).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn quantiles_are_symmetric_and_reach_infinity() {
+        let student = Student::new(4.0);
+        assert!((student.quantile(0.1) + student.quantile(0.9)).abs() < 1e-14);
+        assert!(student.quantile(0.5).abs() < 1e-12);
+        assert!(student.quantile(1.0) > f64::MAX);
+        assert!(student.quantile(0.0) < f64::MIN);
+        assert!(student.quantile(f64::NAN).is_nan());
+        assert!(Student::new(0.0).quantile(0.9).is_nan());
+    }
 }

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from equipoise.model.errors import UnusableInput
+from equipoise._native import FractionSequence
 from equipoise.stats.arrays import FloatArray
-from equipoise.stats.share import ClosingBlocks, closed_share, fits, share_words
+from equipoise.stats.intervention import ExplainedFraction, describe_fraction
 
 CAMPAIGNS = 200
 BLOCKS = 40
@@ -25,6 +25,18 @@ def gaps_of(
     without = gap + shuffled[1] - shuffled[0]
     with_it = (1.0 - share) * gap + shuffled[3] - shuffled[2]
     return without, with_it
+
+
+def sequence_of(gaps: FloatArray, gaps_with: FloatArray) -> FractionSequence:
+    sequence = FractionSequence(LEVEL)
+    for gap, gap_with in zip(gaps, gaps_with, strict=True):
+        sequence.push(float(gap), float(gap_with))
+    return sequence
+
+
+def explained_fraction(gaps: FloatArray, gaps_with: FloatArray) -> ExplainedFraction:
+    sequence = sequence_of(gaps, gaps_with)
+    return ExplainedFraction(sequence.estimate(), tuple(sequence.exact_set()))
 
 
 def normal(generator: np.random.Generator) -> FloatArray:
@@ -52,7 +64,7 @@ def test_the_set_after_every_block_holds_the_true_share(noise: object, share: fl
     missed = 0
     for _ in range(CAMPAIGNS):
         without, with_it = gaps_of(generator, gap=0.1, share=share, noise=noise(generator))
-        missed += not fits(share, without, with_it, level=LEVEL)
+        missed += not sequence_of(without, with_it).fits(share)
     assert missed <= binom.ppf(0.999, CAMPAIGNS, LEVEL)
 
 
@@ -62,7 +74,7 @@ def test_most_of_a_clear_gap_is_bounded_after_forty_blocks() -> None:
     ends = []
     for _ in range(20):
         without, with_it = gaps_of(generator, gap=0.1, share=0.8, noise=normal(generator))
-        found = closed_share(without, with_it, level=LEVEL)
+        found = explained_fraction(without, with_it)
         assert len(found.pieces) == 1
         ends.append((found.low, found.high))
     low, high = np.median(np.array(ends, dtype=float), axis=0)
@@ -73,19 +85,19 @@ def test_most_of_a_clear_gap_is_bounded_after_forty_blocks() -> None:
 def test_shares_inside_the_set_fit_and_those_outside_do_not() -> None:
     generator = np.random.default_rng(9)
     without, with_it = gaps_of(generator, gap=0.1, share=0.5, noise=normal(generator))
-    found = closed_share(without, with_it, level=LEVEL)
+    found = explained_fraction(without, with_it)
     assert found.low is not None
     assert found.high is not None
-    assert fits(found.low + 1e-4, without, with_it, level=LEVEL)
-    assert fits(found.high - 1e-4, without, with_it, level=LEVEL)
-    assert not fits(found.low, without, with_it, level=LEVEL)
-    assert not fits(found.high, without, with_it, level=LEVEL)
+    assert sequence_of(without, with_it).fits(found.low + 1e-4)
+    assert sequence_of(without, with_it).fits(found.high - 1e-4)
+    assert not sequence_of(without, with_it).fits(found.low)
+    assert not sequence_of(without, with_it).fits(found.high)
 
 
 def test_a_gap_that_is_lost_in_noise_bounds_no_share() -> None:
     generator = np.random.default_rng(10)
     without, with_it = gaps_of(generator, gap=0.0, share=0.5, noise=normal(generator))
-    found = closed_share(without, with_it, level=LEVEL)
+    found = explained_fraction(without, with_it)
     assert found.low is None
     assert found.high is None
 
@@ -96,7 +108,7 @@ def test_a_set_far_narrower_than_the_shares_tried_is_found(share: float) -> None
     generator = np.random.default_rng(12)
     noise = generator.normal(0.0, 0.01, (4, BLOCKS))
     without, with_it = gaps_of(generator, gap=math.log(100.0), share=share, noise=noise)
-    found = closed_share(without, with_it, level=LEVEL)
+    found = explained_fraction(without, with_it)
     assert found.low is not None
     assert found.high is not None
     assert found.low < share < found.high < found.low + 0.01
@@ -105,12 +117,9 @@ def test_a_set_far_narrower_than_the_shares_tried_is_found(share: float) -> None
 def test_blocks_that_come_one_by_one_say_the_same_with_ends_rounded_outwards() -> None:
     generator = np.random.default_rng(13)
     without, with_it = gaps_of(generator, gap=0.1, share=0.5, noise=normal(generator))
-    blocks = ClosingBlocks(LEVEL)
-    for gap, gap_with in zip(without, with_it, strict=True):
-        blocks.append(float(gap), float(gap_with))
-    exactly = closed_share(without, with_it, level=LEVEL)
-    assert blocks.exactly() == exactly
-    rounded = blocks.so_far()
+    sequence = sequence_of(without, with_it)
+    exactly = explained_fraction(without, with_it)
+    rounded = ExplainedFraction(sequence.estimate(), tuple(sequence.rounded_set()))
     assert rounded.estimate == exactly.estimate
     assert rounded.low is not None
     assert rounded.high is not None
@@ -119,7 +128,7 @@ def test_blocks_that_come_one_by_one_say_the_same_with_ends_rounded_outwards() -
 
 
 def test_no_block_says_nothing() -> None:
-    found = closed_share(np.array([]), np.array([]), level=LEVEL)
+    found = explained_fraction(np.array([]), np.array([]))
     assert found.estimate is None
     assert found.pieces == ((None, None),)
 
@@ -128,29 +137,28 @@ def test_blocks_in_which_both_of_a_pair_timed_out_are_no_evidence() -> None:
     generator = np.random.default_rng(11)
     without, with_it = gaps_of(generator, gap=0.1, share=0.8, noise=normal(generator))
     nothing = np.full(5, math.nan)
-    longer = closed_share(
-        np.concatenate((without, nothing)), np.concatenate((with_it, nothing)), level=LEVEL
+    longer = explained_fraction(
+        np.concatenate((without, nothing)), np.concatenate((with_it, nothing))
     )
-    assert longer == closed_share(without, with_it, level=LEVEL)
+    assert longer == explained_fraction(without, with_it)
 
 
 def test_a_candidate_that_always_times_out_leaves_no_share_that_fits() -> None:
-    found = closed_share(np.full(30, math.inf), np.full(30, 0.001), level=LEVEL)
+    found = explained_fraction(np.full(30, math.inf), np.full(30, 0.001))
     assert found.pieces == ()
     assert found.estimate is None
     assert not found.lies_within(-1.0, 2.0)
 
 
-def test_gaps_of_unequal_number_and_levels_that_are_none_are_refused() -> None:
-    with pytest.raises(UnusableInput, match="3 gaps without the intervention and 2 with it"):
-        closed_share(np.zeros(3), np.zeros(2), level=LEVEL)
-    with pytest.raises(UnusableInput, match="the level is 1"):
-        closed_share(np.zeros(3), np.zeros(3), level=1.0)
+@pytest.mark.parametrize("level", [0.0, 1.0, math.nan])
+def test_a_level_that_is_none_is_refused(level: float) -> None:
+    with pytest.raises(ValueError, match="a level lies between 0 and 1"):
+        FractionSequence(level)
 
 
 def test_a_share_reads_in_percent_and_an_end_that_is_not_known_is_left_open() -> None:
-    assert share_words(0.97, (0.944, 0.99)) == "97 % [94, 99]"
-    assert share_words(-0.001, (-0.03, 0.02)) == "0 % [-3, 2]"
-    assert share_words(0.5, (None, 0.75)) == "50 % […, 75]"
-    assert share_words(0.5, (None, None)) == "about 50 %"
-    assert share_words(None, (None, None)) == "unknown"
+    assert describe_fraction(0.97, (0.944, 0.99)) == "97 % [94, 99]"
+    assert describe_fraction(-0.001, (-0.03, 0.02)) == "0 % [-3, 2]"
+    assert describe_fraction(0.5, (None, 0.75)) == "50 % […, 75]"
+    assert describe_fraction(0.5, (None, None)) == "about 50 %"
+    assert describe_fraction(None, (None, None)) == "unknown"
