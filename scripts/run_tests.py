@@ -23,7 +23,7 @@ TESTS_THAT_COMPUTE = tuple(
     f"tests/{room}"
     for room in (
         "benchmarks", "design", "figures", "fuzz", "genoud", "interop", "ledger", "matching",
-        "model", "observe", "packaging", "report", "stats", "studies",
+        "model", "observation", "packaging", "report", "stats", "studies",
     )
 )  # fmt: skip
 """They run side by side. The others run programs under the launcher or an observer, and one after
