@@ -10,7 +10,7 @@ NATIVE_SOURCES := Cargo.toml Cargo.lock pyproject.toml hatch_build.py \
 	$(shell find crates -name target -prune -o -type f -print)
 
 # Rust that a build script compiles.
-NOT_OF_CARGO := crates/probes/small/main.rs
+NOT_OF_CARGO := crates/probes/fork_server/main.rs
 
 # The extension is built for the stable ABI, against no interpreter.
 export PYO3_NO_PYTHON := 1

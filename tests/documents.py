@@ -26,7 +26,7 @@ from equipoise.model.result import (
     VarianceByLevel,
     Verdict,
 )
-from equipoise.model.why import Explanation, Tested
+from equipoise.model.why import Explanation, InterventionOutcome
 from equipoise.stats.advice import advice_words
 from equipoise.stats.sequence_point import SequencePoint
 from tests.schema import validated
@@ -305,7 +305,7 @@ def _timed_out(block: int, position: int, name: str) -> TrialRow:
     )
 
 
-CLOSED = Tested(
+CLOSED = InterventionOutcome(
     intervention="never_mmap",
     summary="keeping freed memory",
     outcome="confirmed",

@@ -11,7 +11,7 @@ import numpy as np
 
 from equipoise.design.coin import draw_block
 from equipoise.design.probe_rows import QUICK, conditions_of_rows
-from equipoise.measure.trials import Ran
+from equipoise.measure.trials import TrialReport
 from equipoise.model.plan import Judgement, Measure, Plan, Stopping
 from equipoise.model.primitives import BANDWIDTH, LATENCY, OS_STUDY, ProbeRow
 from equipoise.model.record import UNAVAILABLE, Better, Draw, RunRecord, Sample, Segment, Trial
@@ -81,9 +81,9 @@ class ProbeRunner:
     covariates: Callable[[int], dict[str, float | None]] = lambda block: {"load_1_minute": 0.1}
     before_trial: Callable[[Draw, int], None] = lambda draw, place: None
 
-    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], Ran], ...]:
+    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
         """One process at one place of a block."""
-        return (lambda: Ran(self._run(draw, place), 0, None),)
+        return (lambda: TrialReport(self._run(draw, place), 0, None),)
 
     def _run(self, draw: Draw, place: int) -> Trial:
         self.before_trial(draw, place)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from equipoise.measure.launcher import OnWait, Report, Request
-from equipoise.measure.trials import Ran
+from equipoise.measure.trials import TrialReport
 from equipoise.model.record import Draw
 from tests.plans import trial_of
 
@@ -38,11 +38,11 @@ class ScriptedRunner:
     times_out: frozenset[int] = frozenset()
     """Conditions that always time out, after one second."""
 
-    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], Ran], ...]:
+    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
         """One trial at one place of a block."""
         return (lambda: self._run(draw, place),)
 
-    def _run(self, draw: Draw, place: int) -> Ran:
+    def _run(self, draw: Draw, place: int) -> TrialReport:
         self.before_trial(draw, place)
         condition = draw.order[place]
         wall_s = self.medians[condition] * math.exp(self.random.gauss(0.0, self.noise))
@@ -52,7 +52,9 @@ class ScriptedRunner:
         self.clock.seconds += wall_s
         failing = self.fails_at == (draw.phase, draw.block, condition)
         failure = "exit status 1" if failing else "timed out after 1 s" if timed_out else None
-        return Ran(trial_of(draw, place, wall_s, failure=failure, timed_out=timed_out), 0, None)
+        return TrialReport(
+            trial_of(draw, place, wall_s, failure=failure, timed_out=timed_out), 0, None
+        )
 
 
 FINISHED = Report(

@@ -28,12 +28,11 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "helpers": frozenset({"model", "interop"}),
     "ledger": frozenset({"model", "files"}),
     "stats": frozenset({"model", NATIVE}),
-    # Its results draw themselves, as those of the Python interface do.
-    "matching": frozenset({"model", "genoud", "figures", "report", NATIVE}),
-    "genoud": frozenset({"model", "figures", "report", NATIVE}),
+    "matching": frozenset({"model", "genoud", NATIVE}),
+    "genoud": frozenset({"model", NATIVE}),
     "observation": frozenset({"model", "stats", "matching"}),
     "figures": frozenset({"model", "stats", "files"}),
-    "report": frozenset({"model", "files", "stats", "figures"}),
+    "report": frozenset({"model", "files", "design", "stats", "figures", "matching", "genoud"}),
     "interop": frozenset({"model"}),
     "studies": frozenset({"model", "files", "design", "stats", "figures", "helpers", "matching"}),
     "campaign": frozenset({"model", "design", "measure", "ledger", "stats"}),
@@ -51,8 +50,6 @@ MAY_IMPORT["__main__"] = frozenset({"cli"})
 
 LAZILY: dict[str, frozenset[str]] = {
     FACE: frozenset({"api", "genoud"}),
-    "matching": frozenset({"figures", "report"}),
-    "genoud": frozenset({"figures", "report"}),
     "api": frozenset({"report"}),
 }
 """What a room may import only inside a function: ``import equipoise`` stays quick."""

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from equipoise.why.evidence import allocations, profile, system_calls
-from equipoise.why.evidence.observed import Process
+from equipoise.why.evidence.process import Process
 
 HERE = Path(__file__).resolve().parent
 

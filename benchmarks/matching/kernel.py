@@ -14,6 +14,8 @@ import numpy as np
 from benchmarks.matching.data import normal
 from benchmarks.matching.timing import in_turn
 from equipoise import _native
+from equipoise.matching.options import MatchOptions
+from equipoise.matching.units import units_of
 
 FLOP = 3
 """Of each pair and coordinate: a subtraction, a multiplication and an addition."""
@@ -27,30 +29,27 @@ def main() -> None:
         sys.exit("set OPENBLAS_NUM_THREADS=1: the dgemm must have one core, as the search has")
     sample = normal(40_000)
     columns = sample.covariates.shape[1]
-    treated = sample.treatment.astype(np.uint8)
-    engine = _native.MatchingEngine(
-        {
-            "x": sample.covariates.ravel(),
-            "columns": columns,
-            "treated": treated,
-            "estimand": "ATT",
-            "matches": 1,
-            "metric": "inverse_variance",
-            "restrict": [],
-            "replace": True,
-            "ties": True,
-            "tolerance": 1e-5,
-            "r_compatible": False,
-            "threads": 1,
-            "seed": 0,
-            "method": "brute_force",
-        }
+    units = units_of(None, sample.treatment, sample.covariates, None)
+    options = MatchOptions(
+        estimand="ATT",
+        matches=1,
+        metric="inverse_variance",
+        caliper=None,
+        restrictions=[],
+        replace=True,
+        ties=True,
+        tolerance=1e-5,
+        r_compatible=False,
+        threads=1,
+        seed=0,
+        search="brute_force",
     )
+    matcher = _native.Matcher(units, options)
     left, right = np.random.default_rng(1).random((2, SIZE, SIZE))
     seconds = in_turn(
-        {"search": lambda: engine.pairs(None), "dgemm": lambda: left @ right}, rounds=15
+        {"search": lambda: matcher.pairs(None), "dgemm": lambda: left @ right}, rounds=15
     )
-    distances = int(treated.sum()) * int((1 - treated).sum())
+    distances = int(units.treated.sum()) * int((~units.treated).sum())
     search = FLOP * distances * columns / statistics.median(seconds["search"])
     print(search, 2 * SIZE**3 / min(seconds["dgemm"]))
 

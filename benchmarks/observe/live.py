@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.measure.installation import launcher_program
 from equipoise.measure.launcher import Launcher, Request
-from equipoise.measure.native import launcher_program
 from equipoise.model.observation_result import ObservationResult
 from equipoise.observation.analysis import observe
 from equipoise.observation.question import Question

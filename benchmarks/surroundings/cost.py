@@ -11,8 +11,8 @@ import argparse
 import statistics
 import time
 
-from equipoise.measure.surroundings import CovariateReader, Host, Unknown, snapshot
-from equipoise.measure.surroundings.covariates.reader import SOURCES
+from equipoise.measure.environment import CovariateReader, Host, Unknown, snapshot
+from equipoise.measure.environment.covariates import SOURCES
 
 LIMIT_S = 1e-3
 

@@ -1,16 +1,18 @@
-//! Builds the small static program that the process probes start, and that the crate carries.
+//! Builds the fork server, the small static program that the process probes start and that
+//! `equipoise-probe` includes.
 //!
-//! It is static whatever the rest of the workspace is, and panics in no way, so cargo cannot build
-//! it beside the others. The C compiler links it, so that it lies in memory as a C program does.
+//! It is static, whatever the rest of the workspace is, and has a panic handler of its own, so cargo
+//! cannot build it beside the others. The C compiler links it, so that it lies in memory as a C
+//! program does.
 
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const SOURCE: &str = "small/main.rs";
+const SOURCE: &str = "fork_server/main.rs";
 const COMPILING: [&str; 5] = [
-    "--crate-name=small",
+    "--crate-name=fork_server",
     "--crate-type=staticlib",
     "--edition=2024",
     "-Cpanic=abort",
@@ -19,11 +21,13 @@ const COMPILING: [&str; 5] = [
 const LINKING: [&str; 3] = ["-static", "-s", "-Wl,--gc-sections"];
 
 fn main() {
-    println!("cargo::rerun-if-changed=small");
+    println!("cargo::rerun-if-changed=fork_server");
     let folder = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-    let program = folder.join("small");
-    if !(compiled(&folder.join("libsmall.a")) && linked(&folder.join("libsmall.a"), &program)) {
-        // The process probes say so; everything else works without.
+    let program = folder.join("fork_server");
+    if !(compiled(&folder.join("libfork_server.a"))
+        && linked(&folder.join("libfork_server.a"), &program))
+    {
+        // The process probes report it; everything else works without.
         println!(
             "cargo::warning={SOURCE} could not be built, so there will be no figures for fork, \
              exec and sh: is there a static C library (Debian: libc6-dev, Fedora: glibc-static)?"

@@ -1,4 +1,4 @@
-"""Equipoise: is one thing really faster than another, and by how much?
+"""Equipoise measures whether one thing is really faster than another, and by how much.
 
 ``compare`` runs commands in random blocks and returns a :class:`Result`; its verdict is valid
 however long one looks.
@@ -7,6 +7,8 @@ however long one looks.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+
+from equipoise.model.display import register_provider
 
 if TYPE_CHECKING:
     from equipoise import genoud
@@ -24,6 +26,10 @@ _HOMES = {
 
 _ROOMS = frozenset({"genoud"})
 """Modules that ``import equipoise`` alone gives, as ``equipoise.genoud``."""
+
+# The rooms of numerics draw nothing: what a notebook shows of their results is made above them.
+register_provider("matching", "equipoise.report.matching_display")
+register_provider("genoud", "equipoise.report.matching_display")
 
 
 def __getattr__(name: str) -> Any:

@@ -1,14 +1,19 @@
-"""The native part of Equipoise (crates/python): converts arrays and errors, nothing else."""
+"""The native part of Equipoise (crates/python): typed options and arrays in, results out."""
 
 from collections.abc import Callable
-from typing import Any, final
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from equipoise.genoud.options import SearchOptions
+from equipoise.matching.fitness import FitnessCriteria
+from equipoise.matching.options import MatchOptions
+from equipoise.matching.units import Units
+
 @final
 class BettingSequence:
-    """The blocks of one pair of conditions, and the bets on the coin that ordered them.
+    """Blocks of one pair of conditions, and the bets on the coin that ordered them.
 
     Parameters
     ----------
@@ -23,10 +28,10 @@ class BettingSequence:
     Raises
     ------
     ValueError
-        If the lengths differ, an order is neither 1 nor -1, a tolerance is negative or not finite,
+        The lengths differ, an order is neither 1 nor -1, a tolerance is negative or not finite,
         a level does not lie between 0 and 1, or a margin is not a finite number from 0 up.
     BufferError
-        If an array is of another type.
+        An array is of another type.
     """
 
     def __new__(
@@ -36,7 +41,7 @@ class BettingSequence:
         tolerances: NDArray[np.float64],
     ) -> BettingSequence: ...
     def push(self, difference: float, order: int, tolerance: float) -> None:
-        """Adds the next block."""
+        """Add the next block."""
 
     def push_pooled(
         self,
@@ -44,75 +49,99 @@ class BettingSequence:
         orders: tuple[int, int],
         tolerances: tuple[float, float],
     ) -> None:
-        """Adds the next block of a baseline that ran twice: against it, and against its twin."""
+        """Add the next block of a baseline that ran twice: against it, and against its twin."""
 
     def __len__(self) -> int: ...
     def running_interval(self, level: float) -> tuple[float, float]:
-        """{θ : max over n of E±(θ) < 2/level} in log units; empty if low > high."""
+        """Return {θ : max over n of E±(θ) < 2/level} in log units; empty if low > high."""
 
     def interval_at_stop(self, level: float) -> tuple[float, float]:
-        """{θ : E±(θ) < 2/level} after the last block, in log units; never empty."""
+        """Return {θ : E±(θ) < 2/level} after the last block, in log units; never empty."""
 
     def ln_e_value(self) -> float:
-        """ln of ½(E⁺(0) + E⁻(0)) after the last block."""
+        """Return ln of ½(E⁺(0) + E⁻(0)) after the last block."""
 
     def blocks_to_exclude(self, theta: float, level: float) -> int | None:
-        """After how many blocks the running interval first excluded ``theta``."""
+        """Return after how many blocks the running interval first excluded ``theta``."""
 
     def centre(self) -> tuple[float, float, float] | None:
-        """The typical difference, the slot effect and the scale, in log units."""
+        """Return the typical difference, the slot effect and the scale, in log units."""
 
     def slower_count(self, level: float) -> tuple[int, int, float, float]:
-        """Blocks in which the candidate was slower, blocks that were no tie, low, high."""
+        """Return the blocks with a slower candidate, those that were no tie, low and high."""
 
     def blocks_to_go_running(
         self, level: float, margin: float, cap: int, continuations: int, seed: int
     ) -> int | None:
-        """The median number of further blocks to a verdict by the running interval."""
+        """Return the median number of further blocks to a verdict by the running interval."""
 
     def blocks_to_go_at_stop(
         self, level: float, margin: float, cap: int, continuations: int, seed: int
     ) -> int | None:
-        """The median number of further blocks to a verdict by the interval at the stop."""
+        """Return the median number of further blocks to a verdict by the interval at the stop."""
+
+@final
+class FractionSequence:
+    """Blocks of one intervention, and the bets against each fraction of the gap explained.
+
+    Parameters
+    ----------
+    level
+        1 minus the coverage of the whole sequence of confidence sets.
+
+    Raises
+    ------
+    ValueError
+        The level does not lie between 0 and 1.
+    """
+
+    def __new__(cls, level: float) -> FractionSequence: ...
+    def push(self, without: float, with_it: float) -> None:
+        """Add the gaps of the next block, without and with the intervention.
+
+        Both in log units or both in the metric's unit; ±inf where one of a pair timed out, NaN
+        where both did.
+        """
+
+    def estimate(self) -> float | None:
+        """Return one minus the median gap with the intervention over that without it."""
+
+    def rounded_set(self) -> list[tuple[float | None, float | None]]:
+        """Return the pieces of the confidence set, their ends rounded outwards: quick."""
+
+    def exact_set(self) -> list[tuple[float | None, float | None]]:
+        """Return the pieces of the confidence set; each end is the nearest fraction outside."""
+
+    def fits(self, fraction: float) -> bool:
+        """Return whether one fraction lies in the confidence set."""
 
 @final
 class GenoudSearch:
     """A genetic search that asks for values and is told them.
 
-    Parameters
-    ----------
-    options
-        The fields of :class:`equipoise.genoud.options.SearchOptions`, by name; lower, upper
-        (nvars float64), starting_values (rows*nvars float64), operators (a list of nine).
-
     Raises
     ------
     ValueError
-        If options do not fit together, or something is told that was not asked for.
-    KeyError
-        If an option is missing.
+        If options do not fit together, or values that were not asked for are told.
     """
 
-    def __new__(cls, options: dict[str, Any]) -> GenoudSearch: ...
-    def ask(self) -> tuple[str, bytes]:
-        """What is needed, and the points (float64) that it is needed for, one after another.
+    def __new__(cls, options: SearchOptions) -> GenoudSearch: ...
+    def ask(self) -> tuple[str, NDArray[np.float64]]:
+        """Return the next step and the points (rows, nvars) that it needs.
 
-        "evaluate", "polish" or "gradient"; at the end "no improvement" or "generation limit".
+        Steps are "evaluate", "polish" and "gradient"; the last one is "no improvement" or
+        "generation limit".
         """
 
-    def tell(self, values: NDArray[np.float64], criteria: int) -> None:
-        """The values of the points that were to be evaluated, ``criteria`` for each."""
+    def tell(self, values: NDArray[np.float64]) -> None:
+        """Take the values (rows, criteria) of the points to evaluate."""
 
-    def tell_polished(
-        self, points: NDArray[np.float64], values: NDArray[np.float64], rows: int
-    ) -> None:
-        """What became of the ``rows`` points that were to be polished, and the values there."""
+    def tell_polished(self, points: NDArray[np.float64], values: NDArray[np.float64]) -> None:
+        """Take the polished points (rows, nvars) and their values (rows, criteria)."""
 
-    def tell_gradient(self, small: bool) -> None:
-        """Whether the gradient at the point is small."""
+    def tell_gradient(self, is_small: bool) -> None:
+        """Take whether the gradient at the point is small."""
 
-    @property
-    def generation(self) -> int: ...
     @property
     def generation_limit(self) -> int: ...
     @property
@@ -121,100 +150,119 @@ class GenoudSearch:
     def population_size(self) -> int: ...
     @property
     def operators(self) -> list[int]: ...
-    def population(self) -> tuple[bytes, bytes]:
-        """Points and values (float64) of all individuals, the best first."""
-
-    def history(self, start: int) -> list[tuple[int, bytes, bytes, float, int]]:
-        """Of each generation that ended, from this place: number, best point, its values, the
-        median of the first criterion, evaluations so far."""
+    def history(
+        self, start: int
+    ) -> list[tuple[int, NDArray[np.float64], NDArray[np.float64], float, int]]:
+        """Return the finished generations from this place on, as fields of ``Generation``."""
 
 @final
-class MatchingEngine:
-    """A matching problem whose units are in place for searching.
+class Pairs:
+    """Rows of the units that were matched and of their matches, with the weight of each pair.
 
     Parameters
     ----------
-    options
-        x (n*k float64, row after row), columns, treated (n uint8), weights (n float64 or None),
-        estimand (ATT, ATC, ATE), matches, metric (inverse_variance, mahalanobis, matrix), matrix
-        (k*k float64 or None), caliper (k float64, units of x, or None), restrict (triples),
-        replace, ties, tolerance, r_compatible, threads (0: all cores), seed, method (chosen,
-        brute_force, tree), instructions (avx512, avx2, portable; the best if left out).
+    query, matched
+        Shape (pairs,): the unit that was matched, and its match of the other arm.
+    weights
+        Shape (pairs,).
+    dropped
+        Rows of units without enough admissible matches.
+    """
+
+    def __new__(
+        cls,
+        query: NDArray[np.int64],
+        matched: NDArray[np.int64],
+        weights: NDArray[np.float64],
+        dropped: NDArray[np.int64],
+    ) -> Pairs: ...
+    @property
+    def query(self) -> NDArray[np.int64]: ...
+    @property
+    def matched(self) -> NDArray[np.int64]: ...
+    @property
+    def weights(self) -> NDArray[np.float64]: ...
+    @property
+    def dropped(self) -> NDArray[np.int64]: ...
+
+@final
+class Estimate:
+    """The effect and its errors, in units of the outcome."""
+
+    @property
+    def effect(self) -> float: ...
+    @property
+    def unadjusted(self) -> float: ...
+    @property
+    def population_variance(self) -> float: ...
+    @property
+    def sample_variance(self) -> float: ...
+    @property
+    def standard_error_of_pairs(self) -> float: ...
+    @property
+    def conditional_error(self) -> float: ...
+
+@final
+class Matcher:
+    """Units that are in place for a search of their nearest neighbours.
 
     Raises
     ------
     ValueError
-        If something is missing, lengths do not fit together or the processor lacks the
-        instructions.
+        If lengths do not fit together or the processor lacks the instructions.
     """
 
-    def __new__(cls, options: dict[str, Any]) -> MatchingEngine: ...
+    def __new__(cls, units: Units, options: MatchOptions) -> Matcher: ...
     @property
     def uses_tree(self) -> bool: ...
-    def pairs(
-        self, progress: Callable[[int, int], None] | None
-    ) -> tuple[bytes, bytes, bytes, bytes]:
-        """Queries and matches (int64), weights (float64), dropped rows (int64).
+    def pairs(self, progress: Callable[[int, int], None] | None) -> Pairs:
+        """Match the units; what ``progress`` raises stops the search, and so does Ctrl-C."""
 
-        Stops at what ``progress`` raises, and at Ctrl-C.
-        """
+    def variances(self, neighbors: float) -> NDArray[np.float64]:
+        """Return each outcome's variance among its nearest of the same arm; NaN without any."""
 
-    def variances(self, outcome: NDArray[np.float64], neighbours: float) -> bytes:
-        """Of each row among its nearest of the same arm (float64); NaN without a neighbour."""
+def match_strata(
+    units: Units,
+    options: MatchOptions,
+    strata: NDArray[np.int64],
+    count: int,
+    neighbors: float | None,
+    progress: Callable[[int, int], None] | None,
+) -> tuple[Pairs, NDArray[np.float64] | None]:
+    """Match inside each stratum; with ``neighbors`` also return the variances of the outcomes."""
 
-def matching_strata(
-    options: dict[str, Any], progress: Callable[[int, int], None] | None
-) -> tuple[bytes, bytes, bytes, bytes, bytes]:
-    """Inside each stratum: queries and matches (int64), weights (float64), dropped rows (int64),
-    and the outcome's variances (float64, NaN for unknown; empty unless asked for).
-
-    ``options``: those of ``MatchingEngine``, strata (n int64), stratum_count, calipers
-    (stratum_count*columns float64, or None), outcome (n, or None for no variances), neighbours.
-    """
-
-def matching_estimate(
-    options: dict[str, Any],
-) -> tuple[float, float, float, float, float, float]:
-    """Effect, unadjusted effect, variance in the population and in the sample, error of the
-    pairs, conditional error.
-
-    ``options``: treated, outcome, weights (n), query, matched (int64), weight (pairs), covariates
-    (n*columns or None), columns, variances (n, NaN for unknown, or None), estimand, r_compatible.
-    """
+def estimate_effect(
+    units: Units,
+    options: MatchOptions,
+    pairs: Pairs,
+    covariates: NDArray[np.float64] | None,
+    variances: NDArray[np.float64] | None,
+) -> Estimate:
+    """Estimate the effect; ``covariates`` (n, l) adjust it, unknown ``variances`` are NaN."""
 
 @final
 class FitnessEngine:
-    """Judges candidates: how well each balances the covariates that it matches by.
+    """Judges candidates: how well each balances the covariates when units are matched by it.
 
-    Parameters
-    ----------
-    options
-        Those of ``MatchingEngine`` (metric and matrix are left out of account), and balance
-        (n*b float64, row after row), balance_columns, ks, boot (0 for none), paired; either loss
-        (sorted, smallest, unsorted), or within (mean, median, max) and across (the same).
-
-    Raises
-    ------
-    ValueError
-        If something is missing or lengths do not fit together.
+    The metric of the options is left out of account: the candidates are the metric.
     """
 
-    def __new__(cls, options: dict[str, Any]) -> FitnessEngine: ...
-    @property
-    def criteria(self) -> int: ...
+    def __new__(
+        cls, units: Units, options: MatchOptions, criteria: FitnessCriteria
+    ) -> FitnessEngine: ...
     def evaluate(
-        self, weights: NDArray[np.float64], progress: Callable[[int, int], None] | None
-    ) -> bytes:
-        """The criteria (float64), candidate after candidate as the weights are."""
-
-    def pairs(self, weights: NDArray[np.float64]) -> tuple[bytes, bytes, bytes, bytes]:
-        """As ``MatchingEngine.pairs``, of one candidate."""
+        self, candidates: NDArray[np.float64], progress: Callable[[int, int], None] | None
+    ) -> NDArray[np.float64]:
+        """Return the criteria (candidates, criteria) of candidates (candidates, k)."""
 
 def student_p_value(t: float, freedom: float) -> float:
-    """P(abs(T) >= abs(t)) of Student's distribution."""
+    """Return P(abs(T) >= abs(t)) of Student's distribution."""
+
+def student_quantile(probability: float, freedom: float) -> float:
+    """Return the quantile of Student's t; NaN without positive degrees of freedom."""
 
 def kolmogorov_p_value(x: float, as_in_r: bool) -> float:
-    """P(K >= x) of Kolmogorov's distribution; the series ended where R ends it if ``as_in_r``."""
+    """Return P(K >= x) of Kolmogorov's distribution; ``as_in_r`` ends the series as R does."""
 
-def exact_smirnov_p_value(reach: int, size: int, ends: list[int]) -> float:
-    """P(distance >= reach / size) of two samples of one size, given where groups of ties end."""
+def smirnov_p_value(reach: int, treated: int, control: int, ends: list[int]) -> float:
+    """Return P(distance >= reach / (treated * control)), given where groups of ties end."""

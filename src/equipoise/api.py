@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,19 +9,17 @@ from typing import TYPE_CHECKING
 
 from equipoise.analysis.redaction.documents import without_hidden_values
 from equipoise.campaign import conduct
+from equipoise.campaign.plans import compare_plan
 from equipoise.campaign.progress import ProgressListener
-from equipoise.design.coin import Addresses, fresh_seed
-from equipoise.design.commands import Asked, conditions_of, with_control
-from equipoise.design.layouts import with_layouts
-from equipoise.figures.library import require_figures
+from equipoise.design.coin import Addresses
+from equipoise.design.commands import CompareOptions
+from equipoise.design.limits import CampaignLimits
+from equipoise.figures.save import require_figures
 from equipoise.ledger import open_for_reading, open_for_writing
 from equipoise.ledger.opening import default_ledger
-from equipoise.measure.counters import counters_among
-from equipoise.measure.native import native_programs
-from equipoise.model.errors import UnusableInput
 from equipoise.model.frame import Library, frame_of
 from equipoise.model.interval import Interval
-from equipoise.model.plan import PRIMARY_METRIC, Judgement, Measure, Plan, Stopping
+from equipoise.model.plan import PRIMARY_METRIC
 from equipoise.model.record import RunRecord
 from equipoise.model.result import Comparison, ResultDocument, Verdict
 from equipoise.why.campaigns import latest_experiment, result_of
@@ -35,9 +32,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a campaign found.
+    """Result of a campaign.
 
-    ``verdict``, ``ratio`` and ``interval`` are of the first candidate; ``document`` holds
+    ``verdict``, ``ratio`` and ``interval`` describe the first candidate; ``document`` holds
     everything, as the ``--json`` file does.
     """
 
@@ -64,7 +61,7 @@ class Result:
         return self.comparison.ratio_ci
 
     def to_frame(self, library: Library = "pandas") -> pandas.DataFrame | polars.DataFrame:
-        """The trials, a row each, as a data frame.
+        """Return the trials as a data frame, a row for each.
 
         Raises
         ------
@@ -74,7 +71,7 @@ class Result:
         return frame_of([asdict(row) for row in self.document.trials], library)
 
     def plot(self) -> altair.LayerChart:
-        """The distributions side by side, with every trial.
+        """Return a chart of the distributions side by side, with every trial.
 
         Raises
         ------
@@ -87,12 +84,14 @@ class Result:
         return distributions(self.document)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
-        from equipoise.report.notebook import to_html
+        """Return the HTML that a notebook shows."""
+        from equipoise.report.builders.result import CampaignReport, campaign_document
+        from equipoise.report.renderers.notebook import to_html
 
-        return to_html(self.document)
+        return to_html(campaign_document(CampaignReport(self.document)))
 
     def __str__(self) -> str:
+        """Return one sentence for each comparison."""
         return "\n".join(comparison.summary for comparison in self.document.comparisons)
 
 
@@ -113,7 +112,7 @@ def compare(
     timeout: float = 600.0,
     ignore_failure: bool = False,
     layouts: int | None = None,
-    aslr: Addresses = "drawn",
+    aslr: Addresses | None = None,
     seed: int | None = None,
     ledger: Path | str | None = None,
     allow_concurrent: bool = False,
@@ -128,84 +127,72 @@ def compare(
         Each a string, split as a POSIX shell splits words, or a sequence of words. No shell
         runs them.
     environments
-        What is set for one condition, by its position from 1.
+        Variables that are set for one condition, by its position from 1.
     control
         Run the baseline a second time, to check the tool.
     metrics
-        What is compared; the first decides, the others are judged beside it.
+        Metrics to compare; the first decides, the others are judged beside it.
     layouts
-        Compare over so many memory layouts; ``{layout}`` in a command is the number of each.
+        Number of memory layouts; ``{layout}`` in a command is the number of each.
     aslr
-        Whether the kernel draws addresses in a layout: by a coin for each, ``on`` or ``off``.
+        Whether the kernel draws addresses in a layout: ``drawn`` by a coin, ``on`` or ``off``.
     min_effect, precision
         In percent.
     budget, timeout
         In seconds.
     ledger
-        Where the campaign is kept: ``$EQUIPOISE_LEDGER``, or ``.equipoise/ledger.db``.
+        Ledger that keeps the campaign: by default ``$EQUIPOISE_LEDGER``, or
+        ``.equipoise/ledger.db``.
     allow_concurrent
-        Measure though another campaign runs on this host; otherwise wait for its end.
+        Measure even if another campaign runs on this host, instead of waiting for its end.
     show_env
         Keep the values of all environment variables; by default those of known tuning variables.
     progress
-        Told after every block.
+        Listener that hears of every trial and block.
 
     Raises
     ------
     UnusableInput
-        The commands or the numbers make no campaign.
+        The commands or the numbers make no campaign; nothing was measured.
     ConditionFailed
         A command failed.
     KeyboardInterrupt
         The user interrupted it; every finished trial is in the ledger.
     """
-    asked = Asked(
-        commands=tuple(one if isinstance(one, str) else tuple(one) for one in commands),
-        names=tuple(names),
-        layouts=layouts or 0,
-        environments=tuple(
-            f"{which}:{key}={value}"
-            for which, setting in (environments or {}).items()
-            for key, value in setting.items()
-        ),
-    )
-    _check(alpha=alpha, min_effect=min_effect, blocks=blocks, budget=budget, timeout=timeout)
-    conditions = conditions_of(asked, native_programs())
-    plan = Plan(
-        study="compare",
-        conditions=with_control(conditions) if control else conditions,
-        measure=Measure(
-            working_folder=os.getcwd(),
-            timeout_s=timeout,
-            warmup=warmup,
+    plan, warnings = compare_plan(
+        CompareOptions(
+            commands=tuple(one if isinstance(one, str) else tuple(one) for one in commands),
+            names=tuple(names),
+            environments=tuple(
+                f"{which}:{key}={value}"
+                for which, variables in (environments or {}).items()
+                for key, value in variables.items()
+            ),
+            metrics=metrics,
             washout=washout,
             ignore_failure=ignore_failure,
-            counters=counters_among(metrics),
-        ),
-        stopping=Stopping(
-            blocks=blocks,
-            min_blocks=5 if min_blocks is None else min_blocks,
-            min_blocks_explicit=min_blocks is not None,
-            budget_s=budget,
-            precision=precision,
-        ),
-        judgement=Judgement(
-            alpha=alpha,
-            min_effect=min_effect,
-            primary_metric=metrics[0],
-            other_metrics=tuple(metrics[1:]),
-        ),
-        seed=fresh_seed() if seed is None else seed,
-        control=len(conditions) if control else None,
+            control=control,
+            layouts=layouts,
+            aslr=aslr,
+            limits=CampaignLimits(
+                blocks=blocks,
+                min_blocks=min_blocks,
+                budget=budget,
+                precision=precision,
+                alpha=alpha,
+                min_effect=min_effect,
+                timeout=timeout,
+                warmup=warmup,
+                seed=seed,
+            ),
+        )
     )
-    if layouts is not None:
-        plan = with_layouts(plan, layouts, aslr)
     with (
         conduct.measurement_lock(lambda _: None, allow_concurrent=allow_concurrent),
         open_for_writing(Path(ledger or default_ledger()), durable=False) as store,
     ):
         try:
-            run_id = conduct.start(plan, store, progress or ProgressListener())
+            run_id = conduct.start(plan, store, progress or ProgressListener(), warnings=warnings)
         except conduct.Interrupted as interruption:
             raise KeyboardInterrupt(f"resume run {interruption.run_id}") from interruption
         record = store.read_run(run_id)
@@ -234,15 +221,3 @@ def show(run: str = "last", *, ledger: Path | str | None = None, show_env: bool 
 
 def _reported(records: Sequence[RunRecord], *, show_env: bool) -> Sequence[RunRecord]:
     return records if show_env else without_hidden_values(records)
-
-
-def _check(*, alpha: float, min_effect: float, blocks: int, budget: float, timeout: float) -> None:
-    for name, value, fits, wanted in (
-        ("alpha", alpha, 0.0 < alpha <= 0.5, "above 0 and at most 0.5"),
-        ("min_effect", min_effect, 0.0 <= min_effect <= 1000.0, "between 0 and 1000"),
-        ("blocks", blocks, blocks >= 1, "at least 1"),
-        ("budget", budget, budget > 0.0, "above 0"),
-        ("timeout", timeout, timeout > 0.0, "above 0"),
-    ):
-        if not fits:
-            raise UnusableInput(f"{name}={value} is out of range", hint=f"it must be {wanted}")

@@ -12,12 +12,12 @@ import pytest
 from equipoise.analysis.result import analyse_campaign
 from equipoise.campaign.blocks import QUANTA, block_costs, complete_blocks
 from equipoise.campaign.interim import ANALYSE_EVERY_BLOCK, GROWTH
-from equipoise.measure.trials import Ran
+from equipoise.measure.trials import TrialReport
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import BENCHMARK, Contrast, GatePlan, Judgement, Plan, Revision, Stopping
 from equipoise.model.record import Draw, Sample
 from equipoise.model.result import GateResult
-from equipoise.why.gap import choose
+from equipoise.why.gap import choose_gap
 from tests.campaign.test_conduct import Stage
 from tests.plans import plan_of
 from tests.schema import validated
@@ -121,10 +121,10 @@ class Preempted(ScriptedRunner):
 
     tells_system_time = True
 
-    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], Ran], ...]:
+    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
         (run,) = super().run_place(draw, place)
 
-        def preempted() -> Ran:
+        def preempted() -> TrialReport:
             ran = run()
             worked_s = (0.010, 0.0105)[ran.trial.condition]
             accounting = dataclasses.replace(
@@ -185,10 +185,10 @@ def test_a_benchmark_that_is_known_gets_no_more_blocks(tmp_path: Path) -> None:
 class Reporting(ScriptedRunner):
     """Processes that report two benchmarks of their own; the second is slower later on."""
 
-    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], Ran], ...]:
+    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
         (run,) = super().run_place(draw, place)
 
-        def reporting() -> Ran:
+        def reporting() -> TrialReport:
             ran = run()
             wall_s = ran.trial.accounting.wall_s
             assert wall_s is not None
@@ -226,7 +226,7 @@ def test_a_gate_cannot_go_on_for_its_revisions_are_gone(tmp_path: Path) -> None:
     with pytest.raises(UnusableInput, match="is a gate, whose two revisions are removed"):
         stage.resume(run_id)
     with pytest.raises(UnusableInput, match="is a gate, whose two revisions are removed"):
-        choose(stage.ledger.read_run(run_id))
+        choose_gap(stage.ledger.read_run(run_id))
 
 
 def test_what_is_no_gate_has_none(tmp_path: Path) -> None:

@@ -13,12 +13,13 @@ import pytest
 
 from equipoise.analysis.levels import pooled_by_level
 from equipoise.analysis.result import analyse_campaign
-from equipoise.campaign.conduct import ExtendedLimits, Interrupted, resume, start
+from equipoise.campaign.conduct import Interrupted, resume, start
 from equipoise.campaign.progress import ProgressListener
 from equipoise.design.coin import draw_block
 from equipoise.design.layouts import with_layouts
+from equipoise.design.limits import CampaignLimits
 from equipoise.ledger import Ledger, open_for_writing
-from equipoise.measure.trials import Ran
+from equipoise.measure.trials import TrialReport
 from equipoise.model.plan import Judgement, Plan, Stopping
 from equipoise.model.record import Draw, RunRecord, Sample, Trial
 from equipoise.model.result import ResultDocument, VarianceByLevel
@@ -207,7 +208,7 @@ class LayoutRunner(ScriptedRunner):
         super().__init__(clock)
         self.began: list[Draw] = []
 
-    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], Ran], ...]:
+    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
         self.began.append(draw)
         return super().run_place(draw, place)
 
@@ -238,7 +239,7 @@ def test_a_resumed_campaign_has_the_layouts_that_it_would_have_had(tmp_path: Pat
     with open_for_writing(tmp_path / "ledger.db", durable=False) as again:
         run = resume(
             caught.value.run_id,
-            ExtendedLimits(),
+            CampaignLimits(),
             again,
             ProgressListener(),
             runner_factory=hired,

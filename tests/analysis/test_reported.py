@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from equipoise.analysis.result import analyse_campaign
-from equipoise.campaign.conduct import ExtendedLimits, Interrupted, resume, start
+from equipoise.campaign.conduct import Interrupted, resume, start
 from equipoise.campaign.progress import ProgressListener
 from equipoise.campaign.segment import Runner
+from equipoise.design.limits import CampaignLimits
 from equipoise.ledger import open_for_writing
 from equipoise.model.plan import Contrast, Judgement, Plan
 from equipoise.model.primitives import BANDWIDTH, LATENCY
@@ -90,7 +91,7 @@ def test_a_row_that_drifts_says_so() -> None:
     found = document(ProbeRunner(plan_of_rows(), value=drifting))
     assert list(condition(found, "fork").spread_because) == [LATENCY]
     words = condition(found, "fork").spread_because[LATENCY]
-    assert "it drifted" in words and "between batches of one" in words
+    assert "it drifts" in words and "between batches of one" in words
     assert condition(found, "null_call").spread_because == {}
 
 
@@ -115,7 +116,7 @@ def test_a_row_that_spreads_with_nothing_observed_says_that() -> None:
         )
     )
     words = condition(found, "null_call").spread_because[LATENCY]
-    assert "nothing observed goes with it for certain" in words
+    assert "no observed factor explains it" in words
 
 
 def test_a_campaign_of_rows_that_was_interrupted_goes_on_and_recomputes_alike(
@@ -139,7 +140,7 @@ def test_a_campaign_of_rows_that_was_interrupted_goes_on_and_recomputes_alike(
         runner.before_trial = lambda draw, place: None
         run_id = resume(
             caught.value.run_id,
-            ExtendedLimits(),
+            CampaignLimits(),
             ledger,
             ProgressListener(),
             runner_factory=hire,

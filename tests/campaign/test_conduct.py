@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from equipoise.analysis.result import analyse_campaign
-from equipoise.campaign.conduct import ExtendedLimits, Interrupted, resume, start
+from equipoise.campaign.conduct import Interrupted, resume, start
 from equipoise.campaign.progress import CampaignProgress, ProgressListener
 from equipoise.campaign.segment import Runner
+from equipoise.design.limits import CampaignLimits
 from equipoise.ledger import Ledger, open_for_writing
 from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.plan import Judgement, Plan, Stopping
@@ -54,10 +55,10 @@ class Stage:
             now=self.now,
         )
 
-    def resume(self, reference: str, more: ExtendedLimits | None = None) -> str:
+    def resume(self, reference: str, more: CampaignLimits | None = None) -> str:
         return resume(
             reference,
-            more or ExtendedLimits(),
+            more or CampaignLimits(),
             self.ledger,
             ProgressListener(),
             judge_of=judge_of,
@@ -120,7 +121,7 @@ def test_an_interruption_keeps_the_trials_and_leaves_out_the_cut_block(tmp_path:
 def test_a_resumed_campaign_warms_up_again(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
     run_id = stage.start(plan_of(stopping=Stopping(blocks=2)))
-    stage.resume(run_id, ExtendedLimits(blocks=3))
+    stage.resume(run_id, CampaignLimits(blocks=3))
     draws = stage.ledger.read_run(run_id).draws
     assert [(draw.phase, draw.block) for draw in draws] == [
         ("warmup", 1),
@@ -154,7 +155,7 @@ def test_a_budget_that_was_used_up_is_granted_anew(tmp_path: Path) -> None:
     assert validated(analyse_campaign(stage.ledger.read_run(run_id))).run.blocks == 2
     stage.resume(run_id)
     assert validated(analyse_campaign(stage.ledger.read_run(run_id))).run.blocks == 4
-    stage.resume(run_id, ExtendedLimits(budget_s=10.0))
+    stage.resume(run_id, CampaignLimits(budget=10.0))
     assert validated(analyse_campaign(stage.ledger.read_run(run_id))).run.blocks == 8
 
 
@@ -170,7 +171,7 @@ def test_more_precision_can_be_asked_of_a_campaign_that_has_its_verdict(tmp_path
     stage = Stage(tmp_path, medians=(0.01, 0.02), noise=0.02)
     run_id = stage.start(plan_of())
     blocks = validated(analyse_campaign(stage.ledger.read_run(run_id))).run.blocks
-    stage.resume(run_id, ExtendedLimits(precision=2.0))
+    stage.resume(run_id, CampaignLimits(precision=2.0))
     document = validated(analyse_campaign(stage.ledger.read_run(run_id)))
     assert document.run.blocks > blocks
     assert document.run.stopped_because == "precision"
@@ -276,6 +277,6 @@ def test_limits_that_are_not_given_stay(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
     plan = plan_of(stopping=Stopping(blocks=2, budget_s=1e9))
     run_id = stage.start(plan)
-    stage.resume(run_id, ExtendedLimits(blocks=4))
+    stage.resume(run_id, CampaignLimits(blocks=4))
     assert validated(analyse_campaign(stage.ledger.read_run(run_id))).run.blocks == 4
     assert stage.ledger.read_run(run_id).plan == plan

@@ -9,7 +9,7 @@ import pytest
 
 from equipoise.campaign.progress import CampaignProgress, ComparisonStatus, ProgressListener
 from equipoise.campaign.segment import SegmentInProgress
-from equipoise.measure.trials import Ran
+from equipoise.measure.trials import TrialReport
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Measure, Plan, Stopping
 from equipoise.model.record import CampaignWarning, Draw, Phase, Trial
@@ -216,8 +216,8 @@ def test_a_campaign_in_which_nothing_finishes_ends_after_its_warm_up() -> None:
 
 def test_processes_that_are_left_behind_are_told_of_once() -> None:
     class Litterer(ScriptedRunner):
-        def _run(self, draw: Draw, place: int) -> Ran:
-            return Ran(trial_of(draw, place, 0.01), 2, "line 1 of its metrics is odd")
+        def _run(self, draw: Draw, place: int) -> TrialReport:
+            return TrialReport(trial_of(draw, place, 0.01), 2, "line 1 of its metrics is odd")
 
     diary = Diary()
     runner = Litterer(ScriptedClock())

@@ -12,9 +12,9 @@ import pytest
 
 from equipoise.analysis.comparisons import scope_of
 from equipoise.campaign.verification import check_that_each_took_effect, mapped_by_condition
-from equipoise.measure.native import native_programs
-from equipoise.measure.surroundings import Host
-from equipoise.measure.surroundings.processor import instructions
+from equipoise.measure.environment import Host
+from equipoise.measure.environment.hardware import instructions
+from equipoise.measure.installation import native_programs
 from equipoise.model.errors import TookNoEffect, UnusableInput
 from equipoise.model.plan import Condition, Plan, Process, Server
 from equipoise.studies.kinds import TUNED_BLAS
@@ -101,7 +101,7 @@ def test_what_has_to_be_run_to_be_verified_is_run_once_for_all_sizes(tmp_path: P
 
 
 def test_a_cpu_that_is_not_there_is_named() -> None:
-    with pytest.raises(UnusableInput, match="a did not take effect: CPU 9999 is not there"):
+    with pytest.raises(UnusableInput, match="a did not take effect: we may not use CPU 9999"):
         check(Condition("a", (SORT,), process=Process(cpus=(9999,))))
 
 
@@ -111,7 +111,7 @@ def test_a_life_and_an_interval_are_no_trials_of_one_plan() -> None:
         for trial in ("life", "interval")
     )
     plan = dataclasses.replace(plan_of(), conditions=conditions)
-    with pytest.raises(UnusableInput, match="a whole life of one server and an interval"):
+    with pytest.raises(UnusableInput, match="the whole life of one server, but an interval"):
         check_that_each_took_effect(plan, {}, {})
 
 

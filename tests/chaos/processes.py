@@ -131,8 +131,8 @@ def role_of(found: Found, command: int, family: Mapping[int, Found]) -> str:
         return "command"
     words = " ".join(found.words)
     program = Path(found.words[0]).name if found.words else found.name
-    if found.name == "equipoise-keep":
-        return "keeper"
+    if found.name == "equipoise-clean":
+        return "cleaner"
     if is_launcher(found):
         serves = any(
             "chaos-server" in " ".join(other.words)

@@ -28,7 +28,7 @@ KILLS = (
     Kill("run with a server", "command", "KILL", 1.3),
     Kill("gate", "build", "KILL", 0.0),
     Kill("gate", "command", "KILL", 0.9),
-    Kill("os", "keeper", "KILL", 0.5),
+    Kill("os", "cleaner", "KILL", 0.5),
     Kill("resume", "launcher", "STOP", 0.5),
 )
 DISKS = ("the ledger's disk fills during a campaign",)

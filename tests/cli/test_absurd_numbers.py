@@ -24,9 +24,9 @@ HUGE = "99999999999999999999999"
         (("genmatch", "t.csv", *TABLE, "--wait", HUGE), "0 to 1000000000 is needed"),
         (("genmatch", "t.csv", *TABLE, "--boot", HUGE), "a whole number from 0 to 1000000"),
         (("match", "t.csv", *TABLE, "--threads", HUGE), "a whole number from 1 to 2^63"),
-        (("compare", "true", "true", "--blocks", HUGE), "the range 1<=x<=1000000000"),
-        (("compare", "true", "true", "--min-blocks", HUGE), "the range 1<=x<=1000000000"),
-        (("os", "--blocks", HUGE), "the range 1<=x<=1000000000"),
+        (("compare", "true", "true", "--blocks", HUGE), "from 1 to 1000000000"),
+        (("compare", "true", "true", "--min-blocks", HUGE), "from 1 to 1000000000"),
+        (("os", "--blocks", HUGE), "from 1 to 1000000000"),
         (
             ("compare", "echo {n}", "-P", "n", "0", "1e999999999"),
             COUNTLESS,

@@ -128,7 +128,7 @@ def test_a_number_out_of_range_names_its_option(
 
 def test_a_minimum_above_the_maximum(equipoise: Equipoise) -> None:
     said = equipoise("compare", "true", "true", "--min-blocks", "9", "--blocks", "8")
-    assert_refused(said, "--min-blocks 9 is more than --blocks 8")
+    assert_refused(said, "the minimum of 9 blocks is above the maximum of 8")
 
 
 def test_an_unknown_option_and_an_unknown_command(equipoise: Equipoise) -> None:

@@ -235,7 +235,7 @@ def test_a_build_that_fails_is_told_with_the_end_of_what_it_said(
     assert said.out == ""
     assert said.err.startswith("equipoise: the baseline fast (")
     assert "cannot be built: exit status 4: echo first" in said.err
-    assert "it said: first / no such thing" in said.err
+    assert "its output: first / no such thing" in said.err
     assert said.err.count("\n") == 2
 
 

@@ -115,7 +115,7 @@ def test_where_nothing_is_reported_a_gate_says_what_it_looked_for(
     made = made_of(tmp_path, {"file": ""}, {})
     said = gate(made, "--baseline", "before", "--kind", "go", "--build", "true", "--", "true")
     assert said.status == 2
-    assert "report no benchmark of go that both have" in said.err
+    assert "have no benchmark of go in common" in said.err
 
 
 def test_a_tool_that_fails_is_told_with_what_it_said(tmp_path: Path, gate: Gate) -> None:

@@ -42,8 +42,8 @@ def test_genmatch_prints_weights_effect_and_balance_and_nothing_else(
     said = equipoise("genmatch", table, "--outcome", "y", *ASKED, *QUICK)
     assert said.status == 0, said.err
     assert said.err == ""
-    assert re.search(r"weights of the standardised covariates\n +a +\d", said.out)
-    for words in ("Smallest p-value", "Estimate", "sdiff %", "smallest p-value after"):
+    assert re.search(r"Weights of the standardised covariates\ncovariate +weight\na +\d", said.out)
+    for words in ("Smallest p-value", "Estimate", "sdiff %", "smallest p-value of balance was"):
         assert words in said.out
 
 

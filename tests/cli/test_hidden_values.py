@@ -17,10 +17,11 @@ import polars
 import pytest
 
 from equipoise import api
+from equipoise.campaign.plans import compare_plan
 from equipoise.cli import compare, export, report, show
-from equipoise.cli.again import again_of
 from equipoise.cli.observed_log import read_log
 from equipoise.cli.reported import recorded_name, reported_records
+from equipoise.design.command_line import command_of_plan
 from equipoise.ledger import open_for_reading, open_for_writing
 from equipoise.model.plan import (
     BENCHMARK,
@@ -34,7 +35,7 @@ from equipoise.model.plan import (
 )
 from equipoise.model.record import CampaignWarning, Draw, RunRecord
 from equipoise.report.json_document import decode
-from equipoise.why.gap import as_reported, choose
+from equipoise.why.gap import as_reported, choose_gap
 from tests.cli.conftest import Equipoise
 from tests.plans import plan_of, trial_of
 
@@ -272,7 +273,8 @@ def gated(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
 
 def plan_from(line: list[str]) -> Plan:
     """The plan of a command line."""
-    return compare.plan_of(compare.command.make_context("compare", line).params)
+    given = compare.command.make_context("compare", line).params
+    return compare_plan(compare.compare_options(given))[0]
 
 
 def planned(plan: Plan) -> RunRecord:
@@ -287,7 +289,7 @@ def test_the_line_that_repeats_a_campaign_takes_the_values_from_the_shell() -> N
     words += ["--env", f"2:TOKEN={other}", "--env", "2:LANG=C"]
     plan = plan_from([*words, "env PLAIN=abc true", "false"])
     (found,) = reported_records([planned(plan)], show_env=False)
-    line = again_of(found.plan)
+    line = str(command_of_plan(found.plan))
     assert '--env "1:TOKEN=$TOKEN" --env "2:TOKEN=$TOKEN_2" --env 2:LANG=C' in line
     assert "abc" not in line
     command = line.partition(" && equipoise ")[2]
@@ -306,7 +308,7 @@ def test_a_line_of_a_shell_takes_its_own_values_from_the_environment() -> None:
     words = ["--seed", "5", "--shell", "default", "--prepare", "KEY=abcd x", "A=efgh true", "false"]
     plan = plan_from(words)
     (found,) = reported_records([planned(plan)], show_env=False)
-    said = shlex.split(again_of(found.plan))
+    said = shlex.split(str(command_of_plan(found.plan)))
     assert 'KEY="$KEY" x' in said
     assert any(one.endswith("'A=\"$A\" true'") for one in said)
 
@@ -324,7 +326,7 @@ def test_the_gap_that_why_explains_has_the_names_of_the_report(ledger: Path) -> 
     with open_for_reading(ledger) as store:
         found = store.read_run("last")
     (shown,) = reported_records((found,), show_env=False)
-    gap = choose(found)
+    gap = choose_gap(found)
     named = as_reported(gap, found, shown)
     assert CANARY in gap.comparison.summary
     assert CANARY not in named.comparison.summary

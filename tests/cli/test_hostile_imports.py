@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
+from equipoise import report
 from equipoise.cli.main import run
 from equipoise.interop.formats import FORMATS
-from equipoise.report import html
 
 PAYLOADS = (
     "<script>alert(1)</script><img src=x onerror=alert(1)>",
@@ -45,7 +45,7 @@ PATHS = (
     "```\n\n<img src=x onerror=alert(1)>\n",
 )
 EXPORTS = ("csv", "parquet", "json", "bmf", "markdown", "latex")
-TEMPLATE = Path(html.__file__).parent / "templates" / "frame.html.jinja"
+TEMPLATE = Path(report.__file__).parent / "templates" / "page.html.jinja"
 SCRIPTS = TEMPLATE.read_text(encoding="utf-8").count("<script")
 UNSAFE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 Said = Callable[..., str]

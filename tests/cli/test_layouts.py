@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.design.relink import taken_apart
-from equipoise.measure.layouts import make_layouts
+from equipoise.design.layouts import parse_compilation
+from equipoise.measure.builds import make_layouts
 from equipoise.model.errors import UnusableInput
 from tests.cli.conftest import Equipoise
 
@@ -50,7 +50,7 @@ def test_layouts_do_the_same_and_stand_elsewhere(equipoise: Equipoise, source: P
 @pytest.mark.live("cc", package="gcc")
 def test_without_a_shuffling_linker_one_object_has_one_layout(source: Path, tmp_path: Path) -> None:
     made = make_layouts(
-        taken_apart(("cc", str(source), "-o", "p")), tmp_path / "out", range(1, 4), "objects"
+        parse_compilation(("cc", str(source), "-o", "p")), tmp_path / "out", range(1, 4), "objects"
     )
     assert made.different == 1
     assert all(program.is_file() for program in made.programs)
@@ -67,7 +67,7 @@ def test_a_compiler_that_is_killed_leaves_nothing_in_the_temporary_folder(
     compiler.chmod(0o755)
     with pytest.raises(UnusableInput, match="failed"):
         make_layouts(
-            taken_apart((str(compiler), str(source), "-o", "p")),
+            parse_compilation((str(compiler), str(source), "-o", "p")),
             tmp_path / "out",
             range(1, 2),
             "objects",

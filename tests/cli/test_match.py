@@ -70,7 +70,7 @@ def test_a_process_of_its_own_says_what_this_one_says(
 def test_match_prints_the_effect_and_the_balance(equipoise: Equipoise, table: str) -> None:
     said = equipoise("match", table, "--outcome", "y", *COLUMNS)
     assert said.status == 0, said.err
-    for words in ("ATT", "sdiff %", "smallest p-value before", "smallest p-value after"):
+    for words in ("ATT", "sdiff %", "smallest p-value of balance was 0.000776 (a, t) before"):
         assert words in said.out
 
 

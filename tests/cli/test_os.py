@@ -69,7 +69,7 @@ def test_what_cannot_be_asked_for_is_named_before_anything_runs(equipoise: Equip
         (("--only", "nul_call"), "is it null_call?"),
         (("--only", "null_call,"), "empty name"),
         (("--against", "nowhere.json"), "nowhere.json"),
-        (("--blocks", "2", "--min-blocks", "3"), "--min-blocks 3"),
+        (("--blocks", "2", "--min-blocks", "3"), "minimum of 3 blocks"),
     ):
         answered = equipoise("os", *arguments)
         assert answered.status == 2

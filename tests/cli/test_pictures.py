@@ -8,7 +8,6 @@ from xml.etree import ElementTree
 
 import pytest
 
-from equipoise.analysis.result import analyse_campaign
 from equipoise.cli.figure_files import save_flame_graph
 from equipoise.cli.pictures import (
     Pictures,
@@ -18,13 +17,14 @@ from equipoise.cli.pictures import (
 )
 from equipoise.figures.save import PIXELS_PER_POINT
 from equipoise.model.errors import UnusableInput
-from equipoise.why.explanation import evidence_of
+from equipoise.why.campaigns import result_of
+from equipoise.why.explanation import latest_evidence
 from tests.cli.conftest import Equipoise
 from tests.why.test_explanation import profiles, record_of
 
 
 def test_the_profiles_of_a_campaign_are_written_as_both_files(tmp_path: Path) -> None:
-    evidence = evidence_of(record_of(1.0, 2.0, observations=profiles((0, 1.0), (1, 2.0))))
+    evidence = latest_evidence(record_of(1.0, 2.0, observations=profiles((0, 1.0), (1, 2.0))))
     assert evidence is not None
     wanted = Pictures(tmp_path / "flames.svg", tmp_path / "profile.json")
     write_pictures(wanted, evidence)
@@ -44,7 +44,7 @@ def test_where_nothing_is_explained_the_files_that_were_asked_for_are_named(
 
 
 def test_without_a_profile_the_file_is_refused_and_not_written(tmp_path: Path) -> None:
-    evidence = evidence_of(record_of(1.0, 2.0, observations=profiles((1, 2.0))))
+    evidence = latest_evidence(record_of(1.0, 2.0, observations=profiles((1, 2.0))))
     assert evidence is not None
     with pytest.raises(UnusableInput, match="no profile of both"):
         write_pictures(Pictures(tmp_path / "flames.svg", None), evidence)
@@ -53,13 +53,13 @@ def test_without_a_profile_the_file_is_refused_and_not_written(tmp_path: Path) -
 
 def test_a_page_gets_the_flame_graph_of_the_gap_that_was_observed() -> None:
     observed = record_of(1.0, 2.0, observations=profiles((0, 1.0), (1, 2.0)))
-    svg = flame_graph_of(observed, analyse_campaign(observed))
+    svg = flame_graph_of(observed, result_of(observed))
     assert svg is not None
     assert b"work" in svg
     unobserved = record_of(1.0, 2.0)
-    assert flame_graph_of(unobserved, analyse_campaign(unobserved)) is None
+    assert flame_graph_of(unobserved, result_of(unobserved)) is None
     half = record_of(1.0, 2.0, observations=profiles((1, 2.0)))
-    assert flame_graph_of(half, analyse_campaign(half)) is None
+    assert flame_graph_of(half, result_of(half)) is None
 
 
 def test_a_folder_that_is_not_there_is_found_out_first(equipoise: Equipoise) -> None:
@@ -72,7 +72,7 @@ def test_the_flame_graph_stands_among_the_figures_as_a_vector_and_a_pixel_pictur
     tmp_path: Path,
 ) -> None:
     observed = record_of(1.0, 2.0, observations=profiles((0, 1.0), (1, 2.0)))
-    svg = flame_graph_of(observed, analyse_campaign(observed))
+    svg = flame_graph_of(observed, result_of(observed))
     assert svg is not None
     folder = tmp_path / "figures"
     save_flame_graph(svg, folder)

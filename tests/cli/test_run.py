@@ -104,7 +104,7 @@ def test_another_program_is_asked_by_changing_one_line_of_the_file(
     found = document(equipoise("run", path, "--quick", "--blocks", "2", "--json", "-"))
     assert_that_every_allocator_ran(found)
     (idle,) = [one for one in found["warnings"] if one["code"] == "factor_idle"]
-    assert "the factor size changes nothing: {size} stands nowhere" in idle["summary"]
+    assert "the factor size changes nothing: no text names {size}" in idle["summary"]
 
 
 def assert_that_every_allocator_ran(found: Any) -> None:
@@ -211,7 +211,7 @@ there = { cpu = 4321 }
     assert said.status == 2
     place = "study.toml:8: [factors.cpu.there] cpu"
     assert f"{place}: nothing is left to compare here with: cpu there" in said.err
-    assert "there is no CPU 4321 for us" in said.err
+    assert "there is no CPU 4321 that we may use" in said.err
 
 
 def test_levels_are_built_once_before_the_campaign(equipoise: Equipoise, tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def test_without_the_package_it_says_so_and_runs_on_made_up_rows(
     assert word_behind_data(found) == {"made-up"}
     assert [one["failures"] for one in found["conditions"]] == [0, 0]
     (warning,) = [one for one in found["warnings"] if one["code"] == "data_missing"]
-    assert "causaldata" in warning["summary"] and "made-up rows" in warning["words"]
+    assert "causaldata" in warning["summary"] and "made-up rows" in warning["summary"]
     assert warning["hint"] == "pip install 'equipoise[datasets]'"
 
 
@@ -107,5 +107,5 @@ def test_what_is_resumed_needs_the_rows_that_it_began_with_and_not_their_package
     said = equipoise("resume", "last", "--blocks", "3")
     assert said.status == 2
     assert f"there is no {file}" in said.err
-    assert "hint: put the file back" in said.err
+    assert "hint: restore the file" in said.err
     assert equipoise("show", "last").status == 0

@@ -64,13 +64,14 @@ def test_the_extra_time_of_a_real_pair_is_found_and_kept(
     assert first.status == 0, first.err
     assert "policy is slower than usual" in first.out
     # Where others use the processors, too, waiting may be more.
-    where = next(line for line in first.out.splitlines() if line.startswith("Where the extra "))
-    assert "system time" in where
-    # The page makes a heading and a sentence of it; the screen ends in the midst of that.
-    title, words = where.split(": ", maxsplit=1)
+    lines = first.out.splitlines()
+    (title,) = (line for line in lines if line.startswith("Where the extra "))
+    sentence = lines[lines.index(title) + 1]
+    assert "system time" in sentence
     page = (tmp_path / "page.html").read_text()
-    assert f">{title}</h" in page
-    assert f"<p>{words[0].upper()}{words[1:]}" in page
+    assert "Where the extra " in page
+    # The screen may break the sentence where the page does not.
+    assert sentence in page
     # It is known now: nothing is observed again, and whoever asks gets the same.
     again = equipoise("why", "last", "--no-test")
     assert (again.status, again.out, again.err) == (0, first.out, "")
@@ -107,7 +108,7 @@ def test_what_it_cannot_do_is_refused(equipoise: Equipoise) -> None:
         ),
         (("why", "last", "--no-test", "--candidate", "nobody"), "no condition 'nobody'"),
         (("why", "last", "--no-test", "--repetitions", "1"), "repetitions"),
-        (("compare", "true", "--what-varies", "--why"), "--what-varies looks at one command"),
+        (("compare", "true", "--what-varies", "--why"), "--what-varies examines one command"),
     ):
         said = equipoise(*arguments)
         assert (said.status, said.out) == (2, "")

@@ -80,7 +80,10 @@ def test_what_cannot_be_tried_is_refused_before_anything_is_run(
     for arguments, named in (
         (("--try", "PAUSE"), "is not of the form NAME:KEY=VALUE"),
         (("--try-command", "x=no-such-program-anywhere"), "no-such-program-anywhere"),
-        (("--min-blocks", "9", "--blocks", "3"), "--min-blocks 9 is more than --blocks 3"),
+        (
+            ("--min-blocks", "9", "--blocks", "3"),
+            "the minimum of 9 blocks is above the maximum of 3",
+        ),
         (("--only", "crystal_ball"), "--only crystal_ball: there is no such intervention"),
         ((*SHORT, "--try", "short:PAUSE=1"), "two interventions are called short"),
         (("--try", "jemalloc:PAUSE=1"), "two interventions are called jemalloc"),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.design.commands import Asked, conditions_of, parameter_list, parameter_scan
+from equipoise.design.commands import CompareOptions, conditions_of, parameter_list, parameter_scan
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition, Hooks
 
@@ -21,7 +21,7 @@ ECHO = shutil.which("echo")
 
 def conditions(*commands: str, **asked: object) -> tuple[Condition, ...]:
     return conditions_of(
-        dataclasses.replace(Asked(commands=commands), **asked),  # type: ignore[arg-type]
+        dataclasses.replace(CompareOptions(commands=commands), **asked),  # type: ignore[arg-type]
         NOWHERE,
     )
 
@@ -96,7 +96,7 @@ def test_a_program_is_found_on_the_path_of_its_condition(tmp_path: Path) -> None
 def test_the_packages_own_programs_come_first(tmp_path: Path) -> None:
     own = tmp_path / "equipoise-workload"
     own.write_bytes(b"")
-    made = conditions_of(Asked(commands=("equipoise-workload malloc", "true")), tmp_path)
+    made = conditions_of(CompareOptions(commands=("equipoise-workload malloc", "true")), tmp_path)
     assert made[0].command == (str(own), "malloc")
 
 
@@ -164,7 +164,9 @@ def test_a_shell_is_used_only_when_it_is_asked_for() -> None:
 
 
 def test_words_that_are_given_as_words_are_not_split() -> None:
-    made = conditions_of(Asked(commands=((sys.executable, "-c", "print('a b')"), "true")), NOWHERE)
+    made = conditions_of(
+        CompareOptions(commands=((sys.executable, "-c", "print('a b')"), "true")), NOWHERE
+    )
     assert made[0].command[1:] == ("-c", "print('a b')")
 
 

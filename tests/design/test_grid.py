@@ -199,7 +199,7 @@ def test_a_level_for_a_cpu_that_is_not_ours_is_left_out() -> None:
     placed = Factor("allocator", (Level("a"), Level("b"), Level("c", client_cpus=(9999,))))
     study, notices = without_missing(study_of(placed), SITE)
     assert [level.name for level in study.factors[0].levels] == ["a", "b"]
-    assert "there is no CPU 9999 for us" in notices[0].summary
+    assert "there is no CPU 9999 that we may use" in notices[0].summary
 
 
 def test_levels_are_chosen_on_the_command_line() -> None:

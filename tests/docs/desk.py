@@ -11,7 +11,7 @@ from pathlib import Path
 
 from equipoise.ledger import open_for_writing
 from equipoise.matching.datasets import lalonde
-from equipoise.measure.native import native_programs
+from equipoise.measure.installation import native_programs
 from equipoise.model.record import Draw
 from tests.docs.pages import DOCS, ROOT
 from tests.observation.logs import loaded_log

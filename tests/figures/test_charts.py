@@ -14,9 +14,8 @@ import pytest
 from equipoise.analysis.result import analyse_campaign as result_of
 from equipoise.figures.distributions import distributions
 from equipoise.figures.gallery import gallery
-from equipoise.figures.sequence import sequence
-from equipoise.figures.shift import shift
-from equipoise.figures.size_scaling import size_scaling
+from equipoise.figures.ratios import sequence, shift
+from equipoise.figures.scaling import size_scaling
 from equipoise.figures.size_values import law_sentence, numeric_factors, scaling_laws
 from equipoise.figures.time_course import time_course
 from equipoise.figures.variance_by_level import MOST_ROWS, variance_by_level
@@ -168,7 +167,7 @@ def test_a_long_sequence_is_thinned_to_what_can_be_seen_and_keeps_its_end() -> N
     chart = sequence(document, document.comparisons[0], points_of(1.05, blocks=5000))
     assert len(tables(chart, "area")[0]) <= 800
     assert tables(chart, "line")[0][-1]["block"] == 5000
-    assert "of 5000 looks" in notes(chart)
+    assert "of 5000 interim analyses" in notes(chart)
 
 
 def test_a_ratio_of_two_hundred_has_a_logarithmic_axis_in_times() -> None:

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from equipoise.figures.density import density
-from equipoise.figures.quantity import quantity_of
-from equipoise.figures.ticks import log_ticks
+from equipoise.figures.quantity import log_ticks, quantity_of
 
 
 @pytest.mark.parametrize(
@@ -84,3 +83,16 @@ def test_two_modes_stay_two() -> None:
 def test_a_few_values_or_none_have_no_density() -> None:
     assert density(np.array([1.0, 2.0, 3.0, 4.0]), 0.0, 5.0) is None
     assert density(np.array([]), 0.0, 5.0) is None
+
+
+def test_a_weighted_density_is_that_of_rows_repeated() -> None:
+    places = np.random.default_rng(2).normal(size=60)
+    times = np.arange(60) % 3 + 1
+    weighted = density(places, -4.0, 4.0, times.astype(float))
+    repeated = density(np.repeat(places, times), -4.0, 4.0)
+    assert weighted is not None
+    assert repeated is not None
+    # Fewer rows than repetitions say: a wider kernel, whose peak is lower and broader.
+    assert weighted[0][0] < repeated[0][0]
+    mean, other = (float(np.average(one[0], weights=one[1])) for one in (weighted, repeated))
+    assert mean == pytest.approx(other, abs=0.05)

@@ -12,7 +12,7 @@ from equipoise.analysis.result import analyse_campaign as result_of
 from equipoise.figures.distributions import distributions
 from equipoise.figures.gallery import iteration_figures
 from equipoise.figures.iterations import MOST_TRIALS
-from equipoise.figures.shift import shift
+from equipoise.figures.ratios import shift
 from equipoise.figures.time_course import time_course
 from equipoise.model.result import Mode, ResultDocument, State
 from equipoise.stats.shift import shift_function

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from equipoise.genoud.cluster import connect
 from equipoise.genoud.executors import batch_evaluator
-from equipoise.genoud.failure import EvaluationFailed
-from equipoise.genoud.scheduler import connect
+from equipoise.genoud.worker import EvaluationFailed
 from equipoise.model.errors import UnusableInput
 from tests.clusters import litter_collected, local_cluster
 from tests.genoud.evaluators import DiesOnce, Engine, candidates, dies_always, refuses_negative

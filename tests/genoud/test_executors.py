@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from equipoise.genoud.executors import batch_evaluator
-from equipoise.genoud.failure import EvaluationFailed
 from equipoise.genoud.genoud import genoud
+from equipoise.genoud.worker import EvaluationFailed
 from equipoise.model.errors import UnusableInput
 from tests.genoud.evaluators import (
     DiesOnce,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from equipoise.genoud.drive import Generation, search
 from equipoise.genoud.options import search_options
+from equipoise.genoud.search import Generation, search
 from equipoise.model.errors import UnusableInput
 
 Floats = NDArray[np.float64]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from equipoise.revisions.benchmark_tools import TOOLS
+from equipoise.revisions.benchmarks import TOOLS
 
 LIBTEST = """
 running 2 tests

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from equipoise.helpers.equipoise_metrics import VARIABLE, report, timed_iterations
-from equipoise.measure import own_metrics
+from equipoise.measure import workload_metrics
 from equipoise.model.record import Sample
 
 HELPERS = Path(str(importlib.resources.files("equipoise.helpers")))
@@ -48,13 +48,13 @@ EXPECTED = {
 }
 
 
-def run(folder: Path, *words: str) -> own_metrics.OwnMetrics:
+def run(folder: Path, *words: str) -> workload_metrics.WorkloadMetrics:
     door = folder / "metrics"
     subprocess.run(words, env={**os.environ, VARIABLE: str(door)}, cwd=folder, check=True)
     # Without a door, nothing is written and nothing fails.
     quiet = {name: value for name, value in os.environ.items() if name != VARIABLE}
     subprocess.run(words, env=quiet, cwd=folder, check=True)
-    return own_metrics.read(door)
+    return workload_metrics.read(door)
 
 
 @pytest.mark.live("cc", package="gcc")
@@ -85,7 +85,7 @@ def test_a_python_program_reports_by_the_module(
     monkeypatch.setenv(VARIABLE, str(tmp_path / "metrics"))
     report("throughput", 7.0, iteration=3, unit="1/s", better="higher")
     seconds = timed_iterations("call_s", lambda: sum(range(1000)), 4)
-    found = own_metrics.read(tmp_path / "metrics")
+    found = workload_metrics.read(tmp_path / "metrics")
     assert found.problem is None
     assert found.samples[0] == Sample("throughput", 7.0, 3, "1/s", "higher")
     assert [one.value for one in found.samples[1:5]] == seconds
@@ -118,7 +118,7 @@ def test_the_harness_times_each_iteration(tmp_path: Path, what: tuple[str, ...])
     done = harness(tmp_path, what[0], "--iterations", "5", *what[1:])
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "done").exists()
-    found = own_metrics.read(tmp_path / "metrics")
+    found = workload_metrics.read(tmp_path / "metrics")
     assert [one.iteration for one in found.samples] == [1, 2, 3, 4, 5, None]
     assert {one.metric for one in found.samples} == {"iteration_s"}
 

@@ -105,6 +105,12 @@ def test_a_list_of_runs_holds_no_other_kinds(filled: Path, assignment: str) -> N
         "json_set(plan, '$.control', -1)",
         "json_set(plan, '$.chosen_contrasts', json('[{\"baseline\": 0, \"candidate\": 9}]'))",
         "json_set(plan, '$.conditions', json('[]'))",
+        "'[1]'",
+        "'7'",
+        "json_set(plan, '$.explains', 'gap')",
+        "json_set(plan, '$.explains', json('[1]'))",
+        "json_set(plan, '$.explains', json('{\"causes\": 7}'))",
+        "json_set(plan, '$.explains', json('{\"causes\": [1, {\"words\": 2}]}'))",
     ],
 )
 def test_a_plan_speaks_of_the_conditions_that_it_has(filled: Path, plan: str) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.matching.fitness_problem import CandidateMatches
+from equipoise.matching.fitness import CandidateMatches
 
 Floats = NDArray[np.float64]
 

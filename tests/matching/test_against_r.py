@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 from equipoise.matching.balance import match_balance
-from equipoise.matching.balance_univariate import UnivariateBalance, balance_uv
+from equipoise.matching.distributions import QQ, qq_stats
 from equipoise.matching.ks import ks_boot
-from equipoise.matching.match import match
-from equipoise.matching.qq import QQ, qq_stats
-from equipoise.matching.result import MatchResult
-from equipoise.matching.support import common_rows
+from equipoise.matching.match import MatchResult, match
+from equipoise.matching.options import common_rows
+from equipoise.matching.univariate import UnivariateBalance, balance_uv
 from equipoise.model.errors import UnusableInput
 from tests.matching import r_match
 from tests.matching.nsw import lalonde

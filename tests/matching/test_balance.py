@@ -12,9 +12,8 @@ import pandas
 import polars
 import pytest
 
-from equipoise.matching.balance import match_balance
-from equipoise.matching.balance_result import Balance
-from equipoise.matching.balance_univariate import UnivariateBalance
+from equipoise.matching.balance import Balance, match_balance
+from equipoise.matching.univariate import UnivariateBalance
 from equipoise.model.errors import UnusableInput
 from tests.matching.r_balance import Pairs, answers, data, nearest
 

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from equipoise.matching.fitness import match_fitness
-from equipoise.matching.fitness_problem import CandidateMatches, fitness_problem
+from equipoise.matching.fitness import CandidateMatches, fitness_problem, match_fitness
 from equipoise.matching.match import match
 from equipoise.model.errors import UnusableInput
 from tests.matching import fitness_reference as reference
@@ -193,9 +192,10 @@ def test_all_instructions_of_the_processor_judge_alike(way: str) -> None:
     problem = fitness_problem(**data(700, discrete=False), **options)
     best = problem.evaluate(candidates(count=6))
     for instructions in ("portable", "avx2", "avx512"):
-        chosen = replace(problem, native=problem.native | {"instructions": instructions})
+        chosen_options = replace(problem.problem.options, instructions=instructions)
+        chosen = replace(problem, problem=replace(problem.problem, options=chosen_options))
         try:
-            chosen.engine()
+            chosen.evaluate(candidates(count=6))
         except ValueError as error:
             assert instructions in str(error)
             continue
@@ -222,7 +222,7 @@ def test_common_support_leaves_rows_out_of_everything() -> None:
         match_fitness(**given, common_support=True), match_fitness(**part)
     )
     problem = fitness_problem(**given, common_support=True)
-    np.testing.assert_array_equal(problem.kept, np.flatnonzero(kept))
+    np.testing.assert_array_equal(problem.problem.kept, np.flatnonzero(kept))
 
 
 def test_weights_of_zero_measure_nothing() -> None:

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.matching.fitness import match_fitness
-from equipoise.matching.fitness_problem import fitness_problem
+from equipoise.matching.fitness import fitness_problem, match_fitness
 from tests.matching.golden import lalonde_cases
 from tests.matching.nsw import lalonde
 

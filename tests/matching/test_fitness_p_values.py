@@ -43,7 +43,10 @@ def test_student_p_values_fall_as_t_grows(t: float, freedom: float) -> None:
     assert 0.0 <= far <= near <= 1.0
 
 
-@pytest.mark.parametrize("x", [0.0, 0.02, 0.2, 0.5, 0.8, 0.999, 1.0, 1.3, 2.0, 5.0, 12.0])
+@pytest.mark.parametrize(
+    "x",
+    [0.0, 0.02, 0.05, 0.2, 0.3, 0.5, 0.7, 0.8, 0.999, 1.0, 1.3, 1.5, 2.0, 3.0, 5.0, 8.0, 12.0],
+)
 def test_asymptotic_p_values_are_those_of_kolmogorovs_distribution(x: float) -> None:
     found = _native.kolmogorov_p_value(x, False)
     assert found == pytest.approx(stats.kstwobign.sf(x), rel=1e-12, abs=1e-300)
@@ -58,12 +61,12 @@ def test_r_ends_the_series_within_the_fourth_decimal(x: float) -> None:
 @pytest.mark.parametrize("size", [1, 2, 7, 40, 99])
 def test_exact_p_values_without_ties_are_those_of_scipy(size: int) -> None:
     ends = list(range(1, 2 * size + 1))
-    assert _native.exact_smirnov_p_value(1, size, ends) == pytest.approx(1.0, abs=1e-14)
+    assert _native.smirnov_p_value(size, size, size, ends) == pytest.approx(1.0, abs=1e-14)
     for reach in {size // 3 + 1, size // 2 + 1, size}:
         first = np.arange(size, dtype=float)
         expected = stats.ks_2samp(first, first + reach - 0.5, method="exact")
         assert expected.statistic == pytest.approx(reach / size)
-        found = _native.exact_smirnov_p_value(reach, size, ends)
+        found = _native.smirnov_p_value(reach * size, size, size, ends)
         assert found == pytest.approx(expected.pvalue, rel=1e-10)
 
 
@@ -89,5 +92,5 @@ def test_exact_p_values_with_ties_are_the_share_of_all_splits(rows: list[tuple[i
     reaches = [reach(chosen) for chosen in combinations(range(2 * size), size)]
     for observed in set(reaches):
         share = sum(other >= observed for other in reaches) / len(reaches)
-        found = _native.exact_smirnov_p_value(observed, size, ends)
+        found = _native.smirnov_p_value(observed * size, size, size, ends)
         assert found == pytest.approx(share, abs=1e-13)

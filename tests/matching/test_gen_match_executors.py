@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.genoud.drive import Generation
-from equipoise.genoud.scheduler import connect
-from equipoise.matching.gen_match import gen_match
-from equipoise.matching.gen_match_result import GenMatchResult
+from equipoise.genoud.cluster import connect
+from equipoise.genoud.search import Generation
+from equipoise.matching.gen_match import GenMatchResult, gen_match
 from tests.clusters import local_cluster
 from tests.matching.judges import SortedOrKilled
 from tests.matching.nsw import NAMES, lalonde

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from equipoise.matching.match import match
-from equipoise.matching.result import MatchResult
+from equipoise.matching.match import MatchResult, match
 from equipoise.model.errors import UnusableInput
 from tests.matching.golden import cases, columns, options
 

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from equipoise import _native
-from equipoise.matching.match import Pairs, match
-from equipoise.matching.result import MatchResult
+from equipoise.matching.match import MatchResult, match
+from equipoise.matching.options import MatchOptions
+from equipoise.matching.units import units_of
 
 Floats = NDArray[np.float64]
 Data = tuple[Floats, Floats, Floats]
@@ -72,29 +73,32 @@ def test_neither_the_order_nor_the_scale_of_columns_matters(
     assert_same_numbers(other, plain)
 
 
-def found_by(method: str, threads: int, drawn: Data, **more: Any) -> tuple[Any, ...]:
-    _, treat, x = drawn
-    options: dict[str, Any] = {
-        "x": x.ravel(),
-        "columns": x.shape[1],
-        "treated": treat.astype(np.uint8),
-        "estimand": "ATE",
-        "matches": 2,
-        "metric": "inverse_variance",
-        "restrict": [],
-        "replace": True,
-        "ties": True,
-        "tolerance": 1e-5,
-        "r_compatible": False,
-        "threads": threads,
-        "seed": 5,
-        "method": method,
-    }
-    engine = _native.MatchingEngine(options | more)
-    assert method == "chosen" or engine.uses_tree == (method == "tree")
-    found = Pairs(*engine.pairs(None))
-    numbers = engine.variances(drawn[0], 2.0)
-    return found.query.tolist(), found.matched.tolist(), found.weight.tolist(), numbers
+def found_by(
+    method: Any, threads: int, drawn: Data, weights: Any = None, **more: Any
+) -> tuple[Any, ...]:
+    units = units_of(*drawn, weights)
+    options = MatchOptions(
+        **{
+            "estimand": "ATE",
+            "matches": 2,
+            "metric": "inverse_variance",
+            "caliper": None,
+            "restrictions": [],
+            "replace": True,
+            "ties": True,
+            "tolerance": 1e-5,
+            "r_compatible": False,
+            "threads": threads,
+            "seed": 5,
+            "search": method,
+        }
+        | more
+    )
+    matcher = _native.Matcher(units, options)
+    assert method == "chosen" or matcher.uses_tree == (method == "tree")
+    found = matcher.pairs(None)
+    variances = matcher.variances(2.0).tobytes()
+    return found.query.tolist(), found.matched.tolist(), found.weights.tolist(), variances
 
 
 @settings(deadline=None, max_examples=100)
@@ -107,7 +111,7 @@ def found_by(method: str, threads: int, drawn: Data, **more: Any) -> tuple[Any, 
             {"ties": False, "replace": False},
             {"metric": "mahalanobis"},
             {"estimand": "ATC", "matches": 1},
-            {"restrict": [(0, 2, -1.0), (1, 3, 0.0)]},
+            {"restrictions": [(0, 2, -1.0), (1, 3, 0.0)]},
         ]
     ),
     st.booleans(),
@@ -117,16 +121,14 @@ def test_a_tree_and_brute_force_find_the_same_with_any_number_of_threads(
     drawn: Data, more: dict[str, Any], fenced: bool, weighted: bool
 ) -> None:
     if fenced:
-        caliper = np.full(drawn[2].shape[1], np.inf)
-        caliper[0] = 0.7
+        caliper = np.full((1, drawn[2].shape[1]), np.inf)
+        caliper[0, 0] = 0.7
         more = more | {"caliper": caliper}
-    if weighted:
-        weights = np.random.default_rng(2).uniform(0.2, 3.0, len(drawn[0]))
-        more = more | {"weights": weights}
-    expected = found_by("brute_force", 1, drawn, **more)
-    assert found_by("tree", 1, drawn, **more) == expected
-    assert found_by("tree", 3, drawn, **more) == expected
-    assert found_by("brute_force", 2, drawn, **more) == expected
+    weights = np.random.default_rng(2).uniform(0.2, 3.0, len(drawn[0])) if weighted else None
+    expected = found_by("brute_force", 1, drawn, weights, **more)
+    assert found_by("tree", 1, drawn, weights, **more) == expected
+    assert found_by("tree", 3, drawn, weights, **more) == expected
+    assert found_by("brute_force", 2, drawn, weights, **more) == expected
 
 
 def available(instructions: str, drawn: Data) -> bool:

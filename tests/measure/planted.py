@@ -6,9 +6,9 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from equipoise.measure.disturbances import Scene
-from equipoise.measure.disturbances.window import Window, moment
-from equipoise.measure.surroundings import Host
+from equipoise.measure.disturbances import HostState
+from equipoise.measure.disturbances.host_state import Activity, read_moment
+from equipoise.measure.environment import Host
 
 CPU = "sys/devices/system/cpu"
 
@@ -109,21 +109,21 @@ def space(
     )
 
 
-def quiet_scene(root: Path, changed: Mapping[str, str] | None = None) -> Scene:
+def quiet_state(root: Path, changed: Mapping[str, str] | None = None) -> HostState:
     """The quiet host with some files changed, watched for a second in which nothing happens."""
     host = quiet_host(root, changed)
-    return Scene(
+    return HostState(
         host=host,
-        window=window_over(host),
+        activity=activity_over(host),
         environment={"LANG": "C.UTF-8", "PATH": "/usr/bin"},
         scratch=Path("/tmp"),
         free_space=spacious,
     )
 
 
-def window_over(host: Host, happens: Mapping[str, str] | None = None) -> Window:
+def activity_over(host: Host, happens: Mapping[str, str] | None = None) -> Activity:
     """A second of a planted host, in which some of its files change."""
-    first = moment(host, clock=lambda: 10.0)
+    first = read_moment(host, clock=lambda: 10.0)
     plant(host.root, happens or {})
-    last = moment(host, clock=lambda: 11.0)
-    return Window(first, last, ours=999_999, ticks_per_s=100)
+    last = read_moment(host, clock=lambda: 11.0)
+    return Activity(first, last, own_process=999_999, ticks_per_s=100)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import psutil
 
+from equipoise.measure.environment import CovariateReader
 from equipoise.measure.launcher import Launcher
 from equipoise.measure.servers import Servers
-from equipoise.measure.surroundings import CovariateReader
-from equipoise.measure.trials import Ran, TrialRunner, own_environment
+from equipoise.measure.trials import TrialReport, TrialRunner, own_environment
 from equipoise.model.plan import Condition, Plan, Server
 from equipoise.model.record import Draw
 from tests.plans import plan_of
@@ -26,7 +26,7 @@ class Stage:
         self.servers = Servers(lambda: Launcher(launcher_program), scratch)
         self.client = Launcher(launcher_program)
 
-    def run(self, command: tuple[str, ...], server: Server) -> Ran:
+    def run(self, command: tuple[str, ...], server: Server) -> TrialReport:
         """One trial."""
         condition = Condition("served", command, server=server)
         plan: Plan = dataclasses.replace(plan_of(), conditions=(condition,))

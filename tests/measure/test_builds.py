@@ -11,7 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from equipoise.measure.builds import VARIABLE, build_levels, build_revision
+from equipoise.measure.abandoned import BUILD_VARIABLE
+from equipoise.measure.builds import build_levels, build_revision
 from equipoise.model.errors import ConditionFailed
 
 Usage = namedtuple("Usage", "total used free")
@@ -74,7 +75,7 @@ def test_what_a_failed_build_started_in_the_background_ends_with_it(tmp_path: Pa
 
 
 def test_a_failed_build_of_another_folder_is_not_taken_for_this_one(tmp_path: Path) -> None:
-    other = {**os.environ, VARIABLE: str(tmp_path / "other")}
+    other = {**os.environ, BUILD_VARIABLE: str(tmp_path / "other")}
     with subprocess.Popen(["sleep", "1003"], env=other, cwd=tmp_path) as bystander:
         with pytest.raises(ConditionFailed):
             built("exit 4", tmp_path)

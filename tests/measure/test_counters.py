@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.measure.accounting import accounting
 from equipoise.measure.counters import COUNTERS
 from equipoise.measure.launcher import Containment, Launcher, Report, Request
+from equipoise.measure.trials import accounting_of
 from equipoise.model.errors import UnusableInput
 
 SOFTWARE = tuple(name for name, counter in COUNTERS.items() if counter.source == "software")
@@ -289,7 +289,7 @@ def test_the_launcher_knows_the_same_counters(launcher_program: Path) -> None:
 def test_counters_and_their_reasons_become_accounting(launcher_program: Path) -> None:
     with Launcher(launcher_program, counters=tuple(COUNTERS)) as launcher:
         report = launcher.run(python("pass"))
-    kept = accounting(report)
+    kept = accounting_of(report)
     assert kept.counters == report.counters
     assert known(report, "task_clock") > 0
     for name, value in kept.counters.items():

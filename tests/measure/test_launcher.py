@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.measure.accounting import accounting
 from equipoise.measure.launcher import Containment, Launcher, Report, Request
+from equipoise.measure.trials import accounting_of
 from equipoise.model.errors import EquipoiseError
 from equipoise.model.plan import Output
 
@@ -73,7 +73,7 @@ def test_a_program_that_does_not_exist_is_reported(launcher: Launcher, tmp_path:
     assert report.start_errno == errno.ENOENT
     assert report.exit is None
     assert report.wall_ns is None
-    assert accounting(report).unknown["wall_s"] == "it could not be started"
+    assert accounting_of(report).unknown["wall_s"] == "it could not be started"
 
 
 def test_a_file_that_cannot_be_executed_is_reported(launcher: Launcher, tmp_path: Path) -> None:
@@ -263,7 +263,7 @@ def test_a_launcher_that_cannot_be_started_is_an_error(tmp_path: Path) -> None:
 
 def test_what_was_measured_becomes_accounting(run: Callable[[str], Report]) -> None:
     report = run("exit 0")
-    kept = accounting(report)
+    kept = accounting_of(report)
     assert report.wall_ns is not None
     assert kept.wall_s == report.wall_ns / 1e9
     assert kept.max_rss_bytes == report.max_rss_bytes

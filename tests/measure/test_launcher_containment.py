@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 import equipoise
+from equipoise.measure.abandoned import leaves_of, own_cgroup
 from equipoise.measure.launcher import Containment, Launcher, Report, Request
-from equipoise.measure.launcher_cgroups import leaves_of, own_cgroup
 from equipoise.measure.leftovers import clear_leftovers
-from equipoise.measure.own_metrics import VARIABLE
 from equipoise.measure.scratch import identity_in, scratch_folder
+from equipoise.measure.workload_metrics import METRICS_VARIABLE
 from equipoise.model.errors import EquipoiseError
 from equipoise.model.plan import Output
 
@@ -216,7 +216,7 @@ def test_what_a_trial_started_ends_with_the_error_if_only_the_launcher_is_killed
     ):
         skip_without(containment, launcher, shell("exit 0"))
         request = shell(daemon(containment))
-        named = {**request.environment, VARIABLE: f"{scratch}/metrics.jsonl"}
+        named = {**request.environment, METRICS_VARIABLE: f"{scratch}/metrics.jsonl"}
         launcher.begin(dataclasses.replace(request, environment=named))
         wait_until((tmp_path / "pids").exists, "the daemon starts")
         os.kill(launcher.pid, signal.SIGKILL)

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from equipoise.measure.leftovers import clear_leftovers, unproven_folders
-from equipoise.measure.own_metrics import VARIABLE
 from equipoise.measure.scratch import MARKER, scratch_folder
+from equipoise.measure.workload_metrics import METRICS_VARIABLE
 from tests.conftest import SESSION_VARIABLE
 
 
@@ -88,15 +88,15 @@ def is_running(pid: int) -> bool:
 def test_an_abandoned_folder_is_removed_and_its_processes_end(places: Places) -> None:
     folder = places.killed_campaign()
     (folder / "server-x").mkdir()
-    named = {VARIABLE: f"{folder}/metrics.jsonl"}
+    named = {METRICS_VARIABLE: f"{folder}/metrics.jsonl"}
     # The child forgets the variable, as PostgreSQL's processes do, but not its parent.
-    forgets = f"env -u {VARIABLE} sleep 60 & echo $!; wait"
+    forgets = f"env -u {METRICS_VARIABLE} sleep 60 & echo $!; wait"
     with running("sh", "-c", forgets, cwd=folder, environment=named) as trial:
         assert trial.stdout is not None
         child = int(trial.stdout.readline())
         (cleared,) = clear_leftovers().cleared
         assert (cleared.folder, cleared.processes) == (str(folder), 2)
-        assert cleared.describe().endswith(f"{folder} and ended 2 processes of it")
+        assert cleared.describe().endswith(f"{folder} and ended 2 of its processes")
         assert trial.wait() == -signal.SIGKILL
         assert not is_running(child)
     assert list(places.temporary.iterdir()) == []
@@ -105,7 +105,7 @@ def test_an_abandoned_folder_is_removed_and_its_processes_end(places: Places) ->
 
 def test_processes_end_also_where_somebody_has_removed_the_folder(places: Places) -> None:
     folder = places.killed_campaign()
-    with running("sleep", "60", environment={VARIABLE: f"{folder}/metrics.jsonl"}) as trial:
+    with running("sleep", "60", environment={METRICS_VARIABLE: f"{folder}/metrics.jsonl"}) as trial:
         (folder / MARKER).unlink()
         folder.rmdir()
         (cleared,) = clear_leftovers().cleared
@@ -227,7 +227,7 @@ def test_a_folder_that_is_not_proven_is_left_and_named(
 ) -> None:
     folder = places.killed_campaign()
     (folder / "mine").write_text("mine")
-    named = {VARIABLE: f"{folder}/metrics.jsonl"}
+    named = {METRICS_VARIABLE: f"{folder}/metrics.jsonl"}
     attack(folder)
     with running("sleep", "60", environment=named) as process:
         clearance = clear_leftovers()

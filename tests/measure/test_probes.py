@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from equipoise.measure.probes import probe_program, probe_rows, why_unavailable
-from equipoise.measure.unavailable import unavailable_reason
+from equipoise.measure.untimed import unavailable_reason
 from equipoise.model.errors import UnusableInput
 from equipoise.model.primitives import PRIMITIVE_METRICS, ProbeRow
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.measure.reported_metrics import metrics_reported
+from equipoise.measure.workload_metrics import metrics_reported
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Condition, Process
 from equipoise.model.record import Sample

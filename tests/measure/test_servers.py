@@ -14,7 +14,7 @@ import pytest
 from equipoise.measure.launcher import Launcher, Report, Request
 from equipoise.measure.servers import Servers, place
 from equipoise.measure.servers.place import LOOPBACK
-from equipoise.measure.trials import Ran
+from equipoise.measure.trials import TrialReport
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Server
 from tests.measure.serving import Stage, python
@@ -43,7 +43,7 @@ assert sys.argv[2] == "stop" or line.recv(4) == b"pong"
 """
 
 
-def metrics(ran: Ran) -> dict[str, float]:
+def metrics(ran: TrialReport) -> dict[str, float]:
     assert ran.trial.failure is None
     return {sample.metric: sample.value for sample in ran.trial.samples}
 
@@ -137,7 +137,7 @@ def test_data_that_cannot_be_made_are_told(stage: Stage, key: str) -> None:
 
 def test_a_full_disk_is_told_before_the_copy(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     full = SimpleNamespace(free=1_000_000)
-    monkeypatch.setattr("equipoise.measure.servers.prepared.shutil.disk_usage", lambda _: full)
+    monkeypatch.setattr("equipoise.measure.servers.initial_data.shutil.disk_usage", lambda _: full)
     install = python("open('data', 'wb').write(b'x' * 5_000_000)")
     with pytest.raises(ConditionFailed, match=r"served take 5 MB, and only 1 MB are free in /"):
         stage.run(python("0"), Server(HTTP, install=install))
@@ -202,7 +202,7 @@ def test_a_port_that_somebody_takes_at_the_last_moment_is_given_up_for_another(
 ) -> None:
     with socket.create_server((LOOPBACK, 0)) as taken:
         ports = [taken.getsockname()[1], place.free_port()]
-        monkeypatch.setattr("equipoise.measure.servers.hiring.free_port", lambda: ports.pop(0))
+        monkeypatch.setattr("equipoise.measure.servers.servers.free_port", lambda: ports.pop(0))
         assert stage.run(python(FETCH), Server(HTTP)).trial.failure is None
     assert ports == []
 
@@ -213,8 +213,10 @@ def test_whoever_else_answers_on_the_port_is_not_measured(
     silent = python("import time; time.sleep(60)", "{port}", str(stage.scratch))
     with socket.create_server((LOOPBACK, 0)) as other:
         port = other.getsockname()[1]
-        monkeypatch.setattr("equipoise.measure.servers.hiring.free_port", lambda: port)
-        with pytest.raises(ConditionFailed, match="is not the one that answers on port"):
+        monkeypatch.setattr("equipoise.measure.servers.servers.free_port", lambda: port)
+        with pytest.raises(
+            ConditionFailed, match="another program than the server .* answers on port"
+        ):
             stage.run(python("0"), Server(silent))
     assert stage.nothing_is_left()
 

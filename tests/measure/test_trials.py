@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from equipoise.measure.environment import CovariateReader, Host
 from equipoise.measure.launcher import Report, Request
-from equipoise.measure.own_metrics import VARIABLE
-from equipoise.measure.surroundings import CovariateReader, Host
 from equipoise.measure.trials import TrialRunner, failure_of
+from equipoise.measure.workload_metrics import METRICS_VARIABLE
 from equipoise.model.plan import (
     PADDING_VARIABLE,
     Condition,
@@ -27,7 +27,12 @@ from tests.scripted import FINISHED, ScriptedStarter
 
 
 def runner(starter: ScriptedStarter, plan: Plan, folder: Path) -> TrialRunner:
-    environment = {"HOME": "/home/me", "PATH": "/bin", VARIABLE: "stale", PADDING_VARIABLE: "x"}
+    environment = {
+        "HOME": "/home/me",
+        "PATH": "/bin",
+        METRICS_VARIABLE: "stale",
+        PADDING_VARIABLE: "x",
+    }
     # A host without a single file: every covariate is unknown.
     beside = CovariateReader(Host(folder / "nowhere"))
     return TrialRunner(plan, starter, folder, environment, beside, now=lambda: 123.0)
@@ -50,7 +55,7 @@ def test_a_trial_gets_the_callers_environment_its_own_settings_and_the_padding(
         "HOME": "/tmp",
         "PATH": "/bin",
         "A": "1",
-        VARIABLE: str(tmp_path / "metrics.jsonl"),
+        METRICS_VARIABLE: str(tmp_path / "metrics.jsonl"),
         PADDING_VARIABLE: "xxxxxxx",
     }
 
@@ -96,7 +101,7 @@ def test_a_finished_trial_is_told_as_it_was_measured(tmp_path: Path) -> None:
 def test_what_a_workload_reports_belongs_to_its_own_trial_only(tmp_path: Path) -> None:
     def report_once(request: Request) -> None:
         if len(starter.requests) == 1:
-            Path(request.environment[VARIABLE]).write_text(
+            Path(request.environment[METRICS_VARIABLE]).write_text(
                 '{"metric": "latency_s", "value": 0.5}\n', encoding="ascii"
             )
 

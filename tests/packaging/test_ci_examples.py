@@ -15,7 +15,7 @@ import yaml
 
 from equipoise.cli.gate import command
 from equipoise.report.gate import MARK
-from equipoise.studies.reader.suite import read_suite
+from equipoise.revisions.benchmarks import read_suite
 from tests.repositories import repository
 
 ROOT = Path(__file__).resolve().parent.parent.parent

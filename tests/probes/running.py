@@ -32,7 +32,7 @@ class Running:
     def children(self, count: int) -> list[psutil.Process]:
         """Its other sides, once there are so many and each is held on one CPU.
 
-        The keeper of its files has a session of its own and is none of them.
+        The cleaner of its files has a session of its own and is none of them.
         """
         parent = psutil.Process(self.process.pid)
         session = os.getsid(self.process.pid)

@@ -22,7 +22,7 @@ from .running import running, until
 SEED = 8
 KILLS = 5
 LONGEST_S = 0.04
-KEEPER = "equipoise-keep"
+CLEANER = "equipoise-clean"
 PROBES = [
     ("fork",),
     ("fork", "--size", str(10 << 20)),
@@ -82,15 +82,15 @@ def test_a_probe_of_which_all_processes_of_its_name_are_killed_leaves_no_file(
     assert is_empty(tmp_path)
 
 
-def test_what_is_left_where_the_keeper_is_killed_too_is_named_and_no_sooner(
+def test_what_is_left_where_the_cleaner_is_killed_too_is_named_and_no_sooner(
     program: Path, tmp_path: Path
 ) -> None:
     with running(program, "file_create", "--folder", str(tmp_path)) as killed:
         assert until(lambda: list(tmp_path.glob("equipoise-probe-*")))
         assert unproven_folders(tmp_path) == ()
-        # The keeper first, before it can do its work.
-        family = sorted(map(psutil.Process, killed.alive()), key=lambda one: one.name() != KEEPER)
-        assert family[0].name() == KEEPER
+        # The cleaner first, before it can do its work.
+        family = sorted(map(psutil.Process, killed.alive()), key=lambda one: one.name() != CLEANER)
+        assert family[0].name() == CLEANER
         for process in family:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
@@ -111,7 +111,7 @@ def test_a_probe_whose_small_process_is_killed_fails_and_gives_no_number(
         small.kill()
         out, err = broken.process.communicate(timeout=60)
         assert (broken.process.returncode, out) == (1, "")
-        assert "the small process" in err
+        assert "the fork server" in err
         assert until(broken.has_ended)
 
 

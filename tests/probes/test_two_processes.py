@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -131,5 +132,8 @@ def listening(process: psutil.Process) -> list[str]:
 
 def sockets(process: psutil.Process) -> set[str]:
     """The numbers by which the kernel knows the process's sockets."""
-    targets = [os.readlink(file) for file in Path(f"/proc/{process.pid}/fd").iterdir()]
+    targets = []
+    for file in Path(f"/proc/{process.pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # closed since
+            targets.append(os.readlink(file))
     return {target[8:-1] for target in targets if target.startswith("socket:[")}

@@ -18,7 +18,7 @@ from equipoise.model.result import (
     SampleComparison,
 )
 from equipoise.model.why import Explanation, ExtraTime, TimePart
-from equipoise.report.html import Reported
+from equipoise.report.builders.result import CampaignReport
 from equipoise.studies.catalogue import analysis_of
 from tests.documents import CLOSED, comparison_of, document_of, points_of
 from tests.primitives import ProbeRunner, plan_of_rows, record_of
@@ -33,7 +33,7 @@ class Kind:
     """A page, and what must be read on it at first sight."""
 
     name: str
-    reported: Callable[[str], Reported]
+    reported: Callable[[str], CampaignReport]
     """With this in every name and every text that somebody can choose."""
     answer: tuple[str, ...]
     """Each stands in the answer where that is empty."""
@@ -55,23 +55,23 @@ def kinds() -> tuple[Kind, ...]:
     )
 
 
-def compared(text: str = "") -> Reported:
+def compared(text: str = "") -> CampaignReport:
     """Two commands."""
     return reported(document_of(f"a{text}", f"b{text}"))
 
 
-def reported(document: ResultDocument) -> Reported:
+def reported(document: ResultDocument) -> CampaignReport:
     """With a course of every ratio."""
     courses = {one.candidate: points_of(one.ratio or 1.0) for one in document.comparisons}
-    return Reported(document, courses)
+    return CampaignReport(document, courses)
 
 
-def many(text: str = "") -> Reported:
+def many(text: str = "") -> CampaignReport:
     """Eight candidates."""
-    return Reported(document_of(*(f"{name}{text}" for name in "abcdefghi"), blocks=9))
+    return CampaignReport(document_of(*(f"{name}{text}" for name in "abcdefghi"), blocks=9))
 
 
-def sekhon2006(text: str = "") -> Reported:
+def sekhon2006(text: str = "") -> CampaignReport:
     """A built-in study with its findings and figures."""
     factors = {
         "algorithm": ("scythe", "blas"),
@@ -105,10 +105,12 @@ def sekhon2006(text: str = "") -> Reported:
     findings = replace(document.findings, tables=(hostile, *others))
     own = analysis_of("sekhon2006")
     assert own is not None
-    return Reported(replace(document, findings=findings), own_figures=tuple(own.figures(document)))
+    return CampaignReport(
+        replace(document, findings=findings), study_figures=tuple(own.figures(document))
+    )
 
 
-def primitives(text: str = "", *, fork: float = 1.0) -> Reported:
+def primitives(text: str = "", *, fork: float = 1.0) -> CampaignReport:
     """What probes report."""
     runner = ProbeRunner(
         plan_of_rows(),
@@ -118,17 +120,17 @@ def primitives(text: str = "", *, fork: float = 1.0) -> Reported:
     )
     document = result_of(record_of(runner))
     environment = {**document.environment, "cpu_model": f"A processor {text}"}
-    return Reported(replace(document, environment=environment))
+    return CampaignReport(replace(document, environment=environment))
 
 
-def against_another(text: str = "") -> Reported:
+def against_another(text: str = "") -> CampaignReport:
     """Primitives beside those of an earlier run, of which one became dearer."""
     here, there = primitives(text, fork=3.0).document, primitives(text).document
     held = compare_with_reference(there, here, min_effect=5.0, alpha=0.05)
-    return Reported(replace(here, against=held))
+    return CampaignReport(replace(here, against=held))
 
 
-def explained(text: str = "") -> Reported:
+def explained(text: str = "") -> CampaignReport:
     """A gap with a cause that an intervention confirmed."""
     document = document_of(f"a{text}", f"b{text}")
     extra = ExtraTime(
@@ -158,7 +160,7 @@ def explained(text: str = "") -> Reported:
     return replace(reported(document), flame_graph=FLAMES)
 
 
-def gated(text: str = "") -> Reported:
+def gated(text: str = "") -> CampaignReport:
     """A gate that fails."""
     row = GateRow(
         f"bench{text}", "wall_s", 0.01, 0.011, 1.1, (1.05, 1.2), 0.05, 9, "slower", "words."
@@ -175,7 +177,7 @@ def gated(text: str = "") -> Reported:
     return reported(replace(document_of(f"a{text}", f"b{text}"), gate=gate))
 
 
-def imported(text: str = "") -> Reported:
+def imported(text: str = "") -> CampaignReport:
     """Trials of another tool."""
     document = document_of(f"a{text}", f"b{text}")
     comparison = SampleComparison(
@@ -195,4 +197,4 @@ def imported(text: str = "") -> Reported:
     )
     source = ImportSource("csv", f"a tool {text}", (f"rows{text}.csv",), "one after the other")
     found = ImportedResult(source, "wall_s", (comparison,), f"drift is a threat {text}")
-    return Reported(replace(document, comparisons=(), imported=found))
+    return CampaignReport(replace(document, comparisons=(), imported=found))

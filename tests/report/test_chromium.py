@@ -12,10 +12,11 @@ import pytest
 from equipoise.figures.distributions import distributions
 from equipoise.figures.save import save
 from equipoise.model.result import ResultDocument
-from equipoise.report.html import Reported, page
+from equipoise.report.builders.result import CampaignReport
 from tests.documents import HOSTILE, document_of, points_of, sized_document
 from tests.iterated import shaped_document
 from tests.report.chromium import DRAWN, MARKS, Browser, assert_quiet, chromium
+from tests.report.forms import page
 
 pytestmark = pytest.mark.live("chromium")
 
@@ -25,7 +26,7 @@ def shown(
 ) -> None:
     """Write the page of these documents and open it from disk."""
     reported = [
-        Reported(one, {c.candidate: points_of(c.ratio or 1.0) for c in one.comparisons})
+        CampaignReport(one, {c.candidate: points_of(c.ratio or 1.0) for c in one.comparisons})
         for one in documents
     ]
     path.write_text(page(reported), encoding="utf-8")
@@ -147,7 +148,7 @@ def test_the_toggle_and_the_system_change_the_theme(browser: Browser, tmp_path: 
 
 def test_a_script_that_is_not_ours_does_not_run(browser: Browser, tmp_path: Path) -> None:
     path = tmp_path / "report.html"
-    reported = Reported(document_of())
+    reported = CampaignReport(document_of())
     planted = "<script>document.title = 'ran'</script><img src='x.png' onerror='alert(1)'></main>"
     path.write_text(page([reported]).replace("</main>", planted), encoding="utf-8")
     browser.events.clear()

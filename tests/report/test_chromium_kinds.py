@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.report.html import page
 from tests.documents import HOSTILE
 from tests.report.accessibility import assert_accessible
 from tests.report.chromium import DRAWN, MARKS, Browser, assert_quiet
+from tests.report.forms import page
 from tests.report.kinds import Kind, kinds
 
 SCREENS = ((1280, 800), (390, 844))

@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 from equipoise.model.result import ResultDocument
-from equipoise.report.csv_table import to_csv
 from tests.documents import document_of, sized_document
 from tests.payloads import PAYLOADS
+from tests.report.forms import to_csv
 
 
 def rows_of(*documents: ResultDocument) -> list[dict[str, str]]:

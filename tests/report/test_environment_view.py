@@ -2,33 +2,46 @@
 
 from __future__ import annotations
 
-from equipoise.report.environment_view import environment_view
+from collections.abc import Mapping
+from typing import Any
+
+from equipoise.report.builders.result import environment_section
+from equipoise.report.document import Facts, Section
+
+
+def section_of(environment: Mapping[str, Any]) -> tuple[Facts, tuple[Section, ...]]:
+    """The facts that stand open, and the folded parts."""
+    facts, *folded = environment_section(environment).parts
+    assert isinstance(facts, Facts)
+    return facts, tuple(one for one in folded if isinstance(one, Section) and one.folded)
 
 
 def test_short_parts_stand_open_and_unknown_is_said() -> None:
-    found = environment_view({"cpus": 2, "governor": None, "libraries": {"libc.so.6": "2.36"}})
-    assert found.facts == (
+    facts, folded = section_of({"cpus": 2, "governor": None, "libraries": {"libc.so.6": "2.36"}})
+    assert facts.pairs == (
         ("cpus", "2"),
         ("governor", "unknown"),
         ("libraries, libc.so.6", "2.36"),
     )
-    assert found.folded == ()
+    assert folded == ()
 
 
 def test_a_long_part_is_folded_whole() -> None:
     mitigations = {f"flaw_{number}": "Not affected" for number in range(12)}
-    found = environment_view({"mitigations": mitigations})
-    ((title, lines),) = found.folded
-    assert title == "mitigations"
-    assert len(lines) == 12
-    assert lines[3] == ("mitigations, flaw 3", "Not affected")
+    facts, folded = section_of({"mitigations": mitigations})
+    (part,) = folded
+    (lines,) = part.parts
+    assert isinstance(lines, Facts)
+    assert part.title == "Mitigations (12 lines)"
+    assert len(lines.pairs) == 12
+    assert lines.pairs[3] == ("mitigations, flaw 3", "Not affected")
 
 
 def test_what_is_alike_of_many_stands_once_with_whose_it_is() -> None:
     same = {"program": "/bin/x", "problems": []}
     mapped = dict.fromkeys("abcde", same) | {"f": {"program": "/bin/y", "problems": []}}
-    found = environment_view({"mapped": mapped})
-    assert found.facts == (
+    facts, folded = section_of({"mapped": mapped})
+    assert facts.pairs == (
         ("mapped, a, b, c and 2 more, program", "/bin/x"),
         ("mapped, a, b, c and 2 more, problems", "none"),
         ("mapped, f, program", "/bin/y"),
@@ -37,5 +50,5 @@ def test_what_is_alike_of_many_stands_once_with_whose_it_is() -> None:
 
 
 def test_what_all_have_alike_is_said_of_all() -> None:
-    found = environment_view({"mapped": {name: {"program": "/bin/x"} for name in "abcde"}})
-    assert found.facts == (("mapped, all 5 alike, program", "/bin/x"),)
+    facts, folded = section_of({"mapped": {name: {"program": "/bin/x"} for name in "abcde"}})
+    assert facts.pairs == (("mapped, all 5 alike, program", "/bin/x"),)

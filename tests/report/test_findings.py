@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
 
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.result import ResultDocument
-from equipoise.report.findings import print_findings
-from equipoise.report.html import Reported, page
-from equipoise.report.latex import to_latex
-from equipoise.report.markdown import to_markdown
+from equipoise.report.builders.result import CampaignReport
 from tests.documents import HOSTILE, document_of
+from tests.report.forms import page, print_result, to_latex, to_markdown
 from tests.report.test_html import Outline
 
 
@@ -27,7 +26,7 @@ def with_findings(text: str = "") -> ResultDocument:
 
 
 def test_the_page_begins_with_the_answer_and_shows_table_note_and_paragraph() -> None:
-    texts = Outline(page([Reported(with_findings())])).texts
+    texts = Outline(page([CampaignReport(with_findings())])).texts
     answer = texts.index("It costs twice as much.", 1)
     assert answer < texts.index("Findings") < texts.index("Conditions")
     at = texts.index("A table")
@@ -36,7 +35,7 @@ def test_the_page_begins_with_the_answer_and_shows_table_note_and_paragraph() ->
 
 
 def test_hostile_findings_make_no_element_of_the_page() -> None:
-    outline = Outline(page([Reported(with_findings(HOSTILE))]))
+    outline = Outline(page([CampaignReport(with_findings(HOSTILE))]))
     assert len(outline.tags("script")) == 3
     assert not outline.tags("img")
     assert sum(HOSTILE in one for one in outline.texts) >= 5
@@ -48,7 +47,7 @@ def test_markdown_has_the_answer_first_and_the_table_in_its_order() -> None:
     at = lines.index("**A table**")
     table = ["| size | cost |", "|:---|---:|", "| 16 | twice |"]
     assert lines[at + 2 : at + 7] == [*table, "", "- of medians"]
-    assert "- Claim: holds." in lines
+    assert "Claim: holds." in lines
 
 
 def test_hostile_findings_are_no_mark_up_in_markdown() -> None:
@@ -70,8 +69,8 @@ def test_latex_has_a_table_of_its_own_for_each() -> None:
     assert r"Claim: holds\%." in latex
 
 
-def test_the_screen_says_the_answer_first(capsys: pytest.CaptureFixture[str]) -> None:
-    found = with_findings().findings
-    assert found is not None
-    print_findings(found, color=False)
-    assert capsys.readouterr().out.split("\n")[1] == "It costs twice as much."
+def test_the_screen_says_the_answer_before_the_tables(capsys: pytest.CaptureFixture[str]) -> None:
+    print_result(with_findings(), [], Path("ledger.db"), color=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines.index("It costs twice as much.") < lines.index("A table")
+    assert "Claim: holds." in lines

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from equipoise.model.result import ResultDocument
 from equipoise.model.why import ExtraTime
-from equipoise.report.flame_graph import LARGEST_BYTES
-from equipoise.report.html import Reported, page
+from equipoise.report.builders.result import CampaignReport
+from equipoise.report.renderers.html import LARGEST_FLAME_GRAPH
 from tests.documents import HOSTILE, document_of
+from tests.report.forms import page
 from tests.report.test_html import Outline
 
 SVG = f"<svg xmlns='http://www.w3.org/2000/svg'><!-- {HOSTILE} --></svg>".encode()
@@ -22,7 +23,7 @@ def explained() -> ResultDocument:
 
 
 def test_it_is_an_image_that_holds_the_picture() -> None:
-    text = page([Reported(explained(), flame_graph=SVG)])
+    text = page([CampaignReport(explained(), flame_graph=SVG)])
     (image,) = Outline(text).tags("img")
     address = image["src"] or ""
     kind, _, data = address.partition(",")
@@ -33,11 +34,11 @@ def test_it_is_an_image_that_holds_the_picture() -> None:
 
 
 def test_one_that_is_too_large_is_left_to_a_file() -> None:
-    text = page([Reported(explained(), flame_graph=b" " * (LARGEST_BYTES + 1))])
+    text = page([CampaignReport(explained(), flame_graph=b" " * (LARGEST_FLAME_GRAPH + 1))])
     outline = Outline(text)
     assert not outline.tags("img")
     assert "It is too large for a page:" in outline.texts
 
 
 def test_without_one_there_is_no_place_for_it() -> None:
-    assert "Flame graph of both" not in Outline(page([Reported(explained())])).texts
+    assert "Flame graph of both" not in Outline(page([CampaignReport(explained())])).texts

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from equipoise.model.result import ResultDocument
-from equipoise.report.html import Reported, page
+from equipoise.report.builders.result import CampaignReport
 from tests.documents import comparison_of, document_of, layered_document
 from tests.report.accessibility import RULES, assert_accessible, load_axe
 from tests.report.chromium import DRAWN, Browser
+from tests.report.forms import page
 from tests.report.test_flame_graph import SVG
 from tests.report.test_html import control_of
 from tests.report.test_why import explained
@@ -39,7 +40,8 @@ def controlled() -> ResultDocument:
 def shown(browser: Browser, path: Path, *documents: ResultDocument, theme: str = "light") -> None:
     """Write the page of these documents and open it from disk."""
     reported = [
-        Reported(one, flame_graph=None if one.extra_time is None else SVG) for one in documents
+        CampaignReport(one, flame_graph=None if one.extra_time is None else SVG)
+        for one in documents
     ]
     path.write_text(page(reported), encoding="utf-8")
     browser.events.clear()

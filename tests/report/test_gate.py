@@ -14,12 +14,12 @@ from markdown_it.token import Token
 from equipoise.model.plan import Revision
 from equipoise.model.record import CampaignWarning
 from equipoise.model.result import GateOutcome, GateResult, GateRow, ResultDocument
+from equipoise.model.safe_text import visible
+from equipoise.report.builders.result import CampaignReport
 from equipoise.report.gate import MARK, to_comment, to_markdown
-from equipoise.report.html import Reported, page
-from equipoise.report.safe_text import visible
-from equipoise.report.terminal import print_result
 from tests.documents import document_of
 from tests.payloads import PAYLOADS
+from tests.report.forms import page, print_result
 
 OLD, NEW = Revision("main", "1" * 40), Revision("HEAD", "2" * 40, uncommitted=True)
 HARMLESS = {"paragraph", "inline", "text", "text_special", "softbreak", "heading", "fence"}
@@ -126,11 +126,11 @@ def test_nobody_is_told_of_a_gate() -> None:
 
 def test_the_screen_of_a_run_says_what_the_gate_said(capsys: pytest.CaptureFixture[str]) -> None:
     print_result(gated(words="\x1b[31mred."), [], Path("ledger.db"), color=False)
-    assert "\ngate: fails: \\x1b[31mred.\n" in capsys.readouterr().out
+    assert "\nThe gate fails: \\x1b[31mred.\n" in capsys.readouterr().out
 
 
 def test_the_page_begins_with_what_the_gate_said_and_says_how_to_run_it_again() -> None:
-    text = page([Reported(gated(words="<b>slower</b>."), {}, None)])
+    text = page([CampaignReport(gated(words="<b>slower</b>."), {}, None)])
     heading = re.search(r"<h1[^>]*>(.*?)</h1>", text)
     assert heading is not None
     assert heading[1] == "The gate fails: &lt;b&gt;slower&lt;/b&gt;."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from equipoise.report.histogram import BARS, text_histogram
+from equipoise.report.renderers.terminal import BARS, text_histogram
 
 
 def test_the_fullest_bin_is_the_tallest() -> None:

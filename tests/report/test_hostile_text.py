@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
@@ -13,22 +14,21 @@ from xml.etree import ElementTree
 import pytest
 
 from equipoise.figures.distributions import distributions
-from equipoise.figures.observed import observed_figures
+from equipoise.figures.estimates import observed_figures
 from equipoise.figures.save import save
 from equipoise.model.host import Disturbance, Examination
 from equipoise.model.observation_result import ObservationResult
 from equipoise.model.record import CampaignWarning
 from equipoise.model.result import ResultDocument
 from equipoise.observation.analysis import observe
-from equipoise.report.conclusion_page import conclusion_page
+from equipoise.report.builders.observation import observation_document
+from equipoise.report.builders.result import CampaignReport
 from equipoise.report.doctor import print_examination, print_extent
-from equipoise.report.html import Reported, page
-from equipoise.report.observed import print_observed
-from equipoise.report.observed_conclusion import observed_conclusion
-from equipoise.report.terminal import print_result
+from equipoise.report.renderers import html, terminal
 from tests.documents import document_of, explanation_of
 from tests.observation.logs import loaded_log, question
 from tests.payloads import LONG, PAYLOADS
+from tests.report.forms import page, print_result
 
 HOSTILE = (*PAYLOADS, LONG)
 PLAIN = tuple(f"name {place}" for place in range(len(HOSTILE)))
@@ -87,9 +87,9 @@ def obeyed(screen: str) -> list[str]:
 
 
 def test_a_page_has_no_element_and_no_attribute_beyond_those_of_plain_names() -> None:
-    hostile = page([Reported(document_named(HOSTILE))])
+    hostile = page([CampaignReport(document_named(HOSTILE))])
     seen = Skeleton(hostile)
-    assert seen.found == Skeleton(page([Reported(document_named(PLAIN))])).found
+    assert seen.found == Skeleton(page([CampaignReport(document_named(PLAIN))])).found
     as_bytes = {name.encode("utf-8", "backslashreplace").decode() for name in HOSTILE}
     # HTML knows one end of a line.
     assert {re.sub("\r\n?", "\n", one).strip() for one in as_bytes} <= {
@@ -154,12 +154,12 @@ def test_an_observed_page_and_its_screen_take_columns_and_versions_as_text(
     hostile = observed_of([name for name in HOSTILE if ":" not in name and name.strip()])
     plain = observed_of(PLAIN)
     pages = [
-        conclusion_page(observed_conclusion(one, again), observed_figures(one))
+        html.page([observation_document(one, again, partial(observed_figures, one))])
         for one, again in ((hostile, " ".join(HOSTILE)), (plain, "again"))
     ]
     assert Skeleton(pages[0]).found == Skeleton(pages[1]).found
     capsys.readouterr()
-    print_observed(hostile, color=False)
+    terminal.print_document(observation_document(hostile, "again"), color=False)
     assert obeyed(capsys.readouterr().out) == []
 
 

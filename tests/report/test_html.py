@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from equipoise.analysis.result import analyse_campaign as result_of
-from equipoise.figures.limits import EVERY_TRIAL
+from equipoise.figures.trial_values import EVERY_TRIAL
 from equipoise.model.record import CampaignWarning
 from equipoise.model.result import (
     CarryOver,
@@ -23,9 +23,9 @@ from equipoise.model.result import (
     State,
     StatisticAnswer,
 )
-from equipoise.report.html import Reported, page
-from equipoise.report.packing import by_columns, pack
-from equipoise.report.strip import strip_of
+from equipoise.report.builders.claims import strip_of
+from equipoise.report.builders.result import CampaignReport
+from equipoise.report.renderers.html import by_columns, packed
 from tests.documents import (
     HOSTILE,
     comparison_of,
@@ -35,6 +35,7 @@ from tests.documents import (
     points_of,
 )
 from tests.iterated import record_of, restless, steady
+from tests.report.forms import page
 
 LARGEST = 3_000_000
 
@@ -70,9 +71,9 @@ class Outline(HTMLParser):
         return [attributes for name, attributes in self.elements if name == tag]
 
 
-def reported(document: ResultDocument) -> Reported:
+def reported(document: ResultDocument) -> CampaignReport:
     """A document with a sequence for each candidate."""
-    return Reported(
+    return CampaignReport(
         document, {one.candidate: points_of(one.ratio or 1.0) for one in document.comparisons}
     )
 
@@ -115,7 +116,7 @@ def test_every_number_of_the_conditions_table_is_there() -> None:
 def test_the_command_and_the_seed_run_it_again() -> None:
     texts = Outline(page_of(document_of(seed=4711))).texts
     assert any("equipoise compare --seed 4711" in text for text in texts)
-    given = page([replace(reported(document_of()), again="cd /here && equipoise compare x y")])
+    given = page([replace(reported(document_of()), command="cd /here && equipoise compare x y")])
     assert "cd /here &amp;&amp; equipoise compare x y" in given
 
 
@@ -147,7 +148,7 @@ def test_what_else_the_comparison_knows_is_told() -> None:
         "do not rank by the minimum",
         "+3.00 % (+2.00 % to +4.00 %)",
         "still unlimited",
-        "minor faults",
+        "minor_faults",
     ):
         assert expected in joined
 
@@ -192,8 +193,8 @@ def test_the_shape_of_each_condition_is_told_and_what_each_statistic_would_have_
     assert texts[place + 2 : place + 7] == [
         "2 modes: 49.0 ms (70 %) and 52.0 ms (30 %); the slow one goes with CPU 1",
         "change of state: 49.0 ms at first, 52.0 ms (+6.12 %) from trial 31 on",
-        "drift: +2.30 % in the last third against the first",
-        "its upper tail is 3.1 times as long as its lower one",
+        "drift: became 2.30 % slower from the first to the last third of the campaign",
+        "the upper tail is 3.1 times as long as the lower one",
         "neighbouring trials are alike: correlation 0.45",
     ]
     assert texts[place + 8].startswith("1 mode: ")
@@ -351,16 +352,16 @@ def test_rows_come_back_from_their_columns() -> None:
         {"x": None, "name": "b"},
         {"x": 3, "name": "a", "more": True},
     ]
-    packed = by_columns(rows)
-    assert packed["columns"]["name"] == {"levels": ["a", "b"], "codes": [0, 1, 0]}
-    assert packed["columns"]["x"] == [1, None, 3]
-    assert packed["columns"]["more"] == {"levels": [None, True], "codes": [0, 0, 1]}
+    table = by_columns(rows)
+    assert table["columns"]["name"] == {"levels": ["a", "b"], "codes": [0, 1, 0]}
+    assert table["columns"]["x"] == [1, None, 3]
+    assert table["columns"]["more"] == {"levels": [None, True], "codes": [0, 0, 1]}
 
 
 def test_a_chart_is_packed_without_its_tables() -> None:
-    packed = pack("here", {"datasets": {"data-1": [{"x": 1}, {"x": 2}]}, "width": 720})
-    assert packed.specification == {"width": "container", "datasets": ["data-1"]}
-    assert packed.rows == 2
+    chart = packed("here", {"datasets": {"data-1": [{"x": 1}, {"x": 2}]}, "width": 720})
+    assert chart.specification == {"width": "container", "datasets": ["data-1"]}
+    assert chart.rows == 2
 
 
 def test_the_strip_puts_the_interval_beside_no_difference() -> None:

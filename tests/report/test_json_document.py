@@ -268,7 +268,7 @@ def test_a_document_keeps_to_the_schema_and_the_schema_to_its_dialect() -> None:
 @pytest.mark.parametrize(
     ("place", "key", "value"),
     [
-        ((), "schema", "equipoise.result/2"),
+        ((), "schema", "equipoise.result/3"),
         ((), "trials", None),
         (("run",), "seed", 1.5),
         (("comparisons", 0), "verdict", "better"),

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from equipoise.model.record import CampaignWarning
-from equipoise.report.latex import text, to_latex
-from equipoise.report.safe_text import visible
+from equipoise.model.safe_text import visible
+from equipoise.report.renderers.latex import text
 from tests.documents import document_of, explanation_of
 from tests.payloads import PAYLOADS
+from tests.report.forms import to_latex
 
 LETTERS = {
     "textbackslash": "\\",

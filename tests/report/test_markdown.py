@@ -9,10 +9,11 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from equipoise.model.record import CampaignWarning
-from equipoise.report.markdown import code_block, line, text, to_markdown
-from equipoise.report.safe_text import visible
+from equipoise.model.safe_text import visible
+from equipoise.report.renderers.markdown import code_block, line, text
 from tests.documents import comparison_of, document_of, explanation_of
 from tests.payloads import PAYLOADS
+from tests.report.forms import to_markdown
 
 COMMENT = "<!-- -->"
 
@@ -113,7 +114,7 @@ def test_how_it_was_measured_and_the_command_that_does_it_again_are_told() -> No
     for expected in ("Blocks: 60", "Seed: 4711", "Example CPU", "equipoise compare --seed 4711"):
         assert expected in markdown
     assert "cd /there && equipoise compare" in to_markdown(
-        document_of(), again="cd /there && equipoise compare"
+        document_of(), command="cd /there && equipoise compare"
     )
 
 
@@ -133,7 +134,7 @@ def test_other_metrics_and_causes_stand_below_the_table() -> None:
         why=(explanation_of("more page faults"),),
     )
     markdown = to_markdown(document)
-    assert "- minor faults of sort --parallel=2 words: +20.0 % (" in markdown
+    assert r"| minor\_faults | sort --parallel=2 words | +20.0 % |" in markdown
     assert "- more page faults" in markdown
 
 

@@ -14,7 +14,7 @@ from equipoise.api import Result
 from equipoise.genoud import genoud
 from equipoise.matching import gen_match, match, match_balance, match_by
 from equipoise.model.record import CampaignWarning
-from equipoise.report.safe_text import visible
+from equipoise.model.safe_text import visible
 from tests.documents import document_of, explanation_of
 from tests.payloads import PAYLOADS
 
@@ -124,12 +124,12 @@ def test_balance_has_a_row_before_and_one_after_for_each_variable() -> None:
     piece = Piece(match_balance(columns, treated, matched, boot=0)._repr_html_())
     assert [row[:2] for row in piece.cells[1:]] == [
         ["age", "before"],
-        ["", "after"],
+        ["age", "after"],
         ["<script>alert(1)</script>", "before"],
-        ["", "after"],
+        ["<script>alert(1)</script>", "after"],
     ]
     assert all(len(row) == len(piece.cells[0]) for row in piece.cells)
-    assert any(text.startswith("smallest p-value before: ") for text in piece.texts)
+    assert any(text.startswith("The smallest p-value of balance was ") for text in piece.texts)
 
 
 def test_a_search_for_weights_shows_them_and_how_it_came_to_them() -> None:

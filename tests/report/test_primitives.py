@@ -10,12 +10,12 @@ import pytest
 from equipoise.analysis.reference import compare_with_reference
 from equipoise.analysis.result import analyse_campaign
 from equipoise.model.result import ResultDocument
-from equipoise.report.html import Reported, page
-from equipoise.report.primitives import is_of_primitives
-from equipoise.report.terminal import print_result
-from equipoise.report.units import shower
+from equipoise.report.builders.primitives import is_of_primitives
+from equipoise.report.builders.result import CampaignReport
+from equipoise.report.units import metric_formatter
 from tests.documents import document_of as compared
 from tests.primitives import ProbeRunner, plan_of_rows, record_of, unavailable
+from tests.report.forms import page, print_result
 
 REASON = "it needs two CPUs, and this process may use [0] only"
 
@@ -54,7 +54,7 @@ def test_a_row_without_a_number_has_the_reason_in_its_place(
 ) -> None:
     text = screen(result(), capsys)
     assert line(text, "pipe_across_cpus").endswith(REASON)
-    assert "1 without a number here" in text
+    assert "1 of 5 rows has no number here" in text
 
 
 def test_a_wide_row_says_why(capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,7 +75,7 @@ def test_another_result_stands_beside_it_with_its_caveats(
     changed = replace(there, environment={**there.environment, "kernel": "6.2.0"})
     held = compare_with_reference(changed, here, min_effect=5.0, alpha=0.05)
     text = screen(replace(here, against=held), capsys)
-    assert "against run run-4" in text
+    assert "Against run run-4" in text
     assert "0 of 4 rows changed by more than 5 %" in text
     assert "it ranks no machine" in text
     assert "not interleaved" in text
@@ -90,7 +90,7 @@ def test_a_comparison_is_not_taken_for_primitives() -> None:
 def test_the_page_shows_rows_by_what_they_report() -> None:
     here = result()
     held = compare_with_reference(result(seed=4), here, min_effect=5.0, alpha=0.05)
-    text = page([Reported(replace(here, against=held))])
+    text = page([CampaignReport(replace(here, against=held))])
     assert "Against run run-4" in text and "it ranks no machine" in text
     assert "0 of 4 rows changed by more than 5 %" in text
     assert REASON in text
@@ -99,9 +99,9 @@ def test_the_page_shows_rows_by_what_they_report() -> None:
 
 
 def test_the_page_begins_with_a_number_of_each_class() -> None:
-    text = page([Reported(result())])
+    text = page([CampaignReport(result())])
     assert "Operating system primitives: " in text
-    assert "5 rows; 1 without a number here" in text
+    assert "1 of 5 rows has no number here" in text
     tiles = text[text.index('<dl class="tiles">') : text.index("Figures")]
     assert [part.partition("<")[0] for part in tiles.split("<dt>")[1:]] == [
         "system calls: null_call",
@@ -123,4 +123,4 @@ def test_the_page_begins_with_a_number_of_each_class() -> None:
 def test_a_metric_is_written_in_the_unit_that_its_name_ends_in(
     metric: str, value: float, words: str
 ) -> None:
-    assert shower(metric)(value) == words
+    assert metric_formatter(metric)(value) == words

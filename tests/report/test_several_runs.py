@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from equipoise.report.html import page
 from tests.documents import document_of, sized_document
+from tests.report.forms import page
 from tests.report.test_html import LARGEST, Outline, reported
 
 

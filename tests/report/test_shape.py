@@ -10,10 +10,10 @@ import pytest
 
 from equipoise.analysis.result import analyse_campaign as result_of
 from equipoise.model.result import MetricSummary, Mode, ModeAssociation, State
-from equipoise.report.shape import iteration_words, modes_words, states_words
-from equipoise.report.terminal import print_result
+from equipoise.report.builders.shape import iteration_sentences, modes_sentence, states_sentence
 from tests.documents import document_of
 from tests.iterated import FloatArray, record_of, restless, short, steady
+from tests.report.forms import print_result
 
 TWO = (Mode(0.0081, 0.7), Mode(0.0096, 0.3))
 
@@ -25,7 +25,7 @@ def summary(*modes: Mode, companions: tuple[ModeAssociation, ...] = ()) -> Metri
 
 
 def test_one_mode_needs_no_words() -> None:
-    assert modes_words("wall_s", summary(Mode(0.0081, 1.0))) is None
+    assert modes_sentence("wall_s", summary(Mode(0.0081, 1.0))) is None
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_one_mode_needs_no_words() -> None:
     ],
 )
 def test_two_modes_are_told_with_what_they_go_with(companion: ModeAssociation, words: str) -> None:
-    said = modes_words("wall_s", summary(*TWO, companions=(companion,)))
+    said = modes_sentence("wall_s", summary(*TWO, companions=(companion,)))
     assert said == f"2 modes: 8.10 ms (70 %) and 9.60 ms (30 %); {words}"
 
 
@@ -55,14 +55,14 @@ def test_of_each_mode_only_the_strongest_companion_is_told() -> None:
         ModeAssociation(1, "cpu", 1.0, 0.9, 0.001),
         ModeAssociation(1, "load", None, 0.5, 0.001),
     )
-    said = modes_words("wall_s", summary(*TWO, companions=(strong, weak)))
+    said = modes_sentence("wall_s", summary(*TWO, companions=(strong, weak)))
     assert said is not None
     assert "load" not in said
 
 
 def test_three_modes_are_told_by_their_places() -> None:
     modes = (*TWO, Mode(0.02, 0.1))
-    said = modes_words(
+    said = modes_sentence(
         "wall_s", summary(*modes, companions=(ModeAssociation(2, "cpu", 0, 0.9, 0.0),))
     )
     assert said is not None
@@ -73,23 +73,23 @@ def test_three_modes_are_told_by_their_places() -> None:
 def test_modes_of_memory_are_bytes_and_high_or_low() -> None:
     companion = ModeAssociation(1, "cpu", 1.0, 0.9, 0.001)
     modes = (Mode(1e6, 0.5), Mode(2e6, 0.5))
-    said = modes_words("max_rss_bytes", summary(*modes, companions=(companion,)))
+    said = modes_sentence("max_rss_bytes", summary(*modes, companions=(companion,)))
     assert said == "2 modes: 1.00 MB (50 %) and 2.00 MB (50 %); the high one goes with CPU 1"
 
 
 def test_a_change_of_state_is_told_with_its_first_trial() -> None:
     states = (State(0, 0.0081), State(40, 0.0096))
-    said = states_words("wall_s", replace(summary(*TWO), states=states))
+    said = states_sentence("wall_s", replace(summary(*TWO), states=states))
     assert said == "8.10 ms at first, 9.60 ms (+18.5 %) from trial 41 on"
     many = tuple(State(10 * one, 0.01 + 0.001 * one) for one in range(7))
-    said = states_words("wall_s", replace(summary(*TWO), states=many))
+    said = states_sentence("wall_s", replace(summary(*TWO), states=many))
     assert said is not None
     assert said.endswith("from trial 31 on, and 3 more changes")
 
 
 @pytest.mark.parametrize("states", [None, (), (State(0, 1.0),)])
 def test_a_campaign_of_one_state_needs_no_words(states: tuple[State, ...] | None) -> None:
-    assert states_words("wall_s", replace(summary(*TWO), states=states)) is None
+    assert states_sentence("wall_s", replace(summary(*TWO), states=states)) is None
 
 
 def test_the_screen_has_a_line_for_each_condition_with_several_modes(
@@ -122,7 +122,7 @@ def test_statistics_that_disagree_are_told_unless_a_warning_does(
 
 def test_iterations_are_told_with_their_class_and_their_steady_state() -> None:
     document = result_of(record_of(steady(0.01), short))
-    assert [list(iteration_words(one)) for one in document.conditions] == [
+    assert [list(iteration_sentences(one)) for one in document.conditions] == [
         [
             "iterations of request_s: warm-up in all 20 trials, steady from iteration 11 on "
             "(median); 10.0 ms in the steady state (mean over trials)"
@@ -136,7 +136,7 @@ def test_trials_that_were_not_classed_are_counted() -> None:
         return (short if block < 3 else steady(0.01))(generator, block)
 
     document = result_of(record_of(steady(0.01), some))
-    (words,) = iteration_words(document.conditions[1])
+    (words,) = iteration_sentences(document.conditions[1])
     assert words.endswith("; 2 not classed: too few iterations")
 
 
@@ -146,7 +146,7 @@ def test_a_steady_state_is_told_with_its_interval_or_with_why_there_is_none(
     document = result_of(record_of(steady(0.01), steady(0.0105), restless))
     print_result(document, (), Path("l"), color=False)
     shown = " ".join(capsys.readouterr().out.split())
-    said = "In the steady state: b against a: request_s costs 1.05 times as much. +"
+    said = "In the steady state: request_s of b is 5."
     assert said in shown
     assert "97.5 % interval +" in shown[shown.index(said) :]
     assert "c against a: no comparison of request_s in the steady state: c: it has no " in shown

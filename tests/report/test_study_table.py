@@ -9,8 +9,8 @@ import pytest
 
 from equipoise.model.record import CampaignWarning
 from equipoise.model.result import ResultDocument
-from equipoise.report.terminal import print_result
 from tests.documents import comparison_of, document_of
+from tests.report.forms import print_result
 
 SIZES, LEVELS = ("1", "2"), ("glibc", "je[b]malloc")
 

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from equipoise.model.result import ResultDocument
-from equipoise.report.html import Reported, page
+from equipoise.report.builders.result import CampaignReport
 from tests.documents import HOSTILE, document_of
 from tests.report.chromium import ANSWER_WITHIN_S, DRAWN, Browser
+from tests.report.forms import page
 from tests.report.test_flame_graph import SVG, explained
 
 pytestmark = pytest.mark.live("chromium")
@@ -25,7 +26,7 @@ CHART = "run-1-distributions-1"
 def shown(browser: Browser, folder: Path, document: ResultDocument, svg: bytes | None) -> None:
     """Open the page of a document; what is taken along lands in the folder ``taken``."""
     path = folder / "report.html"
-    path.write_text(page([Reported(document, flame_graph=svg)]), encoding="utf-8")
+    path.write_text(page([CampaignReport(document, flame_graph=svg)]), encoding="utf-8")
     browser.events.clear()
     browser.open(path, ready=DRAWN)
     (folder / "taken").mkdir()

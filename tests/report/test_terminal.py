@@ -9,8 +9,10 @@ import pytest
 
 from equipoise.model.record import RunSummary
 from equipoise.model.result import ControlResult, Drift, ResultDocument
-from equipoise.report.terminal import print_result, print_runs
+from equipoise.report.builders.result import runs_table
+from equipoise.report.renderers.terminal import print_parts
 from tests.documents import by_level_of, comparison_of, document_of, layered_document
+from tests.report.forms import print_result
 
 
 def screen(
@@ -75,7 +77,9 @@ def test_a_drift_is_told_when_it_is_sure_and_matters(
 ) -> None:
     document = document_of()
     name = document.conditions[0].name
-    assert f"drift: {name} took +8.00 %" in screen(capsys, with_drift(document, 1.08, 1.05, 1.11))
+    assert f"drift: {name} became 8.00 % slower" in screen(
+        capsys, with_drift(document, 1.08, 1.05, 1.11)
+    )
     assert f"drift: {name}" not in screen(capsys, with_drift(document, 1.08, 0.99, 1.17))
     assert f"drift: {name}" not in screen(capsys, with_drift(document, 1.004, 1.002, 1.006))
 
@@ -105,12 +109,12 @@ def test_hostile_names_are_shown_not_obeyed(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_campaigns_are_listed_in_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    print_runs([summary("run-1"), summary("run-2", None)], color=False)
+    print_parts([runs_table([summary("run-1"), summary("run-2", None)])], color=False)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 3
     assert "run-1" in lines[1]
     assert "not ended" in lines[2]
-    print_runs([], color=False)
+    print_parts([runs_table([])], color=False)
     assert capsys.readouterr().out == "no campaigns yet\n"
 
 

@@ -9,10 +9,12 @@ from rich.console import Console
 
 from equipoise.model import why
 from equipoise.model.result import ResultDocument
-from equipoise.report.html import Reported, page
-from equipoise.report.tested import STAYS_OPEN, TOO_FEW_BLOCKS, interventions_view, print_tested
+from equipoise.report.builders.result import CampaignReport
+from equipoise.report.builders.why import STAYS_OPEN, TOO_FEW_BLOCKS, interventions_section
+from equipoise.report.renderers.terminal import print_to
 from tests import documents
 from tests.documents import HOSTILE, document_of, explanation_of
+from tests.report.forms import page
 
 CLOSED = dataclasses.replace(documents.CLOSED, advice="GLIBC_TUNABLES=glibc.malloc.mmap_max=0 work")
 UNKNOWN = dataclasses.replace(
@@ -30,7 +32,7 @@ UNKNOWN = dataclasses.replace(
 )
 
 
-def changed(*each: why.Tested) -> ResultDocument:
+def changed(*each: why.InterventionOutcome) -> ResultDocument:
     """A document in which two causes have the same interventions."""
     causes = tuple(
         dataclasses.replace(explanation_of("a cause"), tested=each, status="confirmed")
@@ -42,24 +44,25 @@ def changed(*each: why.Tested) -> ResultDocument:
 def printed(document: ResultDocument) -> str:
     console = Console(file=io.StringIO(), width=160)
     with console.capture() as capture:
-        print_tested(console, document)
+        section = interventions_section(document)
+        print_to(console, [section] if section else [])
     return capture.get()
 
 
 def test_a_result_without_interventions_says_nothing() -> None:
     assert printed(document_of()) == ""
-    assert interventions_view(document_of()) is None
+    assert interventions_section(document_of()) is None
 
 
 def test_each_intervention_stands_once_with_both_shares_and_its_outcome() -> None:
     lines = printed(changed(CLOSED, UNKNOWN)).splitlines()
-    assert "times as long as usual. What was changed on both:" in lines[1]
-    assert lines[3].split("  ")[0] == "keeping freed memory"
-    assert "97 % [94, 99]" in lines[3]
-    assert "97 % + 0 %" in lines[3]
-    assert "98 % [95, 100]" in lines[3]
-    assert lines[3].split()[-2:] == ["20", "confirmed"]
-    assert lines[4].split() == ["jemalloc", *["unknown"] * 3, "0", "open"]
+    assert "times as long as usual. What was changed on both:" in lines[0]
+    assert lines[2].split("  ")[0] == "keeping freed memory"
+    assert "97 % [94, 99]" in lines[2]
+    assert "97 % + 0 %" in lines[2]
+    assert "98 % [95, 100]" in lines[2]
+    assert lines[2].split()[-2:] == ["20", "confirmed"]
+    assert lines[3].split() == ["jemalloc", *["unknown"] * 3, "0", "open"]
     assert "jemalloc: not tried: libjemalloc2 is not installed" in lines[5]
     assert lines[6] == (
         "to keep it (keeping freed memory): GLIBC_TUNABLES=glibc.malloc.mmap_max=0 work"
@@ -85,7 +88,7 @@ def test_what_is_known_well_and_neither_confirmed_nor_refuted_leaves_the_gap_ope
 
 def test_the_page_has_the_same_and_untrusted_text_stays_text() -> None:
     hostile = dataclasses.replace(CLOSED, summary=HOSTILE, advice=HOSTILE)
-    made = page([Reported(changed(hostile, UNKNOWN), {}, None)])
+    made = page([CampaignReport(changed(hostile, UNKNOWN), {}, None)])
     assert "97 % [94, 99]" in made
     assert "not tried: libjemalloc2 is not installed" in made
     assert HOSTILE not in made
@@ -94,5 +97,5 @@ def test_the_page_has_the_same_and_untrusted_text_stays_text() -> None:
 def test_what_runs_a_test_again_names_its_campaign() -> None:
     document = document_of("usual", "policy")
     run = dataclasses.replace(document.run, study="why")
-    made = page([Reported(dataclasses.replace(document, run=run), {}, None)])
+    made = page([CampaignReport(dataclasses.replace(document, run=run), {}, None)])
     assert f"equipoise why {run.id} --again --seed 7" in made

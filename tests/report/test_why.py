@@ -11,9 +11,12 @@ from rich.console import Console
 from equipoise.analysis.sequences import sequences_of_document
 from equipoise.model.result import ResultDocument
 from equipoise.model.why import Explanation, ExtraTime, TimePart
-from equipoise.report.html import Reported, page
-from equipoise.report.why import print_why, why_view
+from equipoise.report.builders.result import CampaignReport
+from equipoise.report.builders.why import why_parts
+from equipoise.report.document import parts_in
+from equipoise.report.renderers.terminal import print_to
 from tests.documents import HOSTILE, document_of
+from tests.report.forms import page
 from tests.schema import validated
 
 
@@ -50,13 +53,15 @@ def explained(name: str = "new") -> ResultDocument:
 
 def printed(document: ResultDocument, width: int = 120) -> str:
     text = io.StringIO()
-    print_why(Console(file=text, width=width, highlight=False, markup=False), document)
+    console = Console(file=text, width=width, highlight=False, markup=False)
+    print_to(console, parts_in(why_parts(document), "screen"))
     return text.getvalue()
 
 
 def test_the_screen_says_where_the_extra_time_is_and_why() -> None:
     said = printed(explained())
-    assert "Where the extra 500 ms of new are: 98 % of the extra time is system time." in said
+    assert "Where the extra 500 ms of `new` go" in said
+    assert "98 % of the extra time is system time." in said
     assert "-20.0 ms" in said
     assert "–" in said
     assert "480 ms   97 %  open" in said
@@ -70,7 +75,7 @@ def test_without_a_cause_that_is_said() -> None:
 
 def test_what_was_not_observed_is_not_mentioned() -> None:
     assert printed(document_of()) == ""
-    assert why_view(document_of()) is None
+    assert list(why_parts(document_of())) == []
 
 
 @pytest.mark.parametrize("width", [60, 80, 200])
@@ -81,7 +86,7 @@ def test_it_fits_the_terminal(width: int) -> None:
 
 def test_the_page_has_it_as_text() -> None:
     document = explained(HOSTILE)
-    text = page([Reported(document, sequences_of_document(document), None)])
+    text = page([CampaignReport(document, sequences_of_document(document), None)])
     assert "98 % of the extra time is system time" in text
     assert "returned to the kernel at every free" in text
     assert HOSTILE not in text

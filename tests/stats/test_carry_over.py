@@ -7,11 +7,10 @@ import math
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.stats import t as student
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import CarryOver
-from equipoise.stats.carry_over import carry_over, should_warn, student_quantile
+from equipoise.stats.carry_over import carry_over, should_warn
 from tests.stats.simulated import NOISES, Noise, at_least, at_most, white
 
 
@@ -151,10 +150,3 @@ def test_a_large_but_uncertain_carry_over_is_not_warned_of() -> None:
 def test_shapes_that_do_not_agree_are_refused() -> None:
     with pytest.raises(UnusableInput, match="do not agree"):
         carry_over(np.zeros((3, 2), dtype=np.int64), np.zeros((3, 3)), candidate=1)
-
-
-@pytest.mark.parametrize("freedom", [10, 12, 30, 400])
-def test_the_quantile_is_that_of_student(freedom: int) -> None:
-    assert student_quantile(0.975, freedom) == pytest.approx(
-        float(student.ppf(0.975, freedom)), abs=0.001
-    )

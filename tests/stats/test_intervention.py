@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from equipoise.model.errors import UnusableInput
 from equipoise.stats.arrays import FloatArray
-from equipoise.stats.intervention import Intervened, intervened, is_final
+from equipoise.stats.intervention import InterventionBlocks, InterventionEffect, is_final
 
 BLOCKS = 40
 LEVEL = 0.05
@@ -18,11 +18,14 @@ LEVEL = 0.05
 
 def judged(
     seconds: tuple[float, float, float, float], *, sd: float = 0.02, seed: int = 1
-) -> Intervened:
+) -> InterventionEffect:
     """Forty blocks of A, B, A_w and B_w that take so long, with multiplicative noise."""
     generator = np.random.default_rng(seed)
     costs: FloatArray = np.array(seconds)[:, None] * np.exp(generator.normal(0.0, sd, (4, BLOCKS)))
-    return intervened(costs[0], costs[1], costs[2], costs[3], level=LEVEL)
+    blocks = InterventionBlocks(LEVEL)
+    for block in costs.T:
+        blocks.append(*map(float, block))
+    return blocks.exact_effect()
 
 
 def test_an_intervention_that_makes_the_candidate_as_fast_is_confirmed() -> None:
@@ -99,7 +102,8 @@ def test_outcomes_that_are_wrong_are_rare() -> None:
     assert wrong <= binom.ppf(0.999, 30, LEVEL)
 
 
-def test_conditions_of_unequal_number_are_refused() -> None:
-    ones = np.ones(3)
-    with pytest.raises(UnusableInput, match="have not run equally often"):
-        intervened(ones, ones, ones, np.ones(2), level=LEVEL)
+def test_a_level_or_a_cost_that_is_none_is_refused() -> None:
+    with pytest.raises(UnusableInput, match="the level is 1"):
+        InterventionBlocks(1.0)
+    with pytest.raises(UnusableInput, match="cost -1"):
+        InterventionBlocks(LEVEL).append(1.0, 1.0, -1.0, 1.0)

@@ -9,7 +9,6 @@ from scipy import stats
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import Component
 from equipoise.stats.advice import advice, advice_words
-from equipoise.stats.carry_over import student_quantile
 from equipoise.stats.levels import Levels, plural_of, variance_by_level
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import judge
@@ -112,11 +111,6 @@ def test_a_level_without_replication_is_refused_by_name() -> None:
         variance_by_level(np.arange(6.0), [np.zeros(6, dtype=np.int64)], ("host", "trial"), seed=1)
     with pytest.raises(UnusableInput, match="no two iterations"):
         variance_by_level(np.arange(6.0), [np.arange(6)], ("trial", "iteration"), seed=1)
-
-
-@pytest.mark.parametrize("freedom", [1, 2, 3, 4, 10, 200])
-def test_the_quantile_of_student_is_near_the_exact_one(freedom: int) -> None:
-    assert student_quantile(0.975, freedom) == pytest.approx(stats.t.ppf(0.975, freedom), rel=2e-3)
 
 
 def levels_of(*components: tuple[str, int, float]) -> Levels:

@@ -69,7 +69,7 @@ REFUSED = {
     ),
     "a factor that changes nothing": (
         PLAIN + "[factors.n]\nlevels = [1, 2]\n",
-        "study.toml:5: [factors.n]: the factor n changes nothing: {n} stands nowhere",
+        "study.toml:5: [factors.n]: the factor n changes nothing: no text names {n}",
         "write {n} where its level belongs, as in the command",
     ),
     "a CPU that lacks instructions of every level": (
@@ -140,7 +140,7 @@ def test_a_program_of_the_command_line_is_told_as_its_option(tmp_path: Path) -> 
 def test_a_size_of_the_command_line_is_a_number(tmp_path: Path) -> None:
     sizes = '[factors.n]\nlevels = [1, 2]\nrole = "size"\n'
     study = read(tmp_path, SORTS + sizes)
-    with pytest.raises(UnusableInput, match="n is a size, and 'big' is none"):
+    with pytest.raises(UnusableInput, match="n is a size, and 'big' is not a number"):
         with_levels(study, {"n": ("3", "big")})
     assert with_levels(study, {"n": ("3", "2.5")}).factors[0].levels[1].name == "2.5"
 

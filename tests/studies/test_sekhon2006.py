@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from equipoise.analysis.result import analyse_campaign
-from equipoise.cli.run import plan_of
+from equipoise.campaign.plans import study_plan
 from equipoise.design.choice import quick_form
 from equipoise.design.grid import grid_of
+from equipoise.design.limits import CampaignLimits
 from equipoise.design.site import Site
 from equipoise.model.plan import Condition, Judgement, Plan
 from equipoise.model.result import ResultDocument
@@ -174,25 +175,11 @@ SECONDS = {
 """About what a search takes on the machine of docs/studies.md: ten seconds a block."""
 
 
-OPTIONS = (
-    "alpha",
-    "min_effect",
-    "blocks",
-    "min_blocks",
-    "budget",
-    "precision",
-    "timeout",
-    "warmup",
-)
-
-
 def quick_plan(native_folder: Path) -> Plan:
     """The quick form, with programs that nobody runs and one metric."""
     study = quick_form(read_study(find_study("sekhon2006")[0]))
     grid = grid_of(study, Site(native_folder, lambda name: f"/lib/{name}"), {})
-    plan = plan_of(
-        study, grid, {**dict.fromkeys(OPTIONS), "timeout": None, "warmup": None, "seed": 3}
-    )
+    plan, _ = study_plan(study, grid, CampaignLimits(seed=3))
     return replace(
         plan,
         conditions=tuple(Condition(one.name, ("/bin/x",), one.levels) for one in plan.conditions),

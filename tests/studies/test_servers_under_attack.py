@@ -22,9 +22,8 @@ import pytest
 
 from equipoise.design.choice import chosen_levels, quick_form, with_levels
 from equipoise.design.grid import grid_of
-from equipoise.measure.here import site_here
+from equipoise.measure.installation import host_site, native_programs
 from equipoise.measure.launcher import Launcher, Request
-from equipoise.measure.native import native_programs
 from equipoise.measure.servers import Servers
 from equipoise.measure.servers.place import LOOPBACK, Place
 from equipoise.measure.trials import own_environment
@@ -138,7 +137,7 @@ class Life:
 
     @property
     def client(self) -> list[str]:
-        return list(self.place.words(self.condition.command))
+        return list(self.place.fill_all(self.condition.command))
 
 
 def works_in(process: psutil.Process, folder: str) -> bool:
@@ -173,7 +172,7 @@ def servers(scratch: Path, requests: list[Request]) -> Iterator[Servers]:
 
 def conditions_of(study: Study, *factors: str) -> tuple[Condition, ...]:
     chosen = with_levels(study, chosen_levels(study, factors))
-    return grid_of(chosen, site_here(), {}).conditions
+    return grid_of(chosen, host_site(), {}).conditions
 
 
 def built_in(name: str, *factors: str) -> tuple[Condition, ...]:

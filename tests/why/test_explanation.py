@@ -15,14 +15,14 @@ from equipoise.model.plan import ImportSource, Measure, Plan
 from equipoise.model.record import Accounting, Draw, RunRecord, Trial
 from equipoise.report.json_document import encode
 from equipoise.why.campaigns import result_of
-from equipoise.why.collecting import Asked, observe, runs_to_make
+from equipoise.why.evidence.collect import EvidenceRequest, missing_runs, observe
 from equipoise.why.evidence.sources import BY_DEFAULT
-from equipoise.why.explanation import evidence_of, explained, explaining
-from equipoise.why.gap import choose, largest_gap, nothing_to_explain
+from equipoise.why.explanation import latest_evidence, with_causes_of_gap
+from equipoise.why.gap import choose_gap, largest_gap, nothing_to_explain
 from tests.plans import plan_of
 from tests.schema import validated
 from tests.scripted import ScriptedStarter
-from tests.why.evidence.test_collect import hired, writes_calls
+from tests.why.evidence.test_collect import starting, writes_calls
 
 BLOCKS = 20
 
@@ -78,7 +78,7 @@ def profiles(*conditions: tuple[int, float]) -> tuple[Observation, ...]:
 
 
 def test_the_only_comparison_is_the_one_that_is_meant() -> None:
-    gap = choose(record_of(1.0, 2.0))
+    gap = choose_gap(record_of(1.0, 2.0))
     assert (gap.comparison.baseline, gap.comparison.candidate) == ("a", "b")
     assert gap.is_called
     assert gap.chosen_because is None
@@ -87,14 +87,14 @@ def test_the_only_comparison_is_the_one_that_is_meant() -> None:
 
 
 def test_of_several_the_largest_that_was_called_is_taken_and_that_is_said() -> None:
-    gap = choose(record_of(1.0, 2.0, 0.1))
+    gap = choose_gap(record_of(1.0, 2.0, 0.1))
     assert gap.comparison.candidate == "c"
     assert gap.chosen_because == "of 2 comparisons this is the largest gap that was called"
     assert largest_gap(record_of(1.0, 2.0, 0.1)) == gap
 
 
 def test_a_named_comparison_is_taken_whatever_its_size() -> None:
-    gap = choose(record_of(1.0, 2.0, 0.1), candidate="b")
+    gap = choose_gap(record_of(1.0, 2.0, 0.1), candidate="b")
     assert (gap.comparison.candidate, gap.chosen_because) == ("b", None)
 
 
@@ -106,7 +106,7 @@ def test_a_comparison_that_there_is_not_is_refused_with_those_that_there_are(
     baseline: str | None, candidate: str, what: str
 ) -> None:
     with pytest.raises(UnusableInput, match=what) as refusal:
-        choose(record_of(1.0, 2.0, 0.1), baseline, candidate)
+        choose_gap(record_of(1.0, 2.0, 0.1), baseline, candidate)
     assert "b" in str(refusal.value.hint)
 
 
@@ -115,37 +115,37 @@ def test_an_imported_campaign_is_refused() -> None:
     source = ImportSource("hyperfine", None, ("x.json",), "in blocks")
     imported = replace(record, plan=replace(record.plan, imported=source))
     with pytest.raises(UnusableInput, match="was imported"):
-        choose(imported)
+        choose_gap(imported)
     assert largest_gap(imported) is None
 
 
 def test_a_campaign_without_a_complete_block_is_refused() -> None:
     record = record_of(1.0, 2.0)
     with pytest.raises(UnusableInput, match="no complete block"):
-        choose(replace(record, trials=record.trials[:1]))
+        choose_gap(replace(record, trials=record.trials[:1]))
 
 
 def test_where_the_two_take_the_same_time_there_is_nothing_to_explain() -> None:
     record = record_of(1.0, 1.0)
-    gap = choose(record)
+    gap = choose_gap(record)
     assert not gap.is_called
     assert nothing_to_explain(gap).startswith("there is nothing to explain: ")
     # Even if somebody has observed them.
-    assert explained(replace(record, observations=profiles((0, 1.0), (1, 1.0)))) == ()
+    assert result_of(replace(record, observations=profiles((0, 1.0), (1, 1.0)))).why == ()
 
 
 def test_where_another_metric_was_compared_it_is_said_that_time_is_explained() -> None:
     plan = plan_of()
     judged = replace(plan, judgement=replace(plan.judgement, primary_metric="user_s"))
-    remark = "Wall time is what is explained, not user_s"
-    assert remark in nothing_to_explain(choose(record_of(1.0, 1.0, plan=judged)))
-    assert remark not in nothing_to_explain(choose(record_of(1.0, 1.0)))
+    remark = "Equipoise explains wall time, not user_s"
+    assert remark in nothing_to_explain(choose_gap(record_of(1.0, 1.0, plan=judged)))
+    assert remark not in nothing_to_explain(choose_gap(record_of(1.0, 1.0)))
 
 
 def test_a_campaign_on_another_metric_is_explained_by_its_times() -> None:
     plan = plan_of()
     memory = replace(plan, judgement=replace(plan.judgement, primary_metric="user_s"))
-    gap = choose(record_of(1.0, 1.0, system_s=(0.1, 1.0), plan=memory))
+    gap = choose_gap(record_of(1.0, 1.0, system_s=(0.1, 1.0), plan=memory))
     assert (gap.comparison.metric, gap.comparison.verdict) == ("wall_s", "slower")
 
 
@@ -188,7 +188,7 @@ def test_of_several_observed_pairs_the_last_is_shown_or_the_one_that_is_asked_fo
     shown = result_of(record)
     assert shown.extra_time is not None
     assert (shown.extra_time.candidate, shown.extra_time.slower) == ("c", "a")
-    asked = explaining(shown, record, choose(record, candidate="b")).extra_time
+    asked = with_causes_of_gap(shown, record, choose_gap(record, candidate="b")).extra_time
     assert asked is not None
     assert (asked.candidate, asked.observed) == ("b", {"profile": (3, 3)})
 
@@ -205,16 +205,16 @@ class Notes:
 
 def test_each_observation_is_kept_before_the_next_run_starts() -> None:
     record = record_of(1.0, 2.0, plan=plan_of(measure=Measure("/")))
-    gap, notes = choose(record), Notes()
+    gap, notes = choose_gap(record), Notes()
     starter = ScriptedStarter()
 
     def check(request: object) -> None:
         assert len(notes.kept) == len(starter.requests) - 1
 
     starter.does = check
-    runs = runs_to_make(record, gap, Asked(sources=("allocations",)))
+    runs = missing_runs(record, gap, EvidenceRequest(sources=("allocations",)))
     told: list[int] = []
-    observe(record, gap, runs, notes, told=told.append, hire=hired(starter))
+    observe(record, gap, runs, notes, on_progress=told.append, starter_factory=starting(starter))
     assert len(notes.kept) == len(starter.requests) == 6
     assert told == [1, 2, 3, 4, 5, 6]
 
@@ -227,17 +227,23 @@ def test_a_condition_that_takes_no_effect_any_more_is_not_observed() -> None:
         environment={"LD_PRELOAD": "libgone.so.7"},
     )
     record = record_of(1.0, 2.0, plan=replace(plan, conditions=(plan.conditions[0], preloaded)))
-    gap, notes, starter = choose(record), Notes(), ScriptedStarter()
+    gap, notes, starter = choose_gap(record), Notes(), ScriptedStarter()
     with pytest.raises(TookNoEffect, match=r"libgone\.so\.7 is not mapped"):
-        observe(record, gap, runs_to_make(record, gap, Asked()), notes, hire=hired(starter))
+        observe(
+            record,
+            gap,
+            missing_runs(record, gap, EvidenceRequest()),
+            notes,
+            starter_factory=starting(starter),
+        )
     assert (notes.kept, starter.requests) == ([], [])
 
 
 def test_an_interrupted_gathering_goes_on_with_what_is_missing() -> None:
     record = record_of(1.0, 2.0, plan=plan_of(measure=Measure("/")))
-    gap, notes = choose(record), Notes()
-    asked = Asked(sources=("system_calls",))
-    runs = runs_to_make(record, gap, asked)
+    gap, notes = choose_gap(record), Notes()
+    asked = EvidenceRequest(sources=("system_calls",))
+    runs = missing_runs(record, gap, asked)
 
     def interrupt(made: int) -> None:
         if made == 2:
@@ -245,27 +251,27 @@ def test_an_interrupted_gathering_goes_on_with_what_is_missing() -> None:
 
     starter = ScriptedStarter(does=writes_calls())
     with pytest.raises(KeyboardInterrupt):
-        observe(record, gap, runs, notes, told=interrupt, hire=hired(starter))
+        observe(record, gap, runs, notes, on_progress=interrupt, starter_factory=starting(starter))
     record = replace(record, observations=tuple(notes.kept))
-    missing = runs_to_make(record, gap, asked)
+    missing = missing_runs(record, gap, asked)
     assert set(missing) == set(runs[2:])
-    observe(record, gap, missing, notes, hire=hired(starter))
+    observe(record, gap, missing, notes, starter_factory=starting(starter))
     record = replace(record, observations=tuple(notes.kept))
-    assert runs_to_make(record, gap, asked) == ()
-    assert len(runs_to_make(record, gap, replace(asked, again=True))) == 6
-    seen = evidence_of(record)
+    assert missing_runs(record, gap, asked) == ()
+    assert len(missing_runs(record, gap, replace(asked, again=True))) == 6
+    seen = latest_evidence(record)
     assert seen is not None
-    assert len(seen.gathered.system_calls.baseline) == 3
+    assert len(seen.evidence.system_calls.baseline) == 3
 
 
 def test_other_sources_are_added_to_what_is_known() -> None:
     record = record_of(1.0, 2.0, observations=profiles((0, 1.0), (1, 2.0)))
-    runs = runs_to_make(record, choose(record), Asked())
+    runs = missing_runs(record, choose_gap(record), EvidenceRequest())
     assert {run.source for run in runs} == {*BY_DEFAULT} - {"profile"}
 
 
 def test_an_observation_is_decoded_as_it_was_encoded() -> None:
-    seen = evidence_of(record_of(1.0, 2.0, observations=profiles((0, 1.0), (1, 2.0))))
+    seen = latest_evidence(record_of(1.0, 2.0, observations=profiles((0, 1.0), (1, 2.0))))
     assert seen is not None
-    (first, *_) = seen.gathered.profile.baseline
+    (first, *_) = seen.evidence.profile.baseline
     assert json.loads(msgspec.json.encode(first)) == json.loads(profile(1.0))

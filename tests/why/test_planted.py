@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.why.causes.ranked import causes
-from equipoise.why.differences.result import Change, Difference
+from equipoise.why.causes.ranking import causes
+from equipoise.why.differences.changes import Change, Difference
 from equipoise.why.evidence.collect import REPETITIONS
 from tests.why.evidence.test_sampled import needs_kernel
 from tests.why.planted.observing import observed

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from equipoise.design.blas import LIBRARIES
+from equipoise.design.libraries import BLAS_LIBRARIES
 from equipoise.matching import match
 from equipoise.matching.datasets import lalonde
 
@@ -39,7 +39,7 @@ def test_all_three_find_the_same_matches_by_every_blas(measured: Measured, table
     options = ("genmatch2006", "--data", str(table), "--candidates", "2", "--repeat", "1")
     expected = measured(*options, "--algorithm", "fast").facts
     assert measured(*options, "--algorithm", "scythe").facts == expected
-    installed = [blas for blas in LIBRARIES if blas.is_installed()]
+    installed = [blas for blas in BLAS_LIBRARIES if blas.is_installed()]
     if not installed:
         pytest.skip("misses libblas.so.3: apt-get install libblas3")
     for blas in installed:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.design.blas import LIBRARIES, Blas
+from equipoise.design.libraries import BLAS_LIBRARIES, Blas
 
 from .conftest import Measured
 
 
-@pytest.fixture(params=LIBRARIES, ids=lambda blas: blas.name)
+@pytest.fixture(params=BLAS_LIBRARIES, ids=lambda blas: blas.name)
 def blas(request: pytest.FixtureRequest) -> Blas:
     found: Blas = request.param
     if not found.is_installed():

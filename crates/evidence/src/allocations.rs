@@ -6,7 +6,8 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::problem::Problem;
+use equipoise_reporting::problem::Problem;
+
 use crate::stacks::folded::{Folded, Frame, Kind, Stacks};
 use crate::stacks::names::Names;
 use crate::stacks::space::{Cache, Captured, Images, Space};

@@ -1,23 +1,26 @@
 //! The observed command: held before its exec until the observer is ready.
 
 use std::ffi::{CString, OsString};
-use std::fs::File;
-use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 use std::ptr;
 
+use equipoise_kernel::call::{check, owned};
+use equipoise_kernel::child;
+use equipoise_reporting::problem::Problem;
 use serde::Serialize;
 
-use crate::problem::Problem;
 use crate::signals;
 
 /// A child that waits to become the command.
 pub struct Held {
     /// Its number.
     pub pid: libc::pid_t,
-    gate: File,
-    refusal: File,
+    gate: PipeWriter,
+    refusal: PipeReader,
 }
 
 /// A child that has become the command.
@@ -37,16 +40,9 @@ pub struct End {
 
 impl End {
     /// Reads what `wait` reported; `None` if the child has only stopped.
-    pub fn of(status: libc::c_int) -> Option<Self> {
-        if libc::WIFEXITED(status) {
-            let exit = Some(libc::WEXITSTATUS(status));
-            Some(Self { exit, signal: None })
-        } else if libc::WIFSIGNALED(status) {
-            let signal = Some(libc::WTERMSIG(status));
-            Some(Self { exit: None, signal })
-        } else {
-            None
-        }
+    pub fn of(status: ExitStatus) -> Option<Self> {
+        let (exit, signal) = (status.code(), status.signal());
+        (exit.is_some() || signal.is_some()).then_some(Self { exit, signal })
     }
 }
 
@@ -75,12 +71,9 @@ pub fn hold(command: Vec<OsString>) -> Result<Held, Problem> {
         libc::signal(libc::SIGQUIT, libc::SIG_IGN);
         libc::signal(libc::SIGXFSZ, libc::SIG_IGN)
     };
-    // SAFETY: this process has one thread, so the child may do what it likes.
-    match unsafe { libc::fork() } {
-        -1 => Err(Problem::system(
-            "a new process",
-            &io::Error::last_os_error(),
-        )),
+    // SAFETY: this process has one thread, so the child may use everything.
+    let pid = check(unsafe { libc::fork() });
+    match pid.map_err(|error| Problem::system("a new process", &error))? {
         0 => {
             drop(gate_in);
             // SAFETY: it is what the last call has returned.
@@ -91,18 +84,18 @@ pub fn hold(command: Vec<OsString>) -> Result<Held, Problem> {
             signals::forward_to(pid);
             Ok(Held {
                 pid,
-                gate: File::from(gate_in),
-                refusal: File::from(refusal_out),
+                gate: gate_in,
+                refusal: refusal_out,
             })
         }
     }
 }
 
-fn become_command(words: &[*const libc::c_char], gate: &OwnedFd, refusal: &OwnedFd) -> ! {
+fn become_command(words: &[*const libc::c_char], gate: &PipeReader, refusal: &PipeWriter) -> ! {
     let mut byte = 0_u8;
     // SAFETY: `byte` is valid for writing, `words` ends with null and its strings with NUL.
     unsafe {
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        let _ = child::die_with_parent();
         if libc::read(gate.as_raw_fd(), (&raw mut byte).cast(), 1) == 1 {
             libc::signal(libc::SIGINT, libc::SIG_DFL);
             libc::signal(libc::SIGQUIT, libc::SIG_DFL);
@@ -167,9 +160,8 @@ impl Running {
     /// # Errors
     /// What `pidfd_open` says.
     pub fn descriptor(&self) -> io::Result<OwnedFd> {
-        // SAFETY: passes numbers only; the child was not reaped.
-        let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, self.pid, 0) };
-        owned(descriptor)
+        // SAFETY: passes numbers only; the child was not reaped. The call returns a new descriptor.
+        unsafe { owned(libc::syscall(libc::SYS_pidfd_open, self.pid, 0)) }
     }
 
     /// Reaps it.
@@ -177,41 +169,15 @@ impl Running {
     /// # Errors
     /// What `waitpid` says.
     pub fn wait(&self) -> io::Result<End> {
-        loop {
-            let mut status = 0;
-            // SAFETY: the status is valid for writing.
-            if unsafe { libc::waitpid(self.pid, &raw mut status, 0) } < 0 {
-                let error = io::Error::last_os_error();
-                if error.kind() != io::ErrorKind::Interrupted {
-                    return Err(error);
-                }
-            } else if let Some(end) = End::of(status) {
-                signals::stop_forwarding();
-                return Ok(end);
-            }
-        }
+        let (status, _) = child::reap(self.pid)?;
+        signals::stop_forwarding();
+        Ok(End {
+            exit: status.code(),
+            signal: status.signal(),
+        })
     }
 }
 
-/// Takes a descriptor that a system call has returned.
-///
-/// # Errors
-/// The call has failed.
-pub fn owned(descriptor: libc::c_long) -> io::Result<OwnedFd> {
-    if descriptor < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    let descriptor = RawFd::try_from(descriptor).map_err(io::Error::other)?;
-    // SAFETY: the call returned a new descriptor that nobody else owns.
-    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
-}
-
-fn pipe() -> Result<(OwnedFd, OwnedFd), Problem> {
-    let mut ends = [0; 2];
-    // SAFETY: `ends` is valid for writing two numbers.
-    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
-        return Err(Problem::system("a pipe", &io::Error::last_os_error()));
-    }
-    // SAFETY: pipe2 returned two new descriptors that nobody else owns.
-    Ok(unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) })
+fn pipe() -> Result<(PipeReader, PipeWriter), Problem> {
+    io::pipe().map_err(|error| Problem::system("a pipe", &error))
 }

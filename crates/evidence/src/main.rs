@@ -3,12 +3,10 @@
 
 mod allocations;
 mod calls;
-mod clock;
 mod command;
 mod options;
 mod perf;
 mod pictures;
-mod problem;
 mod profile;
 mod regular_file;
 mod signals;
@@ -22,8 +20,9 @@ use std::process::ExitCode;
 use lexopt::Parser;
 use serde::Serialize;
 
+use equipoise_reporting::problem::Problem;
+
 use crate::options::{Picture, Request, Source, USAGE};
-use crate::problem::Problem;
 
 fn main() -> ExitCode {
     match options::read(Parser::from_env()).and_then(answer) {
@@ -31,7 +30,7 @@ fn main() -> ExitCode {
         Err(problem) => {
             // Standard error may be closed; there is nowhere left to say so.
             let _ = writeln!(std::io::stderr(), "equipoise-evidence: {problem}");
-            ExitCode::from(problem.exit_status)
+            ExitCode::from(problem.exit_status())
         }
     }
 }
@@ -46,10 +45,10 @@ fn answer(request: Request) -> Result<(), Problem> {
         Request::Evidence { source, output } => match source {
             Source::Calls { method, command } => write(&output, &calls::observe(method, command)?),
             Source::Stacks {
-                what,
+                sampling,
                 frequency,
                 command,
-            } => write(&output, &profile::observe(what, frequency, command)?),
+            } => write(&output, &profile::observe(sampling, frequency, command)?),
             Source::Recordings(folder) => write(&output, &allocations::stacks(&folder)?),
         },
         Request::Picture {

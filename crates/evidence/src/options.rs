@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use lexopt::{Arg, Parser, ValueExt};
 
+use equipoise_reporting::problem::Problem;
+
 use crate::calls::Method;
-use crate::problem::Problem;
-use crate::profile::What;
+use crate::profile::Sampling;
 
 pub const USAGE: &str =
     "usage: equipoise-evidence calls [--method best|tracepoints|ptrace] --output FILE -- COMMAND…
@@ -49,7 +50,7 @@ pub enum Source {
         command: Vec<OsString>,
     },
     Stacks {
-        what: What,
+        sampling: Sampling,
         frequency: u64,
         command: Vec<OsString>,
     },
@@ -73,11 +74,13 @@ pub fn read(mut parser: Parser) -> Result<Request, Problem> {
     let mut frequency = None;
     let mut output = None;
     let mut words = Vec::new();
-    let what = sampled(&name);
+    let sampling = sampled(&name);
     while let Some(argument) = parser.next()? {
         match argument {
             Arg::Long("method") if name == "calls" => method = Some(read_method(&mut parser)?),
-            Arg::Long("frequency") if what.is_some() => frequency = Some(parser.value()?.parse()?),
+            Arg::Long("frequency") if sampling.is_some() => {
+                frequency = Some(parser.value()?.parse()?);
+            }
             Arg::Long("output") => output = Some(PathBuf::from(parser.value()?)),
             Arg::Value(word) => {
                 words.push(word);
@@ -96,13 +99,13 @@ pub fn read(mut parser: Parser) -> Result<Request, Problem> {
             output,
         });
     }
-    let source = match (name.as_str(), what) {
+    let source = match (name.as_str(), sampling) {
         ("calls", _) => Source::Calls {
             method: method.unwrap_or(Method::Best),
             command: words,
         },
-        (_, Some(what)) => Source::Stacks {
-            what,
+        (_, Some(sampling)) => Source::Stacks {
+            sampling,
             frequency: frequency.unwrap_or(FREQUENCY),
             command: words,
         },
@@ -127,11 +130,11 @@ fn drawn(name: &str) -> Option<Picture> {
     }
 }
 
-fn sampled(name: &str) -> Option<What> {
+fn sampled(name: &str) -> Option<Sampling> {
     match name {
-        "profile" => Some(What::Time),
-        "faults" => Some(What::Faults),
-        "waits" => Some(What::Waits),
+        "profile" => Some(Sampling::Time),
+        "faults" => Some(Sampling::Faults),
+        "waits" => Some(Sampling::Waits),
         _ => None,
     }
 }

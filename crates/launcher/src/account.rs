@@ -1,57 +1,78 @@
-//! What a trial consumed, as the kernel accounts for it.
+//! How a trial ended and what it consumed, as the kernel accounts for it.
 
 use std::fs;
 use std::io;
-use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 
+use equipoise_kernel::child;
+use equipoise_kernel::clock::monotonic_ns;
+
+use crate::contain::KILL_TIMEOUT_NS;
+use crate::conversation::{poll, watch};
 use crate::protocol::Report;
+use crate::spawn::Started;
 
-/// How a process ended.
+/// How a trial came to an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
-    /// It exited with this status.
-    Exit(i32),
-    /// This signal ended it.
-    Signal(i32),
+pub enum Ending {
+    /// Its process ended.
+    Exited,
+    /// Its time was up.
+    TimedOut,
+    /// It waits for a terminal that it does not have.
+    Stopped,
+    /// The other side of the pipe is gone, or a signal told the launcher to stop.
+    Abandoned,
 }
 
-impl End {
-    /// Out of the status that `wait` gives.
-    #[must_use]
-    pub fn of(status: libc::c_int) -> Self {
-        if libc::WIFSIGNALED(status) {
-            Self::Signal(libc::WTERMSIG(status))
-        } else {
-            Self::Exit(libc::WEXITSTATUS(status))
-        }
-    }
-}
-
-/// Takes leave of a child that has ended: how, and what it and the children that it waited
-/// for consumed.
+/// Reaps a trial, and enters how it ended and what it consumed.
 ///
 /// # Errors
-/// What `wait4` says.
-pub fn reap(pid: libc::pid_t) -> io::Result<(End, libc::rusage)> {
-    let mut status = 0;
-    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    loop {
-        // SAFETY: both places are valid for writing.
-        let reaped = unsafe { libc::wait4(pid, &raw mut status, 0, usage.as_mut_ptr()) };
-        if reaped == pid {
-            // SAFETY: all-zero is a valid rusage, and the call filled it.
-            return Ok((End::of(status), unsafe { usage.assume_init() }));
+/// The error of `poll`.
+pub fn enter_end(started: &Started, ending: Ending, report: &mut Report) -> io::Result<()> {
+    if ending != Ending::Exited && !dies(started.process.as_raw_fd())? {
+        report.usage_unknown("it did not die of SIGKILL: it is stuck in the kernel");
+        return Ok(());
+    }
+    match last_cpu(started.pid) {
+        Ok(cpu) => report.cpu = Some(cpu),
+        Err(reason) => report.lacks("cpu", reason),
+    }
+    match run_delay_s(started.pid) {
+        Ok(seconds) => report.run_delay_s = Some(seconds),
+        Err(reason) => report.lacks("run_delay_s", reason),
+    }
+    match child::reap(started.pid) {
+        Ok((status, usage)) => {
+            enter_usage(report, &usage);
+            report.exit = status.code();
+            report.signal = status.signal();
         }
-        let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
+        Err(error) => report.usage_unknown(&format!("its end could not be read: {error}")),
+    }
+    Ok(())
+}
+
+/// Whether a process that was sent SIGKILL ends in time.
+fn dies(process: RawFd) -> io::Result<bool> {
+    let deadline = monotonic_ns() + KILL_TIMEOUT_NS;
+    loop {
+        let mut watched = [watch(process, libc::POLLIN)];
+        let now = monotonic_ns();
+        poll(&mut watched, Some(deadline.saturating_sub(now)))?;
+        if watched[0].revents != 0 {
+            return Ok(true);
+        }
+        if now >= deadline {
+            return Ok(false);
         }
     }
 }
 
-/// Enters what was consumed into the report.
-pub fn enter_usage(report: &mut Report, usage: &libc::rusage) {
+/// Enters what a trial consumed into its report.
+fn enter_usage(report: &mut Report, usage: &libc::rusage) {
     let count = |value: libc::c_long| u64::try_from(value).ok();
     report.user_s = Some(seconds(usage.ru_utime));
     report.sys_s = Some(seconds(usage.ru_stime));
@@ -66,7 +87,7 @@ pub fn enter_usage(report: &mut Report, usage: &libc::rusage) {
     } else {
         let reason = "this kernel does not account for block I/O (no /proc/self/io)";
         for field in ["block_reads", "block_writes"] {
-            report.unknown.insert(field, reason.to_owned());
+            report.lacks(field, reason);
         }
     }
 }
@@ -75,22 +96,22 @@ fn seconds(time: libc::timeval) -> f64 {
     time.tv_sec as f64 + time.tv_usec as f64 * 1e-6
 }
 
-/// The CPU on which a child that has ended, but was not reaped, ran last.
+/// Returns the CPU on which a child ran last; the child has ended and was not reaped.
 ///
 /// # Errors
-/// In words, if the kernel does not say.
-pub fn last_cpu(pid: libc::pid_t) -> Result<u32, String> {
+/// Why the kernel does not report it.
+fn last_cpu(pid: libc::pid_t) -> Result<u32, String> {
     let path = format!("/proc/{pid}/stat");
     let text = fs::read(&path).map_err(|error| format!("cannot read {path}: {error}"))?;
     processor(&text).ok_or_else(|| format!("{path} names no processor"))
 }
 
-/// For how long the main thread of a child that has ended, but was not reaped, could have run
-/// but waited for a CPU; in seconds.
+/// Returns the seconds for which the main thread of a child could have run but waited for a CPU; the
+/// child has ended and was not reaped.
 ///
 /// # Errors
-/// In words, if the kernel does not say.
-pub fn run_delay_s(pid: libc::pid_t) -> Result<f64, String> {
+/// Why the kernel does not report it.
+fn run_delay_s(pid: libc::pid_t) -> Result<f64, String> {
     let path = format!("/proc/{pid}/schedstat");
     let text = fs::read_to_string(&path).map_err(|error| format!("cannot read {path}: {error}"))?;
     delay_s(&text).ok_or_else(|| {
@@ -98,8 +119,8 @@ pub fn run_delay_s(pid: libc::pid_t) -> Result<f64, String> {
     })
 }
 
-/// The second number, in nanoseconds. The third, how often it ran, is 0 for what has run only
-/// where the kernel does not account for any of them.
+/// Returns the second number, in seconds. The third one, the number of runs, is 0 for a process that
+/// has run only where the kernel accounts for none of them.
 fn delay_s(schedstat: &str) -> Option<f64> {
     let mut numbers = schedstat
         .split_ascii_whitespace()
@@ -109,7 +130,7 @@ fn delay_s(schedstat: &str) -> Option<f64> {
     (times_run > 0).then_some(delay_ns as f64 * 1e-9)
 }
 
-/// Field 39 of the line, counted behind the name in brackets, which may hold anything.
+/// Returns field 39 of the line, counted from behind the name in brackets, which may hold anything.
 fn processor(stat: &[u8]) -> Option<u32> {
     const FIELDS_AFTER_NAME: usize = 36;
     let end = stat.iter().rposition(|&byte| byte == b')')?;
@@ -120,10 +141,10 @@ fn processor(stat: &[u8]) -> Option<u32> {
         .ok()
 }
 
-/// The launcher's own peak of resident memory, in bytes.
+/// Returns the launcher's own peak of resident memory, in bytes.
 ///
 /// # Errors
-/// In words, if the kernel does not say.
+/// Why the kernel does not report it.
 pub fn own_peak_bytes() -> Result<u64, String> {
     let text = fs::read_to_string("/proc/self/status")
         .map_err(|error| format!("cannot read /proc/self/status: {error}"))?;

@@ -2,39 +2,37 @@
 
 use std::fs;
 use std::io;
-use std::ptr;
+use std::os::unix::process::ExitStatusExt;
 use std::thread;
 use std::time::Duration;
 
-use crate::account::End;
-use crate::cgroup::Leaf;
-use crate::clock::{SECOND_NS, monotonic_ns};
+use equipoise_kernel::call::check;
+use equipoise_kernel::child;
+use equipoise_kernel::clock::{SECOND_NS, monotonic_ns};
 
-/// How long to go on killing what does not die; only what is stuck in the kernel lasts.
-pub const PATIENCE_NS: u64 = 10 * SECOND_NS;
+use crate::cgroup::Leaf;
+
+/// How long a process that does not die is killed again; only one stuck in the kernel lasts.
+pub const KILL_TIMEOUT_NS: u64 = 10 * SECOND_NS;
 
 /// Makes orphans of this process's descendants its own children.
 ///
 /// # Errors
-/// What `prctl` says.
+/// The error of `prctl`.
 pub fn adopt_orphans() -> io::Result<()> {
     // SAFETY: passes numbers only.
-    if unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) } == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    check(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }).map(drop)
 }
 
 /// Kills a child that was not reaped yet, and its process group.
 ///
-/// The child, even if it has ended, keeps its number from being given to anybody else.
+/// The number of a child is given to no other process before it was reaped, even if it has ended.
 pub fn kill_trial(pid: libc::pid_t) {
     kill_with_group(pid, pid);
 }
 
-/// Kills a child, and its group if that is its own or the trial's: a child may also have
-/// moved into the group of whoever drives the launcher.
+/// Kills a child, and its group if that is its own or that of the trial: a child may also have moved
+/// into the group of the process that drives the launcher.
 fn kill_with_group(pid: libc::pid_t, trial: libc::pid_t) {
     // SAFETY: passes numbers only. `pid` is a child that was not reaped, so it and, while it
     // is a member, its group keep their numbers.
@@ -47,46 +45,45 @@ fn kill_with_group(pid: libc::pid_t, trial: libc::pid_t) {
     }
 }
 
-/// Reaps the orphans that have ended while the trial runs, so that they do not use up the
-/// numbers of processes; leaves the trial itself alone.
+/// Reaps the orphans that have ended while the trial runs, so that they do not use up the numbers of
+/// processes. The trial itself is not reaped.
 pub fn reap_orphans(trial: libc::pid_t) {
     loop {
-        let mut found = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
+        let mut info = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
         let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-        // SAFETY: `found` is valid for writing, and all-zero if nothing was found.
+        // SAFETY: `info` is valid for writing, and all-zero if no child has ended.
         let pid = unsafe {
-            if libc::waitid(libc::P_ALL, 0, found.as_mut_ptr(), options) != 0 {
+            if libc::waitid(libc::P_ALL, 0, info.as_mut_ptr(), options) != 0 {
                 return;
             }
-            found.assume_init().si_pid()
+            info.assume_init().si_pid()
         };
         if pid == 0 || pid == trial {
             return;
         }
-        // SAFETY: reaps that child; no status is wanted.
-        unsafe { libc::waitpid(pid, ptr::null_mut(), libc::WNOHANG) };
+        child::discard(pid);
     }
 }
 
-/// The signal by which a child is stopped now, if it is.
+/// Returns the signal that has stopped a child, if it is stopped now.
 #[must_use]
 pub fn stopped_by(child: libc::pid_t) -> Option<libc::c_int> {
-    let mut found = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
+    let mut info = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
     let options = libc::WSTOPPED | libc::WNOHANG | libc::WNOWAIT;
     let id = libc::id_t::try_from(child).ok()?;
-    // SAFETY: `found` is valid for writing, and all-zero if the child is not stopped.
+    // SAFETY: `info` is valid for writing, and all-zero if the child is not stopped.
     unsafe {
-        if libc::waitid(libc::P_PID, id, found.as_mut_ptr(), options) != 0 {
+        if libc::waitid(libc::P_PID, id, info.as_mut_ptr(), options) != 0 {
             return None;
         }
-        let found = found.assume_init();
-        (found.si_pid() == child).then(|| found.si_status())
+        let info = info.assume_init();
+        (info.si_pid() == child).then(|| info.si_status())
     }
 }
 
-/// What a sweep found.
+/// Result of a sweep.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Swept {
+pub struct SweepResult {
     /// Descendants that had to be killed.
     pub killed: u32,
     /// Descendants that would not die.
@@ -95,20 +92,20 @@ pub struct Swept {
 
 /// Kills and reaps every descendant that is left, after the trial itself was reaped.
 #[must_use]
-pub fn sweep(trial: libc::pid_t, leaf: Option<&Leaf>) -> Swept {
-    let deadline = monotonic_ns() + PATIENCE_NS;
-    let mut swept = Swept::default();
+pub fn sweep(trial: libc::pid_t, leaf: Option<&Leaf>) -> SweepResult {
+    let deadline = monotonic_ns() + KILL_TIMEOUT_NS;
+    let mut result = SweepResult::default();
     let mut pause = Duration::from_micros(100);
     loop {
-        let children_left = reap_all(&mut swept.killed);
+        let children_left = reap_all(&mut result.killed);
         let leaf_busy = leaf.is_some_and(|leaf| leaf.is_populated().unwrap_or(false));
         if !children_left && !leaf_busy {
-            return swept;
+            return result;
         }
         let children = children();
         if monotonic_ns() > deadline {
-            swept.survivors = children;
-            return swept;
+            result.survivors = children;
+            return result;
         }
         if let Some(leaf) = leaf.filter(|_| children_left) {
             // What it misses is killed one by one below.
@@ -122,22 +119,18 @@ pub fn sweep(trial: libc::pid_t, leaf: Option<&Leaf>) -> Swept {
     }
 }
 
-/// Reaps every child that has ended; says whether others are left.
+/// Reaps every child that has ended, and returns whether others are left.
 fn reap_all(killed: &mut u32) -> bool {
     loop {
-        let mut status = 0;
-        // SAFETY: the status is valid for writing.
-        match unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) } {
-            0 => return true,
-            pid if pid > 0 => {
-                *killed += u32::from(End::of(status) == End::Signal(libc::SIGKILL));
-            }
-            _ => return io::Error::last_os_error().kind() == io::ErrorKind::Interrupted,
+        match child::wait_for_any(libc::WNOHANG) {
+            Ok((0, _)) => return true,
+            Ok((_, status)) => *killed += u32::from(status.signal() == Some(libc::SIGKILL)),
+            Err(_) => return false,
         }
     }
 }
 
-/// The launcher's children, adopted ones included.
+/// Returns the children of the launcher, adopted ones included.
 fn children() -> Vec<libc::pid_t> {
     let own = std::process::id();
     fs::read_to_string(format!("/proc/self/task/{own}/children"))
@@ -149,7 +142,7 @@ fn numbers(list: &str) -> impl Iterator<Item = libc::pid_t> {
         .filter_map(|number| number.parse().ok())
 }
 
-/// For kernels without `CONFIG_PROC_CHILDREN`.
+/// Returns the children on kernels without `CONFIG_PROC_CHILDREN`.
 fn children_by_search(own: u32) -> Vec<libc::pid_t> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! The pipe to whoever drives the launcher: one line in, one line out.
+//! The pipe to the process that drives the launcher: one line in, one line out.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -7,23 +7,23 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, RawFd};
 
 use serde::Serialize;
 
-use crate::clock;
+use equipoise_kernel::clock::SECOND_NS;
 
-/// Longer than any argument vector with its environment that Linux executes.
-const LONGEST_LINE: usize = 64 << 20;
+/// Longest line: longer than any argument vector with its environment that Linux executes.
+const MAX_LINE: usize = 64 << 20;
 
-/// Room that is kept between requests; the rest goes back, because the launcher's memory is
-/// the least that a trial's can be.
+/// Room that is kept between requests. The rest goes back, because the peak memory of a trial is
+/// never below that of the launcher.
 const KEPT_ROOM: usize = 64 << 10;
 
 const CHUNK: usize = 16 << 10;
 
 /// What came over the pipe.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Heard<'a> {
+pub enum Message<'a> {
     /// One line.
     Line(&'a [u8]),
-    /// The other side is gone, or a signal told us to stop.
+    /// The other side is gone, or a signal told the launcher to stop.
     End,
 }
 
@@ -35,11 +35,11 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// Over standard input and standard output.
+    /// Uses standard input and standard output.
     #[must_use]
     pub fn new() -> Self {
         // SAFETY: both are open from start to end (Rust's runtime sees to that), and are
-        // never closed by us.
+        // never closed by the launcher.
         let (input, output) = unsafe { (File::from_raw_fd(0), File::from_raw_fd(1)) };
         Self {
             input: ManuallyDrop::new(input),
@@ -48,7 +48,7 @@ impl Conversation {
         }
     }
 
-    /// The descriptor that hangs up when the other side is gone.
+    /// Returns the descriptor that hangs up when the other side is gone.
     #[must_use]
     pub fn input(&self) -> RawFd {
         self.input.as_raw_fd()
@@ -57,8 +57,8 @@ impl Conversation {
     /// Waits for one line.
     ///
     /// # Errors
-    /// What `poll` or `read` says, or that a line has no end.
-    pub fn hear(&mut self, stop: BorrowedFd<'_>) -> io::Result<Heard<'_>> {
+    /// The error of `poll` or `read`, or a line without an end.
+    pub fn receive(&mut self, stop: BorrowedFd<'_>) -> io::Result<Message<'_>> {
         self.room.clear();
         self.room.shrink_to(KEPT_ROOM);
         loop {
@@ -68,7 +68,7 @@ impl Conversation {
             ];
             poll(&mut watched, None)?;
             if watched[1].revents != 0 {
-                return Ok(Heard::End);
+                return Ok(Message::End);
             }
             let start = self.room.len();
             self.room.resize(start + CHUNK, 0);
@@ -81,13 +81,13 @@ impl Conversation {
             };
             self.room.truncate(start + count);
             if count == 0 {
-                return Ok(Heard::End);
+                return Ok(Message::End);
             }
             // One request at a time: a line's end is the end of what was sent.
             if self.room.last() == Some(&b'\n') {
-                return Ok(Heard::Line(&self.room[..self.room.len() - 1]));
+                return Ok(Message::Line(&self.room[..self.room.len() - 1]));
             }
-            if self.room.len() > LONGEST_LINE {
+            if self.room.len() > MAX_LINE {
                 return Err(io::Error::new(
                     ErrorKind::InvalidData,
                     "a request without an end",
@@ -96,12 +96,12 @@ impl Conversation {
         }
     }
 
-    /// Says one line.
+    /// Sends one line.
     ///
     /// # Errors
-    /// What `write` says; the other side may be gone.
-    pub fn say(&mut self, words: &impl Serialize) -> io::Result<()> {
-        let mut line = serde_json::to_vec(words)?;
+    /// The error of `write`; the other side may be gone.
+    pub fn send(&mut self, message: &impl Serialize) -> io::Result<()> {
+        let mut line = serde_json::to_vec(message)?;
         line.push(b'\n');
         self.output.write_all(&line)
     }
@@ -113,7 +113,7 @@ impl Default for Conversation {
     }
 }
 
-/// One entry for [`poll`].
+/// Returns one entry for [`poll`].
 #[must_use]
 pub fn watch(descriptor: RawFd, events: libc::c_short) -> libc::pollfd {
     libc::pollfd {
@@ -123,17 +123,19 @@ pub fn watch(descriptor: RawFd, events: libc::c_short) -> libc::pollfd {
     }
 }
 
-/// Waits until something happens on one of them, or for so long; `None` for ever.
+/// Waits until something happens on a descriptor, or for `timeout_ns`; `None` waits for ever.
 ///
 /// # Errors
-/// What `ppoll` says; an interruption is none.
-pub fn poll(watched: &mut [libc::pollfd], most_ns: Option<u64>) -> io::Result<()> {
-    let most = most_ns.map(clock::timespec);
-    let most = most.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+/// The error of `ppoll`; an interruption is no error.
+pub fn poll(watched: &mut [libc::pollfd], timeout_ns: Option<u64>) -> io::Result<()> {
+    let timeout = timeout_ns.map(timespec);
+    let timeout = timeout
+        .as_ref()
+        .map_or(std::ptr::null(), std::ptr::from_ref);
     let count = libc::nfds_t::try_from(watched.len()).map_err(io::Error::other)?;
     // SAFETY: the array has `count` entries, the time outlives the call, and no signal mask
     // is given.
-    let status = unsafe { libc::ppoll(watched.as_mut_ptr(), count, most, std::ptr::null()) };
+    let status = unsafe { libc::ppoll(watched.as_mut_ptr(), count, timeout, std::ptr::null()) };
     if status >= 0 {
         return Ok(());
     }
@@ -145,5 +147,28 @@ pub fn poll(watched: &mut [libc::pollfd], most_ns: Option<u64>) -> io::Result<()
             Ok(())
         }
         error => Err(error),
+    }
+}
+
+/// Returns a span of time for `ppoll`.
+fn timespec(duration_ns: u64) -> libc::timespec {
+    // A longer wait than i32::MAX seconds (68 years) is as good as that one.
+    let seconds = i32::try_from(duration_ns / SECOND_NS).unwrap_or(i32::MAX);
+    // A remainder below 10^9 fits.
+    let nanoseconds = i32::try_from(duration_ns % SECOND_NS).unwrap_or(i32::MAX);
+    libc::timespec {
+        tv_sec: seconds.into(),
+        tv_nsec: nanoseconds.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_is_split_into_seconds_and_nanoseconds() {
+        let span = timespec(3 * SECOND_NS + 5);
+        assert_eq!((span.tv_sec, span.tv_nsec), (3, 5));
     }
 }

@@ -4,31 +4,30 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use equipoise_kernel::perf::{HARDWARE, SOFTWARE, is_forbidden};
+
 use crate::perf::{Config, Count, Event, Modes};
 use crate::protocol::Report;
 
-/// What a counter still says where the kernel's part may not be counted.
+/// What a counter still counts where the part inside the kernel may not be counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WithoutKernel {
-    /// All: it is a clock.
+    /// Everything: it is a clock.
     Whole,
-    /// What happens outside the kernel.
+    /// The events outside the kernel.
     Part,
-    /// Nothing: it happens in the kernel only.
+    /// Nothing: the events happen in the kernel only.
     Nothing,
 }
 
-/// A counter that can be asked for.
+/// A kind of counter.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Kind {
-    /// As it is asked for and reported.
+    /// Name in options and reports.
     pub name: &'static str,
     config: Config,
     without_kernel: WithoutKernel,
 }
-
-const HARDWARE: u32 = 0;
-const SOFTWARE: u32 = 1;
 
 const fn kind(name: &'static str, class: u32, event: u64, without_kernel: WithoutKernel) -> Kind {
     Kind {
@@ -38,7 +37,7 @@ const fn kind(name: &'static str, class: u32, event: u64, without_kernel: Withou
     }
 }
 
-/// Every counter; src/equipoise/measure/counters.py says what they are.
+/// Every kind of counter; src/equipoise/measure/counters.py explains them.
 pub static KINDS: [Kind; 10] = [
     kind("task_clock", SOFTWARE, 1, WithoutKernel::Whole),
     kind("page_faults", SOFTWARE, 2, WithoutKernel::Part),
@@ -52,13 +51,13 @@ pub static KINDS: [Kind; 10] = [
     kind("branch_misses", HARDWARE, 5, WithoutKernel::Part),
 ];
 
-/// A clock's counts are nanoseconds and are reported as seconds.
+/// The clock, whose nanoseconds are reported as seconds.
 const CLOCK: &str = "task_clock";
 
-/// The counter of that name.
+/// Returns the kind of counter with a name.
 ///
 /// # Errors
-/// One line that says which there are.
+/// One line that names all kinds.
 pub fn find(name: &str) -> Result<&'static Kind, String> {
     KINDS.iter().find(|kind| kind.name == name).ok_or_else(|| {
         let names: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
@@ -69,34 +68,34 @@ pub fn find(name: &str) -> Result<&'static Kind, String> {
     })
 }
 
-/// The counters that were asked for; none by default, and then every method is for nothing.
+/// The counters of the command line; none by default, and then every method does nothing.
 pub struct Counters(Vec<Counter>);
 
 struct Counter {
     kind: &'static Kind,
-    /// One, or one for each kind of core; or why there is none.
+    /// One event, or one for each kind of core; or the reason why there is none.
     events: Result<Vec<Event>, String>,
-    /// What a value leaves out, in words.
+    /// Remark on the part that a value leaves out.
     leaves_out: Option<String>,
 }
 
-/// What every counter said at one moment.
+/// The counts of all counters at one moment.
 pub struct Reading(Vec<Option<io::Result<Count>>>);
 
 impl Counters {
-    /// Opens them; what cannot be counted here is kept as its reason.
+    /// Opens the counters. One that cannot be opened keeps the reason.
     #[must_use]
     pub fn open(kinds: &[&'static Kind]) -> Self {
         Self(kinds.iter().map(|kind| Counter::open(kind)).collect())
     }
 
-    /// Reads them, just before a trial starts and just after its end was seen.
+    /// Reads the counters: just before a trial starts, and just after its end was seen.
     #[must_use]
     pub fn read(&self) -> Reading {
         Reading(self.0.iter().map(Counter::read).collect())
     }
 
-    /// Enters what a trial added, after its usage was entered.
+    /// Enters what a trial has added, after its usage was entered.
     pub fn enter(&self, before: Reading, after: Reading, report: &mut Report) {
         let consumed_s = report
             .user_s
@@ -108,7 +107,7 @@ impl Counters {
             match counter.value(before, after, consumed_s) {
                 Ok((value, remark)) => {
                     report.counters.insert(name, Some(value));
-                    report.unknown.extend(remark.map(|words| (name, words)));
+                    report.unknown.extend(remark.map(|remark| (name, remark)));
                 }
                 Err(reason) => {
                     report.counters.insert(name, None);
@@ -118,7 +117,7 @@ impl Counters {
         }
     }
 
-    /// Says why all of them are unknown.
+    /// Enters why all counters are unknown.
     pub fn enter_unknown(&self, reason: &str, report: &mut Report) {
         for counter in &self.0 {
             report.counters.insert(counter.kind.name, None);
@@ -132,11 +131,11 @@ impl Counter {
         let all = open_on_every_core(kind, Modes::All);
         let (events, leaves_out) = match all {
             Err(error) if is_forbidden(&error) && kind.without_kernel != WithoutKernel::Nothing => {
-                let words = (kind.without_kernel == WithoutKernel::Part).then(|| {
-                    let why = forbidden_words(paranoia(), UP_TO_WHOLE);
+                let remark = (kind.without_kernel == WithoutKernel::Part).then(|| {
+                    let why = forbidden_reason(paranoia(), LEVEL_WITH_KERNEL);
                     format!("counted outside the kernel only: the rest is {why}")
                 });
-                (open_on_every_core(kind, Modes::User), words)
+                (open_on_every_core(kind, Modes::User), remark)
             }
             other => (other, None),
         };
@@ -171,9 +170,9 @@ impl Counter {
         let count = after
             .map_err(unreadable)?
             .since(before.map_err(unreadable)?);
-        let (value, share) = whole(count, consumed_s)?;
-        let scaled = share.map(|share| {
-            let percent = 100.0 * share;
+        let (value, fraction) = whole(count, consumed_s)?;
+        let scaled = fraction.map(|fraction| {
+            let percent = 100.0 * fraction;
             format!(
                 "scaled up: it took turns with other counters and was counted {percent:.0} % of \
                  the time; ask for fewer counters"
@@ -188,9 +187,9 @@ impl Counter {
     }
 }
 
-/// The whole count, and the share of it that was really counted if that is not all.
+/// Returns the whole count, and the fraction that was really counted if it is not all.
 fn whole(count: Count, consumed_s: Option<f64>) -> Result<(f64, Option<f64>), String> {
-    /// Beginnings and ends of processes are not counted, so that much may be missing.
+    /// Seconds that may be missing, because starts and ends of processes are not counted.
     const MAY_BE_MISSING_S: f64 = 0.01;
     let enabled_s = count.enabled_ns as f64 * 1e-9;
     if let Some(consumed_s) = consumed_s {
@@ -210,8 +209,8 @@ fn whole(count: Count, consumed_s: Option<f64>) -> Result<(f64, Option<f64>), St
     if count.running_ns >= count.enabled_ns {
         return Ok((value, None));
     }
-    let share = count.running_ns as f64 / count.enabled_ns as f64;
-    Ok((value / share, Some(share)))
+    let fraction = count.running_ns as f64 / count.enabled_ns as f64;
+    Ok((value / fraction, Some(fraction)))
 }
 
 fn open_on_every_core(kind: &Kind, modes: Modes) -> io::Result<Vec<Event>> {
@@ -238,7 +237,7 @@ fn open_on_every_core(kind: &Kind, modes: Modes) -> io::Result<Vec<Event>> {
         .collect()
 }
 
-/// The numbers of the counting units of processors with more than one kind of core: each
+/// Returns the numbers of the counting units of processors with more than one kind of core. Each
 /// counts on its own cores only (Linux 5.13, admin-guide/perf, "Intel hybrid support").
 fn kinds_of_core(devices: &Path) -> Vec<u32> {
     let Ok(entries) = fs::read_dir(devices) else {
@@ -252,16 +251,12 @@ fn kinds_of_core(devices: &Path) -> Vec<u32> {
         .collect()
 }
 
-fn is_forbidden(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM))
-}
+/// Highest level at which every user may count in their own processes, the kernel included.
+const LEVEL_WITH_KERNEL: i32 = 1;
+/// Highest level at which every user may count in their own processes outside the kernel.
+const LEVEL_WITHOUT_KERNEL: i32 = 2;
 
-/// Up to this level everybody may count in his own processes, the kernel's part included.
-const UP_TO_WHOLE: i32 = 1;
-/// Up to this level everybody may count in his own processes outside the kernel.
-const UP_TO_PART: i32 = 2;
-
-/// `kernel.perf_event_paranoid`, if the kernel has it.
+/// Returns `kernel.perf_event_paranoid`, if the kernel has it.
 fn paranoia() -> Option<i32> {
     let level = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok()?;
     level.trim().parse().ok()
@@ -269,11 +264,11 @@ fn paranoia() -> Option<i32> {
 
 fn why_not(kind: &Kind, error: &io::Error, paranoia: Option<i32>) -> String {
     match error.raw_os_error() {
-        Some(libc::EACCES | libc::EPERM) => forbidden_words(
+        Some(libc::EACCES | libc::EPERM) => forbidden_reason(
             paranoia,
             match kind.without_kernel {
-                WithoutKernel::Nothing => UP_TO_WHOLE,
-                _ => UP_TO_PART,
+                WithoutKernel::Nothing => LEVEL_WITH_KERNEL,
+                _ => LEVEL_WITHOUT_KERNEL,
             },
         ),
         Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP) if kind.config.class == HARDWARE => {
@@ -288,7 +283,7 @@ fn why_not(kind: &Kind, error: &io::Error, paranoia: Option<i32>) -> String {
     }
 }
 
-fn forbidden_words(paranoia: Option<i32>, permitted_up_to: i32) -> String {
+fn forbidden_reason(paranoia: Option<i32>, permitted_up_to: i32) -> String {
     match paranoia {
         Some(level) if level > permitted_up_to => format!(
             "forbidden, as kernel.perf_event_paranoid is {level}; `sudo sysctl \
@@ -317,50 +312,50 @@ mod tests {
     }
 
     #[test]
-    fn what_is_forbidden_names_the_level_and_the_mend() {
+    fn a_forbidden_counter_names_the_level_and_the_hint() {
         let switches = find("context_switches").expect("known");
-        let words = why_not(switches, &error(libc::EACCES), Some(2));
+        let reason = why_not(switches, &error(libc::EACCES), Some(2));
         assert!(
-            words.contains("is 2") && words.contains("paranoid=1"),
-            "{words}"
+            reason.contains("is 2") && reason.contains("paranoid=1"),
+            "{reason}"
         );
         let cycles = find("cycles").expect("known");
-        let words = why_not(cycles, &error(libc::EACCES), Some(3));
+        let reason = why_not(cycles, &error(libc::EACCES), Some(3));
         assert!(
-            words.contains("is 3") && words.contains("paranoid=2"),
-            "{words}"
+            reason.contains("is 3") && reason.contains("paranoid=2"),
+            "{reason}"
         );
-        let words = why_not(cycles, &error(libc::EPERM), Some(-1));
-        assert!(words.contains("seccomp"), "{words}");
+        let reason = why_not(cycles, &error(libc::EPERM), Some(-1));
+        assert!(reason.contains("seccomp"), "{reason}");
     }
 
     #[test]
     fn what_is_not_there_is_told_from_what_fails() {
         let cycles = find("cycles").expect("known");
         for errno in [libc::ENOENT, libc::ENODEV, libc::EOPNOTSUPP] {
-            let words = why_not(cycles, &error(errno), Some(2));
-            assert!(words.contains("virtual machine"), "{words}");
+            let reason = why_not(cycles, &error(errno), Some(2));
+            assert!(reason.contains("virtual machine"), "{reason}");
         }
         assert!(why_not(cycles, &error(libc::ENOSYS), None).contains("CONFIG_PERF_EVENTS"));
         assert!(why_not(cycles, &error(libc::EMFILE), Some(2)).contains("Too many open files"));
     }
 
     #[test]
-    fn a_count_that_took_turns_is_scaled_and_its_share_told() {
+    fn a_count_that_took_turns_is_scaled_and_its_fraction_told() {
         assert_eq!(whole(count(30, 400, 100), None), Ok((120.0, Some(0.25))));
         assert_eq!(whole(count(30, 400, 400), None), Ok((30.0, None)));
     }
 
     #[test]
     fn a_count_without_a_turn_is_unknown_and_not_zero() {
-        assert!(whole(count(0, 400, 0), None).is_err_and(|words| words.contains("turn")));
+        assert!(whole(count(0, 400, 0), None).is_err_and(|reason| reason.contains("turn")));
     }
 
     #[test]
     fn a_count_that_stopped_early_is_unknown() {
         let second = 1_000_000_000;
         let early = whole(count(7, second, second), Some(3.0));
-        assert!(early.is_err_and(|words| words.contains("set-user-ID")));
+        assert!(early.is_err_and(|reason| reason.contains("set-user-ID")));
         let short = count(7, 1_000_000, 1_000_000);
         assert_eq!(whole(short, Some(0.003)), Ok((7.0, None)));
     }
@@ -376,10 +371,10 @@ mod tests {
                 fs::write(device.join("cpus"), "0-3\n").expect("written");
             }
         }
-        let mut found = kinds_of_core(&folder);
-        found.sort_unstable();
+        let mut cores = kinds_of_core(&folder);
+        cores.sort_unstable();
         fs::remove_dir_all(&folder).expect("removed");
-        assert_eq!(found, [8, 10]);
+        assert_eq!(cores, [8, 10]);
         assert!(kinds_of_core(&folder).is_empty());
     }
 }

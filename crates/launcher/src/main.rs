@@ -13,24 +13,26 @@ use equipoise_launcher::options::Options;
 use equipoise_launcher::serve::serve;
 
 const UNUSABLE: u8 = 2;
-const PATIENCE: Duration = Duration::from_secs(12);
+const REMOVAL_TIMEOUT: Duration = Duration::from_secs(12);
 /// File by which Equipoise recognises a scratch folder as its own (src/equipoise/measure/scratch.py).
 const MARKER: &str = ".equipoise-scratch";
 const PAUSE: Duration = Duration::from_millis(20);
 
 fn main() -> ExitCode {
-    let served = Options::parse(std::env::args_os().skip(1)).and_then(|options| {
-        let served = serve(&options).map_err(|error| error.to_string());
-        served.and(options.scratch.as_deref().map_or(Ok(()), removed))
-    });
-    match served {
+    match run() {
         Ok(()) => ExitCode::SUCCESS,
-        Err(words) => {
-            // If even this cannot be said, the exit status still says that it failed.
-            drop(writeln!(io::stderr(), "equipoise-launcher: {words}"));
+        Err(message) => {
+            // If this line cannot be written, the exit status still reports the failure.
+            drop(writeln!(io::stderr(), "equipoise-launcher: {message}"));
             ExitCode::from(UNUSABLE)
         }
     }
+}
+
+fn run() -> Result<(), String> {
+    let options = Options::parse(std::env::args_os().skip(1)).map_err(|error| error.to_string())?;
+    let served = serve(&options).map_err(|error| error.to_string());
+    served.and(options.scratch.as_deref().map_or(Ok(()), remove))
 }
 
 /// Removes a folder with all that is in it; one that is gone already is as good.
@@ -39,10 +41,10 @@ fn main() -> ExitCode {
 /// what comes back is removed again, for as long as that launcher may take.
 ///
 /// The marker goes last: if this is killed half way, the rest is still known to be Equipoise's own.
-fn removed(folder: &Path) -> Result<(), String> {
-    let deadline = Instant::now() + PATIENCE;
+fn remove(folder: &Path) -> Result<(), String> {
+    let deadline = Instant::now() + REMOVAL_TIMEOUT;
     loop {
-        let Err(error) = removed_but_marker(folder).and_then(|()| fs::remove_dir_all(folder))
+        let Err(error) = remove_all_but_marker(folder).and_then(|()| fs::remove_dir_all(folder))
         else {
             return Ok(());
         };
@@ -58,7 +60,7 @@ fn removed(folder: &Path) -> Result<(), String> {
 }
 
 /// Removes what is in a folder, which is opened without following a link.
-fn removed_but_marker(folder: &Path) -> io::Result<()> {
+fn remove_all_but_marker(folder: &Path) -> io::Result<()> {
     let opened = File::options()
         .read(true)
         .custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW)

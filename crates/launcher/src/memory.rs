@@ -3,6 +3,8 @@
 use std::fs;
 use std::io;
 
+use equipoise_kernel::call::check;
+
 const OOM_SCORE: &str = "/proc/self/oom_score_adj";
 const CLEAR: &str = "/proc/self/clear_refs";
 
@@ -74,11 +76,7 @@ fn give_back(start: usize, end: usize) -> io::Result<()> {
     let address = std::ptr::with_exposed_provenance_mut(start);
     // SAFETY: the pages are those of the file and were never written to; a later read brings
     // the same bytes back.
-    if unsafe { libc::madvise(address, end - start, libc::MADV_DONTNEED) } == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    check(unsafe { libc::madvise(address, end - start, libc::MADV_DONTNEED) }).map(drop)
 }
 
 #[cfg(test)]

@@ -1,13 +1,18 @@
-//! The launcher's own command line.
+//! The command line of the launcher.
 
 use std::ffi::OsString;
+use std::os::fd::RawFd;
 use std::path::PathBuf;
 
+use equipoise_kernel::clock::SECOND_NS;
+use equipoise_reporting::arguments::{number, text};
+use equipoise_reporting::problem::Problem;
+use lexopt::{Arg, Parser};
+
 use crate::cgroup::{IDENTITY_DIGITS, is_identity};
-use crate::clock::SECOND_NS;
 use crate::counters::{self, Kind};
 
-/// How trials are to be contained.
+/// How trials are contained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContainmentChoice {
     /// A cgroup, if one can be made that changes nothing else for a trial; else a process
@@ -19,93 +24,99 @@ pub enum ContainmentChoice {
     ProcessGroup,
 }
 
-/// The launcher's own command line.
+/// The options of the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// How trials are to be contained.
+    /// How trials are contained.
     pub containment: ContainmentChoice,
-    /// The descriptor that is standard output for trials that inherit it.
+    /// Descriptor that is the standard output of trials that inherit it.
     pub inherit_stdout: Option<i32>,
-    /// How long the CPU is kept awake before each start.
+    /// Nanoseconds for which the CPU is kept awake before each start.
     pub awake_ns: u64,
-    /// What is counted in each trial.
+    /// Counters of each trial.
     pub counters: Vec<&'static Kind>,
-    /// A folder to remove at the end: the launcher outlives a tool that is killed.
+    /// Folder to remove at the end: the launcher outlives a killed Equipoise.
     pub scratch: Option<PathBuf>,
     /// Identity of the campaign, which is part of the name of its cgroups.
     pub identity: Option<String>,
 }
 
-/// How long the CPU is kept awake before each start, by default; measured, see the README.
+/// Default of `--awake-us`, in nanoseconds; the README has the measurements.
 pub const AWAKE_NS: u64 = 50_000;
 
-impl Options {
-    /// Reads the arguments after the program's name.
-    ///
-    /// # Errors
-    /// One line that says what is wrong and what would be right.
-    pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, String> {
-        let mut options = Self {
+impl Default for Options {
+    fn default() -> Self {
+        Self {
             containment: ContainmentChoice::Auto,
             inherit_stdout: None,
             awake_ns: AWAKE_NS,
             counters: Vec::new(),
             scratch: None,
             identity: None,
-        };
-        let mut arguments = arguments.into_iter();
-        while let Some(name) = arguments.next() {
-            let name = name.to_string_lossy().into_owned();
-            let raw = arguments
-                .next()
-                .ok_or_else(|| format!("{name} needs a value"))?;
-            let value = raw.to_string_lossy().into_owned();
-            match name.as_str() {
-                "--containment" => options.containment = containment(&value)?,
-                "--inherit-stdout" => options.inherit_stdout = Some(number(&name, &value)?),
-                "--awake-us" => {
-                    let microseconds: u64 = number(&name, &value)?;
+        }
+    }
+}
+
+impl Options {
+    /// Reads the arguments after the name of the program.
+    ///
+    /// # Errors
+    /// The command line cannot be used.
+    pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, Problem> {
+        const MAX_DESCRIPTOR: u64 = i32::MAX as u64;
+        let mut options = Self::default();
+        let mut parser = Parser::from_args(arguments);
+        while let Some(argument) = parser.next()? {
+            match argument {
+                Arg::Long("containment") => {
+                    options.containment = containment(&text(&mut parser, "containment")?)?;
+                }
+                Arg::Long("inherit-stdout") => {
+                    let descriptor = number(&mut parser, "inherit-stdout", 0..=MAX_DESCRIPTOR)?;
+                    options.inherit_stdout = RawFd::try_from(descriptor).ok();
+                }
+                Arg::Long("awake-us") => {
+                    let microseconds = number(&mut parser, "awake-us", 0..=u64::MAX)?;
                     options.awake_ns = microseconds.saturating_mul(1000).min(SECOND_NS);
                 }
-                "--counters" => options.counters = kinds(&value)?,
-                "--scratch" => options.scratch = Some(PathBuf::from(raw)),
-                "--identity" => options.identity = Some(identity(value)?),
-                _ => {
-                    return Err(format!(
-                        "unknown option {name}; there are --containment, --inherit-stdout, \
-                         --awake-us, --counters, --scratch and --identity"
-                    ));
+                Arg::Long("counters") => {
+                    options.counters = kinds(&text(&mut parser, "counters")?)?;
                 }
+                Arg::Long("scratch") => options.scratch = Some(PathBuf::from(parser.value()?)),
+                Arg::Long("identity") => {
+                    options.identity = Some(identity(text(&mut parser, "identity")?)?);
+                }
+                other => return Err(other.unexpected().into()),
             }
         }
         Ok(options)
     }
 }
 
-fn containment(value: &str) -> Result<ContainmentChoice, String> {
+fn containment(value: &str) -> Result<ContainmentChoice, Problem> {
     match value {
         "auto" => Ok(ContainmentChoice::Auto),
         "cgroup" => Ok(ContainmentChoice::Cgroup),
         "process-group" => Ok(ContainmentChoice::ProcessGroup),
-        _ => Err(format!(
+        _ => Err(Problem::usage(format!(
             "--containment is auto, cgroup or process-group, not {value}"
-        )),
+        ))),
     }
 }
 
-fn identity(value: String) -> Result<String, String> {
+fn identity(value: String) -> Result<String, Problem> {
     if is_identity(&value) {
         return Ok(value);
     }
-    Err(format!(
+    Err(Problem::usage(format!(
         "--identity takes {IDENTITY_DIGITS} hexadecimal digits, not {value}"
-    ))
+    )))
 }
 
-fn kinds(value: &str) -> Result<Vec<&'static Kind>, String> {
+fn kinds(value: &str) -> Result<Vec<&'static Kind>, Problem> {
     let mut kinds = Vec::new();
     for name in value.split(',') {
-        let kind = counters::find(name)?;
+        let kind = counters::find(name).map_err(Problem::usage)?;
         if !kinds.contains(&kind) {
             kinds.push(kind);
         }
@@ -113,18 +124,12 @@ fn kinds(value: &str) -> Result<Vec<&'static Kind>, String> {
     Ok(kinds)
 }
 
-fn number<T: std::str::FromStr>(name: &str, value: &str) -> Result<T, String> {
-    value
-        .parse()
-        .map_err(|_| format!("{name} takes a number, not {value}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn parse(arguments: &[&str]) -> Result<Options, String> {
-        Options::parse(arguments.iter().map(OsString::from))
+        Options::parse(arguments.iter().map(OsString::from)).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -135,10 +140,7 @@ mod tests {
             Ok(Options {
                 containment: ContainmentChoice::ProcessGroup,
                 inherit_stdout: Some(7),
-                awake_ns: AWAKE_NS,
-                counters: Vec::new(),
-                scratch: None,
-                identity: None,
+                ..Options::default()
             })
         );
     }
@@ -148,14 +150,18 @@ mod tests {
         let options = parse(&["--counters", "cycles,task_clock,cycles"]).expect("right");
         let names: Vec<&str> = options.counters.iter().map(|kind| kind.name).collect();
         assert_eq!(names, ["cycles", "task_clock"]);
-        assert!(parse(&["--counters", "luck"]).is_err_and(|words| words.contains("luck; there")));
+        assert!(
+            parse(&["--counters", "luck"]).is_err_and(|message| message.contains("luck; there"))
+        );
     }
 
     #[test]
     fn what_is_wrong_is_named() {
-        assert!(parse(&["--containment", "jail"]).is_err_and(|words| words.contains("jail")));
-        assert!(parse(&["--inherit-stdout"]).is_err_and(|words| words.contains("needs a value")));
-        assert!(parse(&["--identity", "mine"]).is_err_and(|words| words.contains("mine")));
-        assert!(parse(&["--fast", "1"]).is_err_and(|words| words.contains("--fast")));
+        assert!(parse(&["--containment", "jail"]).is_err_and(|message| message.contains("jail")));
+        assert!(
+            parse(&["--inherit-stdout"]).is_err_and(|message| message.contains("missing argument"))
+        );
+        assert!(parse(&["--identity", "mine"]).is_err_and(|message| message.contains("mine")));
+        assert!(parse(&["--fast", "1"]).is_err_and(|message| message.contains("--fast")));
     }
 }

@@ -7,10 +7,12 @@
 use std::ffi::CStr;
 use std::fs::File;
 use std::io::{self, ErrorKind};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+
+use equipoise_kernel::call::{check, owned};
 
 /// Holes are punched only for at least so much.
 const WORTH_PUNCHING: u64 = 1 << 20;
@@ -153,27 +155,22 @@ fn named_then_not(folder: &Path) -> io::Result<File> {
         .as_bytes()
         .to_vec();
     template.push(0);
-    // SAFETY: the template is NUL-terminated, ends in six X and is ours to change.
-    let descriptor = unsafe { libc::mkostemp(template.as_mut_ptr().cast(), libc::O_CLOEXEC) };
-    if descriptor < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: mkostemp returned a new descriptor, and left a NUL-terminated name.
+    // SAFETY: the template ends with NUL after six X and may be changed. mkostemp returns a new
+    // descriptor, and leaves a name that ends with NUL.
     unsafe {
+        let file = owned(libc::mkostemp(
+            template.as_mut_ptr().cast(),
+            libc::O_CLOEXEC,
+        ))?;
         libc::unlink(template.as_ptr().cast());
-        Ok(File::from_raw_fd(descriptor))
+        Ok(File::from(file))
     }
 }
 
 fn in_memory() -> io::Result<File> {
     const NAME: &CStr = c"equipoise-capture";
-    // SAFETY: the name is NUL-terminated.
-    let descriptor = unsafe { libc::memfd_create(NAME.as_ptr(), libc::MFD_CLOEXEC) };
-    if descriptor < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: memfd_create returned a new descriptor that nobody else owns.
-    Ok(unsafe { File::from_raw_fd(descriptor) })
+    // SAFETY: the name ends with NUL, and memfd_create returns a new descriptor.
+    unsafe { owned(libc::memfd_create(NAME.as_ptr(), libc::MFD_CLOEXEC)) }.map(File::from)
 }
 
 fn can_punch(file: &File) -> bool {
@@ -193,11 +190,7 @@ fn fallocate(
     length: libc::off_t,
 ) -> io::Result<()> {
     // SAFETY: passes numbers only.
-    if unsafe { libc::fallocate(file.as_raw_fd(), mode, start, length) } == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    check(unsafe { libc::fallocate(file.as_raw_fd(), mode, start, length) }).map(drop)
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
-//! One event that the kernel counts for us: `perf_event_open`, as far as the launcher needs it.
+//! One event that the kernel counts in a trial and its descendants.
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::{FromRawFd, RawFd};
 
-/// What is counted, as the kernel names it (`perf_event.h`).
+use equipoise_kernel::perf::{self, EventOptions, flag};
+
+/// An event, as the kernel names it (`perf_event.h`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Config {
     /// `PERF_TYPE_*`.
@@ -13,17 +14,17 @@ pub struct Config {
     pub event: u64,
 }
 
-/// In which modes of the processor an event is counted.
+/// Modes of the processor in which an event is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Modes {
-    /// In the kernel, too.
+    /// Inside and outside the kernel.
     All,
-    /// Outside the kernel only, for which less is demanded.
+    /// Outside the kernel only, which takes fewer rights.
     User,
 }
 
-/// An event that is counted in every process that this one starts, from its exec on, and in
-/// all of its descendants; never in this process itself.
+/// An event that is counted in every process that this one starts, from its exec on, and in all of
+/// its descendants; never in this process itself.
 ///
 /// The kernel may exchange the events of two processes that have inherited the same ones, when
 /// it switches from one to the other. An exchange between this process and a child that has not
@@ -35,19 +36,19 @@ pub struct Event {
     _not_inherited: File,
 }
 
-/// What was counted so far.
+/// A count so far.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Count {
-    /// How often it happened while it was counted; nanoseconds for clocks.
+    /// Number of events while they were counted; nanoseconds for clocks.
     pub value: u64,
-    /// For how long the processes ran, over all of them.
+    /// Time for which the processes ran, over all of them.
     pub enabled_ns: u64,
-    /// For how much of that it was counted; less where it takes turns with other events.
+    /// Part of that time in which the event was counted; less where it takes turns with others.
     pub running_ns: u64,
 }
 
 impl Count {
-    /// What was counted since an earlier look.
+    /// Returns what was counted since an earlier reading.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
         Self {
@@ -57,8 +58,8 @@ impl Count {
         }
     }
 
-    /// What the same event was on both kinds of core: each counts only on its own, while
-    /// both are enabled all the time.
+    /// Returns the sum over two kinds of core: each counts on its own cores only, while both are enabled
+    /// all the time.
     #[must_use]
     pub fn on_either(self, other: Self) -> Self {
         Self {
@@ -69,49 +70,22 @@ impl Count {
     }
 }
 
-/// The first version of `struct perf_event_attr`, which every kernel takes.
-#[repr(C)]
-struct Attributes {
-    class: u32,
-    size: u32,
-    event: u64,
-    sample_period: u64,
-    sample_type: u64,
-    read_format: u64,
-    flags: u64,
-    wakeup_events: u32,
-    breakpoint_type: u32,
-    breakpoint_address: u64,
-}
-
-/// `PERF_ATTR_SIZE_VER0`.
-const ATTRIBUTES_BYTES: u32 = 64;
-const _: () = assert!(size_of::<Attributes>() == ATTRIBUTES_BYTES as usize);
-
-/// `PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING`.
-const WITH_TIMES: u64 = 0b11;
-const DISABLED: u64 = 1 << 0;
-const INHERIT: u64 = 1 << 1;
-const EXCLUDE_KERNEL: u64 = 1 << 5;
-const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
-const ENABLE_ON_EXEC: u64 = 1 << 12;
-
 impl Event {
-    /// Starts to count in what this process will execute.
+    /// Counts in every program that this process will execute.
     ///
     /// # Errors
-    /// What `perf_event_open` says.
+    /// The error of `perf_event_open`.
     pub fn open(config: Config, modes: Modes) -> io::Result<Self> {
         Ok(Self {
-            file: open(config, modes, INHERIT | ENABLE_ON_EXEC)?,
+            file: open(config, modes, flag::INHERIT | flag::ENABLE_ON_EXEC)?,
             _not_inherited: open(config, modes, 0)?,
         })
     }
 
-    /// What was counted so far, in processes that have ended and in those that run.
+    /// Reads the count, of processes that have ended and of those that run.
     ///
     /// # Errors
-    /// What reading says.
+    /// The error of `read`.
     pub fn read(&self) -> io::Result<Count> {
         let mut words = [[0; 8]; 3];
         (&self.file).read_exact(words.as_flattened_mut())?;
@@ -126,51 +100,18 @@ impl Event {
 
 fn open(config: Config, modes: Modes, flags: u64) -> io::Result<File> {
     const THIS_PROCESS: libc::pid_t = 0;
-    const ANY_CPU: libc::c_int = -1;
-    const NO_GROUP: RawFd = -1;
-    const CLOSE_ON_EXEC: libc::c_ulong = 8;
     let kernel = match modes {
         Modes::All => 0,
-        Modes::User => EXCLUDE_KERNEL,
+        Modes::User => flag::EXCLUDE_KERNEL,
     };
-    let attributes = Attributes {
+    let options = EventOptions {
         class: config.class,
-        size: ATTRIBUTES_BYTES,
         event: config.event,
-        sample_period: 0,
-        sample_type: 0,
-        read_format: WITH_TIMES,
-        flags: as_bit_field(DISABLED | EXCLUDE_HYPERVISOR | kernel | flags),
-        wakeup_events: 0,
-        breakpoint_type: 0,
-        breakpoint_address: 0,
+        read_format: perf::WITH_TIMES,
+        flags: flag::DISABLED | flag::EXCLUDE_HYPERVISOR | kernel | flags,
+        ..EventOptions::default()
     };
-    // SAFETY: the attributes are complete, say their size, and outlive the call.
-    let descriptor = unsafe {
-        libc::syscall(
-            libc::SYS_perf_event_open,
-            &raw const attributes,
-            THIS_PROCESS,
-            ANY_CPU,
-            NO_GROUP,
-            CLOSE_ON_EXEC,
-        )
-    };
-    if descriptor < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    let descriptor = RawFd::try_from(descriptor).map_err(io::Error::other)?;
-    // SAFETY: the call returned a new descriptor that nobody else owns.
-    Ok(unsafe { File::from_raw_fd(descriptor) })
-}
-
-/// The kernel declares these flags as bits of C, which begin at the other end on some machines.
-fn as_bit_field(flags: u64) -> u64 {
-    if cfg!(target_endian = "big") {
-        flags.reverse_bits()
-    } else {
-        flags
-    }
+    perf::open(options, THIS_PROCESS, perf::ANY_CPU).map(File::from)
 }
 
 #[cfg(test)]
@@ -198,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_kernel_knows_is_refused() {
+    fn an_event_that_no_kernel_knows_is_refused() {
         let config = Config {
             class: u32::MAX,
             event: 0,

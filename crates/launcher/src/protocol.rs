@@ -244,10 +244,15 @@ impl Report {
         }
     }
 
-    /// Says why all that the trial consumed is unknown.
+    /// Enters why a field is unknown.
+    pub fn lacks(&mut self, field: &'static str, reason: impl Into<String>) {
+        self.unknown.insert(field, reason.into());
+    }
+
+    /// Enters why everything that the trial consumed is unknown.
     pub fn usage_unknown(&mut self, reason: &str) {
         for field in USAGE_FIELDS {
-            self.unknown.insert(field, reason.to_owned());
+            self.lacks(field, reason);
         }
     }
 }

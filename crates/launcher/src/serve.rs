@@ -1,50 +1,49 @@
-//! Sets the launcher up and serves one request after the other.
+//! Sets the launcher up, and serves one request after the other.
 
 use std::io;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
 
-use crate::affinity::Cpus;
+use equipoise_kernel::cpus::Cpus;
+
 use crate::cgroup::Leaf;
 use crate::clone::Stack;
 use crate::contain;
-use crate::conversation::{Conversation, Heard};
+use crate::conversation::{Conversation, Message};
 use crate::counters::Counters;
 use crate::memory;
 use crate::options::{ContainmentChoice, Options};
 use crate::output::Capture;
 use crate::protocol::{Refusal, Request};
 use crate::signals::Signals;
-use crate::trial::Bench;
+use crate::trial::TrialRunner;
 
-/// Serves until the other side hangs up or a signal says to stop.
+/// Serves until the other side hangs up or a signal tells the launcher to stop.
 ///
 /// # Errors
-/// What the system says when the launcher itself cannot go on.
+/// The error of a system call without which the launcher cannot go on.
 pub fn serve(options: &Options) -> io::Result<()> {
-    let mut bench = set_up(options)?;
+    let mut runner = set_up(options)?;
     if let Err(reason) = memory::shrink() {
-        bench.lacks.push(("shrink", reason));
+        runner.limitations.push(("shrink", reason));
     }
     let mut conversation = Conversation::new();
     loop {
-        let heard = conversation.hear(bench.signals.stop.as_fd())?;
-        let Heard::Line(line) = heard else {
+        let Message::Line(line) = conversation.receive(runner.signals.stop.as_fd())? else {
             return Ok(());
         };
-        match understand(line) {
+        match parse(line) {
             Ok(request) => {
-                let asker = conversation.input();
-                let Some(report) = bench.run(&request, asker)? else {
+                let Some(report) = runner.run(&request, conversation.input())? else {
                     return Ok(());
                 };
-                conversation.say(&report)?;
+                conversation.send(&report)?;
             }
-            Err(refused) => conversation.say(&Refusal { refused })?,
+            Err(refused) => conversation.send(&Refusal { refused })?,
         }
     }
 }
 
-fn understand(line: &[u8]) -> Result<Request, String> {
+fn parse(line: &[u8]) -> Result<Request, String> {
     let request: Request = serde_json::from_slice(line).map_err(|error| error.to_string())?;
     if request.argv.is_empty() {
         return Err("argv is empty: there is nothing to run".to_owned());
@@ -55,16 +54,21 @@ fn understand(line: &[u8]) -> Result<Request, String> {
     Ok(request)
 }
 
-fn set_up(options: &Options) -> io::Result<Bench> {
-    leave_the_terminal();
+fn set_up(options: &Options) -> io::Result<TrialRunner> {
+    leave_terminal();
     keep_descriptors_from_children();
     contain::adopt_orphans()?;
-    let mut lacks = Vec::new();
+    let mut limitations = Vec::new();
     if let Err(reason) = memory::offer_first() {
-        lacks.push(("oom_score_adj", reason));
+        limitations.push(("oom_score_adj", reason));
     }
     let cpus = Cpus::allowed()
-        .map_err(|error| lacks.push(("affinity", format!("CPUs cannot be told: {error}"))))
+        .map_err(|error| {
+            limitations.push((
+                "affinity",
+                format!("the allowed CPUs cannot be read: {error}"),
+            ));
+        })
         .ok();
     let identity = options.identity.as_deref();
     let leaf = match options.containment {
@@ -72,8 +76,11 @@ fn set_up(options: &Options) -> io::Result<Bench> {
         ContainmentChoice::Cgroup => Some(Leaf::new(identity)),
         ContainmentChoice::ProcessGroup => None,
     };
-    let leaf = leaf.and_then(|made| made.map_err(|reason| lacks.push(("cgroup", reason))).ok());
-    Ok(Bench {
+    let leaf = leaf.and_then(|made| {
+        made.map_err(|reason| limitations.push(("cgroup", reason)))
+            .ok()
+    });
+    Ok(TrialRunner {
         signals: Signals::set_up()?,
         stack: Stack::new()?,
         errors: Capture::new()?,
@@ -83,16 +90,16 @@ fn set_up(options: &Options) -> io::Result<Bench> {
         inherit_stdout: options.inherit_stdout.map(take_over).transpose()?,
         awake_ns: options.awake_ns,
         counters: Counters::open(&options.counters),
-        lacks,
+        limitations,
     })
 }
 
 /// Begins a session of its own, without a terminal, for the launcher and all of its trials.
 ///
-/// A signal from the terminal is for whoever drives the launcher. A trial that opens `/dev/tty` is
-/// refused at once, where in the background of the terminal it would be stopped. One session for
-/// all of them costs a single trial nothing, also where the scheduler groups by session.
-fn leave_the_terminal() {
+/// A signal from the terminal is for the process that drives the launcher. A trial that opens
+/// `/dev/tty` is refused at once, where in the background of the terminal it would be stopped. One
+/// session for all of them costs a single trial nothing, even where the scheduler groups by session.
+fn leave_terminal() {
     // The leader of a process group cannot begin a session; it has the group to itself already.
     // SAFETY: takes and passes numbers only.
     unsafe {
@@ -102,12 +109,12 @@ fn leave_the_terminal() {
     }
 }
 
-/// Marks every descriptor above standard error as not for children.
+/// Closes every descriptor above standard error in children.
 fn keep_descriptors_from_children() {
     const FIRST: libc::c_uint = 3;
     const CLOSE_RANGE_CLOEXEC: libc::c_uint = 4;
-    // On kernels before 5.11 this fails, and a child sees what the launcher was given; whoever
-    // starts the launcher gives it nothing else.
+    // On kernels before 5.11 this fails, and a child inherits the descriptors of the launcher. The
+    // process that starts the launcher gives it no others.
     // SAFETY: passes numbers only; closes nothing now.
     unsafe {
         libc::syscall(

@@ -1,23 +1,26 @@
-//! What a trial may ask of its own process before its program begins.
+//! Settings of the process of a trial, made before its program begins.
 
 use std::io;
 use std::ptr;
 
-use crate::affinity::Cpus;
+use equipoise_kernel::call::check;
+use equipoise_kernel::child::die_with_parent;
+use equipoise_kernel::cpus::Cpus;
+
 use crate::protocol::User;
 
-/// What is set for one process. What was not asked for stays as the launcher has it.
+/// Settings of one process. A setting that is absent stays as the launcher has it.
 #[derive(Clone, Copy, Default)]
 pub struct Settings {
-    /// The CPUs that it may use.
+    /// CPUs that it may use.
     pub cpus: Option<Cpus>,
     /// Whether its addresses are drawn at random.
     pub random_addresses: Option<bool>,
-    /// Whom it runs as.
+    /// User that it runs as.
     pub user: Option<User>,
 }
 
-/// What could not be set.
+/// One of the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Setting {
     /// The CPUs.
@@ -29,23 +32,23 @@ pub enum Setting {
 }
 
 impl Settings {
-    /// Sets it all for this thread, which is about to execute a program.
+    /// Applies every setting to this thread, which is about to execute a program.
     ///
     /// Safe to call between vfork and exec: it changes nothing that a parent shares.
     ///
     /// # Errors
-    /// What could not be set; the system's reason is its last error.
+    /// The setting that was refused; the reason is the last error of this thread.
     pub fn apply(&self) -> Result<(), Setting> {
         if self
             .random_addresses
-            .is_some_and(|wanted| !randomise(wanted))
+            .is_some_and(|random| !randomise(random))
         {
             return Err(Setting::Addresses);
         }
         if self.cpus.is_some_and(|cpus| cpus.apply().is_err()) {
             return Err(Setting::Cpus);
         }
-        // Last of all: who has become somebody else may not be permitted the rest.
+        // Last: another user may not be permitted to make the others.
         match self.user {
             Some(user) if !become_user(user) => Err(Setting::User),
             _ => Ok(()),
@@ -53,10 +56,10 @@ impl Settings {
     }
 }
 
-/// Gives up every right of ours for those of a user, for this thread alone.
+/// Becomes a user, with its rights only, in this thread alone.
 ///
-/// The C library's functions would change all threads of a process whose memory we share, so
-/// these are the system calls themselves.
+/// These are the system calls themselves: the functions of the C library would change all threads of
+/// the launcher, whose memory is shared.
 fn become_user(user: User) -> bool {
     const NO_GROUPS: libc::c_ulong = 0;
     let (uid, gid) = (libc::c_ulong::from(user.uid), libc::c_ulong::from(user.gid));
@@ -66,18 +69,18 @@ fn become_user(user: User) -> bool {
             && libc::syscall(libc::SYS_setresgid, gid, gid, gid) == 0
             && libc::syscall(libc::SYS_setresuid, uid, uid, uid) == 0
             // The kernel forgets it with every change of user.
-            && libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0
+            && die_with_parent().is_ok()
     }
 }
 
-fn randomise(wanted: bool) -> bool {
-    const ASK: libc::c_ulong = 0xffff_ffff;
+fn randomise(random: bool) -> bool {
+    const QUERY: libc::c_ulong = 0xffff_ffff;
     const FIXED: libc::c_ulong = libc::ADDR_NO_RANDOMIZE as libc::c_ulong;
     // SAFETY: takes a number and touches no memory.
-    let Ok(present) = libc::c_ulong::try_from(unsafe { libc::personality(ASK) }) else {
+    let Ok(present) = libc::c_ulong::try_from(unsafe { libc::personality(QUERY) }) else {
         return false;
     };
-    let changed = if wanted {
+    let changed = if random {
         present & !FIXED
     } else {
         present | FIXED
@@ -86,25 +89,25 @@ fn randomise(wanted: bool) -> bool {
     unsafe { libc::personality(changed) >= 0 }
 }
 
-/// Huge pages as a child shall find them, until this is dropped.
+/// The setting of huge pages for children, until this is dropped.
 ///
-/// The kernel keeps the setting with the memory of a process, and a child that shares ours
-/// until it executes takes it from there: so we set it for ourselves, and set it back.
+/// The kernel keeps the setting with the memory of a process. A child shares the memory of the
+/// launcher until it executes, and takes the setting from there.
 pub struct HugePages {
     before: Option<bool>,
 }
 
 impl HugePages {
-    /// Lets this process, and what it starts, have transparent huge pages or not.
+    /// Allows or forbids transparent huge pages to this process and its children.
     ///
     /// # Errors
-    /// What `prctl` says.
-    pub fn set(wanted: Option<bool>) -> io::Result<Self> {
-        let Some(wanted) = wanted else {
+    /// The error of `prctl`.
+    pub fn set(allowed: Option<bool>) -> io::Result<Self> {
+        let Some(allowed) = allowed else {
             return Ok(Self { before: None });
         };
         let before = huge_pages_allowed()?;
-        allow_huge_pages(wanted)?;
+        allow_huge_pages(allowed)?;
         Ok(Self {
             before: Some(before),
         })
@@ -122,23 +125,16 @@ impl Drop for HugePages {
 
 fn huge_pages_allowed() -> io::Result<bool> {
     // SAFETY: takes numbers and touches no memory.
-    match unsafe { libc::prctl(libc::PR_GET_THP_DISABLE, 0, 0, 0, 0) } {
-        disabled if disabled >= 0 => Ok(disabled == 0),
-        _ => Err(io::Error::last_os_error()),
-    }
+    check(unsafe { libc::prctl(libc::PR_GET_THP_DISABLE, 0, 0, 0, 0) })
+        .map(|disabled| disabled == 0)
 }
 
-fn allow_huge_pages(wanted: bool) -> io::Result<()> {
-    let disable = libc::c_ulong::from(!wanted);
+fn allow_huge_pages(allowed: bool) -> io::Result<()> {
+    let disable = libc::c_ulong::from(!allowed);
     let nothing: libc::c_ulong = 0;
     // SAFETY: as above.
-    let status =
-        unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, disable, nothing, nothing, nothing) };
-    if status == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    check(unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, disable, nothing, nothing, nothing) })
+        .map(drop)
 }
 
 #[cfg(test)]

@@ -2,8 +2,10 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::ptr;
+
+use equipoise_kernel::call::{check, owned};
 
 /// On these the launcher cleans up and leaves.
 const STOP: [libc::c_int; 3] = [libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
@@ -32,23 +34,23 @@ impl Signals {
             libc::signal(libc::SIGPIPE, libc::SIG_IGN);
         }
         let mut set = MaybeUninit::<libc::sigset_t>::uninit();
-        // SAFETY: sigemptyset initialises the set, and then it is only added to and read.
-        let descriptor = unsafe {
+        // SAFETY: sigemptyset initialises the set, and then it is only added to and
+        // read. signalfd returns a new descriptor.
+        let stop = unsafe {
             libc::sigemptyset(set.as_mut_ptr());
             for signal in STOP {
                 libc::sigaddset(set.as_mut_ptr(), signal);
             }
-            if libc::sigprocmask(libc::SIG_BLOCK, set.as_ptr(), ptr::null_mut()) != 0 {
-                return Err(io::Error::last_os_error());
-            }
-            libc::signalfd(-1, set.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
+            check(libc::sigprocmask(
+                libc::SIG_BLOCK,
+                set.as_ptr(),
+                ptr::null_mut(),
+            ))?;
+            let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
+            owned(libc::signalfd(-1, set.as_ptr(), flags))?
         };
-        if descriptor < 0 {
-            return Err(io::Error::last_os_error());
-        }
         Ok(Self {
-            // SAFETY: signalfd returned a new descriptor that nobody else owns.
-            stop: unsafe { OwnedFd::from_raw_fd(descriptor) },
+            stop,
             ignored: ignored(),
         })
     }

@@ -1,14 +1,16 @@
 //! Starts a program: vfork class, no shell, nothing allocated between clone and exec.
 
 use std::ffi::{CStr, c_char, c_void};
-use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use crate::affinity::Cpus;
-use crate::clock::monotonic_ns;
+use equipoise_kernel::call::owned;
+use equipoise_kernel::child;
+use equipoise_kernel::clock::monotonic_ns;
+use equipoise_kernel::cpus::Cpus;
+
 use crate::clone::{self, Stack};
 use crate::protocol::Bytes;
 use crate::settings::{Setting, Settings};
@@ -24,7 +26,7 @@ pub struct Streams {
     pub error: OwnedFd,
 }
 
-/// All that is fixed before the clock is read.
+/// Everything that is laid out before the clock is read.
 pub struct Program<'a> {
     file: &'a CStr,
     arguments: Vec<*const c_char>,
@@ -37,7 +39,7 @@ pub struct Program<'a> {
     outcome: Outcome,
 }
 
-/// What a child that shares our memory tells us before it executes.
+/// Outcome of a start, which the child writes into the shared memory before it executes.
 struct Outcome {
     step: AtomicI32,
     errno: AtomicI32,
@@ -68,16 +70,16 @@ pub struct Started {
 
 /// Why a program was not started.
 #[derive(Debug)]
-pub struct NotStarted {
-    /// What could not be used.
-    pub thing: Thing,
-    /// What the system said.
+pub struct StartError {
+    /// Resource that could not be used.
+    pub resource: Resource,
+    /// Error of the system.
     pub error: io::Error,
 }
 
-/// What a start needs.
+/// A resource that a start needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Thing {
+pub enum Resource {
     /// A new process.
     Process,
     /// Its standard streams.
@@ -86,7 +88,7 @@ pub enum Thing {
     WorkingFolder,
     /// The program itself.
     Program,
-    /// Something that was to be set for it.
+    /// A setting of the process.
     Setting(Setting),
 }
 
@@ -141,20 +143,20 @@ impl<'a> Program<'a> {
     /// Starts it, directly in a cgroup if one is given.
     ///
     /// # Errors
-    /// What could not be used, and what the system said.
+    /// The resource that could not be used, with the error of the system.
     pub fn start(
         &self,
         stack: &Stack,
         cgroup: Option<BorrowedFd<'_>>,
-    ) -> Result<Started, NotStarted> {
+    ) -> Result<Started, StartError> {
         let argument = ptr::from_ref(self).cast_mut().cast::<c_void>();
         let at_ns = monotonic_ns();
         // SAFETY: `run` leaves by exec or _exit, allocates nothing, takes no lock and writes
         // only to the atomics of `outcome`; the parent sleeps until then, so that `self`
         // outlives its use.
         let cloned = unsafe { clone::vfork_with(stack, cgroup, run, argument) };
-        let (pid, process) = cloned.map_err(|error| NotStarted {
-            thing: Thing::Process,
+        let (pid, process) = cloned.map_err(|error| StartError {
+            resource: Resource::Process,
             error,
         })?;
         match self.outcome.step.load(Ordering::Relaxed) {
@@ -168,16 +170,15 @@ impl<'a> Program<'a> {
                 },
             }),
             step => {
-                // SAFETY: reaps a child of ours that has left by _exit; no status is wanted.
-                unsafe { libc::waitpid(pid, ptr::null_mut(), 0) };
-                Err(NotStarted {
-                    thing: match step {
-                        STEP_STREAMS => Thing::Streams,
-                        STEP_FOLDER => Thing::WorkingFolder,
-                        STEP_CPUS => Thing::Setting(Setting::Cpus),
-                        STEP_ADDRESSES => Thing::Setting(Setting::Addresses),
-                        STEP_USER => Thing::Setting(Setting::User),
-                        _ => Thing::Program,
+                child::discard(pid);
+                Err(StartError {
+                    resource: match step {
+                        STEP_STREAMS => Resource::Streams,
+                        STEP_FOLDER => Resource::WorkingFolder,
+                        STEP_CPUS => Resource::Setting(Setting::Cpus),
+                        STEP_ADDRESSES => Resource::Setting(Setting::Addresses),
+                        STEP_USER => Resource::Setting(Setting::User),
+                        _ => Resource::Program,
                     },
                     error: io::Error::from_raw_os_error(self.outcome.errno.load(Ordering::Relaxed)),
                 })
@@ -192,7 +193,7 @@ impl<'a> Program<'a> {
         unsafe {
             libc::setpgid(0, 0);
             // If the launcher itself is killed, nobody else could end the trial.
-            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            let _ = child::die_with_parent();
             if !self.take_streams() {
                 return STEP_STREAMS;
             }
@@ -260,7 +261,7 @@ fn pointers(strings: &[Bytes]) -> Vec<*const c_char> {
 /// Opens a file for a child's standard input.
 ///
 /// # Errors
-/// What `open` says.
+/// The error of `open`.
 pub fn open_input(path: &CStr) -> io::Result<OwnedFd> {
     open(path, libc::O_RDONLY)
 }
@@ -268,7 +269,7 @@ pub fn open_input(path: &CStr) -> io::Result<OwnedFd> {
 /// Opens, makes or empties a file for a child's standard output.
 ///
 /// # Errors
-/// What `open` says.
+/// The error of `open`.
 pub fn open_output(path: &CStr) -> io::Result<OwnedFd> {
     open(path, libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC)
 }
@@ -276,11 +277,6 @@ pub fn open_output(path: &CStr) -> io::Result<OwnedFd> {
 fn open(path: &CStr, flags: libc::c_int) -> io::Result<OwnedFd> {
     const MODE: libc::c_uint = 0o666;
     let flags = flags | libc::O_CLOEXEC | libc::O_NOCTTY;
-    // SAFETY: the path is NUL-terminated.
-    let descriptor: RawFd = unsafe { libc::open(path.as_ptr(), flags, MODE) };
-    if descriptor < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: open returned a new descriptor that nobody else owns.
-    Ok(unsafe { File::from_raw_fd(descriptor) }.into())
+    // SAFETY: the path ends with NUL, and open returns a new descriptor.
+    unsafe { owned(libc::open(path.as_ptr(), flags, MODE)) }
 }

@@ -3,64 +3,64 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-use crate::account;
-use crate::affinity::Cpus;
+use equipoise_kernel::clock::{SECOND_NS, monotonic_ns};
+use equipoise_kernel::cpus::Cpus;
+
+use crate::account::{self, Ending};
 use crate::cgroup::Leaf;
-use crate::clock::{self, SECOND_NS, monotonic_ns};
 use crate::clone::Stack;
-use crate::contain::{self, PATIENCE_NS};
+use crate::contain::{self, KILL_TIMEOUT_NS};
 use crate::conversation::{poll, watch};
 use crate::counters::Counters;
-use crate::ending::{Ending, enter_end, is_of_terminal};
 use crate::output::Capture;
 use crate::protocol::{Containment, Output, Report, Request, text_of};
 use crate::settings::{HugePages, Setting, Settings};
 use crate::signals::Signals;
-use crate::spawn::{self, NotStarted, Program, Started, Streams, Thing};
+use crate::spawn::{self, Program, Resource, StartError, Started, Streams};
 
-/// How often the launcher looks after what a running trial writes.
-const LOOK_AFTER_NS: u64 = SECOND_NS / 10;
+/// How often the launcher attends to the output of a running trial.
+const UPKEEP_NS: u64 = SECOND_NS / 10;
 
 const NOT_STARTED: &str = "it could not be started";
 
-/// What every trial of a campaign shares.
-pub struct Bench {
-    /// The launcher's signals.
+/// Runs the trials of a campaign, one after the other.
+pub struct TrialRunner {
+    /// Signals of the launcher.
     pub signals: Signals,
-    /// The stack on which children start.
+    /// Stack on which children start.
     pub stack: Stack,
-    /// Where standard error goes.
+    /// File for standard error.
     pub errors: Capture,
-    /// Where standard output goes if it is counted.
+    /// File for standard output that is counted.
     pub counted: Capture,
-    /// The cgroup, if trials are contained by one.
+    /// Cgroup, if one contains the trials.
     pub leaf: Option<Leaf>,
-    /// The CPUs that each trial may use, if they can be told.
+    /// CPUs that each trial may use, if they could be read.
     pub cpus: Option<Cpus>,
-    /// The descriptor for trials that inherit standard output.
+    /// Descriptor for trials that inherit standard output.
     pub inherit_stdout: Option<OwnedFd>,
-    /// How long the CPU is kept awake before each start.
+    /// Nanoseconds for which the CPU is kept awake before each start.
     pub awake_ns: u64,
-    /// What is counted in each trial.
+    /// Counters of each trial.
     pub counters: Counters,
-    /// What did not work from the beginning, and why.
-    pub lacks: Vec<(&'static str, String)>,
+    /// What this launcher cannot do, with the reason.
+    pub limitations: Vec<(&'static str, String)>,
 }
 
-impl Bench {
-    /// Runs one trial; `None` if whoever asked for it is gone, or a signal said to stop.
+impl TrialRunner {
+    /// Runs one trial; `None` if the other side of the pipe is gone, or a signal says to stop.
     ///
-    /// `asker` hangs up when whoever asked is gone.
+    /// `client` hangs up when the other side is gone.
     ///
     /// # Errors
-    /// What `poll` says. Whatever concerns the trial is in the report.
-    pub fn run(&mut self, request: &Request, asker: RawFd) -> io::Result<Option<Report>> {
+    /// The error of `poll`. Everything that concerns the trial is in the report.
+    pub fn run(&mut self, request: &Request, client: RawFd) -> io::Result<Option<Report>> {
         if let Some(Err(reason)) = self.leaf.as_mut().map(Leaf::renew_if_killed) {
             self.leaf = None;
-            self.lacks.push(("cgroup", reason));
+            self.limitations.push(("cgroup", reason));
         }
         let mut report = Report::blank(self.containment());
-        report.unknown.extend(self.lacks.iter().cloned());
+        report.unknown.extend(self.limitations.iter().cloned());
         let oom_before = self.leaf.as_ref().map(Leaf::out_of_memory_kills);
         let counted_before = self.counters.read();
         let started = self.start(request, &mut report);
@@ -70,26 +70,26 @@ impl Bench {
             return Ok(Some(report));
         };
         report.pid = Some(started.pid);
-        let (ending, ended_ns) = self.wait(&started, request, asker)?;
+        let (ending, ended_ns) = self.wait(&started, request, client)?;
         if ending != Ending::Exited {
             report.stopped_by = contain::stopped_by(started.pid);
         }
         let counted_after = self.counters.read();
         report.wall_ns = Some(ended_ns - started.at_ns);
         contain::kill_trial(started.pid);
-        self.let_go(&mut report);
-        enter_end(&started, ending, &mut report)?;
+        self.release(&mut report);
+        account::enter_end(&started, ending, &mut report)?;
         self.counters
             .enter(counted_before, counted_after, &mut report);
-        let swept = contain::sweep(started.pid, self.leaf.as_ref());
-        report.left_behind = swept.killed;
-        if !swept.survivors.is_empty() {
+        let sweep = contain::sweep(started.pid, self.leaf.as_ref());
+        report.left_behind = sweep.killed;
+        if !sweep.survivors.is_empty() {
             let reason = format!(
                 "{:?} did not die of SIGKILL within {} s",
-                swept.survivors,
-                PATIENCE_NS / SECOND_NS
+                sweep.survivors,
+                KILL_TIMEOUT_NS / SECOND_NS
             );
-            report.unknown.insert("left_behind", reason);
+            report.lacks("left_behind", reason);
         }
         if ending == Ending::Abandoned {
             return Ok(None);
@@ -98,14 +98,14 @@ impl Bench {
         if ending == Ending::Stopped {
             report.wall_ns = None;
             let reason = "it was stopped, and killed because nobody would continue it";
-            report.unknown.insert("wall_ns", reason.to_owned());
+            report.lacks("wall_ns", reason);
         }
         self.enter_output(request, &mut report);
         self.enter_out_of_memory(oom_before, &mut report);
         match account::own_peak_bytes() {
             Ok(bytes) => report.floor_rss_bytes = Some(bytes),
             Err(reason) => {
-                report.unknown.insert("floor_rss_bytes", reason);
+                report.lacks("floor_rss_bytes", reason);
             }
         }
         Ok(Some(report))
@@ -123,16 +123,16 @@ impl Bench {
         let file = request.program.as_ref().or(request.argv.first())?;
         let streams = match self.streams(request) {
             Ok(streams) => streams,
-            Err((words, error)) => {
-                could_not_start(report, &words, &error);
+            Err((name, error)) => {
+                could_not_start(report, &name, &error);
                 return None;
             }
         };
         let settings = match settings_of(request) {
             Ok(settings) => settings,
             Err(error) => {
-                let thing = name_of(Thing::Setting(Setting::Cpus), request, String::new());
-                could_not_start(report, &thing, &error);
+                let name = name_of(Resource::Setting(Setting::Cpus), request, String::new());
+                could_not_start(report, &name, &error);
                 return None;
             }
         };
@@ -151,11 +151,11 @@ impl Bench {
         .resetting(&self.signals.ignored)
         .with(settings)
         .on(self.hold(report));
-        clock::stay_awake(self.awake_ns);
+        stay_awake(self.awake_ns);
         let cgroup = self.leaf.as_ref().map(Leaf::handle);
         let mut outcome = program.start(&self.stack, cgroup);
         if let Err(refusal) = &outcome
-            && refusal.thing == Thing::Process
+            && refusal.resource == Resource::Process
             && self.leaf.is_some()
             && !lacks_resources(&refusal.error)
         {
@@ -163,8 +163,8 @@ impl Bench {
             // starts a process in one.
             let reason = format!("clone3 into the cgroup: {}", refusal.error);
             self.leaf = None;
-            self.lacks.push(("cgroup", reason.clone()));
-            report.unknown.insert("cgroup", reason);
+            self.limitations.push(("cgroup", reason.clone()));
+            report.lacks("cgroup", reason);
             report.containment = Containment::ProcessGroup;
             outcome = program.start(&self.stack, None);
         }
@@ -172,35 +172,36 @@ impl Bench {
             Ok(started) => {
                 if let Some(error) = &started.held_on_one_cpu {
                     let reason = format!("the trial was held on one CPU: {error}");
-                    report.unknown.insert("affinity", reason);
+                    report.lacks("affinity", reason);
                 }
                 Some(started)
             }
-            Err(NotStarted { thing, error }) => {
-                self.let_go(report);
-                could_not_start(report, &name_of(thing, request, file.to_text()), &error);
+            Err(StartError { resource, error }) => {
+                self.release(report);
+                could_not_start(report, &name_of(resource, request, file.to_text()), &error);
                 None
             }
         }
     }
 
-    /// Holds the launcher on the CPU where it is awake; says which CPUs a child gets back.
+    /// Holds the launcher on the CPU where it is awake, and returns the CPUs for a child.
     fn hold(&self, report: &mut Report) -> Option<Cpus> {
         let cpus = self.cpus?;
-        match Cpus::here().and_then(|here| here.apply()) {
+        match Cpus::current().and_then(|cpu| cpu.apply()) {
             Ok(()) => Some(cpus),
             Err(error) => {
                 let reason = format!("the launcher cannot stay on one CPU: {error}");
-                report.unknown.insert("affinity", reason);
+                report.lacks("affinity", reason);
                 None
             }
         }
     }
 
-    fn let_go(&self, report: &mut Report) {
+    /// Lets the launcher run on all of its CPUs again.
+    fn release(&self, report: &mut Report) {
         if let Some(Err(error)) = self.cpus.map(|cpus| cpus.apply()) {
             let reason = format!("the launcher stays on one CPU: {error}");
-            report.unknown.insert("affinity", reason);
+            report.lacks("affinity", reason);
         }
     }
 
@@ -232,22 +233,22 @@ impl Bench {
         })
     }
 
-    /// Waits for the end of the trial, its timeout, or the end of whoever asked for it.
+    /// Waits for the end of the trial, its timeout, or the end of the other side of the pipe.
     fn wait(
         &mut self,
         started: &Started,
         request: &Request,
-        asker: RawFd,
+        client: RawFd,
     ) -> io::Result<(Ending, u64)> {
         let deadline = started.at_ns.saturating_add(nanoseconds(request.timeout_s));
-        let mut look_after = started.at_ns + LOOK_AFTER_NS;
+        let mut upkeep_at = started.at_ns + UPKEEP_NS;
         loop {
             let mut watched = [
                 watch(started.process.as_raw_fd(), libc::POLLIN),
-                watch(asker, libc::POLLRDHUP),
+                watch(client, libc::POLLRDHUP),
                 watch(self.signals.stop.as_raw_fd(), libc::POLLIN),
             ];
-            let until = deadline.min(look_after);
+            let until = deadline.min(upkeep_at);
             poll(&mut watched, Some(until.saturating_sub(monotonic_ns())))?;
             let now = monotonic_ns();
             if watched[0].revents != 0 {
@@ -259,20 +260,20 @@ impl Bench {
             if now >= deadline {
                 return Ok((Ending::TimedOut, now));
             }
-            if now >= look_after {
-                if contain::stopped_by(started.pid).is_some_and(is_of_terminal) {
+            if now >= upkeep_at {
+                if contain::stopped_by(started.pid).is_some_and(is_terminal_stop) {
                     return Ok((Ending::Stopped, now));
                 }
-                self.look_after(started.pid, request.error_cap_bytes);
-                look_after = monotonic_ns() + LOOK_AFTER_NS;
+                self.upkeep(started.pid, request.error_cap_bytes);
+                upkeep_at = monotonic_ns() + UPKEEP_NS;
             }
         }
     }
 
-    fn look_after(&mut self, pid: libc::pid_t, error_cap_bytes: u32) {
+    /// Reaps orphans, and gives back the room of output that is not kept.
+    fn upkeep(&mut self, pid: libc::pid_t, error_cap_bytes: u32) {
         contain::reap_orphans(pid);
-        // Room that could not be given back now is given back at the next look, or after the
-        // trial; the count stays right either way.
+        // Room that is not given back now is given back later; the count is right either way.
         drop(self.errors.trim(error_cap_bytes));
         drop(self.counted.trim(0));
     }
@@ -280,7 +281,7 @@ impl Bench {
     fn enter_output(&self, request: &Request, report: &mut Report) {
         let is_full = || self.errors.why_full().or_else(|| self.counted.why_full());
         if let Some(reason) = is_full().filter(|_| report.exit != Some(0)) {
-            report.unknown.insert("output_room", reason);
+            report.lacks("output_room", reason);
         }
         let mut lack = |field, error: &dyn std::fmt::Display| {
             report.unknown.insert(field, error.to_string());
@@ -312,11 +313,11 @@ impl Bench {
         match (before, after) {
             (Some(Ok(before)), Some(Ok(after))) => report.out_of_memory = Some(after > before),
             (Some(Err(reason)), _) | (_, Some(Err(reason))) => {
-                report.unknown.insert("out_of_memory", reason);
+                report.lacks("out_of_memory", reason);
             }
             _ => {
                 let reason = "who sent the signal is known only in a cgroup";
-                report.unknown.insert("out_of_memory", reason.to_owned());
+                report.lacks("out_of_memory", reason);
             }
         }
     }
@@ -328,10 +329,31 @@ impl Bench {
 /// The CPUs cannot be named to the kernel.
 fn settings_of(request: &Request) -> io::Result<Settings> {
     Ok(Settings {
-        cpus: request.cpus.as_deref().map(Cpus::of).transpose()?,
+        cpus: request.cpus.as_deref().map(cpus_of).transpose()?,
         random_addresses: request.random_addresses,
         user: request.user,
     })
+}
+
+fn cpus_of(numbers: &[u32]) -> io::Result<Cpus> {
+    let numbers = numbers.iter().copied().map(usize::try_from);
+    Cpus::of(numbers.map(|number| number.unwrap_or(usize::MAX)))
+}
+
+/// Keeps this CPU awake for some nanoseconds.
+///
+/// A virtual CPU that has just been woken runs its next system calls several times slower; spinning
+/// lets it (and the scheduler of the host) settle before the clock is read.
+fn stay_awake(duration_ns: u64) {
+    let end = monotonic_ns() + duration_ns;
+    while monotonic_ns() < end {
+        std::hint::spin_loop();
+    }
+}
+
+/// Whether the kernel sends a signal to stop a process because of a terminal: nobody continues it.
+fn is_terminal_stop(signal: libc::c_int) -> bool {
+    matches!(signal, libc::SIGTTIN | libc::SIGTTOU | libc::SIGTSTP)
 }
 
 /// Whether a process could not be started for want of memory or of process numbers.
@@ -339,35 +361,47 @@ fn lacks_resources(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::ENOMEM))
 }
 
-fn could_not_start(report: &mut Report, thing: &str, error: &io::Error) {
-    let said = error.to_string();
+fn could_not_start(report: &mut Report, name: &str, error: &io::Error) {
+    let message = error.to_string();
     // "No such file or directory (os error 2)": the number has a field of its own.
-    let words = said.split(" (os error").next().unwrap_or_default();
-    report.could_not_start = Some(format!("{thing}: {words}"));
+    let message = message.split(" (os error").next().unwrap_or_default();
+    report.could_not_start = Some(format!("{name}: {message}"));
     report.start_errno = error.raw_os_error();
     report.usage_unknown(NOT_STARTED);
     for field in ["wall_ns", "floor_rss_bytes", "out_of_memory"] {
-        report.unknown.insert(field, NOT_STARTED.to_owned());
+        report.lacks(field, NOT_STARTED);
     }
 }
 
-fn name_of(thing: Thing, request: &Request, file: String) -> String {
-    match thing {
-        Thing::Process => "a new process".to_owned(),
-        Thing::Streams => "the standard streams".to_owned(),
-        Thing::WorkingFolder => format!("working folder {}", request.working_folder.to_text()),
-        Thing::Program => file,
-        Thing::Setting(Setting::Cpus) => {
+fn name_of(resource: Resource, request: &Request, file: String) -> String {
+    match resource {
+        Resource::Process => "a new process".to_owned(),
+        Resource::Streams => "the standard streams".to_owned(),
+        Resource::WorkingFolder => format!("working folder {}", request.working_folder.to_text()),
+        Resource::Program => file,
+        Resource::Setting(Setting::Cpus) => {
             format!("CPUs {:?}", request.cpus.as_deref().unwrap_or_default())
         }
-        Thing::Setting(Setting::Addresses) => "the randomisation of its addresses".to_owned(),
-        Thing::Setting(Setting::User) => "another user".to_owned(),
+        Resource::Setting(Setting::Addresses) => "the randomisation of its addresses".to_owned(),
+        Resource::Setting(Setting::User) => "another user".to_owned(),
     }
 }
 
-/// Seconds as nanoseconds; what no clock reaches counts as for ever.
+/// Returns seconds as nanoseconds; longer than any clock counts as for ever.
 fn nanoseconds(seconds: f64) -> u64 {
     let longest = f64::from(i32::MAX);
     let span = std::time::Duration::from_secs_f64(seconds.clamp(0.0, longest));
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cpu_stays_awake_for_the_time_that_is_asked_for() {
+        let before = monotonic_ns();
+        stay_awake(1000);
+        assert!(monotonic_ns() >= before + 1000);
+    }
 }

@@ -13,7 +13,7 @@ pub struct Batching {
     /// How many batches.
     pub batches: u64,
     /// How long a batch lasts, about, with all that its operations need beside what is timed.
-    pub lasting: Duration,
+    pub duration: Duration,
 }
 
 /// What lasted a sixteenth of a batch tells how many operations a whole one holds; from less, a
@@ -28,7 +28,7 @@ const MOST_TRIES: u32 = 16;
 /// # Errors
 /// If an operation has a wrong result, or takes no time at all.
 pub fn times(operation: &mut dyn Operation, batching: &Batching) -> Result<Vec<f64>, Problem> {
-    let count = calibrate(batching.lasting, |count| {
+    let count = calibrate(batching.duration, |count| {
         let started = Instant::now();
         operation.repeat(count)?;
         Ok(started.elapsed())
@@ -54,7 +54,7 @@ pub fn times(operation: &mut dyn Operation, batching: &Batching) -> Result<Vec<f
 pub fn time_to_keep_out(operation: &mut dyn Operation) -> Result<f64, Problem> {
     const SHORT: Batching = Batching {
         batches: 11,
-        lasting: Duration::from_micros(500),
+        duration: Duration::from_micros(500),
     };
     median(&times(operation, &SHORT)?).ok_or_else(|| Problem::failure("there was no batch"))
 }
@@ -74,7 +74,7 @@ pub fn less(took: Duration, count: u64, kept_out_s: f64) -> Result<Duration, Pro
 
 /// How many operations last about so long. Doing them warms up as well.
 fn calibrate(
-    lasting: Duration,
+    duration: Duration,
     mut wall_time_of: impl FnMut(u64) -> Result<Duration, Problem>,
 ) -> Result<u64, Problem> {
     // The first operation of all is colder than any other.
@@ -82,7 +82,7 @@ fn calibrate(
     let mut count = 1;
     for _ in 0..MOST_TRIES {
         let wall_time = wall_time_of(count)?.max(Duration::from_nanos(1));
-        let short_by = lasting.as_secs_f64() / wall_time.as_secs_f64();
+        let short_by = duration.as_secs_f64() / wall_time.as_secs_f64();
         count = scaled(count, short_by.min(FASTEST_GROWTH));
         if short_by <= FASTEST_GROWTH {
             break;
@@ -104,12 +104,12 @@ fn scaled(count: u64, factor: f64) -> u64 {
 mod tests {
     use super::*;
 
-    const LASTING: Duration = Duration::from_millis(10);
+    const DURATION: Duration = Duration::from_millis(10);
 
     /// Calibrates operations of that many nanoseconds; gives back the count and the time spent.
     fn calibrated(nanoseconds: f64) -> (u64, f64) {
         let mut spent = 0.0;
-        let count = calibrate(LASTING, |count| {
+        let count = calibrate(DURATION, |count| {
             let seconds = count as f64 * nanoseconds * 1e-9;
             spent += seconds;
             Ok(Duration::from_secs_f64(seconds))
@@ -123,7 +123,7 @@ mod tests {
             let (count, _) = calibrated(nanoseconds);
             let batch = count as f64 * nanoseconds * 1e-9;
             let one = nanoseconds * 1e-9;
-            let difference = (batch - LASTING.as_secs_f64()).abs();
+            let difference = (batch - DURATION.as_secs_f64()).abs();
             assert!(difference <= one, "{nanoseconds} ns: a batch of {batch} s");
         }
     }
@@ -133,7 +133,7 @@ mod tests {
         for nanoseconds in [1.0, 83.0, 12_345.0, 700_000.0] {
             let (_, spent) = calibrated(nanoseconds);
             assert!(
-                spent < 1.1 * LASTING.as_secs_f64(),
+                spent < 1.1 * DURATION.as_secs_f64(),
                 "{nanoseconds}: {spent}"
             );
         }
@@ -154,7 +154,7 @@ mod tests {
         };
         let batching = Batching {
             batches: 3,
-            lasting: Duration::from_micros(200),
+            duration: Duration::from_micros(200),
         };
         let times = times(&mut operation, &batching).expect("no operation fails");
         assert_eq!(times.len(), 3);
@@ -169,7 +169,7 @@ mod tests {
         let mut operation = |_: u64| Err::<Duration, _>(Problem::failure("a byte was not zero"));
         let batching = Batching {
             batches: 3,
-            lasting: LASTING,
+            duration: DURATION,
         };
         let problem = times(&mut operation, &batching).expect_err("it fails");
         assert_eq!(problem.to_string(), "a byte was not zero");

@@ -65,7 +65,7 @@ pub fn send_to_oneself(process: libc::pid_t, signal: libc::c_int) -> Result<(), 
 ///
 /// # Errors
 /// If there were more or fewer.
-pub fn see_that_handled(count: u64, before: u64) -> Result<(), Problem> {
+pub fn check_handled(count: u64, before: u64) -> Result<(), Problem> {
     let handled = handled() - before;
     if handled == count {
         return Ok(());

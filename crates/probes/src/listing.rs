@@ -1,4 +1,4 @@
-//! What probes there are: for programs as JSON lines, for people as text.
+//! The list of the probes: as JSON lines for programs, as text for people.
 
 use std::fmt::Write;
 
@@ -18,7 +18,7 @@ reports nothing. Exit status: 0; 69 and one JSON line {\"unavailable\": REASON} 
 where the machine forbids it; 1 if a result was wrong; 2 for bad options.
 ";
 
-/// `--list`: a JSON object for each probe.
+/// Returns what `--list` prints: a JSON object for each probe.
 pub fn json_lines() -> String {
     PROBES.iter().map(|probe| json_line(probe)).collect()
 }
@@ -27,16 +27,16 @@ fn json_line(probe: &Probe) -> String {
     let placements: Vec<_> = probe
         .placements
         .iter()
-        .map(|one| quoted(one.word()))
+        .map(|placement| quoted(placement.name()))
         .collect();
     let rows: Vec<_> = probe.rows.iter().map(json_row).collect();
     format!(
         "{{\"name\": {}, \"class\": {}, \"words\": {}, \"metric\": {}, \"placements\": [{}], \
          \"size\": {}, \"count\": {}, \"needs\": {}, \"rows\": [{}]}}\n",
         quoted(probe.name),
-        quoted(probe.class.word()),
-        quoted(probe.words),
-        quoted(probe.metric.word()),
+        quoted(probe.class.name()),
+        quoted(probe.summary),
+        quoted(probe.metric.name()),
         placements.join(", "),
         json_parameter(probe.size),
         json_parameter(probe.count),
@@ -48,13 +48,13 @@ fn json_line(probe: &Probe) -> String {
 fn json_parameter(parameter: Option<Parameter>) -> String {
     parameter.map_or_else(
         || "null".to_owned(),
-        |given| {
+        |parameter| {
             format!(
                 "{{\"words\": {}, \"default\": {}, \"least\": {}, \"most\": {}}}",
-                quoted(given.words),
-                given.default,
-                given.least,
-                given.most
+                quoted(parameter.summary),
+                parameter.default,
+                parameter.minimum,
+                parameter.maximum
             )
         },
     )
@@ -69,11 +69,11 @@ fn json_row(row: &Row) -> String {
     )
 }
 
-/// The words that ask a probe for this row.
+/// Returns the options of the command line for a row.
 pub fn options_of(row: &Row) -> Vec<String> {
     let placement = row
         .placement
-        .map(|one| ("--placement", one.word().to_owned()));
+        .map(|placement| ("--placement", placement.name().to_owned()));
     let size = row.size.map(|bytes| ("--size", bytes.to_string()));
     let count = row.count.map(|number| ("--count", number.to_string()));
     [placement, size, count]
@@ -87,31 +87,35 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", escaped(text))
 }
 
-/// `--help`.
+/// Returns what `--help` prints.
 pub fn help() -> String {
     let mut text = format!("{USAGE}\n");
     for probe in PROBES {
-        writeln!(text, "{:<18}{}", probe.name, probe.words).expect("a string can be written");
+        writeln!(text, "{:<18}{}", probe.name, probe.summary).expect("a string can be written");
     }
     text
 }
 
-/// `NAME --help`.
+/// Returns what `NAME --help` prints.
 pub fn help_of(probe: &Probe) -> String {
     let mut text = format!("usage: equipoise-probe {}", probe.name);
-    let placements: Vec<_> = probe.placements.iter().map(|one| one.word()).collect();
+    let placements: Vec<_> = probe
+        .placements
+        .iter()
+        .map(|placement| placement.name())
+        .collect();
     let mut explained = String::new();
     if placements.len() > 1 {
-        let words = placements.join("|");
-        write!(text, " [--placement {words}]").expect("a string can be written");
+        let names = placements.join("|");
+        write!(text, " [--placement {names}]").expect("a string can be written");
     }
-    for (option, parameter) in [("size", probe.size), ("count", probe.count)] {
-        if let Some(given) = parameter {
+    for (option, taken) in [("size", probe.size), ("count", probe.count)] {
+        if let Some(parameter) = taken {
             write!(text, " [--{option} N]").expect("a string can be written");
             writeln!(
                 explained,
                 "--{option}: {} (default {})",
-                given.words, given.default
+                parameter.summary, parameter.default
             )
             .expect("a string can be written");
         }
@@ -123,9 +127,9 @@ pub fn help_of(probe: &Probe) -> String {
     };
     format!(
         "{text}\n\n{} ({}). Reports {}.\n{explained}{needs}",
-        probe.words,
-        probe.class.word(),
-        probe.metric.word()
+        probe.summary,
+        probe.class.name(),
+        probe.metric.name()
     )
 }
 

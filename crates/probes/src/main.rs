@@ -1,32 +1,17 @@
 //! `equipoise-probe NAME [options]`: operating system primitives, measured in batches.
 
-mod asked;
 mod batches;
 mod channel;
 mod child;
-mod connections;
 mod cpus;
-mod file_system;
-mod fixed_path;
 mod handlers;
-mod helper;
 mod listing;
-mod mapping;
 mod memory;
-mod new_files;
+mod options;
 mod probe;
 mod probes;
-mod reread;
-mod round_trip;
-mod rounds;
 mod scratch;
-mod small;
-mod sockets;
-mod submissions;
 mod system;
-mod threads;
-mod transfer;
-mod working_set;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -35,39 +20,39 @@ use std::process::ExitCode;
 use equipoise_reporting::metrics::{Better, Outcome, Report, escaped};
 use equipoise_reporting::problem::Problem;
 
-use crate::asked::{Asked, Request, Wanted};
-use crate::probe::{Metric, Opened};
+use crate::options::{Command, Request};
+use crate::probe::{Metric, OpenProbe};
 
 fn main() -> ExitCode {
     match run(std::env::args_os().skip(1)) {
         Ok(text) => write_out(&text),
         Err(problem) => {
             // Standard error may be closed; there is nowhere left to say so.
-            let _ = std::io::stderr().write_all(line_of(&problem).as_bytes());
+            let _ = std::io::stderr().write_all(error_line(&problem).as_bytes());
             ExitCode::from(problem.exit_status())
         }
     }
 }
 
-/// Does what the arguments ask for and gives back what belongs on standard output.
+/// Does what the arguments ask for and returns the text for standard output.
 fn run(arguments: impl Iterator<Item = OsString>) -> Result<String, Problem> {
-    match asked::read(arguments)? {
-        Wanted::Text(text) => Ok(text),
-        Wanted::Check(request) => check(&request).map(|()| String::new()),
-        Wanted::Measure(request) => {
+    match options::read(arguments)? {
+        Command::Text(text) => Ok(text),
+        Command::Check(request) => check(&request).map(|()| String::new()),
+        Command::Measure(request) => {
             measure(&request).and_then(|report| Outcome::Measured(report).report())
         }
     }
 }
 
-/// Whether the probe works here: one operation, of which nothing is said.
+/// Finds out whether the probe works here, by one operation that is not reported.
 fn check(request: &Request) -> Result<(), Problem> {
     let mut opened = open(request)?;
     opened.operation.repeat(1).map(drop)
 }
 
 fn measure(request: &Request) -> Result<Report, Problem> {
-    let Opened {
+    let OpenProbe {
         mut operation,
         bytes,
         facts,
@@ -85,14 +70,13 @@ fn measure(request: &Request) -> Result<Report, Problem> {
         .fold(report, |report, (name, value)| report.fact(name, value)))
 }
 
-fn open(request: &Request) -> Result<Opened, Problem> {
-    let asked: &Asked = &request.asked;
-    (request.probe.open)(asked)
+fn open(request: &Request) -> Result<OpenProbe, Problem> {
+    (request.probe.open)(&request.options)
 }
 
-/// What stands on standard error: JSON if the machine forbids the work, so that whoever runs
-/// probes can tell that from a probe that is broken.
-fn line_of(problem: &Problem) -> String {
+/// Returns the line for standard error: JSON if the machine forbids the work, which tells this
+/// apart from a broken probe.
+fn error_line(problem: &Problem) -> String {
     if problem.is_unavailable() {
         format!(
             "{{\"unavailable\": \"{}\"}}\n",

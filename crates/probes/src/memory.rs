@@ -1,19 +1,22 @@
-//! Memory to work with: how much, and what is common to the probes that go through it.
+//! Memory from the kernel: mappings, pages, and how much is free.
 
 use std::fs::read_to_string;
+use std::ops::Range;
 use std::path::Path;
+use std::ptr::{NonNull, null_mut};
 
 use equipoise_reporting::arguments::to_usize;
 use equipoise_reporting::problem::Problem;
 
 use crate::probe::Parameter;
+use crate::system::{expect, refused};
 
 /// How much is read, written or copied at once.
 pub const MEMORY: Parameter = Parameter {
-    words: "bytes of memory",
+    summary: "bytes of memory",
     default: 64 << 20,
-    least: 64,
-    most: 16 << 30,
+    minimum: 64,
+    maximum: 16 << 30,
 };
 
 /// So much free memory for each byte that is wanted: whoever shares the machine needs some too.
@@ -65,9 +68,99 @@ fn in_container() -> Option<u64> {
     Some(number("memory.max")?.saturating_sub(number("memory.current")?))
 }
 
+/// Private memory without a file, given back when dropped.
+pub struct Mapping {
+    start: NonNull<u8>,
+    bytes: usize,
+}
+
+impl Mapping {
+    /// Maps so many bytes, which the kernel provides when they are touched.
+    ///
+    /// # Errors
+    /// What `mmap` says.
+    #[inline]
+    pub fn new(bytes: usize) -> Result<Self, Problem> {
+        // SAFETY: a new mapping at no particular address.
+        let start = unsafe {
+            libc::mmap(
+                null_mut(),
+                bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            )
+        };
+        if start == libc::MAP_FAILED {
+            return Err(refused("mmap"));
+        }
+        NonNull::new(start.cast())
+            .map(|start| Self { start, bytes })
+            .ok_or_else(|| Problem::failure("mmap gave address 0"))
+    }
+
+    /// Where it starts.
+    pub fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+
+    /// Writes one byte to each page of a part, and so has the kernel provide it.
+    ///
+    /// # Panics
+    /// If the part is not within the mapping.
+    #[inline]
+    pub fn touch_each(&self, page: usize, part: Range<usize>) {
+        assert!(part.end <= self.bytes, "{part:?} is beyond {}", self.bytes);
+        for offset in part.step_by(page) {
+            // SAFETY: within the mapping; volatile, so that it is not folded away.
+            unsafe { self.start.as_ptr().add(offset).write_volatile(1) };
+        }
+    }
+
+    /// Gives it back.
+    ///
+    /// # Errors
+    /// What `munmap` says.
+    #[inline]
+    pub fn give_back(self) -> Result<(), Problem> {
+        let result = self.unmap();
+        std::mem::forget(self);
+        expect("munmap", result, 0)
+    }
+
+    fn unmap(&self) -> libc::c_int {
+        // SAFETY: exactly the mapping that `new` made; nobody can refer to it any more.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        self.unmap();
+    }
+}
+
+/// Bytes of a page of memory.
+///
+/// # Errors
+/// What `sysconf` says.
+pub fn page_size() -> Result<usize, Problem> {
+    // SAFETY: reads a constant of the system.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) })
+        .map_err(|_| refused("sysconf(_SC_PAGESIZE)"))
+}
+
+/// Keeps huge pages out of this process's memory.
+pub fn without_huge_pages() {
+    // A kernel that does not know the request has no huge pages of its own accord.
+    // SAFETY: passes numbers only.
+    unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) };
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{in_machine, room_for};
+    use super::*;
 
     #[test]
     fn the_free_memory_is_read_in_bytes() {

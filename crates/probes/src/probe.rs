@@ -1,19 +1,18 @@
-//! What a probe is.
+//! What a probe is: its description, its options, and the operation that it repeats.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use equipoise_reporting::problem::Problem;
 
-use crate::asked::Asked;
-
-/// One probe: what it measures, how it is asked for, and how it is done.
+/// One probe: what it measures, which options it takes, and how it is opened.
 pub struct Probe {
-    /// What it is called on the command line.
+    /// Name on the command line.
     pub name: &'static str,
-    /// The table that it belongs to.
+    /// Table that the probe belongs to.
     pub class: Class,
     /// What one operation is.
-    pub words: &'static str,
+    pub summary: &'static str,
     /// What is reported.
     pub metric: Metric,
     /// Where its processes or threads may be held; the first is the default.
@@ -22,12 +21,53 @@ pub struct Probe {
     pub size: Option<Parameter>,
     /// The `--count` that it takes.
     pub count: Option<Parameter>,
-    /// What must be there, in words; empty if every Linux has it.
+    /// What the machine must have; empty if every Linux has it.
     pub needs: &'static str,
-    /// The rows of `equipoise os` that it gives.
+    /// Rows of `equipoise os` that it gives.
     pub rows: &'static [Row],
-    /// Makes everything ready.
-    pub open: fn(&Asked) -> Result<Opened, Problem>,
+    /// Makes the operation ready.
+    pub open: Open,
+}
+
+/// Makes the operation of a probe ready.
+pub type Open = fn(&ProbeOptions) -> Result<OpenProbe, Problem>;
+
+impl Probe {
+    /// A probe of latency without a name: it takes no number, needs nothing and is held nowhere.
+    pub const fn latency(open: Open) -> Self {
+        Self {
+            name: "",
+            class: Class::SystemCalls,
+            summary: "",
+            metric: Metric::Latency,
+            placements: &[Placement::None],
+            size: None,
+            count: None,
+            needs: "",
+            rows: &[],
+            open,
+        }
+    }
+
+    /// The same of bandwidth.
+    pub const fn bandwidth(open: Open) -> Self {
+        let mut probe = Self::latency(open);
+        probe.metric = Metric::Bandwidth;
+        probe
+    }
+}
+
+/// Options with which a probe is opened.
+#[derive(Clone, Debug)]
+pub struct ProbeOptions {
+    /// Where its processes or threads are held.
+    pub placement: Placement,
+    /// Bytes, or 0 for a probe that takes none.
+    pub size: u64,
+    /// Number of things, or 0 for a probe that counts nothing.
+    pub count: u64,
+    /// Folder for files, if the command line names one.
+    pub folder: Option<PathBuf>,
 }
 
 /// The tables of `equipoise os`.
@@ -54,8 +94,8 @@ pub enum Class {
 }
 
 impl Class {
-    /// Its name in the listing.
-    pub fn word(self) -> &'static str {
+    /// Returns the name in the listing.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Process => "process",
             Self::Thread => "thread",
@@ -75,13 +115,13 @@ impl Class {
 pub enum Metric {
     /// Seconds of one operation.
     Latency,
-    /// Bytes a second.
+    /// Bytes per second.
     Bandwidth,
 }
 
 impl Metric {
-    /// Its name in the listing and in the file of metrics.
-    pub fn word(self) -> &'static str {
+    /// Returns the name in the listing and in the file of metrics.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Latency => "latency_s",
             Self::Bandwidth => "bandwidth_bytes_per_s",
@@ -101,8 +141,11 @@ pub enum Placement {
 }
 
 impl Placement {
-    /// Its name on the command line.
-    pub fn word(self) -> &'static str {
+    /// Where the two sides of a probe may be held.
+    pub const TWO_SIDES: &[Self] = &[Self::SameCpu, Self::AcrossCpus];
+
+    /// Returns the name on the command line.
+    pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",
             Self::SameCpu => "same_cpu",
@@ -111,23 +154,23 @@ impl Placement {
     }
 }
 
-/// A number that a probe can be given.
+/// A number that a probe takes.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
     /// What it is the number of.
-    pub words: &'static str,
-    /// Without the option.
+    pub summary: &'static str,
+    /// Value without the option.
     pub default: u64,
-    /// The least that makes sense.
-    pub least: u64,
-    /// The most that is allowed.
-    pub most: u64,
+    /// Smallest value that makes sense.
+    pub minimum: u64,
+    /// Largest value that is allowed.
+    pub maximum: u64,
 }
 
 /// A row of `equipoise os`: a probe with certain options.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
-    /// The name of the condition.
+    /// Name of the condition.
     pub name: &'static str,
     /// `--placement`, unless it is the default.
     pub placement: Option<Placement>,
@@ -138,7 +181,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// A probe as it is by default.
+    /// A row of a probe with its default options.
     pub const fn plain(name: &'static str) -> Self {
         Self {
             name,
@@ -148,7 +191,7 @@ impl Row {
         }
     }
 
-    /// The same with its processes or threads held there.
+    /// The same row with its processes or threads held at a placement.
     pub const fn at(self, placement: Placement) -> Self {
         Self {
             placement: Some(placement),
@@ -156,7 +199,7 @@ impl Row {
         }
     }
 
-    /// The same with so many bytes.
+    /// The same row with another size.
     pub const fn of_size(self, bytes: u64) -> Self {
         Self {
             size: Some(bytes),
@@ -164,7 +207,7 @@ impl Row {
         }
     }
 
-    /// The same with so many of what the probe counts.
+    /// The same row with another count.
     pub const fn of_count(self, count: u64) -> Self {
         Self {
             count: Some(count),
@@ -174,22 +217,22 @@ impl Row {
 }
 
 /// A probe that is ready.
-pub struct Opened {
-    /// What is repeated; dropping it undoes what was made ready.
+pub struct OpenProbe {
+    /// The operation; dropping it frees everything that opening took.
     pub operation: Box<dyn Operation>,
-    /// Bytes that one operation moves; 0 where the metric is no bandwidth.
+    /// Bytes that one operation moves; 0 where the metric is not a bandwidth.
     pub bytes: u64,
-    /// What was found out on the way and is no number.
+    /// Facts that are not numbers, by name.
     pub facts: Vec<(&'static str, String)>,
 }
 
-impl Opened {
-    /// For `latency_s`.
+impl OpenProbe {
+    /// An operation that is reported as `latency_s`.
     pub fn latency(operation: impl Operation + 'static) -> Self {
         Self::bandwidth(0, operation)
     }
 
-    /// For `bandwidth_bytes_per_s`, where one operation moves so many bytes.
+    /// An operation that moves `bytes`, reported as `bandwidth_bytes_per_s`.
     pub fn bandwidth(bytes: u64, operation: impl Operation + 'static) -> Self {
         Self {
             operation: Box::new(operation),
@@ -198,20 +241,19 @@ impl Opened {
         }
     }
 
-    /// Adds what was found out.
+    /// Adds a fact.
     pub fn with_fact(mut self, name: &'static str, value: String) -> Self {
         self.facts.push((name, value));
         self
     }
 }
 
-/// What is repeated.
+/// Something that is repeated and timed.
 pub trait Operation {
-    /// Does it so many times, checks every result, and gives back what counts of the time that
-    /// this took.
+    /// Repeats the operation, checks every result, and returns the time that counts.
     ///
     /// # Errors
-    /// If a result is wrong.
+    /// A result is wrong.
     fn repeat(&mut self, count: u64) -> Result<Duration, Problem>;
 }
 
@@ -221,12 +263,12 @@ impl<Repeat: FnMut(u64) -> Result<Duration, Problem>> Operation for Repeat {
     }
 }
 
-/// Does the work so many times, one after the other, and gives back how long all of it took.
+/// Repeats some work one after the other, and returns the time of all of it.
 ///
 /// The loop itself costs less than a nanosecond an operation (docs/os.md).
 ///
 /// # Errors
-/// The first problem that the work has.
+/// The first problem of the work.
 pub fn timed(
     count: u64,
     mut work: impl FnMut() -> Result<(), Problem>,

@@ -1,30 +1,31 @@
 //! A folder for files that need a name, which is removed however the probe ends.
 //!
-//! A keeper, in a session of its own so that ending the probe's process group does not end it,
+//! A cleaner, in a session of its own so that ending the probe's process group does not end it,
 //! makes the folder and removes it when the probe has ended: it sleeps on a pipe that hangs up
-//! then. A campaign that ends the keeper as well removes the folder around it, which is the one
-//! of `EQUIPOISE_METRICS`. Where there is no campaign, the keeper's lock on the folder (`flock(2)`)
+//! then. A campaign that ends the cleaner as well removes the folder around it, which is the one
+//! of `EQUIPOISE_METRICS`. Where there is no campaign, the cleaner's lock on the folder (`flock(2)`)
 //! tells `equipoise doctor`, which names a folder that is left, whether it is still held.
 
 use std::env;
 use std::ffi::{CString, OsStr};
 use std::fs::{self, File};
 use std::io::{self, PipeReader, PipeWriter, Read, Write, pipe};
+use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use equipoise_reporting::problem::Problem;
 
-use crate::asked::Asked;
 use crate::child::Child;
-use crate::system::{accepted, problem_of};
+use crate::probe::ProbeOptions;
+use crate::system::{accepted, expect, problem_of};
 
 /// The folder; removed when dropped, and when the probe dies.
 pub struct Scratch {
     folder: PathBuf,
     lifeline: Option<PipeWriter>,
-    keeper: Option<Child>,
+    cleaner: Option<Child>,
 }
 
 impl Scratch {
@@ -32,14 +33,14 @@ impl Scratch {
     ///
     /// # Errors
     /// If it cannot be made there.
-    pub fn new(asked: &Asked) -> Result<Self, Problem> {
-        let around = asked.folder.clone().unwrap_or_else(default_folder);
+    pub fn new(options: &ProbeOptions) -> Result<Self, Problem> {
+        let around = options.folder.clone().unwrap_or_else(default_folder);
         let pipes = |error: io::Error| problem_of("pipe", &error);
         let (end_of_probe, lifeline) = pipe().map_err(pipes)?;
         let (mut answer, teller) = pipe().map_err(pipes)?;
         let held_by_parent = [lifeline.as_raw_fd(), answer.as_raw_fd()];
         let at = around.clone();
-        let keeper = Child::start_alone(move || {
+        let cleaner = Child::start_alone(move || {
             for descriptor in held_by_parent {
                 // SAFETY: this copy's own; as long as it had it open, nothing would hang up.
                 unsafe { libc::close(descriptor) };
@@ -49,18 +50,18 @@ impl Scratch {
         let mut told = Vec::new();
         answer
             .read_to_end(&mut told)
-            .map_err(|error| problem_of("the keeper of the files", &error))?;
+            .map_err(|error| problem_of("the cleaner of the files", &error))?;
         match told.split_first() {
             Some((&MADE, path)) => Ok(Self {
                 folder: OsStr::from_bytes(path).into(),
                 lifeline: Some(lifeline),
-                keeper: Some(keeper),
+                cleaner: Some(cleaner),
             }),
             said => Err(Problem::unavailable(format!(
                 "no folder can be made in {}: {}",
                 around.display(),
                 said.map_or_else(
-                    || "its keeper ended".into(),
+                    || "its cleaner ended".into(),
                     |(_, words)| String::from_utf8_lossy(words)
                 )
             ))),
@@ -84,9 +85,9 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         drop(self.lifeline.take());
-        if let Some(keeper) = self.keeper.take() {
-            // A keeper that cannot be waited for still does its work.
-            let _ = keeper.wait();
+        if let Some(cleaner) = self.cleaner.take() {
+            // A cleaner that cannot be waited for still does its work.
+            let _ = cleaner.wait();
         }
     }
 }
@@ -98,7 +99,7 @@ fn default_folder() -> PathBuf {
         .unwrap_or_else(env::temp_dir)
 }
 
-/// How what the keeper tells begins: the path, or why there is none.
+/// How what the cleaner tells begins: the path, or why there is none.
 const MADE: u8 = b'+';
 const NOT_MADE: u8 = b'-';
 
@@ -106,7 +107,7 @@ fn tagged(tag: u8, words: &[u8]) -> Vec<u8> {
     [&[tag], words].concat()
 }
 
-/// What the keeper does: makes the folder, says where, waits, removes it.
+/// What the cleaner does: makes the folder, says where, waits, removes it.
 fn keep(
     around: &Path,
     mut teller: PipeWriter,
@@ -130,12 +131,12 @@ fn keep(
 
 /// Whoever ends all processes of the probe's name leaves this one its work.
 fn take_a_name() {
-    // A keeper that keeps the probe's name does the same work.
+    // A cleaner that keeps the probe's name does the same work.
     // SAFETY: a string of at most fifteen bytes and a null byte.
-    unsafe { libc::prctl(libc::PR_SET_NAME, c"equipoise-keep".as_ptr()) };
+    unsafe { libc::prctl(libc::PR_SET_NAME, c"equipoise-clean".as_ptr()) };
 }
 
-/// Whoever reads what the probe writes must not wait for the keeper.
+/// Whoever reads what the probe writes must not wait for the cleaner.
 fn let_go_of_the_streams() -> Result<(), Problem> {
     let nothing = File::options()
         .read(true)
@@ -180,13 +181,36 @@ fn make_unnamed(around: &Path) -> Result<PathBuf, Problem> {
     Ok(OsStr::from_bytes(&template).into())
 }
 
+/// Its name, or its magic number (statfs(2)) where it is none of the usual ones.
+///
+/// # Errors
+/// What `fstatfs` says.
+pub fn kind_of(file: &File) -> Result<String, Problem> {
+    let mut found = MaybeUninit::<libc::statfs>::uninit();
+    // SAFETY: the answer can be written.
+    let result = unsafe { libc::fstatfs(file.as_raw_fd(), found.as_mut_ptr()) };
+    expect("fstatfs", result, 0)?;
+    // SAFETY: the call filled it.
+    let magic = unsafe { found.assume_init() }.f_type;
+    Ok(match magic {
+        0xEF53 => "ext".to_owned(),
+        0x0102_1994 => "tmpfs".to_owned(),
+        0x5846_5342 => "xfs".to_owned(),
+        0x794C_7630 => "overlay".to_owned(),
+        0x9123_683E => "btrfs".to_owned(),
+        0x2FC1_2FC1 => "zfs".to_owned(),
+        0x6969 => "nfs".to_owned(),
+        other => format!("{other:#x}"),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::probe::Placement;
 
-    fn asked(folder: &Path) -> Asked {
-        Asked {
+    fn asked(folder: &Path) -> ProbeOptions {
+        ProbeOptions {
             placement: Placement::None,
             size: 0,
             count: 0,
@@ -215,5 +239,11 @@ mod tests {
                     .starts_with("no folder can be made in /proc: mkdtemp: "),
             "{problem}"
         );
+    }
+
+    #[test]
+    fn files_of_proc_are_on_a_file_system_of_their_own() {
+        let file = File::open("/proc/self/status").expect("readable");
+        assert_eq!(kind_of(&file).expect("known"), "0x9fa0");
     }
 }

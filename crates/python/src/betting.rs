@@ -1,6 +1,7 @@
 //! The betting engine's face.
 
 use equipoise_verdict as verdict;
+use equipoise_verdict::fraction::Piece;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -185,5 +186,40 @@ fn checked_margin(margin: f64) -> PyResult<f64> {
         Err(PyValueError::new_err(format!(
             "the smallest difference that matters is 0 or more, not {margin}"
         )))
+    }
+}
+
+/// The blocks of one intervention, and the bets against each fraction of the gap.
+#[pyclass(module = "equipoise._native")]
+pub struct FractionSequence {
+    inner: verdict::FractionSequence,
+}
+
+#[pymethods]
+impl FractionSequence {
+    #[new]
+    fn new(level: f64) -> PyResult<Self> {
+        let inner = verdict::FractionSequence::new(checked_level(level)?);
+        Ok(Self { inner })
+    }
+
+    fn push(&mut self, without: f64, with_it: f64) {
+        self.inner.push(without, with_it);
+    }
+
+    fn estimate(&self) -> Option<f64> {
+        self.inner.estimate()
+    }
+
+    fn rounded_set(&self, py: Python<'_>) -> Vec<Piece> {
+        py.detach(|| self.inner.rounded_set())
+    }
+
+    fn exact_set(&self, py: Python<'_>) -> Vec<Piece> {
+        py.detach(|| self.inner.exact_set())
+    }
+
+    fn fits(&self, fraction: f64) -> bool {
+        self.inner.fits(fraction)
     }
 }

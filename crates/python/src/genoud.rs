@@ -1,10 +1,42 @@
-//! The genetic search's face.
+//! The genetic search: typed options in; points out, their values in.
 
 use equipoise_genoud as genoud;
-use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::{PyKeyError, PyValueError};
+use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+
+use crate::arrays::flat;
+use crate::matching::choose;
+
+/// The options of `equipoise.genoud.options.SearchOptions`.
+#[derive(FromPyObject)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent settings, as in the engine's options"
+)]
+pub struct SearchOptions<'py> {
+    lower: PyReadonlyArray1<'py, f64>,
+    upper: PyReadonlyArray1<'py, f64>,
+    starting_values: PyReadonlyArray2<'py, f64>,
+    maximize: bool,
+    population: usize,
+    generations: usize,
+    wait_generations: usize,
+    hard_generation_limit: bool,
+    #[pyo3(from_py_with = boundary)]
+    boundary: genoud::Boundary,
+    integer: bool,
+    polish: bool,
+    gradient_check: bool,
+    burn_in: usize,
+    operators: [f64; 9],
+    mix: Option<f64>,
+    solution_tolerance: f64,
+    memory: bool,
+    #[pyo3(from_py_with = generator)]
+    generator: genoud::Generator,
+    seed: u64,
+}
 
 /// A genetic search that asks for values and is told them.
 #[pyclass(module = "equipoise._native")]
@@ -12,74 +44,71 @@ pub struct GenoudSearch {
     inner: genoud::Search,
 }
 
-/// A generation, its best point and values, the median of the first criterion, evaluations.
-type RecordOf<'py> = (usize, Bound<'py, PyBytes>, Bound<'py, PyBytes>, f64, usize);
+/// Number of a generation, the values of its best point and that point, the median of the first
+/// criterion, and the evaluations so far.
+type Generation<'py> = (
+    usize,
+    Bound<'py, PyArray1<f64>>,
+    Bound<'py, PyArray1<f64>>,
+    f64,
+    usize,
+);
 
 #[pymethods]
 impl GenoudSearch {
     #[new]
-    fn new(py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Self> {
-        let options = read(options)?;
-        let inner = py.detach(|| genoud::Search::new(options)).map_err(told)?;
-        Ok(Self { inner })
+    #[allow(clippy::needless_pass_by_value)] // PyO3 hands over what it has read.
+    fn new(py: Python<'_>, options: SearchOptions<'_>) -> PyResult<Self> {
+        let options = options.to_native()?;
+        let inner = py.detach(|| genoud::Search::new(options));
+        Ok(Self {
+            inner: inner.map_err(to_error)?,
+        })
     }
 
-    fn ask<'py>(&self, py: Python<'py>) -> (&'static str, Bound<'py, PyBytes>) {
-        match self.inner.ask() {
-            genoud::Step::Evaluate(points) => ("evaluate", bytes(py, points)),
-            genoud::Step::Polish(points) => ("polish", bytes(py, points)),
-            genoud::Step::Gradient(point) => ("gradient", bytes(py, std::slice::from_ref(point))),
-            genoud::Step::Done(genoud::Stop::NoImprovement) => {
-                ("no improvement", PyBytes::new(py, &[]))
-            }
-            genoud::Step::Done(genoud::Stop::GenerationLimit) => {
-                ("generation limit", PyBytes::new(py, &[]))
-            }
-        }
+    fn ask<'py>(&self, py: Python<'py>) -> PyResult<(&'static str, Bound<'py, PyArray2<f64>>)> {
+        let (step, points) = match self.inner.ask() {
+            genoud::Step::Evaluate(points) => ("evaluate", points.as_slice()),
+            genoud::Step::Polish(points) => ("polish", points.as_slice()),
+            genoud::Step::Gradient(point) => ("gradient", std::slice::from_ref(point)),
+            genoud::Step::Done(genoud::Stop::NoImprovement) => ("no improvement", &[][..]),
+            genoud::Step::Done(genoud::Stop::GenerationLimit) => ("generation limit", &[][..]),
+        };
+        Ok((step, PyArray2::from_vec2(py, points)?))
     }
 
-    fn tell(&mut self, py: Python<'_>, values: &Bound<'_, PyAny>, criteria: usize) -> PyResult<()> {
-        let values = PyBuffer::<f64>::get(values)?.to_vec(py)?;
+    #[allow(clippy::needless_pass_by_value)] // PyO3 hands over what it has read.
+    fn tell(&mut self, py: Python<'_>, values: PyReadonlyArray2<'_, f64>) -> PyResult<()> {
+        let criteria = values.as_array().ncols();
+        let values = flat(&values);
         py.detach(|| self.inner.tell(&values, criteria))
-            .map_err(told)
+            .map_err(to_error)
     }
 
+    #[allow(clippy::needless_pass_by_value)] // PyO3 hands over what it has read.
     fn tell_polished(
         &mut self,
         py: Python<'_>,
-        points: &Bound<'_, PyAny>,
-        values: &Bound<'_, PyAny>,
-        rows: usize,
+        points: PyReadonlyArray2<'_, f64>,
+        values: PyReadonlyArray2<'_, f64>,
     ) -> PyResult<()> {
-        let points = PyBuffer::<f64>::get(points)?.to_vec(py)?;
-        let values = PyBuffer::<f64>::get(values)?.to_vec(py)?;
-        let fits = rows > 0
-            && !points.is_empty()
-            && !values.is_empty()
-            && points.len() % rows == 0
-            && values.len() % rows == 0;
-        if !fits {
-            return Err(PyValueError::new_err("lengths that do not fit together"));
-        }
+        let (points, values) = (points.as_array(), values.as_array());
         let polished = points
-            .chunks_exact(points.len() / rows)
-            .zip(values.chunks_exact(values.len() / rows))
+            .rows()
+            .into_iter()
+            .zip(values.rows())
             .map(|(point, values)| genoud::Individual {
                 point: point.to_vec(),
                 values: values.to_vec(),
             })
             .collect();
         py.detach(|| self.inner.tell_polished(polished))
-            .map_err(told)
+            .map_err(to_error)
     }
 
-    fn tell_gradient(&mut self, py: Python<'_>, small: bool) -> PyResult<()> {
-        py.detach(|| self.inner.tell_gradient(small)).map_err(told)
-    }
-
-    #[getter]
-    fn generation(&self) -> usize {
-        self.inner.generation()
+    fn tell_gradient(&mut self, py: Python<'_>, is_small: bool) -> PyResult<()> {
+        py.detach(|| self.inner.tell_gradient(is_small))
+            .map_err(to_error)
     }
 
     #[getter]
@@ -102,25 +131,15 @@ impl GenoudSearch {
         self.inner.counts().each
     }
 
-    /// The points and the values of all individuals, the best first.
-    fn population<'py>(&self, py: Python<'py>) -> (Bound<'py, PyBytes>, Bound<'py, PyBytes>) {
-        let all = self.inner.population();
-        let points: Vec<Vec<f64>> = all.iter().map(|one| one.point.clone()).collect();
-        let values: Vec<Vec<f64>> = all.iter().map(|one| one.values.clone()).collect();
-        (bytes(py, &points), bytes(py, &values))
-    }
-
-    /// The generations that ended, from this place in the list.
-    fn history<'py>(&self, py: Python<'py>, from: usize) -> Vec<RecordOf<'py>> {
-        self.inner
-            .history()
-            .iter()
-            .skip(from)
+    /// Returns the finished generations, from this place in the list.
+    fn history<'py>(&self, py: Python<'py>, from: usize) -> Vec<Generation<'py>> {
+        let records = self.inner.history().iter().skip(from);
+        records
             .map(|record| {
                 (
                     record.generation,
-                    bytes(py, std::slice::from_ref(&record.best.point)),
-                    bytes(py, std::slice::from_ref(&record.best.values)),
+                    PyArray1::from_slice(py, &record.best.values),
+                    PyArray1::from_slice(py, &record.best.point),
                     record.median,
                     record.evaluations,
                 )
@@ -129,80 +148,57 @@ impl GenoudSearch {
     }
 }
 
-fn read(options: &Bound<'_, PyDict>) -> PyResult<genoud::Options> {
-    let floats = |name: &str| -> PyResult<Vec<f64>> {
-        PyBuffer::<f64>::get(&item(options, name)?)?.to_vec(options.py())
-    };
-    let truth = |name: &str| -> PyResult<bool> { item(options, name)?.extract() };
-    let count = |name: &str| -> PyResult<usize> { item(options, name)?.extract() };
-    let lower = floats("lower")?;
-    let parameters = lower.len();
-    let domain = genoud::Domain::new(lower, floats("upper")?, truth("integer")?)
-        .map_err(PyValueError::new_err)?;
-    let boundary = match count("boundary")? {
-        0 => genoud::Boundary::Anything,
-        1 => genoud::Boundary::Partial,
-        2 => genoud::Boundary::Never,
-        other => {
-            return Err(PyValueError::new_err(format!(
-                "boundary enforcement is 0, 1 or 2, not {other}"
-            )));
-        }
-    };
-    let generator = match item(options, "generator")?.extract::<String>()?.as_str() {
-        "philox" => genoud::Generator::Philox,
-        "tlp" => genoud::Generator::Tausworthe,
-        other => {
-            return Err(PyValueError::new_err(format!(
-                "the generator is philox or tlp, not {other}"
-            )));
-        }
-    };
-    Ok(genoud::Options {
-        domain,
-        boundary,
-        direction: if truth("maximize")? {
-            genoud::Direction::Maximize
-        } else {
-            genoud::Direction::Minimize
-        },
-        population: count("population")?,
-        generations: count("generations")?,
-        hard_generation_limit: truth("hard_generation_limit")?,
-        wait_generations: count("wait_generations")?,
-        solution_tolerance: item(options, "solution_tolerance")?.extract()?,
-        starting_values: floats("starting_values")?
-            .chunks(parameters)
-            .map(<[f64]>::to_vec)
-            .collect(),
-        operators: item(options, "operators")?.extract()?,
-        mix: item(options, "mix")?.extract()?,
-        polish: truth("polish")?,
-        burn_in: count("burn_in")?,
-        gradient_check: truth("gradient_check")?,
-        memory: truth("memory")?,
-        generator,
-        seed: item(options, "seed")?.extract()?,
-    })
+impl SearchOptions<'_> {
+    fn to_native(&self) -> PyResult<genoud::Options> {
+        let domain = genoud::Domain::new(flat(&self.lower), flat(&self.upper), self.integer)
+            .map_err(PyValueError::new_err)?;
+        let starts = self.starting_values.as_array();
+        Ok(genoud::Options {
+            domain,
+            boundary: self.boundary,
+            direction: if self.maximize {
+                genoud::Direction::Maximize
+            } else {
+                genoud::Direction::Minimize
+            },
+            population: self.population,
+            generations: self.generations,
+            hard_generation_limit: self.hard_generation_limit,
+            wait_generations: self.wait_generations,
+            solution_tolerance: self.solution_tolerance,
+            starting_values: starts.rows().into_iter().map(|row| row.to_vec()).collect(),
+            operators: self.operators,
+            mix: self.mix,
+            polish: self.polish,
+            burn_in: self.burn_in,
+            gradient_check: self.gradient_check,
+            memory: self.memory,
+            generator: self.generator,
+            seed: self.seed,
+        })
+    }
 }
 
-fn item<'py>(options: &Bound<'py, PyDict>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-    options
-        .get_item(name)?
-        .ok_or_else(|| PyKeyError::new_err(name.to_owned()))
+fn boundary(given: &Bound<'_, PyAny>) -> PyResult<genoud::Boundary> {
+    match given.extract()? {
+        0 => Ok(genoud::Boundary::Anything),
+        1 => Ok(genoud::Boundary::Partial),
+        2 => Ok(genoud::Boundary::Never),
+        other => Err(PyValueError::new_err(format!(
+            "boundary enforcement is 0, 1 or 2, not {other}"
+        ))),
+    }
+}
+
+fn generator(given: &Bound<'_, PyAny>) -> PyResult<genoud::Generator> {
+    let choices = [
+        ("philox", genoud::Generator::Philox),
+        ("tlp", genoud::Generator::Tausworthe),
+    ];
+    choose(given, &choices)
 }
 
 #[allow(clippy::needless_pass_by_value)]
-fn told(error: genoud::Unusable) -> PyErr {
+fn to_error(error: genoud::Unusable) -> PyErr {
     PyValueError::new_err(error.to_string())
-}
-
-/// All numbers of the rows, one row after another.
-fn bytes<'py>(py: Python<'py>, rows: &[Vec<f64>]) -> Bound<'py, PyBytes> {
-    let all: Vec<u8> = rows
-        .iter()
-        .flatten()
-        .flat_map(|value| value.to_ne_bytes())
-        .collect();
-    PyBytes::new(py, &all)
 }

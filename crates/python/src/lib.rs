@@ -1,10 +1,12 @@
-//! `equipoise._native`: the Python face of the crates. Converts arrays and errors, nothing else.
+//! `equipoise._native`: the Python face of the crates. It converts options, arrays and errors.
 
+mod arrays;
 mod betting;
 mod fitness;
 mod genoud;
 mod matching;
-mod strata;
+mod progress;
+mod special;
 
 use pyo3::prelude::*;
 
@@ -12,15 +14,13 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use crate::betting::BettingSequence;
+    use crate::betting::{BettingSequence, FractionSequence};
     #[pymodule_export]
-    use crate::fitness::{
-        FitnessEngine, exact_smirnov_p_value, kolmogorov_p_value, student_p_value,
-    };
+    use crate::fitness::{FitnessEngine, kolmogorov_p_value, smirnov_p_value};
     #[pymodule_export]
     use crate::genoud::GenoudSearch;
     #[pymodule_export]
-    use crate::matching::{MatchingEngine, matching_estimate};
+    use crate::matching::{Estimate, Matcher, Pairs, estimate_effect, match_strata};
     #[pymodule_export]
-    use crate::strata::matching_strata;
+    use crate::special::{student_p_value, student_quantile};
 }

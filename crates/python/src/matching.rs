@@ -1,37 +1,132 @@
-//! The matching engine's face.
-
-use std::sync::Mutex;
-use std::thread::ThreadId;
-use std::time::{Duration, Instant};
+//! Nearest-neighbour matching: typed options and arrays in, pairs and estimates out.
 
 use equipoise_matching as matching;
-use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
 
-/// A matching problem whose units are in place for searching.
-#[pyclass(module = "equipoise._native", frozen)]
-pub struct MatchingEngine {
-    inner: matching::Matcher,
+use crate::arrays::{array, flat, indices, row_numbers};
+use crate::progress::ProgressReporter;
+
+/// The units of `equipoise.matching.units.Units`.
+#[derive(FromPyObject)]
+pub struct Units<'py> {
+    x: PyReadonlyArray2<'py, f64>,
+    treated: PyReadonlyArray1<'py, bool>,
+    outcome: Option<PyReadonlyArray1<'py, f64>>,
+    weights: Option<PyReadonlyArray1<'py, f64>>,
 }
 
-/// Rows of queries and matches, weights, and rows that were dropped.
-pub(crate) type PairBytes<'py> = (
-    Bound<'py, PyBytes>,
-    Bound<'py, PyBytes>,
-    Bound<'py, PyBytes>,
-    Bound<'py, PyBytes>,
-);
+/// The options of `equipoise.matching.options.MatchOptions`.
+#[derive(FromPyObject)]
+pub struct MatchOptions<'py> {
+    #[pyo3(from_py_with = estimand)]
+    estimand: matching::Estimand,
+    matches: usize,
+    #[pyo3(from_py_with = metric)]
+    metric: matching::Metric,
+    caliper: Option<PyReadonlyArray2<'py, f64>>,
+    restrictions: Vec<(usize, usize, f64)>,
+    replace: bool,
+    ties: bool,
+    tolerance: f64,
+    #[pyo3(from_py_with = rules)]
+    r_compatible: matching::Rules,
+    threads: usize,
+    seed: u64,
+    #[pyo3(from_py_with = search)]
+    search: matching::Method,
+    instructions: Option<String>,
+}
+
+impl MatchOptions<'_> {
+    /// Returns the named instructions; without a name the widest that the processor has.
+    pub fn instructions(&self) -> PyResult<matching::Instructions> {
+        let Some(name) = &self.instructions else {
+            return Ok(matching::Instructions::best());
+        };
+        matching::Instructions::ALL
+            .into_iter()
+            .find(|kind| kind.name() == name && kind.available())
+            .ok_or_else(|| PyValueError::new_err(format!("this processor has no {name}")))
+    }
+}
+
+/// Rows of the queries and of their matches, the pairs' weights, and the dropped rows.
+#[pyclass(module = "equipoise._native", frozen, get_all)]
+pub struct Pairs {
+    query: Py<PyArray1<i64>>,
+    matched: Py<PyArray1<i64>>,
+    weights: Py<PyArray1<f64>>,
+    dropped: Py<PyArray1<i64>>,
+}
 
 #[pymethods]
-impl MatchingEngine {
+impl Pairs {
     #[new]
-    fn new(py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<Self> {
-        let problem = problem(options)?;
-        let instructions = instructions(options)?;
+    fn new(
+        query: Py<PyArray1<i64>>,
+        matched: Py<PyArray1<i64>>,
+        weights: Py<PyArray1<f64>>,
+        dropped: Py<PyArray1<i64>>,
+    ) -> Self {
+        Self {
+            query,
+            matched,
+            weights,
+            dropped,
+        }
+    }
+}
+
+impl Pairs {
+    fn from_native(py: Python<'_>, pairs: matching::Pairs) -> Self {
+        Self {
+            query: row_numbers(py, pairs.query),
+            matched: row_numbers(py, pairs.matched),
+            weights: array(py, pairs.weight),
+            dropped: row_numbers(py, pairs.dropped),
+        }
+    }
+
+    fn to_native(&self, py: Python<'_>) -> PyResult<matching::Pairs> {
+        Ok(matching::Pairs {
+            query: indices(&self.query.bind(py).try_readonly()?)?,
+            matched: indices(&self.matched.bind(py).try_readonly()?)?,
+            weight: flat(&self.weights.bind(py).try_readonly()?),
+            dropped: Vec::new(),
+        })
+    }
+}
+
+/// The effect and its errors, in units of the outcome.
+#[pyclass(module = "equipoise._native", frozen, get_all)]
+pub struct Estimate {
+    effect: f64,
+    unadjusted: f64,
+    population_variance: f64,
+    sample_variance: f64,
+    standard_error_of_pairs: f64,
+    conditional_error: f64,
+}
+
+/// Finds the nearest neighbours of units that are in place for searching.
+#[pyclass(module = "equipoise._native", frozen)]
+pub struct Matcher {
+    inner: matching::Matcher,
+    outcome: Option<Vec<f64>>,
+}
+
+#[pymethods]
+impl Matcher {
+    #[new]
+    #[allow(clippy::needless_pass_by_value)] // PyO3 hands over what it has read.
+    fn new(py: Python<'_>, units: Units<'_>, options: MatchOptions<'_>) -> PyResult<Self> {
+        let problem = problem(&units, &options)?;
+        let instructions = options.instructions()?;
         Ok(Self {
             inner: py.detach(|| matching::Matcher::with_instructions(problem, instructions)),
+            outcome: units.outcome.as_ref().map(flat),
         })
     }
 
@@ -40,330 +135,230 @@ impl MatchingEngine {
         self.inner.uses_tree()
     }
 
-    fn pairs<'py>(&self, py: Python<'py>, progress: Option<Py<PyAny>>) -> PyResult<PairBytes<'py>> {
-        let teller = Teller::new(progress);
-        let pairs = py.detach(|| self.inner.pairs(&|done, of| teller.tell(done, of)));
-        let pairs = teller.outcome(pairs)?;
-        Ok((
-            index_bytes(py, &pairs.query)?,
-            index_bytes(py, &pairs.matched)?,
-            float_bytes(py, &pairs.weight)?,
-            index_bytes(py, &pairs.dropped)?,
-        ))
+    fn pairs(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<Pairs> {
+        let progress = ProgressReporter::new(progress);
+        let pairs = py.detach(|| self.inner.pairs(&|done, of| progress.report(done, of)));
+        Ok(Pairs::from_native(py, progress.finish(pairs)?))
     }
 
-    fn variances<'py>(
-        &self,
-        py: Python<'py>,
-        outcome: &Bound<'py, PyAny>,
-        neighbours: f64,
-    ) -> PyResult<Bound<'py, PyBytes>> {
-        let outcome = floats(outcome)?;
-        let teller = Teller::new(None);
-        let tell = |done, of| teller.tell(done, of);
-        let variances = py.detach(|| self.inner.variances(&outcome, neighbours, &tell));
-        variance_bytes(py, &teller.outcome(variances)?)
+    fn variances(&self, py: Python<'_>, neighbors: f64) -> PyResult<Py<PyArray1<f64>>> {
+        let Some(outcome) = &self.outcome else {
+            return Err(PyValueError::new_err("the units have no outcome"));
+        };
+        let progress = ProgressReporter::new(None);
+        let report = |done, of| progress.report(done, of);
+        let variances = py.detach(|| self.inner.variances(outcome, neighbors, &report));
+        Ok(variance_array(py, progress.finish(variances)?))
     }
 }
 
-/// The effect and its errors, from pairs: effect, unadjusted effect, variances in the
-/// population and in the sample, the error of the pairs and the conditional error.
+/// Matches inside each stratum, with the calipers of its row of `options.caliper`.
 #[pyfunction]
-pub fn matching_estimate(
+#[allow(clippy::needless_pass_by_value)] // PyO3 hands over what it has read.
+pub fn match_strata(
     py: Python<'_>,
-    options: &Bound<'_, PyDict>,
-) -> PyResult<(f64, f64, f64, f64, f64, f64)> {
-    let treated = flags(&item(options, "treated")?)?;
-    let outcome = floats(&item(options, "outcome")?)?;
-    let weights = floats(&item(options, "weights")?)?;
-    let pairs = matching::Pairs {
-        query: indices(&item(options, "query")?)?,
-        matched: indices(&item(options, "matched")?)?,
-        weight: floats(&item(options, "weight")?)?,
-        dropped: Vec::new(),
+    units: Units<'_>,
+    options: MatchOptions<'_>,
+    strata: PyReadonlyArray1<'_, i64>,
+    count: usize,
+    neighbors: Option<f64>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(Pairs, Option<Py<PyArray1<f64>>>)> {
+    let problem = problem(&units, &options)?;
+    let of_row = indices(&strata)?;
+    let calipers = options.caliper.as_ref().map(flat);
+    let outcome = units.outcome.as_ref().map(flat);
+    let fits = of_row.len() == problem.rows()
+        && of_row.iter().all(|&stratum| stratum < count)
+        && calipers
+            .as_ref()
+            .is_none_or(|calipers| calipers.len() == count * problem.columns);
+    check(fits, "strata or calipers that do not fit the units")?;
+    let outcomes = outcome
+        .as_deref()
+        .zip(neighbors)
+        .map(|(values, neighbours)| matching::Outcomes { values, neighbours });
+    let strata = matching::Strata {
+        of_row: &of_row,
+        count,
+        calipers: calipers.as_deref(),
     };
-    let covariates = optional(options, "covariates")?
-        .map(|given| floats(&given))
-        .transpose()?;
-    let columns: usize = item(options, "columns")?.extract()?;
-    let variances: Option<Vec<Option<f64>>> = optional(options, "variances")?
-        .map(|given| floats(&given))
-        .transpose()?
-        .map(|given| {
-            let known = |variance: f64| (!variance.is_nan()).then_some(variance);
-            given.into_iter().map(known).collect()
-        });
+    let progress = ProgressReporter::new(progress);
+    let report = |done, of| progress.report(done, of);
+    let matched = py.detach(|| strata.matched(&problem, outcomes.as_ref(), &report));
+    let matched = progress.finish(matched)?;
+    let variances = outcomes.map(|_| variance_array(py, matched.variances));
+    Ok((Pairs::from_native(py, matched.pairs), variances))
+}
+
+/// Estimates the effect and its errors from pairs of the units.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // PyO3 hands over what it has read.
+pub fn estimate_effect(
+    py: Python<'_>,
+    units: Units<'_>,
+    options: MatchOptions<'_>,
+    pairs: &Bound<'_, Pairs>,
+    covariates: Option<PyReadonlyArray2<'_, f64>>,
+    variances: Option<PyReadonlyArray1<'_, f64>>,
+) -> PyResult<Estimate> {
+    let pairs = pairs.get().to_native(py)?;
+    let treated = flat(&units.treated);
+    let rows = treated.len();
+    let outcome = units.outcome.as_ref().map_or_else(Vec::new, flat);
+    let weights = units.weights.as_ref().map_or_else(|| vec![1.0; rows], flat);
+    let fits = outcome.len() == rows
+        && weights.len() == rows
+        && [&pairs.query, &pairs.matched]
+            .into_iter()
+            .flatten()
+            .all(|&row| row < rows)
+        && pairs.query.len() == pairs.matched.len()
+        && pairs.query.len() == pairs.weight.len()
+        && covariates
+            .as_ref()
+            .is_none_or(|given| given.shape()[0] == rows)
+        && variances.as_ref().is_none_or(|given| given.len() == rows);
+    check(fits, "lengths or rows that do not fit together")?;
+    let covariates = covariates.map(|given| (flat(&given), given.shape()[1]));
+    let known = |variance: f64| (!variance.is_nan()).then_some(variance);
+    let variances: Option<Vec<Option<f64>>> =
+        variances.map(|given| flat(&given).into_iter().map(known).collect());
     let sample = matching::Sample {
         treated: &treated,
         outcome: &outcome,
         weights: &weights,
-        estimand: estimand(options)?,
-        rules: rules(options)?,
-        covariates: covariates.as_deref().map(|given| (given, columns)),
+        estimand: options.estimand,
+        rules: options.r_compatible,
+        covariates: covariates
+            .as_ref()
+            .map(|(values, columns)| (values.as_slice(), *columns)),
         variances: variances.as_deref(),
     };
-    let rows = treated.len();
-    let fits = outcome.len() == rows
-        && weights.len() == rows
-        && pairs
-            .query
-            .iter()
-            .chain(&pairs.matched)
-            .all(|&row| row < rows)
-        && pairs.query.len() == pairs.matched.len()
-        && pairs.query.len() == pairs.weight.len()
-        && sample
-            .covariates
-            .is_none_or(|(given, columns)| given.len() == rows * columns)
-        && sample.variances.is_none_or(|given| given.len() == rows);
-    if !fits {
-        return Err(PyValueError::new_err(
-            "lengths or rows that do not fit together",
-        ));
-    }
-    let found = py.detach(|| sample.estimate(&pairs));
-    Ok((
-        found.effect,
-        found.unadjusted,
-        found.population_variance,
-        found.sample_variance,
-        found.standard_error_of_pairs,
-        found.conditional_error,
-    ))
+    let estimate = py.detach(|| sample.estimate(&pairs));
+    Ok(Estimate {
+        effect: estimate.effect,
+        unadjusted: estimate.unadjusted,
+        population_variance: estimate.population_variance,
+        sample_variance: estimate.sample_variance,
+        standard_error_of_pairs: estimate.standard_error_of_pairs,
+        conditional_error: estimate.conditional_error,
+    })
 }
 
-/// How long an interrupt may wait until it is looked for.
-const BETWEEN_SIGNALS: Duration = Duration::from_millis(20);
-
-/// Passes progress on to Python; what Python raises meanwhile, Ctrl-C included, stops the work.
-pub(crate) struct Teller {
-    callback: Option<Py<PyAny>>,
-    failed: Mutex<Option<PyErr>>,
-    caller: ThreadId,
-    looked: Mutex<Instant>,
-}
-
-impl Teller {
-    pub(crate) fn new(callback: Option<Py<PyAny>>) -> Self {
-        Self {
-            callback,
-            failed: Mutex::new(None),
-            caller: std::thread::current().id(),
-            looked: Mutex::new(Instant::now()),
-        }
-    }
-
-    /// Whether to go on.
-    pub(crate) fn tell(&self, done: usize, of: usize) -> bool {
-        let told = match &self.callback {
-            Some(callback) => Python::attach(|py| callback.call1(py, (done, of)).map(drop)),
-            None => Ok(()),
-        };
-        let Err(error) = told.and_then(|()| self.signals()) else {
-            return true;
-        };
-        if let Ok(mut failed) = self.failed.lock() {
-            failed.get_or_insert(error);
-        }
-        false
-    }
-
-    /// Python handles signals in the thread that called us only.
-    fn signals(&self) -> PyResult<()> {
-        if std::thread::current().id() != self.caller {
-            return Ok(());
-        }
-        let Ok(mut looked) = self.looked.lock() else {
-            return Ok(());
-        };
-        if looked.elapsed() < BETWEEN_SIGNALS {
-            return Ok(());
-        }
-        *looked = Instant::now();
-        // The method itself would not hold for every lifetime.
-        #[allow(clippy::redundant_closure_for_method_calls)]
-        Python::attach(|py| py.check_signals())
-    }
-
-    /// What was found, or the error that stopped the work.
-    pub(crate) fn outcome<T>(self, found: Option<T>) -> PyResult<T> {
-        match (self.failed.into_inner(), found) {
-            (Ok(Some(error)), _) => Err(error),
-            (_, Some(found)) => Ok(found),
-            _ => Err(PyRuntimeError::new_err("stopped for no reason")),
-        }
-    }
-}
-
-pub(crate) fn problem(options: &Bound<'_, PyDict>) -> PyResult<matching::Problem> {
-    let treated = flags(&item(options, "treated")?)?;
-    let columns: usize = item(options, "columns")?.extract()?;
-    let x = floats(&item(options, "x")?)?;
-    let list = |name: &str| -> PyResult<Option<Vec<f64>>> {
-        optional(options, name)?
-            .map(|given| floats(&given))
-            .transpose()
-    };
-    let (weights, caliper, matrix) = (list("weights")?, list("caliper")?, list("matrix")?);
-    let both = treated.contains(&true) && treated.contains(&false);
-    let fits = columns > 0
-        && both
-        && x.len() == treated.len() * columns
-        && u32::try_from(treated.len()).is_ok()
-        && weights
-            .as_ref()
-            .is_none_or(|given| given.len() == treated.len())
-        && caliper.as_ref().is_none_or(|given| given.len() == columns)
-        && matrix
-            .as_ref()
-            .is_none_or(|given| given.len() == columns * columns);
-    if !fits {
-        return Err(PyValueError::new_err("lengths that do not fit together"));
-    }
-    let metric = match (
-        matrix,
-        item(options, "metric")?.extract::<String>()?.as_str(),
-    ) {
-        (Some(matrix), _) => matching::Metric::Matrix(matrix),
-        (None, "mahalanobis") => matching::Metric::Mahalanobis,
-        (None, _) => matching::Metric::InverseVariance,
-    };
-    let mut restrictions = Vec::new();
-    for (first, second, squared_distance) in
-        item(options, "restrict")?.extract::<Vec<(usize, usize, f64)>>()?
-    {
-        if first >= treated.len() || second >= treated.len() {
-            return Err(PyValueError::new_err(
-                "a restriction of a row that there is not",
-            ));
-        }
-        restrictions.push(matching::Restriction {
+/// Checks the lengths of the units and options, and copies them into a problem of the engine.
+pub fn problem(units: &Units<'_>, options: &MatchOptions<'_>) -> PyResult<matching::Problem> {
+    let (treated, x) = (flat(&units.treated), flat(&units.x));
+    let (rows, columns) = (treated.len(), units.x.shape()[1]);
+    let weights = units.weights.as_ref().map(flat);
+    let caliper = options.caliper.as_ref().map(flat);
+    let restrictions: Vec<matching::Restriction> = options
+        .restrictions
+        .iter()
+        .map(|&(first, second, squared_distance)| matching::Restriction {
             first,
             second,
             squared_distance,
-        });
-    }
-    let method = match item(options, "method")?.extract::<String>()?.as_str() {
-        "tree" => matching::Method::Tree,
-        "brute_force" => matching::Method::BruteForce,
-        _ => matching::Method::Chosen,
-    };
+        })
+        .collect();
+    let fits = columns > 0
+        && treated.contains(&true)
+        && treated.contains(&false)
+        && x.len() == rows * columns
+        && u32::try_from(rows).is_ok()
+        && weights.as_ref().is_none_or(|weights| weights.len() == rows)
+        && options
+            .caliper
+            .as_ref()
+            .is_none_or(|caliper| caliper.shape()[1] == columns)
+        && match &options.metric {
+            matching::Metric::Matrix(matrix) => matrix.len() == columns * columns,
+            _ => true,
+        }
+        && restrictions
+            .iter()
+            .all(|pair| pair.first < rows && pair.second < rows);
+    check(fits, "lengths or rows that do not fit together")?;
     Ok(matching::Problem {
         x,
         columns,
         treated,
         weights,
-        estimand: estimand(options)?,
-        matches: item(options, "matches")?.extract()?,
-        metric,
+        estimand: options.estimand,
+        matches: options.matches,
+        metric: options.metric.clone(),
         caliper,
         restrictions,
-        replace: item(options, "replace")?.extract()?,
-        ties: item(options, "ties")?.extract()?,
-        tolerance: item(options, "tolerance")?.extract()?,
-        rules: rules(options)?,
-        threads: item(options, "threads")?.extract()?,
-        seed: item(options, "seed")?.extract()?,
-        method,
+        replace: options.replace,
+        ties: options.ties,
+        tolerance: options.tolerance,
+        rules: options.r_compatible,
+        threads: options.threads,
+        seed: options.seed,
+        method: options.search,
     })
 }
 
-/// The widest that the processor has, unless others are named.
-pub(crate) fn instructions(options: &Bound<'_, PyDict>) -> PyResult<matching::Instructions> {
-    let Some(named) = optional(options, "instructions")? else {
-        return Ok(matching::Instructions::best());
-    };
-    let named: String = named.extract()?;
-    matching::Instructions::ALL
-        .into_iter()
-        .find(|kind| kind.name() == named && kind.available())
-        .ok_or_else(|| PyValueError::new_err(format!("no instructions here: {named}")))
-}
-
-fn estimand(options: &Bound<'_, PyDict>) -> PyResult<matching::Estimand> {
-    match item(options, "estimand")?.extract::<String>()?.as_str() {
-        "ATT" => Ok(matching::Estimand::Treated),
-        "ATC" => Ok(matching::Estimand::Controls),
-        "ATE" => Ok(matching::Estimand::All),
-        other => Err(PyValueError::new_err(format!("no estimand: {other}"))),
+pub fn check(fits: bool, problem: &'static str) -> PyResult<()> {
+    if fits {
+        Ok(())
+    } else {
+        Err(PyValueError::new_err(problem))
     }
 }
 
-fn rules(options: &Bound<'_, PyDict>) -> PyResult<matching::Rules> {
-    let as_in_r: bool = item(options, "r_compatible")?.extract()?;
-    Ok(if as_in_r {
+/// Returns the choice of this name.
+pub fn choose<T: Copy>(given: &Bound<'_, PyAny>, choices: &[(&str, T)]) -> PyResult<T> {
+    let name: String = given.extract()?;
+    let choice = choices.iter().find(|(known, _)| *known == name);
+    choice
+        .map(|&(_, value)| value)
+        .ok_or_else(|| PyValueError::new_err(format!("there is no choice {name:?} here")))
+}
+
+fn estimand(given: &Bound<'_, PyAny>) -> PyResult<matching::Estimand> {
+    let choices = [
+        ("ATT", matching::Estimand::Treated),
+        ("ATC", matching::Estimand::Controls),
+        ("ATE", matching::Estimand::All),
+    ];
+    choose(given, &choices)
+}
+
+/// A weight matrix, or the name of a metric.
+fn metric(given: &Bound<'_, PyAny>) -> PyResult<matching::Metric> {
+    if let Ok(matrix) = given.extract::<PyReadonlyArray2<'_, f64>>() {
+        return Ok(matching::Metric::Matrix(flat(&matrix)));
+    }
+    let is_mahalanobis = choose(given, &[("inverse_variance", false), ("mahalanobis", true)])?;
+    Ok(if is_mahalanobis {
+        matching::Metric::Mahalanobis
+    } else {
+        matching::Metric::InverseVariance
+    })
+}
+
+fn rules(as_in_r: &Bound<'_, PyAny>) -> PyResult<matching::Rules> {
+    Ok(if as_in_r.extract()? {
         matching::Rules::AsInR
     } else {
         matching::Rules::Correct
     })
 }
 
-pub(crate) fn optional<'py>(
-    options: &Bound<'py, PyDict>,
-    name: &str,
-) -> PyResult<Option<Bound<'py, PyAny>>> {
-    Ok(options.get_item(name)?.filter(|given| !given.is_none()))
+fn search(given: &Bound<'_, PyAny>) -> PyResult<matching::Method> {
+    let choices = [
+        ("chosen", matching::Method::Chosen),
+        ("brute_force", matching::Method::BruteForce),
+        ("tree", matching::Method::Tree),
+    ];
+    choose(given, &choices)
 }
 
-pub(crate) fn item<'py>(options: &Bound<'py, PyDict>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-    optional(options, name)?.ok_or_else(|| PyValueError::new_err(format!("without {name}")))
-}
-
-pub(crate) fn floats(array: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
-    PyBuffer::<f64>::get(array)?.to_vec(array.py())
-}
-
-pub(crate) fn indices(array: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
-    let given = PyBuffer::<i64>::get(array)?.to_vec(array.py())?;
-    given
+/// An unknown variance is NaN.
+fn variance_array(py: Python<'_>, variances: Vec<Option<f64>>) -> Py<PyArray1<f64>> {
+    let values = variances
         .into_iter()
-        .map(|row| usize::try_from(row).map_err(|error| PyValueError::new_err(error.to_string())))
-        .collect()
-}
-
-fn flags(array: &Bound<'_, PyAny>) -> PyResult<Vec<bool>> {
-    let given = PyBuffer::<u8>::get(array)?.to_vec(array.py())?;
-    Ok(given.into_iter().map(|flag| flag != 0).collect())
-}
-
-pub(crate) fn index_bytes<'py>(py: Python<'py>, rows: &[usize]) -> PyResult<Bound<'py, PyBytes>> {
-    words(
-        py,
-        rows.len(),
-        rows.iter().map(|&row| (row as u64).to_ne_bytes()),
-    )
-}
-
-/// Unknown variances are not numbers.
-pub(crate) fn variance_bytes<'py>(
-    py: Python<'py>,
-    variances: &[Option<f64>],
-) -> PyResult<Bound<'py, PyBytes>> {
-    let values: Vec<f64> = variances
-        .iter()
-        .map(|variance| variance.unwrap_or(f64::NAN))
-        .collect();
-    float_bytes(py, &values)
-}
-
-pub(crate) fn float_bytes<'py>(py: Python<'py>, values: &[f64]) -> PyResult<Bound<'py, PyBytes>> {
-    words(
-        py,
-        values.len(),
-        values.iter().map(|value| value.to_ne_bytes()),
-    )
-}
-
-/// So many words of eight bytes, written in place.
-fn words(
-    py: Python<'_>,
-    count: usize,
-    values: impl Iterator<Item = [u8; 8]>,
-) -> PyResult<Bound<'_, PyBytes>> {
-    PyBytes::new_with(py, 8 * count, |bytes| {
-        for (place, value) in bytes.as_chunks_mut().0.iter_mut().zip(values) {
-            *place = value;
-        }
-        Ok(())
-    })
+        .map(|variance| variance.unwrap_or(f64::NAN));
+    array(py, values.collect())
 }

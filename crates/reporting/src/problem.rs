@@ -1,6 +1,7 @@
 //! What can go wrong, in one line.
 
 use std::fmt;
+use std::io;
 
 const RUN_FAILED: u8 = 1;
 const BAD_OPTIONS: u8 = 2;
@@ -29,6 +30,12 @@ impl Problem {
             words: words.into(),
             exit_status: RUN_FAILED,
         }
+    }
+
+    /// The system has refused something: exit status 1.
+    #[must_use]
+    pub fn system(thing: &str, error: &io::Error) -> Self {
+        Self::failure(format!("{thing}: {error}"))
     }
 
     /// This machine, or what the process may do on it, does not allow the work: exit status 69.

@@ -10,7 +10,7 @@ const LEARN_AT_EVERY_BLOCK: usize = 256;
 const GROWTH: usize = 64;
 
 /// So many blocks are bet on by sign alone, before a scale is trusted.
-const BLOCKS_FOR_A_SCALE: usize = 3;
+pub const BLOCKS_FOR_A_SCALE: usize = 3;
 /// So many blocks before a slot effect is looked for.
 const BLOCKS_FOR_A_SLOT: usize = 6;
 /// A slot effect is corrected when it exceeds so many scales over the root of n.

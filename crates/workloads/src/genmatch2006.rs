@@ -8,11 +8,11 @@ mod candidates;
 mod data;
 mod fast;
 mod fitness;
+mod matching;
 mod matrix;
 mod one_dgemm;
 mod scythe;
 mod selection;
-mod sorting;
 
 use std::time::{Duration, Instant};
 
@@ -27,7 +27,7 @@ use crate::problem::Problem;
 
 use self::data::{COVARIATES, Data};
 use self::fitness::Balance;
-use self::matrix::Matrix;
+use self::matching::Matching;
 
 /// One line for `--list`.
 pub const SUMMARY: &str = "the genetic matching of 2006 (--algorithm scythe | blas | fast)";
@@ -52,15 +52,6 @@ of pairs and a fingerprint of the matches, the same for all three algorithms.
 
 /// The word for `--data` that asks for no file.
 const MADE_UP: &str = "made-up";
-
-/// Squared distances that differ by no more are ties, as in 2006.
-const TOLERANCE: f64 = 1e-5;
-
-/// An algorithm, ready to match under any candidate weights.
-trait Matching {
-    /// The pairs under the weights of the columns: one match for every unit, and all that tie.
-    fn matches(&mut self, weights: &[f64]) -> Pairs;
-}
 
 /// What a search found.
 struct Found {
@@ -209,27 +200,6 @@ fn least(times: &[Duration]) -> Duration {
         .copied()
         .min()
         .expect("at least one search was asked for")
-}
-
-/// The standardised covariates as a matrix: each column less its mean, over its standard
-/// deviation with N - 1 (matching.md 1.1).
-fn standardised(data: &Data) -> Matrix {
-    let rows = data.rows() as f64;
-    let mut elements = data.covariates.clone();
-    for column in 0..COVARIATES.len() {
-        let values = || elements.iter().skip(column).step_by(COVARIATES.len());
-        let mean = values().sum::<f64>() / rows;
-        let squares = values().map(|value| (value - mean).powi(2)).sum::<f64>();
-        let deviation = match (squares / (rows - 1.0)).sqrt() {
-            // A constant column measures nothing, in whatever unit.
-            0.0 => 1.0,
-            deviation => deviation,
-        };
-        for cell in elements.iter_mut().skip(column).step_by(COVARIATES.len()) {
-            *cell = (*cell - mean) / deviation;
-        }
-    }
-    Matrix::from_scratch(data.rows(), COVARIATES.len(), &elements)
 }
 
 #[cfg(test)]

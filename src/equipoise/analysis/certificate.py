@@ -14,8 +14,8 @@ from equipoise.campaign import conduct
 from equipoise.campaign.blocks import block_costs, complete_blocks
 from equipoise.campaign.progress import ProgressListener
 from equipoise.design.coin import fresh_seed
-from equipoise.measure.native import native_programs
-from equipoise.measure.surroundings import snapshot
+from equipoise.measure.environment import snapshot
+from equipoise.measure.installation import native_programs
 from equipoise.model.host import CERTIFICATE_STUDY, Certificate
 from equipoise.model.plan import Condition, Judgement, Measure, Plan, Stopping
 from equipoise.model.record import RunRecord

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from equipoise.analysis.wording import disagreement_words, verdict_words
+from equipoise.analysis.wording import disagreement_sentence, verdict_sentence
 from equipoise.campaign.blocks import QUANTA, BlockCosts, block_costs
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Contrast, Plan
@@ -38,15 +38,21 @@ class Pairing:
     contrast: Contrast
     costs: BlockCosts
     pairs: PairedBlocks
+    more_is_better: bool = False
+    """Whether a cost is the inverse of the metric."""
 
 
 def primary_comparisons(plan: Plan, blocks: Blocks) -> tuple[Comparison, ...]:
-    """Every candidate on the primary metric, at the whole of alpha."""
+    """Return every candidate on the primary metric, at the whole of alpha."""
     if not blocks:
         return ()
     metric = plan.judgement.primary_metric
     costs = block_costs(plan, blocks, metric)
-    return judge_pairings(plan, [pairing_of(plan, metric, costs, one) for one in plan.contrasts])
+    inverse = is_more_better(blocks, metric)
+    return judge_pairings(
+        plan,
+        [pairing_of(plan, metric, costs, one, more_is_better=inverse) for one in plan.contrasts],
+    )
 
 
 def primary_ratios(plan: Plan, costs: BlockCosts) -> dict[str, float | None]:
@@ -62,7 +68,7 @@ def primary_ratios(plan: Plan, costs: BlockCosts) -> dict[str, float | None]:
 def other_comparisons(
     plan: Plan, blocks: Blocks
 ) -> tuple[tuple[Comparison, ...], tuple[CampaignWarning, ...]]:
-    """Every candidate on every other metric, which share alpha among themselves.
+    """Return every candidate on every other metric, which share alpha among themselves.
 
     A metric that a trial does not know is named in a warning and left out.
     """
@@ -74,27 +80,49 @@ def other_comparisons(
         except UnusableInput as error:
             unknown.append(CampaignWarning("metric_unknown", error.what, error.hint or ""))
             continue
-        pairings.extend(pairing_of(plan, metric, costs, one) for one in plan.contrasts)
+        inverse = is_more_better(blocks, metric)
+        pairings.extend(
+            pairing_of(plan, metric, costs, one, more_is_better=inverse) for one in plan.contrasts
+        )
     return judge_pairings(plan, pairings), tuple(unknown)
 
 
 def control_comparison(plan: Plan, blocks: Blocks) -> Comparison | None:
-    """The control against the baseline, by itself."""
+    """Return the control against the baseline, by itself."""
     if plan.control is None or not blocks:
         return None
     metric = plan.judgement.primary_metric
     costs = block_costs(plan, blocks, metric)
     contrast = Contrast(CONTROLLED, plan.control)
     pairs = costs.paired(contrast, QUANTA.get(metric, 0.0))
-    return judge_pairings(plan, [Pairing(metric, contrast, costs, pairs)])[0]
+    pairing = Pairing(metric, contrast, costs, pairs, is_more_better(blocks, metric))
+    return judge_pairings(plan, [pairing])[0]
 
 
-def pairing_of(plan: Plan, metric: str, costs: BlockCosts, contrast: Contrast) -> Pairing:
+def pairing_of(
+    plan: Plan,
+    metric: str,
+    costs: BlockCosts,
+    contrast: Contrast,
+    *,
+    more_is_better: bool = False,
+) -> Pairing:
     """Pair a candidate with its baseline, and with the control where there is one."""
     quantum = QUANTA.get(metric, 0.0)
-    if plan.control is None:
-        return Pairing(metric, contrast, costs, costs.paired(contrast, quantum))
-    return Pairing(metric, contrast, costs, costs.pooled(contrast, plan.control, quantum))
+    pairs = (
+        costs.paired(contrast, quantum)
+        if plan.control is None
+        else costs.pooled(contrast, plan.control, quantum)
+    )
+    return Pairing(metric, contrast, costs, pairs, more_is_better)
+
+
+def is_more_better(blocks: Blocks, metric: str) -> bool:
+    """Return whether the workload says of the metric that more of it is better."""
+    samples = (
+        one for block in blocks.values() for trial in block for one in reversed(trial.samples)
+    )
+    return next((one.better == "higher" for one in samples if one.metric == metric), False)
 
 
 def judge_pairings(
@@ -129,8 +157,8 @@ def _comparison(plan: Plan, pairing: Pairing, judged: Judged, to_go: int | None)
     means = ratio_of_means(pairs.baseline, pairs.candidate, seed=plan.seed)
     slower = probability_slower(pairs, level=judgement.alpha)
     baseline_costs = costs.costs[costs.both(contrast), contrast.baseline]
-    said = answers(baseline_costs, pairs.candidate, min_effect=judgement.min_effect)
-    return Comparison(
+    statistics = answers(baseline_costs, pairs.candidate, min_effect=judgement.min_effect)
+    comparison = Comparison(
         baseline=baseline.name,
         candidate=candidate.name,
         metric=pairing.metric,
@@ -154,31 +182,27 @@ def _comparison(plan: Plan, pairing: Pairing, judged: Judged, to_go: int | None)
             min_effect=judgement.min_effect,
         ),
         scope=scope_of(plan),
-        summary=verdict_words(
-            judged.verdict,
-            pairing.metric,
-            baseline.levels.get(contrast.factor or "", baseline.name),
-            candidate.levels.get(contrast.factor or "", candidate.name),
-            judged.ratio,
-            min_effect=judgement.min_effect,
-            mean_ratio=means.ratio,
-            blocks=judged.blocks,
-            blocks_to_go=to_go,
-            stratum=contrast.stratum,
-        ),
+        summary="",
         level=judged.level,
         blocks_to_go=to_go,
         carry_over=_carry_over(plan, pairing),
-        answers=said,
-        disagreement=disagreement_words(
-            said, baseline.name, candidate.name, verdict=judged.verdict
+        answers=statistics,
+        disagreement=disagreement_sentence(
+            statistics, baseline.name, candidate.name, verdict=judged.verdict
         ),
         stratum=contrast.stratum,
     )
+    summary = verdict_sentence(
+        comparison,
+        baseline.levels.get(contrast.factor or "", baseline.name),
+        candidate.levels.get(contrast.factor or "", candidate.name),
+        more_is_better=pairing.more_is_better,
+    )
+    return replace(comparison, summary=summary)
 
 
 def scope_of(plan: Plan) -> str:
-    """What the verdicts of a plan are about, by what its trials replicate."""
+    """Return the scope of a plan's verdicts, by what its trials replicate."""
     if any(one.server is not None and one.server.trial == "interval" for one in plan.conditions):
         return SCOPE_OF_INTERVALS
     if not plan.layouts:
@@ -187,7 +211,7 @@ def scope_of(plan: Plan) -> str:
 
 
 def _carry_over(plan: Plan, pairing: Pairing) -> CarryOver | None:
-    """What carries over; nothing can be said where each condition ran before itself."""
+    """Return the carry-over; ``None`` where each condition ran before itself."""
     costs = pairing.costs
     if plan.measure.washout or np.isnan(costs.end_costs).any():
         return None

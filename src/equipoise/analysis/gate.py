@@ -44,7 +44,7 @@ def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
         min_effect=judgement.min_effect,
         passed=not (tally.slower or (gated.fails_undecided and tally.undecided)),
         rows=rows,
-        summary=_words(gated, rows, tally, judgement.min_effect),
+        summary=_gate_sentence(gated, rows, tally, judgement.min_effect),
         again=gated.again,
     )
 
@@ -76,12 +76,12 @@ def _row(plan: Plan, pairing: Pairing, gauged: Gauged) -> GateRow:
         level=judged.level,
         blocks=judged.blocks,
         outcome=gauged.outcome,
-        summary=_row_words(name, gauged.outcome, judged.ratio_ci, judged.blocks, plan),
+        summary=_row_sentence(name, gauged.outcome, judged.ratio_ci, judged.blocks, plan),
     )
 
 
 def benchmark_of(plan: Plan, pairing: Pairing) -> str:
-    """The name of what a pairing compares: a process's own metric, or the process."""
+    """Return the name of what a pairing compares: a process's own metric, or the process."""
     condition = plan.conditions[pairing.contrast.candidate]
     if pairing.metric.endswith(BENCHMARK_SUFFIX):
         return pairing.metric.removesuffix(BENCHMARK_SUFFIX)
@@ -95,7 +95,9 @@ def _median(costs: NDArray[np.float64]) -> float | None:
     return middle if np.isfinite(middle) else None
 
 
-def _row_words(name: str, outcome: GateOutcome, interval: Interval, blocks: int, plan: Plan) -> str:
+def _row_sentence(
+    name: str, outcome: GateOutcome, interval: Interval, blocks: int, plan: Plan
+) -> str:
     limit = f"{plan.judgement.min_effect:g} %"
     match outcome:
         case "slower":
@@ -117,7 +119,9 @@ def _least(interval: Interval) -> str:
     return f"by at least {100.0 * (low - 1.0):.3g} %"
 
 
-def _words(gated: GatePlan, rows: tuple[GateRow, ...], tally: _Tally, min_effect: float) -> str:
+def _gate_sentence(
+    gated: GatePlan, rows: tuple[GateRow, ...], tally: _Tally, min_effect: float
+) -> str:
     compared = f"{gated.candidate.shown} against {gated.baseline.shown}"
     if tally.all == 1:
         return f"{compared}: {rows[0].summary}"

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from equipoise.analysis.wording import times_words
+from equipoise.analysis.wording import ratio_clause
 from equipoise.campaign.blocks import cost_in
 from equipoise.model.plan import Contrast, ImportSource, Plan
 from equipoise.model.record import CampaignWarning, Trial
@@ -50,7 +50,7 @@ def imported_result(plan: Plan, blocks: Blocks) -> ImportedResult | None:
 
 
 def threats(imported: ImportedResult | None) -> tuple[CampaignWarning, ...]:
-    """What an interval of an imported run does not hold against."""
+    """Return the warnings about what the interval of an imported run leaves out."""
     if imported is None or not imported.comparisons:
         return ()
     words = {
@@ -112,7 +112,7 @@ def _compared(
         baseline_trials=len(below),
         candidate_trials=len(above),
         scope=_scope(len(below), len(above), paired=paired),
-        summary=_words(names[1], names[0], plan.judgement.primary_metric, found),
+        summary=_summary(names[1], names[0], plan.judgement.primary_metric, found),
         stratum=contrast.stratum,
     )
 
@@ -137,13 +137,13 @@ def _counted(count: int, noun: str) -> str:
     return f"{count} {noun if count == 1 else plural}"
 
 
-def _words(candidate: str, baseline: str, metric: str, found: SampleRatio) -> str:
+def _summary(candidate: str, baseline: str, metric: str, found: SampleRatio) -> str:
     if found.ratio is None:
         return f"{candidate} against {baseline}: no ratio of {metric}, because {found.unknown}."
-    what = f"{candidate} against {baseline}: {times_words(metric, found.ratio)}"
+    clause = ratio_clause(metric, baseline, candidate, found.ratio)
     low, high = found.ratio_ci
     if low is None or high is None:
-        return f"{what}; {found.unknown}."
+        return f"{clause}; {found.unknown}."
     if low <= 1.0 <= high:
-        return f"{what}, which this interval cannot tell from no difference."
-    return f"{what} in these trials; what else changed between them is not kept out."
+        return f"{clause}, but the interval also allows for no difference."
+    return f"{clause} in these trials; other changes between them are not ruled out."

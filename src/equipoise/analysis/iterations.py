@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equipoise.analysis.comparisons import Blocks, judge_pairings, pairing_of
+from equipoise.analysis.comparisons import Blocks, is_more_better, judge_pairings, pairing_of
 from equipoise.campaign.blocks import TIMED_OUT, as_cost, costs_placed
 from equipoise.model.plan import Contrast, Plan
 from equipoise.model.record import Better, Sample, Trial
@@ -67,7 +67,7 @@ class ClassedCondition:
         return sum(one.cost is None for one in self.trials)
 
     def why_not_steady(self) -> str | None:
-        """Why it has no steady state; ``None`` if it has one."""
+        """Return why it has no steady state; ``None`` if it has one."""
         if self.not_classed:
             return (
                 f"{self.not_classed} of its {len(self.trials)} trials reported fewer than "
@@ -87,7 +87,7 @@ Classed = Mapping[int, Mapping[str, ClassedCondition]]
 
 
 def iterations_in(samples: Iterable[Sample]) -> dict[str, list[Sample]]:
-    """What a trial reported of iterations, by metric, in the order of the iterations."""
+    """Return the iterations that a trial reported, by metric and in their order."""
     found: dict[str, list[tuple[int, Sample]]] = {}
     for sample in samples:
         if sample.iteration is not None:
@@ -118,7 +118,7 @@ def classed_iterations(
 
 
 def iteration_shape(classed: ClassedCondition) -> IterationShape:
-    """What the result document says of it."""
+    """Return the classes of a condition's iterations for the result document."""
     workload = classed.workload
     words = (
         f"not classed: no trial has {LEAST_ITERATIONS} iterations"
@@ -152,22 +152,26 @@ def steady_comparisons(
             metric for place in _compared(contrast) for metric in classed.get(place, {})
         )
     ]
-    asked = [
+    candidates = [
         ((contrast, metric), _why_not(plan, classed, contrast, metric))
         for contrast, metric in reported
         if any(_is_classed(classed, place, metric) for place in _compared(contrast))
     ]
     pairings = [
         pairing_of(
-            plan, metric, costs_placed(plan, blocks, _costs(blocks, classed, metric)), contrast
+            plan,
+            metric,
+            costs_placed(plan, blocks, _costs(blocks, classed, metric)),
+            contrast,
+            more_is_better=is_more_better(blocks, metric),
         )
-        for (contrast, metric), reason in asked
+        for (contrast, metric), reason in candidates
         if reason is None
     ]
     judged = iter(judge_pairings(plan, pairings, withheld=len(reported) - len(pairings)))
     return tuple(
         _given(next(judged)) if reason is None else _withheld(plan, contrast, metric, reason)
-        for (contrast, metric), reason in asked
+        for (contrast, metric), reason in candidates
     )
 
 
@@ -181,15 +185,17 @@ def _is_classed(classed: Classed, place: int, metric: str) -> bool:
 
 
 def _given(judged: Comparison) -> SteadyComparison:
-    words = f"In the steady state: {judged.summary}"
-    comparison = dataclasses.replace(judged, estimand=ESTIMAND, summary=words)
-    return SteadyComparison(judged.baseline, judged.candidate, judged.metric, comparison, words)
+    summary = f"In the steady state: {judged.summary}"
+    comparison = dataclasses.replace(judged, estimand=ESTIMAND, summary=summary)
+    return SteadyComparison(judged.baseline, judged.candidate, judged.metric, comparison, summary)
 
 
 def _withheld(plan: Plan, contrast: Contrast, metric: str, reason: str) -> SteadyComparison:
     baseline, candidate = (plan.conditions[place].name for place in _compared(contrast))
-    words = f"{candidate} against {baseline}: no comparison of {metric} in the steady state: "
-    return SteadyComparison(baseline, candidate, metric, None, f"{words}{reason}.")
+    summary = (
+        f"{candidate} against {baseline}: no comparison of {metric} in the steady state: {reason}."
+    )
+    return SteadyComparison(baseline, candidate, metric, None, summary)
 
 
 def _classed(trials: Sequence[Trial], no_series: Collection[str]) -> dict[str, ClassedCondition]:
@@ -232,7 +238,7 @@ def _trial_iterations(one: ClassedTrial, shape: TrialShape) -> TrialIterations:
 
 
 def _why_not(plan: Plan, classed: Classed, contrast: Contrast, metric: str) -> str | None:
-    """Why two conditions cannot be compared in the steady state; ``None`` if they can."""
+    """Return why two conditions cannot be compared in the steady state; ``None`` if they can."""
     control = () if plan.control is None else (plan.control,)
     for place in (contrast.baseline, *control, contrast.candidate):
         condition = classed.get(place, {}).get(metric)
@@ -245,7 +251,7 @@ def _why_not(plan: Plan, classed: Classed, contrast: Contrast, metric: str) -> s
 
 
 def _costs(blocks: Blocks, classed: Classed, metric: str) -> FloatArray:
-    """The number of every trial of the blocks, one after the other; NaN where it has none."""
+    """Return the cost of every trial of the blocks, in their order; NaN where it has none."""
     costs: dict[tuple[int, int], float] = {}
     for condition, metrics in classed.items():
         for one in metrics[metric].trials if metric in metrics else ():

@@ -68,7 +68,7 @@ def ratios_by_level(
     blocks: Mapping[int, Sequence[Trial]],
     draws: Mapping[int, Draw],
 ) -> tuple[Comparison, ...]:
-    """The primary comparisons, each with the variance of its log ratios within blocks by level.
+    """Return the primary comparisons, each with the variance of its log ratios by level.
 
     Iterations are paired as they came, the first with the first.
     """
@@ -113,7 +113,7 @@ def pooled_by_level(
 
 
 def _has_levels(plan: Plan, trials: Iterable[Trial]) -> bool:
-    """Whether anything but trials is replicated."""
+    """Return whether anything but trials is replicated."""
     metric = plan.judgement.primary_metric
     return bool(plan.layouts) or any(_iterations(trial, metric) for trial in trials)
 
@@ -156,7 +156,7 @@ def _read(metric: str, trials: Sequence[Trial], draw: Draw) -> _Read:
 
 
 def _pairs(contrast: Contrast, blocks: Sequence[_Read]) -> list[_Unit]:
-    """The blocks in which both conditions ran."""
+    """Return the blocks in which both conditions ran."""
     found: list[_Unit] = []
     for block in blocks:
         below = block.logarithms.get(contrast.baseline)
@@ -179,7 +179,7 @@ def _logarithms(trial: Trial, metric: str) -> FloatArray:
 
 
 def _iterations(trial: Trial, metric: str) -> list[float]:
-    """What each iteration of a trial cost."""
+    """Return the cost of each iteration of a trial."""
     return [
         as_cost(one) for one in trial.samples if one.iteration is not None and one.metric == metric
     ]
@@ -223,7 +223,7 @@ def _by_level(plan: Plan, names: Sequence[str], units: Sequence[_Unit]) -> Varia
 
 
 def _replicated(table: IntArray, names: Sequence[str]) -> Iterator[tuple[str, IntArray]]:
-    """The levels that have more units than the one above, with their columns."""
+    """Yield the levels that have more units than the one above, with their columns."""
     above = 1
     for place, name in enumerate(names):
         count = len(np.unique(table[:, : place + 1], axis=0))
@@ -293,7 +293,7 @@ LEAST_SHARE = 0.1
 def sources_of_spread(
     plan: Plan, blocks: Mapping[int, tuple[Trial, ...]]
 ) -> tuple[Explanation, ...]:
-    """What each held source takes from the spread, as entries of ``why`` (design.md §4).
+    """Return how much each held source takes from the spread, as entries of ``why``.
 
     Returns
     -------
@@ -339,11 +339,11 @@ def _entry(name: str, one: SpreadChange, adjusted: float | None, alpha: float) -
         status=status,
         share_of_gap=one.share,
         share_ci=one.share_ci,
-        summary=_words(name, one, status),
+        summary=_summary(name, one, status),
     )
 
 
-def _words(name: str, one: SpreadChange, status: str) -> str:
+def _summary(name: str, one: SpreadChange, status: str) -> str:
     change = f"{spread_words(one.held)} instead of {spread_words(one.free)}"
     if status == "remainder":
         return (
@@ -354,7 +354,7 @@ def _words(name: str, one: SpreadChange, status: str) -> str:
     interval = "" if low is None or high is None else f" ({100 * low:.0f} % to {100 * high:.0f} %)"
     if status == "source":
         return (
-            f"the spread comes from: {name}; with it held, the middle 80 % of the runs lie within "
-            f"{change}, which is {100 * (one.share or 0.0):.0f} %{interval} of the variance less"
+            f"{name} spreads the times: with it held, the middle 80 % of the runs lie within "
+            f"{change}, which removes {100 * (one.share or 0.0):.0f} %{interval} of the variance"
         )
-    return f"not shown to make the times spread: {name}; with it held, {change}"
+    return f"{name} is not shown to spread the times: with it held, {change}"

@@ -120,13 +120,13 @@ def _read(record: RunRecord) -> _Campaign:
 
 
 def _numbered(names: Sequence[str]) -> list[int]:
-    """The place of each name among the different ones, in the order of their first use."""
+    """Return the place of each name among the different ones, in the order of their first use."""
     places = {name: place for place, name in enumerate(dict.fromkeys(names))}
     return [places[name] for name in names]
 
 
 def _error(pairs: PairedBlocks) -> float | None:
-    """The standard error of the typical log ratio within a campaign: robust scale over root n."""
+    """Return the standard error of a campaign's typical log ratio: robust scale over root n."""
     with np.errstate(divide="ignore", invalid="ignore"):
         differences = np.log(pairs.candidate) - np.log(pairs.baseline)
     finite = differences[np.isfinite(differences)]

@@ -135,7 +135,7 @@ def _named_as(there: ResultDocument, here: ResultDocument) -> ResultDocument:
 def _rows(
     result: ResultDocument, metrics: Sequence[str], more_is_better: Collection[str]
 ) -> Iterator[tuple[str, _Row]]:
-    """Every condition that has a number: of a condition with trials that have none, no row."""
+    """Yield a row for each condition whose trials all have a number."""
     for condition in result.conditions:
         trials = _trials(condition, result)
         metric = next((one for one in metrics if any(_value(row, one) for row in trials)), None)
@@ -158,7 +158,7 @@ def _rows(
 
 
 def _first_block_alone(result: ResultDocument, condition: ConditionResult) -> int | None:
-    """Where blocks of one trial begin for a condition of files that know none; else ``None``."""
+    """Return the first of its one-trial blocks if the files of a result have no blocks."""
     if result.imported is None or result.imported.source.order == "in blocks":
         return None
     return result.conditions.index(condition) * len(result.trials)
@@ -169,7 +169,7 @@ def _trials(condition: ConditionResult, result: ResultDocument) -> list[TrialRow
 
 
 def _value(row: TrialRow, metric: str) -> float | None:
-    """What a trial has of a metric, if it has a logarithm; what was ended early has none."""
+    """Return a trial's value of a metric if it is above 0 and the trial ended by itself."""
     if row.failure is not None and row.failure.startswith((UNAVAILABLE, "timed out")):
         return None
     value = row.metrics.get(metric, getattr(row, metric, None))
@@ -238,7 +238,7 @@ def _interval(low: float, high: float) -> Interval:
 
 
 def _scope(found: Changes, between: float, *, alike: bool) -> str:
-    """What the ratios are about, and what the intervals allow for."""
+    """Return the scope of the ratios, and what the intervals allow for."""
     halves = max(found.here.halves, found.there.halves)
     together = 100.0 * math.expm1(math.hypot(found.here.together, found.there.together))
     words = (
@@ -282,7 +282,7 @@ ENVIRONMENT = "environment"
 def document_differences(
     there: ResultDocument, here: ResultDocument
 ) -> tuple[EnvironmentDifference, ...]:
-    """What differs between the environments of two results.
+    """Return the differences between the environments of two results.
 
     Of an imported run only what its files say is known. What is known of one side only is then no
     difference by itself: the whole `environment` is one that is unknown, even where both files say
@@ -296,7 +296,7 @@ def document_differences(
 def differences_to_host(
     there: ResultDocument, host: Mapping[str, Any]
 ) -> tuple[EnvironmentDifference, ...]:
-    """What will differ between a result and a campaign that is yet to run.
+    """Return the differences between a result and a campaign that is yet to run.
 
     Parameters
     ----------
@@ -323,7 +323,7 @@ def _partly_known(
 def environment_differences(
     there: Mapping[str, Any], here: Mapping[str, Any]
 ) -> tuple[EnvironmentDifference, ...]:
-    """What is known of both and differs, or is known of one only; in the order of the later one."""
+    """Return the facts that differ or that one side lacks, in the order of the later side."""
     told = [dict(_told(there)), dict(_told(here))]
     names = dict.fromkeys((*told[1], *told[0]))
     return tuple(

@@ -34,7 +34,7 @@ from equipoise.analysis.iterations import (
 from equipoise.analysis.levels import cost_by_level, ratios_by_level, sources_of_spread
 from equipoise.analysis.shape import is_wide, shape_of, why_unknown, why_wide
 from equipoise.analysis.warnings import warnings_of
-from equipoise.analysis.wording import control_words
+from equipoise.analysis.wording import control_sentence
 from equipoise.campaign.blocks import (
     ACCOUNTABLE,
     complete_blocks,
@@ -131,7 +131,7 @@ def _control(plan: Plan, blocks: Blocks, gathered: _Gathered) -> ControlResult |
         condition=_condition_result(plan, plan.control, gathered),
         comparison=comparison,
         excludes_one=excludes_one,
-        summary=control_words(excludes_one=excludes_one, alpha=comparison.alpha),
+        summary=control_sentence(excludes_one=excludes_one, alpha=comparison.alpha),
     )
 
 
@@ -219,7 +219,7 @@ def _rows(plan: Plan, record: RunRecord, blocks: Blocks) -> tuple[TrialRow, ...]
 
 
 def _row_values(plan: Plan, trial: Trial, blocks: Blocks) -> tuple[Any, ...]:
-    """The fields of a ``TrialRow``, in its order, without its layout."""
+    """Return the fields of a ``TrialRow``, in its order, without its layout."""
     reason = left_out_because(trial, blocks)
     own = trial.accounting
     condition = plan.conditions[trial.condition]

@@ -69,7 +69,7 @@ def _ends_at(points: Sequence[SequencePoint], comparison: Comparison) -> bool:
 
 
 def _record(document: ResultDocument, primary: Sequence[Comparison]) -> RunRecord | None:
-    """The analysed trials on the primary metric; ``None`` where one does not know it.
+    """Return the analysed trials on the primary metric; ``None`` where one does not know it.
 
     Nor is there a record where a trial or a comparison names a condition that is not there.
     """

@@ -65,7 +65,7 @@ def _states(values: FloatArray) -> tuple[State, ...] | None:
 
 
 def observed_covariates(trials: Sequence[Trial]) -> list[Covariate]:
-    """What was observed beside each trial, and the order in which they ran."""
+    """Return what was observed beside each trial, and the order in which they ran."""
     return [*_observed(trials), _time(trials)]
 
 
@@ -109,7 +109,7 @@ WIDE = 0.10
 
 
 def why_unknown(trials: Sequence[Trial], metric: str) -> str:
-    """Why none of these trials reported a metric: the reason of most of them."""
+    """Return why none of these trials reported a metric: the reason of most of them."""
     failures = Counter(_failure(one) for one in trials if one.failure is not None)
     if failures:
         return failures.most_common(1)[0][0]
@@ -121,7 +121,7 @@ def why_unknown(trials: Sequence[Trial], metric: str) -> str:
 
 
 def is_wide(summary: MetricSummary) -> bool:
-    """Whether a metric spreads so much that the reader should be told why."""
+    """Return whether a metric spreads so much that the reader should be told why."""
     return summary.median > 0 and summary.p95 - summary.p05 > 2.0 * WIDE * summary.median
 
 
@@ -138,7 +138,7 @@ def why_wide(metric: str, values: FloatArray, trials: Sequence[Trial], *, seed: 
         Of the resampling of the variance by level.
     """
     found = goes_with(values, observed_covariates(trials))
-    parts = (_levels_words(metric, trials, seed), _with(found))
+    parts = (_spread_by_level(metric, trials, seed), _association_phrase(found))
     return "; ".join(part for part in parts if part)
 
 
@@ -150,8 +150,8 @@ def _failure(trial: Trial) -> str:
     return f"{words}: {lines[-1]}" if lines else words
 
 
-def _levels_words(metric: str, trials: Sequence[Trial], seed: int) -> str:
-    """How processes and the batches of one process differ; empty where either has no two."""
+def _spread_by_level(metric: str, trials: Sequence[Trial], seed: int) -> str:
+    """Return how processes and the batches of one process differ; empty where either has no two."""
     logs: list[float] = []
     units: list[int] = []
     for place, trial in enumerate(trials):
@@ -174,13 +174,13 @@ def _percent(value: float) -> str:
     return f"{value:.0f} %" if value >= 10 else f"{value:.2g} %"
 
 
-def _with(found: Association | None) -> str:
-    """What the value goes with."""
+def _association_phrase(found: Association | None) -> str:
+    """Return what a value is associated with."""
     if found is None:
-        return "nothing observed goes with it for certain"
+        return "no observed factor explains it"
     how = "higher" if found.value is not None or found.correlation > 0 else "lower"
     if found.covariate == TIME:
-        return f"{how} later: it drifted"
+        return f"{how} later in the campaign: it drifts"
     if found.value is not None:
         return f"{how} on {found.covariate} {found.value:g}"
     return f"{how} with more {found.covariate}"

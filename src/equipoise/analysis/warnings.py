@@ -17,7 +17,7 @@ INFLATED_UP_TO = "a fifth"
 def warnings_of(
     record: RunRecord, comparisons: Sequence[Comparison], control: ControlResult | None, cut: int
 ) -> tuple[CampaignWarning, ...]:
-    """What was noticed while it ran, and what its numbers show.
+    """Return the warnings of the campaign and those that its numbers give.
 
     Parameters
     ----------
@@ -39,8 +39,7 @@ def warnings_of(
             CampaignWarning(
                 "control",
                 control.summary,
-                "do not begin again until it is clean; `equipoise doctor --certify` measures "
-                "this host's own rate of false alarms",
+                "measure how often this host gives false alarms: `equipoise doctor --certify`",
             )
         )
     for comparison in comparisons:
@@ -64,8 +63,8 @@ def _of(comparison: Comparison, record: RunRecord) -> list[CampaignWarning]:
         noticed.append(
             CampaignWarning(
                 "minimum_misleads",
-                f"the minimum of {comparison.candidate} and {comparison.baseline} tells another "
-                "story than their distributions"
+                f"the minima of {comparison.candidate} and {comparison.baseline} contradict their "
+                "distributions"
                 + (f": {comparison.disagreement}" if comparison.disagreement else ""),
                 "do not rank by the minimum",
             )
@@ -76,7 +75,7 @@ def _of(comparison: Comparison, record: RunRecord) -> list[CampaignWarning]:
 
 
 def _stopped_at_it(record: RunRecord) -> bool:
-    """Whether the campaign went on just until it was certain; a gate may go past a verdict."""
+    """Return whether the campaign stopped as soon as it was certain; a gate may go on."""
     plan = record.plan
     if plan.gated is not None and record.segments[-1].stopped_because != "verdict":
         return False
@@ -84,7 +83,7 @@ def _stopped_at_it(record: RunRecord) -> bool:
 
 
 def _touching(comparison: Comparison) -> list[CampaignWarning]:
-    """A campaign that stops at its verdict stops where the interval almost touches none."""
+    """Warn of an interval that almost touches "no difference": the effect is overstated."""
     low, high = comparison.ratio_ci
     if low is None or high is None:
         return []

@@ -1,124 +1,232 @@
-"""The verdict in words that a manager can read."""
+"""Sentences of verdicts, in plain English.
+
+Times say *faster* and *slower*. Every other metric has its own words: a program *uses* memory and
+*has* page faults, and what a workload reports itself *is* higher or lower.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
+from equipoise.model.interval import Interval
 from equipoise.model.plan import PRIMARY_METRIC
-from equipoise.model.result import StatisticAnswer, Verdict
+from equipoise.model.result import Comparison, StatisticAnswer, Verdict
 
 _TIMES_FROM = 2.0
-"""From a doubling on, "2.3 times" reads better than a percentage."""
+"""Ratio from which on "2.3 times" reads better than a percentage."""
+_AMOUNTS = {
+    "user_s": ("uses", "user CPU time"),
+    "sys_s": ("uses", "system CPU time"),
+    "cpu_s": ("uses", "CPU time"),
+    "max_rss_bytes": ("uses", "memory"),
+    "output_bytes": ("writes", "output"),
+}
+"""Verb and noun of the metrics that are amounts."""
+_COUNTS = {
+    "minor_faults": ("has", "minor page faults"),
+    "major_faults": ("has", "major page faults"),
+    "voluntary_switches": ("makes", "voluntary context switches"),
+    "involuntary_switches": ("has", "involuntary context switches"),
+    "block_reads": ("makes", "block reads"),
+    "block_writes": ("makes", "block writes"),
+}
+"""Verb and noun of the metrics that are counts."""
 
 
-def verdict_words(
-    verdict: Verdict,
+def verdict_sentence(
+    comparison: Comparison, baseline: str, candidate: str, *, more_is_better: bool = False
+) -> str:
+    """Return the sentence of one comparison.
+
+    Parameters
+    ----------
+    comparison
+        A comparison with its numbers; its own summary is not read.
+    baseline, candidate
+        The names that the sentence uses, which are levels where a factor is compared.
+    more_is_better
+        Whether the cost that the ratio compares is the inverse of the metric.
+    """
+    sentence = _sentence(comparison, baseline, candidate, more_is_better=more_is_better)
+    where = ", ".join(f"{factor} {level}" for factor, level in comparison.stratum.items())
+    return f"At {where}: {sentence}" if where else sentence
+
+
+def ratio_clause(
     metric: str,
     baseline: str,
     candidate: str,
-    ratio: float | None,
-    *,
-    min_effect: float,
-    mean_ratio: float | None,
-    blocks: int,
-    blocks_to_go: int | None,
-    stratum: Mapping[str, str] | None = None,
+    ratio: float,
+    ratio_ci: Interval = (None, None),
 ) -> str:
-    """One sentence for one comparison.
+    """Return a clause on a ratio: ``zstd uses 5.04 times the memory of gzip (4.98 to 5.11)``.
 
     Parameters
     ----------
     ratio
-        Candidate over baseline of a cost; ``None`` if it is not finite.
-    min_effect
-        The smallest effect that matters, in percent.
-    stratum
-        Of a study: where the comparison was made, the levels of the other factors.
+        Candidate over baseline of the metric; infinite or 0 where there is no finite ratio.
+    ratio_ci
+        Interval of the ratio; shown if both of its ends are known.
     """
-    sentence = _sentence(
-        verdict,
-        metric,
-        baseline,
-        candidate,
-        ratio,
-        min_effect=min_effect,
-        mean_ratio=mean_ratio,
-        blocks=blocks,
-        blocks_to_go=blocks_to_go,
+    higher = ratio >= 1.0
+    is_finite = 0.0 < ratio < math.inf
+    as_times = is_finite and not 1.0 / _TIMES_FROM < ratio < _TIMES_FROM
+    factor, change = f"{ratio:.3g} times", f"{_percent(ratio)} " if is_finite else ""
+    verb, noun = (_AMOUNTS | _COUNTS).get(metric, ("is", metric))
+    if metric == PRIMARY_METRIC:
+        subject = f"{candidate} takes"
+        as_factor = f"{factor} as long as {baseline}"
+        as_change = f"{change}{'longer' if higher else 'less time'} than {baseline}"
+    elif metric in _AMOUNTS or metric in _COUNTS:
+        subject = f"{candidate} {verb}"
+        as_factor = f"{factor} the {noun} of {baseline}"
+        less = "less" if metric in _AMOUNTS else "fewer"
+        as_change = f"{change}{'more' if higher else less} {noun} than {baseline}"
+    else:
+        subject = f"{metric} of {candidate} is"
+        as_factor = f"{factor} that of {baseline}"
+        as_change = f"{change}{'higher' if higher else 'lower'} than that of {baseline}"
+    interval = _interval(ratio_ci, as_times=as_times) if is_finite else " (no finite ratio)"
+    return f"{subject} {as_factor if as_times else as_change}{interval}"
+
+
+def disagreement_sentence(
+    answers: Sequence[StatisticAnswer], baseline: str, candidate: str, *, verdict: Verdict
+) -> str | None:
+    """Return one sentence where statistics name different winners; ``None`` where they do not.
+
+    Where the conditions are equivalent, each statistic that names a winner disagrees.
+    """
+    names: dict[str, list[str]] = {"faster": [], "slower": [], "equivalent": []}
+    for answer in answers:
+        names[answer.says].append(answer.statistic)
+    contradict = bool(names["faster"]) and bool(names["slower"])
+    if not contradict and not (verdict == "equivalent" and (names["faster"] or names["slower"])):
+        return None
+    parts = [
+        f"{kind} than {baseline} by {_statistics(names[kind])}"
+        for kind in ("faster", "slower")
+        if names[kind]
+    ]
+    if names["equivalent"]:
+        parts.append(f"the same by {_statistics(names['equivalent'])}")
+    return f"{candidate} is {_joined(parts)}"
+
+
+def control_sentence(*, excludes_one: bool, alpha: float) -> str:
+    """Return one sentence on the control."""
+    if not excludes_one:
+        return "the control, a second run of the baseline, shows no difference from it"
+    return (
+        "the control, a second run of the baseline, differs from it: this happens by chance in at "
+        f"most {100 * alpha:g} % of campaigns, or else the tool or the host is at fault"
     )
-    where = ", ".join(f"{factor} {level}" for factor, level in (stratum or {}).items())
-    return f"At {where}: {sentence}" if where else sentence
 
 
 def _sentence(
-    verdict: Verdict,
-    metric: str,
-    baseline: str,
-    candidate: str,
-    ratio: float | None,
-    *,
-    min_effect: float,
-    mean_ratio: float | None,
-    blocks: int,
-    blocks_to_go: int | None,
+    comparison: Comparison, baseline: str, candidate: str, *, more_is_better: bool
 ) -> str:
-    match verdict:
-        case "slower" if metric == PRIMARY_METRIC:
-            return f"{candidate} is slower than {baseline}: it takes {_more(ratio)}."
-        case "faster" if metric == PRIMARY_METRIC:
-            return f"{candidate} is faster than {baseline}: it takes {_less(ratio)}."
-        case "equivalent" if metric == PRIMARY_METRIC:
-            return f"{candidate} and {baseline} take the same time, within {min_effect:g} %."
-        case "mixed" if metric == PRIMARY_METRIC:
-            return (
-                f"{candidate} and {baseline} differ both ways: a typical run takes "
-                f"{_change(ratio)}, but many runs together take {_change(mean_ratio)}."
-            )
+    metric = comparison.metric
+    if metric == PRIMARY_METRIC:
+        return _time_sentence(comparison, baseline, candidate)
+    ratio, mean_ratio = (
+        _limit(comparison, comparison.ratio),
+        _limit(comparison, comparison.mean_ratio),
+    )
+    low, high = comparison.ratio_ci
+    if more_is_better:
+        ratio, mean_ratio = _inverse(ratio), _inverse(mean_ratio)
+        low, high = (None if bound is None else _inverse(bound) for bound in (high, low))
+    verb, noun = (_AMOUNTS | _COUNTS).get(metric, ("has", metric))
+    match comparison.verdict:
         case "slower" | "faster":
-            return f"{candidate} against {baseline}: {metric} costs {_factor(ratio)}."
+            return f"{ratio_clause(metric, baseline, candidate, ratio, (low, high))}."
         case "equivalent":
-            return f"{candidate} and {baseline} cost the same {metric}, within {min_effect:g} %."
+            plural = {"uses": "use", "writes": "write", "makes": "make"}.get(verb, "have")
+            return (
+                f"{candidate} and {baseline} {plural} the same {noun}, "
+                f"within {comparison.min_effect:g} %."
+            )
         case "mixed":
             return (
-                f"{candidate} against {baseline}: {metric} costs {_factor(ratio)} in a typical "
-                f"run, but {_factor(mean_ratio)} in many runs together."
+                f"In a typical run {ratio_clause(metric, baseline, candidate, ratio)}, but over "
+                f"many runs together {ratio_clause(metric, baseline, candidate, mean_ratio)}."
             )
         case "undecided":
-            subject = f"{candidate} against {baseline}"
-            if metric != PRIMARY_METRIC:
-                subject += f", {metric},"
+            return _undecided(comparison, f"{candidate} against {baseline}", f" for {noun}")
+
+
+def _time_sentence(comparison: Comparison, baseline: str, candidate: str) -> str:
+    ratio = _limit(comparison, comparison.ratio)
+    match comparison.verdict:
+        case "slower" | "faster":
+            return f"{candidate} is {comparison.verdict} than {baseline}: it takes {_time(ratio)}."
+        case "equivalent":
             return (
-                f"{subject} is undecided after {blocks} "
-                f"{'block' if blocks == 1 else 'blocks'}; {_outlook(blocks_to_go)}."
+                f"{candidate} and {baseline} take the same time, "
+                f"within {comparison.min_effect:g} %."
             )
+        case "mixed":
+            return (
+                f"{candidate} and {baseline} differ both ways: a typical run takes {_time(ratio)}, "
+                f"but many runs together take {_time(_limit(comparison, comparison.mean_ratio))}."
+            )
+        case "undecided":
+            return _undecided(comparison, f"{candidate} against {baseline}", "")
 
 
-def disagreement_words(
-    answers: Sequence[StatisticAnswer], baseline: str, candidate: str, *, verdict: Verdict
-) -> str | None:
-    """One sentence where statistics name different winners; ``None`` where they do not.
+def _undecided(comparison: Comparison, subject: str, metric: str) -> str:
+    blocks, to_go = comparison.blocks, comparison.blocks_to_go
+    outlook = (
+        "how many more would decide it cannot be foreseen"
+        if to_go is None
+        else f"about {to_go} more would probably decide it"
+    )
+    counted = f"{blocks} {'block' if blocks == 1 else 'blocks'}"
+    return f"{subject} is undecided{metric} after {counted}; {outlook}."
 
-    Of equivalent conditions, each statistic that names a winner is one that disagrees.
-    """
-    by: dict[str, list[str]] = {"faster": [], "slower": [], "equivalent": []}
-    for one in answers:
-        by[one.says].append(one.statistic)
-    contradict = bool(by["faster"]) and bool(by["slower"])
-    if not contradict and not (verdict == "equivalent" and (by["faster"] or by["slower"])):
-        return None
-    parts = [
-        f"{kind} than {baseline} by {_statistics(by[kind])}"
-        for kind in ("faster", "slower")
-        if by[kind]
-    ]
-    if by["equivalent"]:
-        parts.append(f"the same by {_statistics(by['equivalent'])}")
-    return f"{candidate} is {_listed(parts)}"
+
+def _limit(comparison: Comparison, ratio: float | None) -> float:
+    """Return the ratio; 0 or infinite, by the verdict, where it is not finite."""
+    if ratio is not None:
+        return ratio
+    return 0.0 if comparison.verdict == "faster" else math.inf
+
+
+def _time(ratio: float) -> str:
+    """Return what a ratio of times means: ``3.10 % longer``."""
+    if math.isinf(ratio):
+        return "longer than the timeout"
+    if ratio == 0.0:
+        return "less time than the timeout of the other"
+    if not 1.0 / _TIMES_FROM < ratio < _TIMES_FROM:
+        return f"{ratio:.3g} times as long"
+    return f"{_percent(ratio)} {'longer' if ratio >= 1.0 else 'less time'}"
+
+
+def _percent(ratio: float) -> str:
+    change = abs(100.0 * (ratio - 1.0))
+    decimals = 2 if round(change, 2) < 10 else 1
+    return f"{change:.{decimals}f} %"
+
+
+def _interval(ratio_ci: Interval, *, as_times: bool) -> str:
+    low, high = ratio_ci
+    if low is None or high is None or math.isinf(high):
+        return ""
+    if as_times or low < 1.0 < high:
+        return f" ({low:.3g} to {high:.3g})"
+    nearer, farther = sorted((low, high), key=lambda bound: abs(bound - 1.0))
+    return f" ({_percent(nearer)} to {_percent(farther)})"
+
+
+def _inverse(ratio: float) -> float:
+    return math.inf if ratio == 0.0 else 1.0 / ratio
 
 
 def _statistics(names: Sequence[str]) -> str:
-    """``the minimum, the median and the 70th to 90th percentile``."""
+    """Return the names in words: ``the minimum, the median and the 70th to 90th percentile``."""
     found: list[str] = []
     run: list[int] = []
 
@@ -137,61 +245,8 @@ def _statistics(names: Sequence[str]) -> str:
         else:
             run.append(decile)
     end_of_run()
-    return _listed(found)
+    return _joined(found)
 
 
-def _listed(parts: Sequence[str]) -> str:
+def _joined(parts: Sequence[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-
-
-def control_words(*, excludes_one: bool, alpha: float) -> str:
-    """One sentence on the control."""
-    if not excludes_one:
-        return "the control, a second run of the baseline, cannot be told from it"
-    return (
-        "the control, a second run of the baseline, differs from it: by chance in at most "
-        f"{100 * alpha:g} % of campaigns, or the tool or the host is broken"
-    )
-
-
-def times_words(metric: str, ratio: float) -> str:
-    """What a ratio of means of processes says: ``3.10 % longer``; of no time, as a factor."""
-    return _change(ratio) if metric.endswith("_s") else _factor(ratio)
-
-
-def _factor(ratio: float | None) -> str:
-    return "without limit" if ratio is None else f"{ratio:.3g} times as much"
-
-
-def _change(ratio: float | None) -> str:
-    if ratio is not None and ratio < 1.0:
-        return _less(ratio)
-    return _more(ratio)
-
-
-def _more(ratio: float | None) -> str:
-    if ratio is None or math.isinf(ratio):
-        return "longer than the timeout"
-    if ratio >= _TIMES_FROM:
-        return f"{ratio:.3g} times as long"
-    return f"{_percent(ratio)} longer"
-
-
-def _less(ratio: float | None) -> str:
-    if ratio is None or ratio == 0.0:
-        return "less time than the timeout of the other"
-    if ratio <= 1.0 / _TIMES_FROM:
-        return f"1/{1.0 / ratio:.3g} of the time"
-    return f"{_percent(ratio)} less time"
-
-
-def _percent(ratio: float) -> str:
-    change = abs(100.0 * (ratio - 1.0))
-    decimals = 2 if round(change, 2) < 10 else 1
-    return f"{change:.{decimals}f} %"
-
-
-def _outlook(blocks_to_go: int | None) -> str:
-    if blocks_to_go is None:
-        return "how many more would decide it cannot be foreseen"
-    return f"about {blocks_to_go} more would probably decide it"

@@ -1,4 +1,11 @@
-"""One campaign from plan to result: composes design, measure, ledger and stats.
+"""Campaigns: plan, block, interim analysis, stop. Nothing of analysis, wording, gate or why.
 
-The command line and the Python interface both call this room.
+plans          from options to the plan of `compare`, `run` and `os`
+chance         the plan of `compare --what-varies`
+conduct        start and resume a campaign
+verification   whether each condition is what its name says, before anything is measured
+segment        an uninterrupted stretch of a campaign: blocks until there is a reason to stop
+interim        the analysis after each block, which says what runs next and when to stop
+blocks         from recorded trials to the arrays that statistics take
+progress       what a listener hears of a campaign, and the forecast of a block's time
 """

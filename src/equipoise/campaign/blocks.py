@@ -1,6 +1,6 @@
 """From recorded trials to the arrays that statistics take.
 
-Which trials count is decided here and only here, by rules that never look at a time.
+This module alone decides which trials are analysed. Its rules never look at a measured time.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from equipoise.model.record import (
 from equipoise.stats.sequence import BASELINE_FIRST, CANDIDATE_FIRST, PairedBlocks
 
 TIMED_OUT = math.inf
-"""The cost of a trial that timed out, or could not do its work here: slower than every other
+"""Cost of a trial that timed out, or could not do its work here: slower than every other
 (rule 1)."""
 
 
@@ -39,7 +39,7 @@ ACCOUNTABLE = (frozenset(field.name for field in fields(Accounting)) | {"cpu_s"}
     "counters",
     "unknown",
 }
-"""What the kernel accounts for of every trial."""
+"""Metrics that the kernel accounts for in every trial."""
 
 QUANTA = {
     "wall_s": 1e-9,
@@ -52,7 +52,7 @@ QUANTA = {
     "voluntary_switches": 1.0,
     "involuntary_switches": 1.0,
 }
-"""The resolution of a metric, in its unit. The launcher's clock counts nanoseconds; the kernel
+"""Resolution of a metric, in its unit. The launcher's clock counts nanoseconds; the kernel
 splits CPU time between user and system by its ticks (systems.md §1), and rounds each of the two
 down to a microsecond: their sum is exact but for that (cputime_adjust in its sources)."""
 
@@ -62,12 +62,11 @@ _CONDITION = attrgetter("condition")
 
 
 def complete_blocks(draws: Iterable[Draw], trials: Iterable[Trial]) -> dict[int, tuple[Trial, ...]]:
-    """The measured blocks in which every condition that was drawn finished, by number.
+    """Return the measured blocks in which every drawn condition finished, by number.
 
-    Blocks and their trials stand in the order in which they ran, as in the record.
-
-    A block that an interruption cut is left out whole and never completed later: completing
-    it would let whoever interrupts choose (verdict.md §1).
+    Blocks and their trials stand in the order in which they ran, as in the record. A block that
+    an interruption cut is left out as a whole and never completed later: completing it would let
+    the user who interrupts choose (verdict.md §1).
     """
     by_block: dict[int, list[Trial]] = defaultdict(list)
     for trial in trials:
@@ -82,7 +81,7 @@ def complete_blocks(draws: Iterable[Draw], trials: Iterable[Trial]) -> dict[int,
 
 
 def left_out_because(trial: Trial, complete: dict[int, tuple[Trial, ...]]) -> str | None:
-    """Why a trial is not analysed; ``None`` if it is."""
+    """Return why a trial is not analysed; ``None`` if it is."""
     if trial.phase == "warmup":
         return WARMUP_RUN
     if trial.washout:
@@ -91,25 +90,25 @@ def left_out_because(trial: Trial, complete: dict[int, tuple[Trial, ...]]) -> st
 
 
 def cut_blocks(record: RunRecord, complete: dict[int, tuple[Trial, ...]]) -> int:
-    """How many measured blocks were drawn but never completed."""
+    """Return the number of measured blocks that were drawn but never completed."""
     drawn = {draw.block for draw in record.draws if draw.phase == "measured"}
     return len(drawn) - len(complete)
 
 
 def is_unavailable(trial: Trial) -> bool:
-    """Whether the machine could not do what the trial asked for: that it ended soon is no speed."""
+    """Return whether the machine could not do the trial's work: that it ended early is no speed."""
     return trial.failure is not None and trial.failure.startswith(UNAVAILABLE)
 
 
 def cost(trial: Trial, metric: str) -> float | None:
-    """What a trial cost in one metric; ``None`` if that is not known."""
+    """Return the cost of a trial in one metric; ``None`` if it is unknown."""
     return cost_in(metric)(trial)
 
 
 def cost_in(metric: str) -> Callable[[Trial], float | None]:
-    """Give the function that tells what a trial cost in one metric.
+    """Return the function that returns the cost of a trial in one metric.
 
-    What the workload reported itself comes before what was accounted under the same name.
+    A value that the workload reported comes before the accounting of the same name.
     """
     return _reader(metric, as_cost)
 
@@ -133,15 +132,14 @@ def _reader(metric: str, of_sample: Callable[[Sample], float]) -> Callable[[Tria
 
 
 def known_costs(trials: Sequence[Trial], metrics: Iterable[str]) -> dict[str, NDArray[np.float64]]:
-    """What trials cost in each metric, shape (n,), in their order; NaN where that is not known."""
+    """Return the costs of trials in each metric, shape (n,), in their order; NaN where unknown."""
     return _known(trials, metrics, as_cost)
 
 
 def known_values(trials: Sequence[Trial], metrics: Iterable[str]) -> dict[str, NDArray[np.float64]]:
-    """Each metric of trials for its description, shape (n,), in their order; NaN where unknown.
+    """Return reported values of trials in each metric, shape (n,), in their order; else NaN.
 
-    A metric of which more is better is described as it was reported; only a comparison takes
-    its inverse for a cost.
+    Only a comparison uses the inverse of a metric of which more is better.
     """
     return _known(trials, metrics, attrgetter("value"))
 
@@ -150,7 +148,7 @@ def _known(
     trials: Sequence[Trial], metrics: Iterable[str], of_sample: Callable[[Sample], float]
 ) -> dict[str, NDArray[np.float64]]:
     named = list(metrics)
-    ordinary = not any(one.samples or one.failure is not None for one in trials)
+    ordinary = not any(trial.samples or trial.failure is not None for trial in trials)
     if not ordinary or not ACCOUNTABLE.issuperset(named):
         return {
             metric: np.array(list(map(_reader(metric, of_sample), trials)), dtype=np.float64)
@@ -163,7 +161,7 @@ def _known(
 
 
 def as_cost(sample: Sample) -> float:
-    """Less of a cost is better: what is better when higher counts as its inverse."""
+    """Return a reported value as a cost: the inverse of a metric of which more is better."""
     if sample.better == "lower":
         return sample.value
     return 1.0 / sample.value if sample.value else TIMED_OUT
@@ -171,19 +169,19 @@ def as_cost(sample: Sample) -> float:
 
 @dataclass(frozen=True, slots=True)
 class BlockRead:
-    """What each condition of one block cost on one metric, and at which place it ran."""
+    """Cost and place of each condition in one block, on one metric."""
 
     costs: dict[int, float]
     places: dict[int, int]
 
     def order(self, first: int, second: int) -> int:
-        """1 if the one ran before the other, else -1."""
+        """Return 1 if the first condition ran before the second, else -1."""
         before = self.places[first] < self.places[second]
         return BASELINE_FIRST if before else CANDIDATE_FIRST
 
 
 def read_block(block: tuple[Trial, ...], plan: Plan, metric: str | None = None) -> BlockRead:
-    """Read what one complete block cost: on the primary metric, or on another one.
+    """Return the costs of one complete block on a metric, by default the primary one.
 
     Raises
     ------
@@ -194,9 +192,9 @@ def read_block(block: tuple[Trial, ...], plan: Plan, metric: str | None = None) 
     read = cost_in(metric)
     costs: dict[int, float] = {}
     for trial in block:
-        found = read(trial)
-        if found is not None:
-            costs[trial.condition] = found
+        known = read(trial)
+        if known is not None:
+            costs[trial.condition] = known
         elif _must_know(plan, trial):
             raise _unknown(trial, metric)
     return BlockRead(costs, {trial.condition: place for place, trial in enumerate(block)})
@@ -222,7 +220,7 @@ def add_block(pairs: PairedBlocks, block: BlockRead, contrast: Contrast, plan: P
 
 @dataclass(frozen=True, slots=True)
 class BlockCosts:
-    """At which place each condition ran in each complete block, and what it cost there.
+    """Place and cost of each condition in each complete block.
 
     Shapes: ``numbers`` (n,), ``places`` and ``costs`` (n, k), ``ends`` (n, 2), for n blocks of up
     to k conditions.
@@ -234,10 +232,10 @@ class BlockCosts:
     costs: NDArray[np.float64]
     """NaN for a condition that was left out of the block, or failed in it without a cost."""
     ends: NDArray[np.int64]
-    """The conditions that ran first and last."""
+    """Conditions that ran first and last."""
 
     def paired(self, contrast: Contrast, quantum: float) -> PairedBlocks:
-        """Pair a candidate with its baseline, in the blocks in which both ran."""
+        """Return a candidate paired with its baseline, in the blocks in which both ran."""
         both = self.both(contrast)
         return PairedBlocks(
             self.costs[both, contrast.baseline],
@@ -247,7 +245,7 @@ class BlockCosts:
         )
 
     def pooled(self, contrast: Contrast, control: int, quantum: float) -> PairedBlocks:
-        """Pair a candidate with its baseline and with the baseline's second run."""
+        """Return a candidate paired with its baseline and with the baseline's second run."""
         both = self.both(contrast)
         return PairedBlocks.pooled(
             self.costs[both, contrast.baseline],
@@ -259,28 +257,28 @@ class BlockCosts:
         )
 
     def both(self, contrast: Contrast) -> NDArray[np.bool_]:
-        """Shape (n,): whether both conditions of a contrast ran in a block."""
+        """Return whether both conditions of a contrast ran in each block, shape (n,)."""
         ran = (self.places[:, contrast.baseline] >= 0) & (self.places[:, contrast.candidate] >= 0)
         return np.asarray(ran)
 
     def _orders(self, blocks: NDArray[np.bool_], first: int, second: int) -> NDArray[np.int8]:
-        """1 where the one ran before the other, else -1."""
+        """Return 1 where the first condition ran before the second, else -1."""
         before = self.places[blocks, first] < self.places[blocks, second]
         return np.where(before, BASELINE_FIRST, CANDIDATE_FIRST).astype(np.int8)
 
     @property
     def end_costs(self) -> NDArray[np.float64]:
-        """Shape (n, 2): what the first and the last trial of each block cost."""
+        """Costs of the first and the last trial of each block, shape (n, 2)."""
         return np.take_along_axis(self.costs, self.ends, axis=1)
 
     @property
     def follows(self) -> NDArray[np.bool_]:
-        """Shape (n,): whether a block ran right after the one before it in these arrays."""
+        """Whether each block ran right after the block before it in these arrays, shape (n,)."""
         return np.concatenate([[False], np.diff(self.numbers) == 1])
 
 
 def block_costs(plan: Plan, blocks: Mapping[int, tuple[Trial, ...]], metric: str) -> BlockCosts:
-    """Gather what every trial of the complete blocks cost in one metric.
+    """Return the cost of every trial of the complete blocks in one metric.
 
     Raises
     ------
@@ -288,22 +286,22 @@ def block_costs(plan: Plan, blocks: Mapping[int, tuple[Trial, ...]], metric: str
         A trial does not know the metric.
     """
     trials = list(itertools.chain.from_iterable(blocks.values()))
-    found = known_costs(trials, [metric])[metric]
-    for place in np.flatnonzero(np.isnan(found)):
+    known = known_costs(trials, [metric])[metric]
+    for place in np.flatnonzero(np.isnan(known)):
         if _must_know(plan, trials[place]):
             raise _unknown(trials[place], metric)
-    return costs_placed(plan, blocks, found)
+    return costs_placed(plan, blocks, known)
 
 
 def costs_placed(
-    plan: Plan, blocks: Mapping[int, tuple[Trial, ...]], found: NDArray[np.float64]
+    plan: Plan, blocks: Mapping[int, tuple[Trial, ...]], known: NDArray[np.float64]
 ) -> BlockCosts:
-    """Put the cost of every trial of the blocks in its place.
+    """Return the blocks with the cost of every trial in its place.
 
     Parameters
     ----------
-    found
-        Shape (t,): of the trials of all blocks, one block after the other.
+    known
+        Costs of the trials of all blocks, one block after the other, shape (t,).
     """
     trials = list(itertools.chain.from_iterable(blocks.values()))
     sizes = np.fromiter(map(len, blocks.values()), np.int64, len(blocks))
@@ -313,7 +311,7 @@ def costs_placed(
     places, costs = np.full(shape, -1, dtype=np.int64), np.full(shape, np.nan)
     begins = np.repeat(np.cumsum(sizes) - sizes, sizes)
     places[rows, columns] = np.arange(len(trials)) - begins
-    costs[rows, columns] = found
+    costs[rows, columns] = known
     ends = [(block[0].condition, block[-1].condition) for block in blocks.values()]
     return BlockCosts(
         numbers=np.array(list(blocks), dtype=np.int64),
@@ -324,9 +322,9 @@ def costs_placed(
 
 
 def _must_know(plan: Plan, trial: Trial) -> bool:
-    """Whether nothing can be said without this trial: an intervention just comes to no outcome."""
+    """Return whether the result needs this trial; an intervention may end without an outcome."""
     return plan.explains is None or trial.condition in {
-        index for one in plan.contrasts for index in (one.baseline, one.candidate)
+        index for contrast in plan.contrasts for index in (contrast.baseline, contrast.candidate)
     }
 
 

@@ -16,14 +16,15 @@ from equipoise.campaign.interim import InterimAnalysis
 from equipoise.campaign.progress import ProgressListener
 from equipoise.campaign.segment import Judge, Runner, SegmentInProgress, TrialStore, failed, fails
 from equipoise.campaign.verification import check_that_each_took_effect, mapped_by_condition
+from equipoise.design.limits import CampaignLimits
 from equipoise.ledger import FIRST_SEGMENT
+from equipoise.measure.environment import CovariateReader, snapshot
+from equipoise.measure.installation import launcher_program
 from equipoise.measure.launcher import Launcher
 from equipoise.measure.leftovers import clear_leftovers
 from equipoise.measure.measurement_lock import LockOwner, lock_host, lock_run
-from equipoise.measure.native import launcher_program
 from equipoise.measure.scratch import scratch_folder
 from equipoise.measure.servers import Servers
-from equipoise.measure.surroundings import CovariateReader, snapshot
 from equipoise.measure.trials import TrialRunner, own_environment
 from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInput
 from equipoise.model.host import Certificate
@@ -62,16 +63,6 @@ class Interrupted(Exception):
     def __init__(self, run_id: str) -> None:
         super().__init__(run_id)
         self.run_id = run_id
-
-
-@dataclass(frozen=True, slots=True)
-class ExtendedLimits:
-    """New limits for a campaign that is resumed; ``None`` keeps the old one."""
-
-    blocks: int | None = None
-    min_blocks: int | None = None
-    budget_s: float | None = None
-    precision: float | None = None
 
 
 def measurement_lock(
@@ -161,7 +152,7 @@ def start(
 
 def resume(
     reference: str,
-    limits: ExtendedLimits,
+    limits: CampaignLimits,
     ledger: CampaignStore,
     listener: ProgressListener,
     *,
@@ -194,7 +185,7 @@ def resume(
                 f"run {run_id} is a gate, whose two revisions are removed when it ends",
                 hint="run equipoise gate again, with a larger --budget",
             )
-        stopping = _extended(plan.stopping, limits)
+        stopping = limits.stopping(plan.stopping)
         judge = judge_of(plan, stopping)
         for trial in record.trials:
             if fails(plan, trial) and not judge.tolerates(trial):
@@ -220,7 +211,7 @@ def resume(
             blocks=len(blocks),
             next_warmup=_next_block(record, "warmup"),
             next_block=_next_block(record, "measured"),
-            spent_s=0.0 if limits.budget_s else _spent(record),
+            spent_s=0.0 if limits.budget else _spent(record),
         )
         _conduct(segment, judge, ledger, listener, runner_factory, clock, now)
     return run_id
@@ -332,14 +323,3 @@ def _spent(record: RunRecord) -> float:
 
 def _end_of(trial: Trial) -> float:
     return trial.started_at + (trial.accounting.wall_s or 0.0)
-
-
-def _extended(stopping: Stopping, limits: ExtendedLimits) -> Stopping:
-    return dataclasses.replace(
-        stopping,
-        blocks=limits.blocks or stopping.blocks,
-        min_blocks=limits.min_blocks or stopping.min_blocks,
-        min_blocks_explicit=stopping.min_blocks_explicit or limits.min_blocks is not None,
-        budget_s=limits.budget_s or stopping.budget_s,
-        precision=limits.precision or stopping.precision,
-    )

@@ -8,8 +8,8 @@ from typing import Literal, Protocol
 
 from equipoise.campaign.progress import CampaignProgress, ComparisonStatus, ProgressListener
 from equipoise.design.coin import draw_block
-from equipoise.measure.hooks import last_words
-from equipoise.measure.trials import Ran
+from equipoise.measure.trials import TrialReport
+from equipoise.measure.untimed import stderr_suffix
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import Plan, Stopping
 from equipoise.model.record import NO_ROOM, CampaignWarning, Draw, Phase, Trial
@@ -33,7 +33,7 @@ class TrialStore(Protocol):
 class Runner(Protocol):
     """Runs the trials of a segment."""
 
-    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], Ran], ...]:
+    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
         """Return the trials at one place of a block; each runs when it is called."""
 
 
@@ -149,7 +149,7 @@ class SegmentInProgress:
                 hint="raise --timeout; a program that waits for input needs --input FILE",
             )
 
-    def _warn_of(self, report: Ran) -> None:
+    def _warn_of(self, report: TrialReport) -> None:
         name = self.plan.conditions[report.trial.condition].name
         if report.left_behind:
             self._warn_once(
@@ -195,6 +195,6 @@ def failed(plan: Plan, trial: Trial) -> ConditionFailed:
             hint="make room in that folder, or set TMPDIR to one with room",
         )
     return ConditionFailed(
-        f"{name} failed: {trial.failure}" + last_words(trial.error_tail),
+        f"{name} failed: {trial.failure}" + stderr_suffix(trial.error_tail),
         hint="correct the command, or count failed trials like others with --ignore-failure",
     )

@@ -1,7 +1,7 @@
-"""Whether each condition is what its name says, before anything is measured.
+"""Verification that each condition is what its name says, before anything is measured.
 
-A preload that did not load, a library path from which nothing comes and a tunable that the C
-library ignores make a condition that is the baseline under another name: an error, not a result.
+A preload that did not load, a library path from which nothing is mapped and a tunable that the C
+library ignores make a condition that is the baseline under another name. That is an error.
 """
 
 from __future__ import annotations
@@ -9,16 +9,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 
-from equipoise.measure.surroundings import Mapped, Unknown, mapped_libraries
-from equipoise.measure.surroundings.libraries import loader_of
-from equipoise.measure.surroundings.opened import opened_libraries
-from equipoise.measure.surroundings.tunables import VARIABLE, ignored_tunables
-from equipoise.measure.surroundings.tuned import (
+from equipoise.measure.environment import Mapped, Unknown, mapped_libraries
+from equipoise.measure.environment.libraries import (
     BLIS_VARIABLE,
     CORE_VARIABLES,
     OPENBLAS_VARIABLE,
-    Tuned,
-    tuned_for,
+    TUNABLES_VARIABLE,
+    BlasCores,
+    blas_cores,
+    ignored_tunables,
+    loader_of,
+    opened_libraries,
 )
 from equipoise.model.errors import TookNoEffect, UnusableInput
 from equipoise.model.plan import Condition, Plan
@@ -27,9 +28,9 @@ HUGE_PAGES = "/sys/kernel/mm/transparent_hugepage/enabled"
 
 
 def mapped_by_condition(plan: Plan, environment: Mapping[str, str]) -> dict[str, Mapped]:
-    """What each condition maps when it starts, by its name; of a server, the server."""
+    """Return the libraries that each condition maps at its start, by its name."""
     known: dict[tuple[object, ...], Mapped] = {}
-    found: dict[str, Mapped] = {}
+    mapped: dict[str, Mapped] = {}
     for condition in plan.conditions:
         command, own, folder = _what_starts(condition, plan)
         # Only `env` and its like look at the arguments to find what they start.
@@ -37,8 +38,8 @@ def mapped_by_condition(plan: Plan, environment: Mapping[str, str]) -> dict[str,
         key = (arguments, tuple(sorted(own.items())), folder)
         if key not in known:
             known[key] = mapped_libraries(command, {**environment, **own}, folder)
-        found[condition.name] = known[key]
-    return found
+        mapped[condition.name] = known[key]
+    return mapped
 
 
 def check_that_each_took_effect(
@@ -49,13 +50,13 @@ def check_that_each_took_effect(
     Raises
     ------
     TookNoEffect
-        It names the condition, what did not take effect, and the hint.
+        The error names the condition and what did not take effect.
     """
-    _check_that_trials_are_of_one_kind(plan)
+    _check_kind_of_trials(plan)
     checked: set[tuple[object, ...]] = set()
     for condition in plan.conditions:
         command, own, folder = _what_starts(condition, plan)
-        what = _but_for_its_size(condition, plan)
+        what = _without_size(condition, plan)
         if what in checked:
             continue
         checked.add(what)
@@ -70,32 +71,32 @@ def check_that_each_took_effect(
             )
         if any(own.get(variable) for variable in CORE_VARIABLES) or condition.tuned_for:
             _check_core_type(condition, plan, own, environment)
-        if own.get(VARIABLE):
+        if own.get(TUNABLES_VARIABLE):
             _check_tunables(condition, command, {**environment, **own}, folder)
         _check_libraries(condition, mapped[condition.name], plan, {**environment, **own})
 
 
-def _check_that_trials_are_of_one_kind(plan: Plan) -> None:
-    """A life of a server and an interval of one vary over different things."""
+def _check_kind_of_trials(plan: Plan) -> None:
+    """Refuse trials that are lives of servers beside trials that are intervals."""
     kinds = {one.server.trial for one in plan.conditions if one.server is not None}
     if len(kinds) > 1:
         raise UnusableInput(
-            "a trial is a whole life of one server and an interval of another",
+            "a trial is the whole life of one server, but an interval of another",
             hint="give every server the same trial",
         )
 
 
-def _but_for_its_size(condition: Condition, plan: Plan) -> tuple[object, ...]:
-    """What a condition is at every size: to verify it may take a run of its command."""
+def _without_size(condition: Condition, plan: Plan) -> tuple[object, ...]:
+    """Return what a condition is at every size: one of them is verified for all."""
     if not condition.levels:
         return (condition.name,)
-    return tuple(one for one in condition.levels.items() if one[0] not in plan.sizes)
+    return tuple(level for level in condition.levels.items() if level[0] not in plan.sizes)
 
 
 def _what_starts(condition: Condition, plan: Plan) -> tuple[tuple[str, ...], dict[str, str], str]:
-    """The command, its own environment and its folder: those of the server, if there is one.
+    """Return the command, its own environment and its folder; with a server, those of the server.
 
-    Of programs that differ in layout alone, the first stands for all.
+    Of programs that differ in layout alone, the first represents all.
     """
     usual = plan.measure.working_folder
     if condition.server is not None:
@@ -111,7 +112,7 @@ def _what_starts(condition: Condition, plan: Plan) -> tuple[tuple[str, ...], dic
 def _not_preloaded(own: Mapping[str, str], mapped: Mapped, folder: str) -> Iterator[str]:
     for library in own.get("LD_PRELOAD", "").replace(":", " ").split():
         if mapped.libraries is None:
-            # A program that cannot be looked into is told of by its first trial.
+            # A program that cannot be examined fails in its first trial, with its own message.
             return
         if os.path.realpath(os.path.join(folder, library)) in mapped.libraries.values():
             continue
@@ -131,32 +132,33 @@ def _check_tunables(
     except Unknown as reason:
         raise TookNoEffect(
             condition.name,
-            f"{VARIABLE} cannot be verified: {reason}",
+            f"{TUNABLES_VARIABLE} cannot be verified: {reason}",
             hint="use a program of glibc",
             key="env",
-            value=VARIABLE,
+            value=TUNABLES_VARIABLE,
         ) from None
     if ignored:
         raise TookNoEffect(
             condition.name,
-            f"{VARIABLE}: {ignored[0]}",
+            f"{TUNABLES_VARIABLE}: {ignored[0]}",
             hint="see `ld.so --list-tunables` for the names and their ranges",
             key="env",
-            value=VARIABLE,
+            value=TUNABLES_VARIABLE,
         )
 
 
 def _check_core_type(
     condition: Condition, plan: Plan, own: Mapping[str, str], environment: Mapping[str, str]
 ) -> None:
-    """Let the BLAS say what it is tuned for; of a server nothing can be found out so."""
+    """Ask the BLAS what it is tuned for; a server cannot be asked."""
     if condition.server is not None:
         return
     folder = condition.process.working_folder or plan.measure.working_folder
-    asked = [variable for variable in CORE_VARIABLES if own.get(variable)]
-    variable = asked[0] if asked else None
+    variable = next((name for name in CORE_VARIABLES if own.get(name)), None)
     try:
-        said = tuned_for(condition.command, {**environment, **own}, folder, plan.measure.timeout_s)
+        tuned = blas_cores(
+            condition.command, {**environment, **own}, folder, plan.measure.timeout_s
+        )
     except Unknown as reason:
         raise TookNoEffect(
             condition.name,
@@ -165,7 +167,7 @@ def _check_core_type(
             key="env",
             value=variable,
         ) from None
-    wrong = _wrong_core(condition, own, said)
+    wrong = _wrong_core(condition, own, tuned)
     if wrong is not None:
         raise TookNoEffect(
             condition.name,
@@ -176,21 +178,21 @@ def _check_core_type(
         )
 
 
-def _wrong_core(condition: Condition, own: Mapping[str, str], said: Tuned) -> str | None:
-    """What the libraries said of themselves that was not asked for, in words."""
-    if not said.cores:
+def _wrong_core(condition: Condition, own: Mapping[str, str], tuned: BlasCores) -> str | None:
+    """Return how the core type of a BLAS differs from the requested one, or ``None``."""
+    if not tuned.cores:
         return "no OpenBLAS and no BLIS that it uses says which core type it is tuned for"
-    asked = own.get(OPENBLAS_VARIABLE)
-    for core in said.openblas if asked else ():
-        if core.casefold() != str(asked).casefold():
-            return f"{OPENBLAS_VARIABLE} is {asked}, and OpenBLAS is tuned for {core}"
-    # What BLIS means by a number is its own; in words it is told by the level.
-    asked = own.get(BLIS_VARIABLE)
-    for core in said.blis if asked else ():
-        if not str(asked).isdecimal() and core != asked:
-            return f"{BLIS_VARIABLE} is {asked}, and BLIS is tuned for {core}"
-    if condition.tuned_for and not set(condition.tuned_for) & set(said.cores):
-        return f"it is tuned for {' and '.join(said.cores)}, not {condition.tuned_for[0]}"
+    requested = own.get(OPENBLAS_VARIABLE)
+    for core in tuned.openblas if requested else ():
+        if core.casefold() != str(requested).casefold():
+            return f"{OPENBLAS_VARIABLE} is {requested}, and OpenBLAS is tuned for {core}"
+    # The numbers of BLIS are its own; a level gives the name of the core type beside them.
+    requested = own.get(BLIS_VARIABLE)
+    for core in tuned.blis if requested else ():
+        if not str(requested).isdecimal() and core != requested:
+            return f"{BLIS_VARIABLE} is {requested}, and BLIS is tuned for {core}"
+    if condition.tuned_for and not set(condition.tuned_for) & set(tuned.cores):
+        return f"it is tuned for {' and '.join(tuned.cores)}, not {condition.tuned_for[0]}"
     return None
 
 
@@ -199,13 +201,13 @@ def _check_libraries(
 ) -> None:
     if not condition.mapped_from:
         return
-    found = frozenset((mapped.libraries or {}).values())
-    missing = [place for place in condition.mapped_from if not _comes_from(place, found)]
+    libraries = frozenset((mapped.libraries or {}).values())
+    missing = [place for place in condition.mapped_from if not _comes_from(place, libraries)]
     if missing and condition.server is None:
         folder = condition.process.working_folder or plan.measure.working_folder
         try:
             command, _, folder = _what_starts(condition, plan)
-            found |= opened_libraries(command, environment, folder, plan.measure.timeout_s)
+            libraries |= opened_libraries(command, environment, folder, plan.measure.timeout_s)
         except Unknown as reason:
             raise TookNoEffect(
                 condition.name,
@@ -214,7 +216,7 @@ def _check_libraries(
                 key="library_path",
                 value=missing[0],
             ) from None
-        missing = [place for place in missing if not _comes_from(place, found)]
+        missing = [place for place in missing if not _comes_from(place, libraries)]
     if missing:
         raise TookNoEffect(
             condition.name,
@@ -238,14 +240,14 @@ def _check_process(condition: Condition) -> None:
         if absent:
             raise TookNoEffect(
                 condition.name,
-                f"CPU {absent[0]} is not there for us",
+                f"we may not use CPU {absent[0]}",
                 hint=f"the CPUs are {', '.join(map(str, sorted(allowed)))}",
                 key="cpu",
             )
         if process.huge_pages and _huge_pages_are_off():
             raise TookNoEffect(
                 condition.name,
-                f"this host gives nobody huge pages ({HUGE_PAGES})",
+                f"this host gives no huge pages ({HUGE_PAGES})",
                 hint=f"echo madvise | sudo tee {HUGE_PAGES}",
                 key="huge_pages",
             )

@@ -8,13 +8,13 @@ from rich.table import Table
 from rich.text import Text
 
 from equipoise.campaign.progress import ComparisonStatus
-from equipoise.report.safe_text import visible
-from equipoise.report.study_table import VERDICT_STYLE
-from equipoise.report.units import interval_words, percent_change
+from equipoise.model.safe_text import visible
+from equipoise.report.renderers.terminal import STYLES
+from equipoise.report.units import interval_text, percent_change
 
 OPEN = ("undecided", "open")
 STYLE: dict[str, str] = {
-    **{str(verdict): style for verdict, style in VERDICT_STYLE.items()},
+    **STYLES,
     "confirmed": "bold",
     "refuted": "",
     "open": "dim",
@@ -51,4 +51,4 @@ def board(statuses: Sequence[ComparisonStatus], rows: int) -> Table:
 def _interval(one: ComparisonStatus) -> str:
     if one.closes:
         return f"closes {one.closes}"
-    return "open" if one.ratio_ci == (None, None) else interval_words(*one.ratio_ci)
+    return "open" if one.ratio_ci == (None, None) else interval_text(*one.ratio_ci)

@@ -1,29 +1,17 @@
-"""A conclusion as a file, in the form of its ending, and its figures in a folder."""
+"""The report and the figures of an analysis of a table."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from equipoise.cli.output_file import write_file
 from equipoise.model.errors import UnusableInput
 
 if TYPE_CHECKING:
-    from equipoise.figures.gallery import Figure
-    from equipoise.model.conclusion import Conclusion
+    from equipoise.report.document import Document
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
-    """A conclusion, and what draws its figures: that takes its time."""
-
-    found: Conclusion
-    draw: Callable[[], Iterable[Figure]]
-
-
-def check_conclusion(source: Path, report: Path | None, figures: Path | None) -> None:
+def check_report_files(source: Path, report: Path | None, figures: Path | None) -> None:
     """Check that both can be written, before the work for them is done.
 
     Raises
@@ -41,41 +29,25 @@ def check_conclusion(source: Path, report: Path | None, figures: Path | None) ->
 
         check_report(report)
     if figures is not None:
-        from equipoise.figures.library import require_figures
+        from equipoise.figures.save import require_figures
 
         require_figures()
 
 
-def write_conclusion(
-    conclude: Callable[[], Told], report: Path | None, figures: Path | None
-) -> None:
-    """Write what was asked for; nothing is concluded where nothing was.
+def write_report_files(document: Document, report: Path | None, figures: Path | None) -> None:
+    """Write the report and the figures of a document, as far as files are named.
 
     Raises
     ------
     UnusableInput
-        It cannot be written.
+        A file cannot be written.
     """
-    if report is None and figures is None:
-        return
-    told = conclude()
     if report is not None:
-        text = _text(told, report.suffix.lower())
-        write_file(report, text.encode("utf-8", "backslashreplace"))
+        from equipoise.cli.report_forms import write_documents
+
+        write_documents(report, [document])
     if figures is not None:
         from equipoise.cli.figure_files import save_figures
+        from equipoise.report.document import figures_of
 
-        save_figures(told.draw(), figures)
-
-
-def _text(told: Told, ending: str) -> str:
-    from equipoise.report.conclusion_page import conclusion_page
-    from equipoise.report.conclusion_text import to_csv, to_latex, to_markdown
-
-    writers: dict[str, Callable[[Conclusion], str]] = {
-        ".md": to_markdown,
-        ".tex": to_latex,
-        ".csv": to_csv,
-    }
-    write = writers.get(ending)
-    return conclusion_page(told.found, told.draw()) if write is None else write(told.found)
+        save_figures(figures_of(document), figures)

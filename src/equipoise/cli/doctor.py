@@ -12,14 +12,16 @@ import click
 from equipoise.analysis.certificate import CertifyOptions, certify
 from equipoise.campaign import conduct
 from equipoise.cli import options
-from equipoise.cli.finish import say_whom_it_waits_for
+from equipoise.cli.conducting import say_who_measures
 from equipoise.cli.leftovers import clear_and_report_all
 from equipoise.cli.output_file import write_file
 from equipoise.ledger import open_for_writing
 from equipoise.measure import disturbances
-from equipoise.measure.surroundings import snapshot
+from equipoise.measure.environment import snapshot
 from equipoise.model.errors import EXIT_INTERRUPTED
-from equipoise.report import certificate, doctor
+from equipoise.report import doctor
+from equipoise.report.builders import host
+from equipoise.report.renderers.terminal import print_document
 
 
 @click.command("doctor")
@@ -30,7 +32,7 @@ from equipoise.report import certificate, doctor
     help="Measure this host's own false alarms and what it can see (a minute or two).",
 )
 @options.ledger_option
-@options.turn_option
+@options.concurrent_option
 @options.output_options
 def command(**given: Any) -> int:
     """Print what disturbs measurements on this host, worst first, each with its hint.
@@ -45,7 +47,7 @@ def command(**given: Any) -> int:
 def _examine(given: dict[str, Any]) -> int:
     color = not given["no_color"]
     clear_and_report_all()
-    examination = disturbances.examine(disturbances.look_around())
+    examination = disturbances.examine(disturbances.observe_host())
     if given["json_file"] is not None:
         _write(given["json_file"], doctor.to_json(examination, snapshot()))
     if given["json_file"] != "-" and not given["quiet"]:
@@ -56,7 +58,7 @@ def _examine(given: dict[str, Any]) -> int:
 
 def _certify(given: dict[str, Any]) -> int:
     with (
-        conduct.measurement_lock(say_whom_it_waits_for, allow_concurrent=given["allow_concurrent"]),
+        conduct.measurement_lock(say_who_measures, allow_concurrent=given["allow_concurrent"]),
         open_for_writing(given["ledger_path"], durable=False) as ledger,
     ):
         try:
@@ -66,9 +68,9 @@ def _certify(given: dict[str, Any]) -> int:
             return EXIT_INTERRUPTED
         ledger.record_certificate(found)
     if given["json_file"] is not None:
-        _write(given["json_file"], certificate.to_json(found))
+        _write(given["json_file"], host.to_json(found))
     if given["json_file"] != "-" and not given["quiet"]:
-        certificate.print_certificate(found, color=not given["no_color"])
+        print_document(host.certificate_document(found), color=not given["no_color"])
     return 0
 
 

@@ -10,7 +10,7 @@ import click
 
 from equipoise.cli import options
 from equipoise.cli.output_file import check_folder, write_file
-from equipoise.cli.report_forms import Found, latex, markdown
+from equipoise.cli.report_forms import Found, documents_of, latex, markdown
 from equipoise.cli.reported import reported
 from equipoise.interop import bmf, hyperfine, trials
 from equipoise.ledger import open_for_reading
@@ -87,7 +87,7 @@ def command(**given: Any) -> int:
     record, experiment = reported(record, experiment, show_env=given["show_env"])
     document = result_of(record, experiment)
     if form in REPORTS:
-        content = REPORTS[form]([Found(document, record)]).encode()
+        content = REPORTS[form](documents_of([Found(document, record)], draws=False)).encode()
     else:
         content = FORMATS[form](document)
     write_file(output, content)

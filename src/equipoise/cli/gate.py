@@ -1,28 +1,32 @@
-"""``equipoise gate``: is one revision slower than another, by more than may be?"""
+"""``equipoise gate``: fail if one revision is slower than another by more than is allowed."""
 
 from __future__ import annotations
 
 import os
 import shlex
 import sys
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
 from equipoise.campaign import conduct
-from equipoise.campaign.progress import ProgressListener
 from equipoise.cli import options
-from equipoise.cli.finish import conducted, exit_status
+from equipoise.cli.conducting import CampaignResult, analyse, exit_status, measuring
 from equipoise.cli.output_file import check_folder, write_file
 from equipoise.cli.wanted import Wanted, write_files
+from equipoise.design.coin import fresh_seed
+from equipoise.design.command_line import shell_line
+from equipoise.design.limits import metric_names
 from equipoise.measure.scratch import scratch_folder
-from equipoise.model.errors import EXIT_DONE, EXIT_GATE_FAILED, EXIT_INTERRUPTED, UnusableInput
+from equipoise.model.errors import EXIT_DONE, EXIT_GATE_FAILED, UnusableInput
 from equipoise.model.record import CampaignWarning
 from equipoise.model.result import ResultDocument
+from equipoise.model.safe_text import visible
 from equipoise.report.gate import to_comment, to_markdown
-from equipoise.revisions.benchmark_tools import TOOLS
+from equipoise.revisions.benchmarks import TOOLS, Benchmark, Suite, benchmarks_named, read_suite
 from equipoise.revisions.checkout import (
     Repository,
     changed_submodules,
@@ -32,12 +36,10 @@ from equipoise.revisions.checkout import (
     revision_of_working_tree,
     untracked_files,
 )
-from equipoise.revisions.conditions import Benchmark
-from equipoise.revisions.plan import Asked, checked_out_and_built, planned
-from equipoise.studies.reader.suite import Suite, benchmarks_named, read_suite
+from equipoise.revisions.plan import GateRequest, check_out_and_build, gate_plan
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
-"""Names the file to which a step of GitHub Actions appends what is shown of its job."""
+"""Variable that names the file to which a step of GitHub Actions appends its summary."""
 
 
 @click.command("gate", epilog="Example: equipoise gate --baseline main --build make -- ./bench")
@@ -87,7 +89,7 @@ STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
 @click.option(
     "-w",
     "--warmup",
-    type=click.IntRange(min=0, max=1000),
+    type=options.number("warmup"),
     metavar="N",
     show_default="1; 0 with --kind, which runs each once to see what it reports",
     help="Trials of each revision before the first block, never analysed.",
@@ -98,7 +100,7 @@ STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
 @options.ledger_option
 @options.report_option
 @options.show_env_option
-@options.turn_option
+@options.concurrent_option
 @options.output_options
 def command(**given: Any) -> int:
     """Is a revision of this repository slower than another? Exit 1 if it is.
@@ -106,37 +108,35 @@ def command(**given: Any) -> int:
     Both are checked out into a private folder, built there, and compared in random order until it
     is known for each benchmark whether it is slower by more than --min-effect.
     """
-    wanted = Wanted.from_options(given)
+    output = Wanted.from_options(given)
     files = _summary_files(given)
-    repository = repository_at(Path.cwd())
-    asked = _asked(repository, given)
-    with scratch_folder() as scratch:
+    request = _request(repository_at(Path.cwd()), given)
+    with (
+        scratch_folder() as scratch,
+        measuring(output, after_interrupt="run the gate again") as (ledger, listener),
+    ):
+        pair = check_out_and_build(request, scratch, say=_printer(output))
+        plan, warnings = gate_plan(request, pair, scratch)
+        warnings = (*_warnings(request, of_working_tree=given["candidate"] is None), *warnings)
+        run_id = conduct.start(plan, ledger, listener, warnings=warnings)
+        result = analyse(run_id, ledger, output)
+    write_files(result.document, result.record, output)
+    _summarise(result.document, files, output)
+    return _gate_status(result)
 
-        def campaign(ledger: conduct.CampaignStore, watcher: ProgressListener) -> str:
-            pair = checked_out_and_built(asked, scratch, say=_sayer(wanted))
-            plan, more = planned(asked, pair, scratch)
-            notices = (*_notices(asked, given["candidate"] is None), *more)
-            return conduct.start(plan, ledger, watcher, warnings=notices)
 
-        try:
-            done = conducted(campaign, wanted, going_on="run the gate again")
-        except KeyboardInterrupt:
-            # While it was built: no campaign had begun.
-            return EXIT_INTERRUPTED
-    if done is None:
-        return EXIT_INTERRUPTED
-    write_files(done.document, done.record, wanted)
-    _summarise(done.document, files, wanted)
-    gate = done.document.gate
+def _gate_status(result: CampaignResult) -> int:
+    """Return 1 if the gate failed, 3 if a timeout left it undecided, else 0."""
+    gate = result.document.gate
     if gate is not None and not gate.passed:
         return EXIT_GATE_FAILED
     known = gate is not None and all(row.outcome != "undecided" for row in gate.rows)
-    return EXIT_DONE if known else exit_status(done.record, done.document)
+    return EXIT_DONE if known else exit_status(result)
 
 
 @dataclass(frozen=True, slots=True)
 class _SummaryFiles:
-    """Where the summary goes beside stdout."""
+    """Files that get the summary, beside stdout."""
 
     own: Path | None
     of_step: Path | None
@@ -150,7 +150,7 @@ def _summary_files(given: dict[str, Any]) -> _SummaryFiles:
     return _SummaryFiles(own, Path(of_step) if of_step else None)
 
 
-def _summarise(document: ResultDocument, files: _SummaryFiles, wanted: Wanted) -> None:
+def _summarise(document: ResultDocument, files: _SummaryFiles, output: Wanted) -> None:
     summary = to_markdown(document)
     if files.own is not None:
         write_file(files.own, to_comment(document).encode())
@@ -159,40 +159,80 @@ def _summarise(document: ResultDocument, files: _SummaryFiles, wanted: Wanted) -
             with files.of_step.open("a", encoding="utf-8") as file:
                 file.write(summary)
         except OSError as error:
-            # The outcome counts, whoever may read of it.
+            # The outcome of the gate matters more than this file.
             print(
                 f"equipoise: cannot append to {STEP_SUMMARY} {files.of_step}: {error.strerror}\n"
                 f"  hint: unset {STEP_SUMMARY}, or make the file writable",
                 file=sys.stderr,
             )
-    if wanted.has_screen:
+    if output.has_screen:
         # Last: standard output may fail.
         sys.stdout.write(summary)
 
 
-def _asked(repository: Repository, given: dict[str, Any]) -> Asked:
+def _request(repository: Repository, given: dict[str, Any]) -> GateRequest:
     tool = None if given["kind"] is None else TOOLS[given["kind"]]
     suite = _suite(given)
     baseline = revision_named(repository, given["baseline"], "--baseline")
-    named = given["candidate"]
-    if named is None:
+    if given["candidate"] is None:
         candidate = revision_of_working_tree(repository)
     else:
-        candidate = revision_named(repository, named, "--candidate")
-    build = given["build"] or suite.build or (None if tool is None else tool.build)
-    return Asked(
+        candidate = revision_named(repository, given["candidate"], "--candidate")
+    limits = options.limits_of(given)
+    request = GateRequest(
         repository=repository,
         baseline=fork_point(repository, baseline, candidate) if given["merge_base"] else baseline,
         candidate=candidate,
         benchmarks=suite.benchmarks,
-        build=build,
+        build=given["build"] or suite.build or (None if tool is None else tool.build),
         tool=tool,
-        options=given,
+        metrics=None if given["metrics"] is None else metric_names(given["metrics"]),
+        limits=replace(limits, seed=fresh_seed() if limits.seed is None else limits.seed),
+        fail_undecided=given["fail_undecided"],
     )
+    return replace(request, command_line=shell_line(_words_of(request)))
+
+
+def _words_of(request: GateRequest) -> Iterator[str]:
+    """Yield the words of the command line that runs the gate again."""
+    yield from ("equipoise", "gate", "--baseline", request.baseline.commit)
+    if not request.candidate.uncommitted:
+        yield from ("--candidate", request.candidate.commit)
+    for option, text in (
+        ("--build", request.build),
+        ("--kind", None if request.tool is None else request.tool.name),
+        ("--metrics", None if request.metrics is None else ",".join(request.metrics)),
+    ):
+        if text is not None:
+            yield from (option, text)
+    for name in _NUMBERS:
+        number = getattr(request.limits, name)
+        if number is not None:
+            yield from (f"--{name.replace('_', '-')}", f"{number:g}")
+    if request.fail_undecided:
+        yield "--fail-undecided"
+    yield from ("--seed", str(request.limits.seed))
+    if len(request.benchmarks) == 1:
+        yield from ("--", *request.benchmarks[0].command)
+        return
+    for benchmark in request.benchmarks:
+        yield from ("--bench", f"{benchmark.name}={shlex.join(benchmark.command)}")
+
+
+_NUMBERS = (
+    "blocks",
+    "min_blocks",
+    "budget",
+    "precision",
+    "alpha",
+    "min_effect",
+    "timeout",
+    "warmup",
+)
 
 
 def _suite(given: dict[str, Any]) -> Suite:
-    """What is run, by the one way in which it was named."""
+    """Return the benchmarks, which the user may name in one way only."""
     words, benches, file, kind = (given[key] for key in ("words", "benches", "suite_file", "kind"))
     if sum(map(bool, (words or kind, benches, file))) != 1:
         raise UnusableInput(
@@ -209,22 +249,22 @@ def _suite(given: dict[str, Any]) -> Suite:
     return Suite((Benchmark(shlex.join(words), tuple(words)),))
 
 
-def _notices(asked: Asked, is_working_tree: bool) -> tuple[CampaignWarning, ...]:
-    notices = []
-    same = asked.baseline.commit == asked.candidate.commit
-    if same and not asked.candidate.uncommitted:
-        notices.append(
+def _warnings(request: GateRequest, *, of_working_tree: bool) -> tuple[CampaignWarning, ...]:
+    warnings = []
+    same = request.baseline.commit == request.candidate.commit
+    if same and not request.candidate.uncommitted:
+        warnings.append(
             CampaignWarning(
                 "same_revision",
-                f"baseline and candidate are the same commit {asked.candidate.commit}",
+                f"baseline and candidate are the same commit {request.candidate.commit}",
                 "name the revision that is to be compared with by --baseline",
             )
         )
-    if not is_working_tree:
-        return tuple(notices)
-    submodules = changed_submodules(asked.repository)
+    if not of_working_tree:
+        return tuple(warnings)
+    submodules = changed_submodules(request.repository)
     if submodules:
-        notices.append(
+        warnings.append(
             CampaignWarning(
                 "changed_submodules",
                 f"what changed in submodules is in neither revision: {len(submodules)}, "
@@ -232,9 +272,9 @@ def _notices(asked: Asked, is_working_tree: bool) -> tuple[CampaignWarning, ...]
                 "commit it there, and here which commit is meant",
             )
         )
-    untracked = untracked_files(asked.repository)
+    untracked = untracked_files(request.repository)
     if untracked:
-        notices.append(
+        warnings.append(
             CampaignWarning(
                 "untracked_files",
                 f"untracked files of the working tree are in neither revision: "
@@ -242,10 +282,11 @@ def _notices(asked: Asked, is_working_tree: bool) -> tuple[CampaignWarning, ...]
                 "git add what belongs to the candidate; .gitignore the rest",
             )
         )
-    return tuple(notices)
+    return tuple(warnings)
 
 
-def _sayer(wanted: Wanted) -> Any:
-    if wanted.quiet or not sys.stderr.isatty():
-        return lambda words: None
-    return lambda words: print(f"equipoise: {words}", file=sys.stderr, flush=True)
+def _printer(output: Wanted) -> Callable[[str], None]:
+    """Return what prints a step on stderr, for a user who waits at a terminal."""
+    if output.quiet or not sys.stderr.isatty():
+        return lambda line: None
+    return lambda line: print(f"equipoise: {visible(line)}", file=sys.stderr, flush=True)

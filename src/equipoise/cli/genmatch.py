@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from equipoise.cli import options
-from equipoise.cli.matching_options import pairing, pairing_options, read_asked, table_options
-from equipoise.cli.said_again import Remembering
+from equipoise.cli.command_line import Remembering
+from equipoise.cli.matching_options import (
+    pairing,
+    pairing_options,
+    read_match_table,
+    table_options,
+)
+from equipoise.cli.matching_output import (
+    MatchingOutput,
+    check_outputs,
+    difference_before,
+    match_question,
+    numbers_of,
+    output_options,
+    pairs_document,
+    write_output,
+)
 from equipoise.model.errors import UnusableInput
-from equipoise.report.safe_text import visible
 
 if TYPE_CHECKING:
-    from equipoise.matching.gen_match_result import GenMatchResult
-    from equipoise.matching.result import MatchResult
+    from equipoise.genoud.search import Generation
+    from equipoise.matching.gen_match import GenMatchResult
+    from equipoise.matching.match import MatchResult
+
+SearchProgress = Callable[["Generation", int], None]
 
 _FITNESS = (
     "pvals",
@@ -118,97 +135,118 @@ _EFFECT = ("estimate", "se", "se_standard", "t", "p_value", "n_weighted", "n_dro
     type=click.Path(path_type=Path),
     help="The private key of --tls-cert.",
 )
-@options.report_option
-@options.figures_option
-@click.option(
-    "--plot",
-    "plot_file",
-    metavar="FILE.html",
-    type=click.Path(path_type=Path),
-    help="Draw the balance before, along the search and after; .svg and .png too.",
-)
-@click.option("--json", "json_file", metavar="FILE", help="Write the result; '-' for stdout.")
-def command(**given: Any) -> int:
+@output_options("Draw the balance before, along the search and after")
+def command(**arguments: Any) -> int:
     """Search for the weights of the covariates whose matches balance best.
 
     FILE is CSV or Parquet. Who is matched, and how balanced, stands below; with --outcome the
     effect by the best weights too.
     """
-    from equipoise.cli.matching_conclusions import conclude_search
-    from equipoise.cli.matching_output import Found, check_outputs, put_out
     from equipoise.matching.gen_match import gen_match
     from equipoise.matching.match import match
+    from equipoise.report.builders.matching import search_document
 
-    check_outputs(given)
-    asked = read_asked(given)
-    treated = asked.covariates.treated.astype(float)
-    how = {
-        **pairing(given, asked.covariates.names),
-        "common_support": given["common_support"],
-        "weights": asked.weights,
+    check_outputs(arguments)
+    table = read_match_table(arguments)
+    treated = table.covariates.treated.astype(float)
+    matrix = _frame(table.covariates)
+    options = {
+        **pairing(arguments, table.covariates.names),
+        "common_support": arguments["common_support"],
+        "weights": table.weights,
     }
-    matrix = _frame(asked.covariates)
-    with _executor(given) as executor, _bar(given) as told:
-        found = gen_match(
+    criterion = "smallest p" if arguments["fitness"] == "pvals" else arguments["fitness"]
+    bar = search_bar(criterion, quiet=arguments["quiet"], color=not arguments["no_color"])
+    with _executor(arguments) as executor, bar as progress:
+        search = gen_match(
             treated,
             matrix,
-            _frame(asked.balance),
-            population=given["population"],
-            generations=given["generations"],
-            wait_generations=given["wait"],
-            hard_generation_limit=given["hard_limit"],
-            fitness=given["fitness"],
-            loss=int(given["loss"]),
-            boot=given["boot"],
-            ks=not given["no_ks"],
+            _frame(table.balance),
+            population=arguments["population"],
+            generations=arguments["generations"],
+            wait_generations=arguments["wait"],
+            hard_generation_limit=arguments["hard_limit"],
+            fitness=arguments["fitness"],
+            loss=int(arguments["loss"]),
+            boot=arguments["boot"],
+            ks=not arguments["no_ks"],
             executor=executor,
-            progress=told,
-            **how,
+            progress=progress,
+            **options,
         )
     effect = None
-    if asked.outcome is not None:
-        effect = match(
-            asked.outcome,
-            treated,
-            matrix,
-            metric=found.to_metric(),
-            **{**how, "seed": found.seed},
-        )
-    balance = found.balance(boot=given["boot"], ks=not given["no_ks"])
-    lines = [*(visible(line) for line in found.summary().splitlines()), ""]
-    if effect is not None:
-        lines += [*(visible(line) for line in effect.summary().splitlines()), ""]
-    put_out(
-        Found(
-            "equipoise.genmatch/1",
-            _document(found, effect),
-            lines,
-            balance,
-            found.plot,
-            lambda: conclude_search(given, asked, found, effect, balance),
-        ),
-        given,
+    if table.outcome is not None:
+        options["seed"] = search.seed
+        effect = match(table.outcome, treated, matrix, metric=search.to_metric(), **options)
+    balance = search.balance(boot=arguments["boot"], ks=not arguments["no_ks"])
+    question = match_question(arguments, table, search.seed)
+    output = MatchingOutput(
+        "equipoise.genmatch/1",
+        _document(search, effect),
+        balance,
+        search.plot,
+        search_document(search, effect, balance, difference_before(table), question),
     )
+    write_output(output, arguments)
     return 0
 
 
-def _bar(given: dict[str, Any]) -> AbstractContextManager[Any]:
-    from equipoise.cli.search_bar import search_bar
+@contextmanager
+def search_bar(criterion: str, *, quiet: bool, color: bool) -> Iterator[SearchProgress | None]:
+    """Show a live bar on stderr, on a terminal only; yield the function that advances it.
 
-    criterion = "smallest p" if given["fitness"] == "pvals" else given["fitness"]
-    return search_bar(criterion, quiet=given["quiet"], color=not given["no_color"])
+    Parameters
+    ----------
+    criterion
+        Name of the first criterion of a generation.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+
+    progress = Progress(
+        SpinnerColumn(),
+        BarColumn(bar_width=24),
+        TextColumn("{task.description}", markup=False),
+        console=Console(stderr=True, no_color=not color),
+        transient=True,
+    )
+    started = time.monotonic()
+    with progress:
+        task = progress.add_task("generation 0", total=1.0)
+
+        def advance(generation: Generation, limit: int) -> None:
+            elapsed = time.monotonic() - started
+            text = (
+                f"generation {generation.number}/{limit}, {criterion} {generation.value[0]:.4g}, "
+                f"at most {_time_left(elapsed, generation.number, limit)} left"
+            )
+            part = (generation.number + 1) / (limit + 1)
+            progress.update(task, description=text, completed=min(part, 1.0))
+
+        yield advance
+
+
+def _time_left(elapsed_s: float, done: int, limit: int) -> str:
+    """Estimate the time of the generations that may follow from those that ended."""
+    seconds = round(elapsed_s / (done + 1) * max(limit - done, 0))
+    hours, minutes = seconds // 3600, seconds // 60 % 60
+    clock = f"{minutes}:{seconds % 60:02d}"
+    return f"{hours}:{minutes:02d}:{seconds % 60:02d}" if hours else clock
 
 
 @contextmanager
-def _executor(given: dict[str, Any]) -> Iterator[Any]:
-    files = {name: given[name] for name in ("tls_ca", "tls_cert", "tls_key")}
+def _executor(arguments: dict[str, Any]) -> Iterator[Any]:
+    files = {name: arguments[name] for name in ("tls_ca", "tls_cert", "tls_key")}
     missing = [f"--{name.replace('_', '-')}" for name, file in files.items() if file is None]
-    if given["scheduler"] is None:
+    if arguments["scheduler"] is None:
         if len(missing) < len(files):
             raise UnusableInput("TLS files without --scheduler", hint="name the scheduler")
         yield None
         return
-    from equipoise.genoud.scheduler import TlsFiles, connect
+    from equipoise.genoud.cluster import TlsFiles, connect
 
     if missing and len(missing) < len(files):
         raise UnusableInput(
@@ -216,12 +254,12 @@ def _executor(given: dict[str, Any]) -> Iterator[Any]:
             hint="give --tls-ca, --tls-cert and --tls-key together, or none of them",
         )
     tls = None if missing else TlsFiles(files["tls_ca"], files["tls_cert"], files["tls_key"])
-    with connect(given["scheduler"], tls=tls) as client:
+    with connect(arguments["scheduler"], tls=tls) as client:
         yield client
 
 
 def _frame(covariates: Any) -> Any:
-    """A frame, so that errors and figures name the columns."""
+    """Return a frame, so that errors and figures name the columns."""
     try:
         import pandas
     except ImportError as error:
@@ -232,43 +270,27 @@ def _frame(covariates: Any) -> Any:
     return pandas.DataFrame(covariates.matrix, columns=list(covariates.names))
 
 
-def _document(found: GenMatchResult, effect: MatchResult | None) -> dict[str, Any]:
-    matches = found.matches
+def _document(search: GenMatchResult, effect: MatchResult | None) -> dict[str, Any]:
     return {
-        "estimand": matches.estimand,
-        "weights": dict(zip(found.names, found.weights.tolist(), strict=True)),
-        "measure": found.measure,
-        "fitness": found.fitness.tolist(),
-        "seed": found.seed,
-        "generations": found.generations,
-        "peak_generation": found.peak_generation,
-        "population": found.population,
-        "evaluations": found.evaluations,
-        "stopped_because": found.stopped_because,
+        "estimand": search.matches.estimand,
+        "weights": dict(zip(search.names, search.weights.tolist(), strict=True)),
+        "measure": search.measure,
+        "fitness": search.fitness.tolist(),
+        "seed": search.seed,
+        "generations": search.generations,
+        "peak_generation": search.peak_generation,
+        "population": search.population,
+        "evaluations": search.evaluations,
+        "stopped_because": search.stopped_because,
         "history": [
             {
-                "generation": one.number,
-                "fitness": one.value.tolist(),
-                "weights": one.par.tolist(),
-                "evaluations": one.evaluations,
+                "generation": generation.number,
+                "fitness": generation.value.tolist(),
+                "weights": generation.par.tolist(),
+                "evaluations": generation.evaluations,
             }
-            for one in found.history
+            for generation in search.history
         ],
-        "effect": None
-        if effect is None
-        else {name: _number(getattr(effect, name)) for name in _EFFECT},
-        "pairs": [
-            {"treated": treated, "control": control, "weight": weight}
-            for treated, control, weight in zip(
-                matches.treated_index.tolist(),
-                matches.control_index.tolist(),
-                matches.weights.tolist(),
-                strict=True,
-            )
-        ],
-        "dropped": [int(row) for row in matches.dropped_index],
+        "effect": None if effect is None else numbers_of(effect, _EFFECT),
+        **pairs_document(search.matches),
     }
-
-
-def _number(value: float | None) -> float | None:
-    return None if value is None or not math.isfinite(value) else value

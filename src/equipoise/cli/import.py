@@ -43,7 +43,7 @@ from equipoise.model.plan import Judgement
 )
 @click.option(
     "--alpha",
-    type=options.FiniteRange(min=0, max=0.5, min_open=True),
+    type=options.number("alpha"),
     default=0.05,
     show_default=True,
     help="1 minus the coverage of each interval.",

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from equipoise.design.relink import taken_apart
-from equipoise.measure.layouts import linker_here, make_layouts
+from equipoise.design.layouts import parse_compilation
+from equipoise.measure.builds import host_linker, make_layouts
 
 _HOW = {
     "lld": "lld shuffled the sections of every function",
@@ -46,9 +46,9 @@ def command(count: int, seed: int, folder: Path | None, line: tuple[str, ...]) -
     A speed-up in one layout may be luck: compare over several with `equipoise compare --layouts`,
     as docs/nondeterminism.md shows.
     """
-    compilation = taken_apart(line)
+    compilation = parse_compilation(line)
     where = Path(f"{compilation.output}.layouts") if folder is None else folder
-    linker = linker_here()
+    linker = host_linker()
     made = make_layouts(compilation, where, range(seed, seed + count), linker)
     for program in made.programs:
         click.echo(str(program))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from equipoise.measure.leftovers import Clearance, clear_leftovers, unproven_folders
-from equipoise.report.safe_text import visible
+from equipoise.model.safe_text import visible
 
 
 def report_briefly(clearance: Clearance) -> None:

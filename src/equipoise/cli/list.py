@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,14 @@ import click
 from equipoise.cli import options
 from equipoise.design.site import what_is_missing
 from equipoise.ledger import open_for_reading
-from equipoise.measure.here import site_here
+from equipoise.measure.installation import host_site
 from equipoise.measure.probes import probe_program, probe_rows, why_unavailable
 from equipoise.model.host import CERTIFICATE_STUDY
 from equipoise.model.primitives import ProbeRow
 from equipoise.model.study import Level
-from equipoise.report import terminal
-from equipoise.report.listing import Listed, print_listing
+from equipoise.report.builders.result import runs_table
+from equipoise.report.document import Column, Table
+from equipoise.report.renderers.terminal import print_parts
 from equipoise.studies.catalogue import built_in_studies
 from equipoise.studies.kinds import KINDS
 
@@ -34,16 +36,16 @@ def command(**given: Any) -> int:
     color = not given["no_color"]
     match given["what"]:
         case "studies":
-            found = [Listed(study.name, study.summary) for study in built_in_studies()]
-            print_listing(("study", "what it asks"), found, color=color)
+            rows = [(study.name, study.summary) for study in built_in_studies()]
+            _print_table(("study", "what it asks"), rows, color=color)
         case "allocators":
-            print_listing(
+            _print_table(
                 ("allocator", "what it is", "here"),
                 [_listed(level) for level in KINDS["allocator"].choices],
                 color=color,
             )
         case "blas":
-            print_listing(
+            _print_table(
                 ("library", "what it is", "here"),
                 [_listed(level) for level in KINDS["blas"].choices],
                 color=color,
@@ -55,17 +57,22 @@ def command(**given: Any) -> int:
                 runs = ledger.runs()
             if not given["every"]:
                 runs = [run for run in runs if run.study != CERTIFICATE_STUDY]
-            terminal.print_runs(runs, color=color)
+            print_parts([runs_table(runs)], color=color)
     return 0
+
+
+def _print_table(headings: Sequence[str], rows: Sequence[tuple[str, ...]], *, color: bool) -> None:
+    columns = tuple(Column(heading, "words") for heading in headings)
+    print_parts([Table(columns, tuple(rows))], color=color)
 
 
 def _print_probes(*, color: bool) -> None:
     program = probe_program()
     listed = [
-        Listed(row.name, f"{row.group.replace('_', ' ')}: {row.words}", _here(program, row))
+        (row.name, f"{row.group.replace('_', ' ')}: {row.words}", _here(program, row))
         for row in probe_rows(program)
     ]
-    print_listing(("row", "what one operation is", "here"), listed, color=color)
+    _print_table(("row", "what one operation is", "here"), listed, color=color)
 
 
 def _here(program: Path, row: ProbeRow) -> str:
@@ -73,8 +80,8 @@ def _here(program: Path, row: ProbeRow) -> str:
     return "yes" if reason is None else f"no: {reason}"
 
 
-def _listed(level: Level) -> Listed:
-    missing = what_is_missing(level, site_here())
+def _listed(level: Level) -> tuple[str, str, str]:
+    missing = what_is_missing(level, host_site())
     if missing is None:
-        return Listed(level.name, level.summary, "yes")
-    return Listed(level.name, level.summary, f"no: {missing.hint}")
+        return level.name, level.summary, "yes"
+    return level.name, level.summary, f"no: {missing.hint}"

@@ -24,7 +24,7 @@ from equipoise.model.errors import (
     EquipoiseError,
     UnusableInput,
 )
-from equipoise.report.safe_text import visible
+from equipoise.model.safe_text import visible
 
 # The one-line helps stand here so that --help imports no command (design.md §6).
 GROUPS = {

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-import math
-from pathlib import Path
-from typing import Any
+import dataclasses
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from equipoise.cli import options
+from equipoise.cli.command_line import Remembering
 from equipoise.cli.matching_options import (
     matching_options,
-    read_asked,
+    read_match_table,
     run_match,
     table_options,
 )
-from equipoise.cli.said_again import Remembering
+from equipoise.cli.matching_output import (
+    MatchingOutput,
+    check_outputs,
+    difference_before,
+    match_question,
+    numbers_of,
+    output_options,
+    pairs_document,
+    write_output,
+)
 from equipoise.model.errors import UnusableInput
-from equipoise.report.safe_text import visible
+
+if TYPE_CHECKING:
+    from equipoise.matching.stratified import MatchByResult
 
 _NUMBERS = (
     "estimate",
@@ -58,107 +68,66 @@ _NUMBERS = (
     default="population",
     show_default=True,
 )
-@options.report_option
-@options.figures_option
-@click.option(
-    "--plot",
-    "plot_file",
-    metavar="FILE.html",
-    type=click.Path(path_type=Path),
-    help="Draw the standardized differences before and after; .svg and .png too.",
-)
-@click.option("--json", "json_file", metavar="FILE", help="Write the result; '-' for stdout.")
-def command(**given: Any) -> int:
+@output_options("Draw the standardized differences before and after")
+def command(**arguments: Any) -> int:
     """Match treated and controls of FILE (CSV or Parquet) and estimate the effect.
 
     Without --outcome they are matched only. The balance of the covariates stands below;
     `equipoise balance` tests it.
     """
-    from equipoise.cli.matching_conclusions import conclude_match
-    from equipoise.cli.matching_output import Found, check_outputs, put_out
     from equipoise.matching.balance import match_balance
+    from equipoise.report.builders.matching import match_document
 
-    check_outputs(given)
-    if given["bias_adjust"] and not given["outcome"]:
+    check_outputs(arguments)
+    bias_adjust = arguments["bias_adjust"]
+    if bias_adjust and not arguments["outcome"]:
         raise UnusableInput("--bias-adjust has no outcome to adjust", hint="give --outcome COLUMN")
-    if given["bias_adjust"] and given["by"]:
+    if bias_adjust and arguments["by"]:
         raise UnusableInput(
             "--bias-adjust and --by do not go together", hint="leave one of them out"
         )
-    asked = read_asked(given)
-    adjusted = {"bias_adjust": True} if given["bias_adjust"] else {}
+    table = read_match_table(arguments)
     result = run_match(
-        asked,
-        given,
-        **adjusted,
-        variance_neighbors=given["variance_neighbors"],
-        variance=given["variance"],
+        table,
+        arguments,
+        **({"bias_adjust": True} if bias_adjust else {}),
+        variance_neighbors=arguments["variance_neighbors"],
+        variance=arguments["variance"],
     )
-    covariates = asked.covariates
+    covariates = table.covariates
     balance = match_balance(
         dict(zip(covariates.names, covariates.matrix.T, strict=True)),
         covariates.treated,
         result,
         boot=0,
-        weights=asked.weights,
-        estimand=given["estimand"],
-        r_compatible=given["r_compatible"],
+        weights=table.weights,
+        estimand=arguments["estimand"],
+        r_compatible=arguments["r_compatible"],
     )
     document = {
-        "estimand": given["estimand"],
-        **{name: _number(getattr(result, name)) for name in _NUMBERS},
-        "pairs": [
-            {"treated": treated, "control": control, "weight": weight}
-            for treated, control, weight in zip(
-                result.treated_index.tolist(),
-                result.control_index.tolist(),
-                result.weights.tolist(),
-                strict=True,
-            )
-        ],
-        "dropped": [int(row) for row in result.dropped_index],
+        "estimand": arguments["estimand"],
+        **numbers_of(result, _NUMBERS),
+        **pairs_document(result),
+        **(strata_document(result) if arguments["by"] else {}),
     }
-    if given["by"]:
-        document |= strata_document(result)
-    put_out(
-        Found(
-            "equipoise.match/1",
-            document,
-            [*(visible(line) for line in result.summary().splitlines()), ""],
-            balance,
-            balance.love_plot,
-            lambda: conclude_match(given, asked, result, balance),
-        ),
-        given,
+    question = match_question(arguments, table)
+    output = MatchingOutput(
+        "equipoise.match/1",
+        document,
+        balance,
+        balance.love_plot,
+        match_document(result, balance, difference_before(table), question),
     )
+    write_output(output, arguments)
     return 0
 
 
-def strata_document(result: Any) -> dict[str, Any]:
-    """The strata and their factors, as JSON has them."""
-    return {
-        "by": list(result.by),
-        "strata": [
-            {
-                "values": [
-                    value if isinstance(value, str | int | float) else str(value)
-                    for value in one.values
-                ],
-                "n": one.n,
-                "n_treated": one.n_treated,
-                "n_weighted": one.n_weighted,
-                "n_dropped": one.n_dropped,
-                "estimate": one.estimate,
-                "skipped": one.skipped,
-            }
-            for one in result.strata
-        ],
-    }
-
-
-def _number(value: Any) -> float | int | None:
-    if value is None or not math.isfinite(value):
-        return None
-    return (
-        int(value) if float(value).is_integer() and not isinstance(value, float) else float(value)
-    )
+def strata_document(result: MatchByResult) -> dict[str, Any]:
+    """Return the strata and their factors as JSON has them."""
+    strata = [dataclasses.asdict(stratum) for stratum in result.strata]
+    for stratum in strata:
+        stratum["values"] = [
+            value if isinstance(value, str | int | float) else str(value)
+            for value in stratum["values"]
+        ]
+    return {"by": list(result.by), "strata": strata}

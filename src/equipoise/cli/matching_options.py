@@ -16,7 +16,7 @@ from equipoise.model.errors import UnusableInput
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from equipoise.matching.empirical import Values
+    from equipoise.matching.distributions import Values
     from equipoise.matching.frames import Covariates
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -32,7 +32,7 @@ def _calipers(
 
 
 def table_options(function: Decorated) -> Decorated:
-    """FILE and which of its columns are what."""
+    """Add FILE and the options that name its columns."""
     for option in (
         click.option(
             "--weights", metavar="COLUMN", help="How much each row counts before matching."
@@ -51,7 +51,7 @@ def table_options(function: Decorated) -> Decorated:
 
 
 def pairing_options(function: Decorated) -> Decorated:
-    """Who may be matched with whom."""
+    """Add the options that say who may be matched with whom."""
     for option in (
         click.option("--no-color", is_flag=True, help="Draw without colour."),
         click.option("--quiet", is_flag=True, help="Print no progress and no table."),
@@ -92,7 +92,7 @@ def pairing_options(function: Decorated) -> Decorated:
 
 
 def matching_options(function: Decorated) -> Decorated:
-    """How to match by given weights."""
+    """Add the options of a match by fixed weights."""
     for option in (
         click.option(
             "--by",
@@ -117,18 +117,18 @@ def matching_options(function: Decorated) -> Decorated:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What the options name in the file."""
+class MatchTable:
+    """The columns of the file that the options name."""
 
     covariates: Covariates
     outcome: Values | None
     weights: Values | None
     by: dict[str, NDArray[Any]] | None
     balance: Covariates
-    """What is to be balanced: ``--balance``, else the covariates."""
+    """Covariates to balance: those of ``--balance``, else the same."""
 
 
-def read_asked(given: dict[str, Any]) -> Asked:
+def read_match_table(arguments: dict[str, Any]) -> MatchTable:
     """Read the columns that the options name.
 
     Raises
@@ -136,7 +136,11 @@ def read_asked(given: dict[str, Any]) -> Asked:
     UnusableInput
         Naming the file's column, or the options that do not go together.
     """
-    formula, treatment, names = given["formula"], given["treatment"], given["covariates"]
+    formula, treatment, names = (
+        arguments["formula"],
+        arguments["treatment"],
+        arguments["covariates"],
+    )
     if formula and (treatment or names):
         raise UnusableInput(
             "--formula names treatment and covariates itself",
@@ -150,12 +154,12 @@ def read_asked(given: dict[str, Any]) -> Asked:
     from equipoise.cli.table_file import read_table
     from equipoise.matching.frames import columns_of, covariates_of, numbers_of
 
-    table = read_table(given["file"])
+    table = read_table(arguments["file"])
 
     def column(name: str) -> Any:
         if name not in table.column_names:
             raise UnusableInput(
-                f"{given['file']}: no column {name}",
+                f"{arguments['file']}: no column {name}",
                 hint=f"there are {', '.join(table.column_names)}",
             )
         return (columns_of(table.select([name])) or {})[name]
@@ -172,19 +176,19 @@ def read_asked(given: dict[str, Any]) -> Asked:
             {name: column(name) for name in names}, {treatment: column(treatment)}
         )
     outcome, weights = (
-        numbers_of(column(given[option]), given[option]) if given.get(option) else None
+        numbers_of(column(arguments[option]), arguments[option]) if arguments.get(option) else None
         for option in ("outcome", "weights")
     )
-    by = {name: column(name) for name in given["by"]} if given.get("by") else None
+    by = {name: column(name) for name in arguments["by"]} if arguments.get("by") else None
     balance = covariates
-    if given.get("balance"):
+    if arguments.get("balance"):
         treated = formula.partition("~")[0] if formula else treatment
-        balance = covariates_of(f"{treated} ~ {given['balance']}", table)
-    return Asked(covariates, outcome, weights, by, balance)
+        balance = covariates_of(f"{treated} ~ {arguments['balance']}", table)
+    return MatchTable(covariates, outcome, weights, by, balance)
 
 
-def pairing(given: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """What ``match`` and ``gen_match`` are given of the options, for columns of these names.
+def pairing(arguments: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Return the arguments of ``match`` and ``gen_match`` for columns of these names.
 
     Raises
     ------
@@ -192,15 +196,15 @@ def pairing(given: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
         An option names another column, or has not one number for each.
     """
     exact = None
-    if given["exact"]:
-        unknown = [name for name in given["exact"] if name not in names]
+    if arguments["exact"]:
+        unknown = [name for name in arguments["exact"] if name not in names]
         if unknown:
             raise UnusableInput(
                 f"--exact: {', '.join(unknown)} is not matched on",
                 hint=f"matched on are {', '.join(names)}",
             )
-        exact = [name in given["exact"] for name in names]
-    caliper = given["caliper"]
+        exact = [name in arguments["exact"] for name in names]
+    caliper = arguments["caliper"]
     if caliper is not None and len(caliper) not in (1, len(names)):
         raise UnusableInput(
             f"--caliper: {len(caliper)} numbers for {len(names)} covariates",
@@ -209,19 +213,19 @@ def pairing(given: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
     if caliper is not None:
         caliper = caliper[0] if len(caliper) == 1 else list(caliper)
     return {
-        "estimand": given["estimand"],
-        "m": given["m"],
+        "estimand": arguments["estimand"],
+        "m": arguments["m"],
         "exact": exact,
         "caliper": caliper,
-        "replace": not given["no_replace"],
-        "ties": not given["no_ties"] and not given["no_replace"],
-        "r_compatible": given["r_compatible"],
-        "threads": given["threads"],
-        "seed": given["seed"],
+        "replace": not arguments["no_replace"],
+        "ties": not arguments["no_ties"] and not arguments["no_replace"],
+        "r_compatible": arguments["r_compatible"],
+        "threads": arguments["threads"],
+        "seed": arguments["seed"],
     }
 
 
-def run_match(asked: Asked, given: dict[str, Any], **more: Any) -> Any:
+def run_match(table: MatchTable, arguments: dict[str, Any], **more: Any) -> Any:
     """Match as the options say; ``more`` goes to ``match`` as it is.
 
     Raises
@@ -229,29 +233,33 @@ def run_match(asked: Asked, given: dict[str, Any], **more: Any) -> Any:
     UnusableInput
         The input cannot be matched.
     """
-    if given["by"] and given["common_support"]:
+    if arguments["by"] and arguments["common_support"]:
         raise UnusableInput(
             "--by and --common-support do not go together",
             hint="leave one of them out; a caliper keeps strata apart from what is too far, too",
         )
-    covariates = asked.covariates
+    covariates = table.covariates
     matrix, names = covariates.matrix, covariates.names
-    if given["propensity"]:
+    if arguments["propensity"]:
         from equipoise.matching.propensity import score_of
 
         matrix, names = score_of(covariates).score[:, None], ("propensity",)
     options = {
-        **pairing(given, names),
-        "metric": given["metric"],
-        "weights": asked.weights,
+        **pairing(arguments, names),
+        "metric": arguments["metric"],
+        "weights": table.weights,
         **more,
     }
-    units = (asked.outcome, covariates.treated.astype(float), matrix)
-    with work_bar("matching", quiet=given["quiet"], color=not given["no_color"]) as progress:
-        if asked.by is not None:
+    units = (table.outcome, covariates.treated.astype(float), matrix)
+    with work_bar(
+        "matching", quiet=arguments["quiet"], color=not arguments["no_color"]
+    ) as progress:
+        if table.by is not None:
             from equipoise.matching.stratified import match_by
 
-            return match_by(*units, asked.by, progress=progress, **options)
+            return match_by(*units, table.by, progress=progress, **options)
         from equipoise.matching.match import match
 
-        return match(*units, progress=progress, common_support=given["common_support"], **options)
+        return match(
+            *units, progress=progress, common_support=arguments["common_support"], **options
+        )

@@ -1,39 +1,93 @@
-"""Where ``match``, ``genmatch`` and ``balance`` put what they found."""
+"""The forms in which ``match``, ``balance`` and ``genmatch`` show their results.
+
+A JSON document, the chart of ``--plot``, and the document for the terminal, ``--report`` and
+``--figures``, with the sentences on the method.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from equipoise.cli.balance_table import balance_document, balance_lines
-from equipoise.cli.conclusion_forms import Told, check_conclusion, write_conclusion
+from equipoise.cli import options
+from equipoise.cli.command_line import command_line
+from equipoise.cli.conclusion_forms import check_report_files, write_report_files
 from equipoise.cli.output_file import check_folder, write_file
 
 if TYPE_CHECKING:
     from altair import LayerChart
 
-    from equipoise.matching.balance_result import Balance
+    from equipoise.cli.matching_options import MatchTable
+    from equipoise.matching.balance import Balance, SmallestP
+    from equipoise.matching.match import MatchResult
+    from equipoise.report.builders.matching import Difference, MatchQuestion
+    from equipoise.report.document import Document
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+_QUERIES = {"ATT": "treated unit", "ATC": "control", "ATE": "unit"}
+_METRICS = {
+    "inverse_variance": "each scaled by its standard deviation",
+    "mahalanobis": "by their Mahalanobis distance",
+}
+_MOST_NAMED = 12
+"""Covariates that the sentence on the method names at most."""
+
+
+def output_options(plot_help: str) -> Callable[[Decorated], Decorated]:
+    """Add the options that name the files to write."""
+
+    def decorate(function: Decorated) -> Decorated:
+        for option in (
+            click.option(
+                "--json", "json_file", metavar="FILE", help="Write the result; '-' for stdout."
+            ),
+            click.option(
+                "--plot",
+                "plot_file",
+                metavar="FILE.html",
+                type=click.Path(path_type=Path),
+                help=f"{plot_help}; .svg and .png too.",
+            ),
+            options.figures_option,
+            options.report_option,
+        ):
+            function = option(function)
+        return function
+
+    return decorate
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What a command found, in each form that may be asked for."""
+class MatchingOutput:
+    """The result of a command, in each form that the options may request.
+
+    Parameters
+    ----------
+    schema, document
+        The JSON document without its balance.
+    balance
+        Balance of the covariates.
+    plot
+        Function that draws the chart of ``--plot``.
+    report
+        Document for the terminal, ``--report`` and ``--figures``.
+    """
 
     schema: str
     document: Mapping[str, Any]
-    lines: Sequence[str]
-    """What is printed above the balance."""
     balance: Balance
     plot: Callable[[], LayerChart]
-    conclude: Callable[[], Told]
+    report: Document
 
 
-def check_outputs(given: Mapping[str, Any]) -> None:
+def check_outputs(arguments: Mapping[str, Any]) -> None:
     """Check that the files can be written, before the work for them is done.
 
     Raises
@@ -41,31 +95,161 @@ def check_outputs(given: Mapping[str, Any]) -> None:
     UnusableInput
         A folder is missing, an ending is of no form, or nothing can be drawn here.
     """
-    if given["plot_file"] is not None:
-        from equipoise.figures.library import require_figures
+    if arguments["plot_file"] is not None:
+        from equipoise.figures.save import require_figures
 
-        check_folder(given["plot_file"])
+        check_folder(arguments["plot_file"])
         require_figures()
-    if given["json_file"] not in (None, "-"):
-        check_folder(Path(given["json_file"]))
-    check_conclusion(given["file"], given["report_file"], given["figures"])
+    if arguments["json_file"] not in (None, "-"):
+        check_folder(Path(arguments["json_file"]))
+    check_report_files(arguments["file"], arguments["report_file"], arguments["figures"])
 
 
-def put_out(found: Found, given: Mapping[str, Any]) -> None:
-    """Write the files that were asked for; print the tables unless stdout is the document's."""
-    if given["plot_file"] is not None:
+def write_output(output: MatchingOutput, arguments: Mapping[str, Any]) -> None:
+    """Write the requested files; print the tables unless stdout is the document's."""
+    if arguments["plot_file"] is not None:
         from equipoise.figures.save import save
 
-        save(found.plot(), given["plot_file"])
-    write_conclusion(found.conclude, given["report_file"], given["figures"])
-    if given["json_file"] is not None:
-        whole = {"schema": found.schema, **found.document, **balance_document(found.balance)}
+        save(output.plot(), arguments["plot_file"])
+    write_report_files(output.report, arguments["report_file"], arguments["figures"])
+    if arguments["json_file"] is not None:
+        whole = {"schema": output.schema, **output.document, **_balance_document(output.balance)}
         text = json.dumps(whole, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
-        if given["json_file"] == "-":
+        if arguments["json_file"] == "-":
             click.echo(text, nl=False)
             return
-        write_file(Path(given["json_file"]), text.encode())
-    if given["quiet"]:
+        write_file(Path(arguments["json_file"]), text.encode())
+    if not arguments["quiet"]:
+        from equipoise.report.renderers.terminal import print_document
+
+        print_document(output.report, color=not arguments["no_color"])
+
+
+def numbers_of(result: MatchResult, names: Sequence[str]) -> dict[str, float | None]:
+    """Return fields of a match as JSON has them: what is unknown or infinite is null."""
+    return {name: _json(getattr(result, name)) for name in names}
+
+
+def pairs_document(result: MatchResult) -> dict[str, Any]:
+    """Return the pairs and the dropped rows of a match as JSON has them."""
+    pairs = zip(
+        result.treated_index.tolist(),
+        result.control_index.tolist(),
+        result.weights.tolist(),
+        strict=True,
+    )
+    return {
+        "pairs": [
+            {"treated": treated, "control": control, "weight": weight}
+            for treated, control, weight in pairs
+        ],
+        "dropped": result.dropped_index.tolist(),
+    }
+
+
+def _balance_document(balance: Balance) -> dict[str, Any]:
+    def smallest(smallest: SmallestP) -> dict[str, Any]:
+        where = [{"variable": name, "test": test} for name, test in smallest.where]
+        return {"value": _json(smallest.value), "where": where}
+
+    after = balance.smallest_after
+    return {
+        "balance": [{name: _json(value) for name, value in row.items()} for row in balance.rows()],
+        "smallest_p_before": smallest(balance.smallest_before),
+        "smallest_p_after": None if after is None else smallest(after),
+    }
+
+
+def _json(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def match_question(
+    arguments: Mapping[str, Any], table: MatchTable, seed: int | None = None
+) -> MatchQuestion:
+    """Return what the command asks of the table, and the command that repeats it."""
+    from equipoise.report.builders.matching import MatchQuestion
+
+    treatment = arguments["treatment"] or arguments["formula"].partition("~")[0].strip()
+    return MatchQuestion(
+        source=str(arguments["file"]),
+        treatment=treatment,
+        outcome=arguments.get("outcome"),
+        method=tuple(method_sentences(arguments, table.covariates.names)),
+        command=command_line(seed),
+    )
+
+
+def difference_before(table: MatchTable) -> Difference | None:
+    """Return the difference of the outcome before matching; ``None`` without an outcome."""
+    if table.outcome is None:
+        return None
+    from equipoise.report.builders.matching import naive_difference
+
+    return naive_difference(table.outcome, table.covariates.treated, table.weights)
+
+
+def method_sentences(arguments: Mapping[str, Any], names: Sequence[str]) -> Iterator[str]:
+    """Say how units were matched on the covariates of these names."""
+    if arguments.get("unmatched"):
+        yield "Nothing was matched: all rows are compared as they are."
         return
-    for line in [*found.lines, *balance_lines(found.balance)]:
-        click.echo(line)
+    count = arguments["m"]
+    nearest = "its nearest" if count == 1 else f"its {count} nearest"
+    yield (
+        f"Each {_QUERIES[arguments['estimand']]} is matched with {nearest} of the other arm in "
+        f"{_covariate_names(names)}, {_distance(arguments)}. The search is exact"
+        f"{_ties(arguments)}."
+    )
+    limits = list(_limits(arguments))
+    if limits:
+        yield f"Pairs are limited: {'; '.join(limits)}."
+    if "population" in arguments:
+        yield (
+            "The weights of the covariates are those that a genetic search found with "
+            f"{arguments['population']:,} candidates a generation, judged by "
+            f"{arguments['fitness']} (Diamond and Sekhon 2013)."
+        )
+    if arguments["weights"]:
+        yield f"Rows count as {arguments['weights']} says."
+    if arguments.get("bias_adjust"):
+        yield (
+            "A regression within each arm takes out the imbalance that matching left (Abadie and "
+            "Imbens 2011)."
+        )
+    if arguments["r_compatible"]:
+        yield "The quirks of R's package Matching are reproduced (docs/matching.md)."
+
+
+def _covariate_names(names: Sequence[str]) -> str:
+    if len(names) > _MOST_NAMED:
+        return f"{len(names)} covariates ({', '.join(names[:_MOST_NAMED])}, …)"
+    return ", ".join(names)
+
+
+def _distance(arguments: Mapping[str, Any]) -> str:
+    if "population" in arguments:
+        return "weighted by what the search found"
+    if arguments["propensity"]:
+        return "all of them through a propensity score (a logistic regression)"
+    return _METRICS[arguments["metric"]]
+
+
+def _ties(arguments: Mapping[str, Any]) -> str:
+    if arguments["no_replace"]:
+        return ", each match is used once, in the order of the rows"
+    if arguments["no_ties"]:
+        return ", with replacement, ties are broken by lot"
+    return ", with replacement and all ties"
+
+
+def _limits(arguments: Mapping[str, Any]) -> Iterator[str]:
+    if arguments["exact"]:
+        yield f"equal in {', '.join(arguments['exact'])}"
+    if arguments["caliper"]:
+        widths = ", ".join(f"{width:g}" for width in arguments["caliper"])
+        yield f"within {widths} standard deviations in each covariate"
+    if arguments.get("by"):
+        yield f"only among rows that agree in {', '.join(arguments['by'])}"
+    if arguments["common_support"]:
+        yield "rows outside the overlap of both groups are left out"

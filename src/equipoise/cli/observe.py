@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from equipoise.cli import options
-from equipoise.cli.conclusion_forms import Told, check_conclusion, write_conclusion
+from equipoise.cli.command_line import Remembering, command_line
+from equipoise.cli.conclusion_forms import check_report_files, write_report_files
 from equipoise.cli.output_file import check_folder, write_file
-from equipoise.cli.said_again import Remembering, command_line
 from equipoise.cli.work_bar import work_in_words
 from equipoise.model.errors import UnusableInput
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from equipoise.figures.gallery import Figure
     from equipoise.model.observation_result import ObservationResult
     from equipoise.observation.matching import Progress
     from equipoise.observation.question import Question
@@ -189,29 +192,29 @@ def _observe_strata(
 
 def _check_outputs(values: dict[str, Any]) -> None:
     """Check that every output can be written, before the work is done."""
-    check_conclusion(Path(values["file"]), values["report_file"], values["figures"])
+    check_report_files(Path(values["file"]), values["report_file"], values["figures"])
     if values["json_file"] not in (None, "-"):
         check_folder(Path(values["json_file"]))
 
 
 def _write(result: ObservationResult, values: dict[str, Any]) -> None:
+    from equipoise.report.builders.observation import observation_document
     from equipoise.report.json_document import encode
 
-    write_conclusion(lambda: _conclusion(result), values["report_file"], values["figures"])
+    document = observation_document(result, command_line(None), lambda: _figures(result))
+    write_report_files(document, values["report_file"], values["figures"])
     if values["json_file"] == "-":
         sys.stdout.buffer.write(encode(result) + b"\n")
         return
     if values["json_file"] is not None:
         write_file(Path(values["json_file"]), encode(result) + b"\n")
     if not values["quiet"]:
-        from equipoise.report.observed import print_observed
+        from equipoise.report.renderers.terminal import print_document
 
-        print_observed(result, color=not values["no_color"])
+        print_document(document, color=not values["no_color"])
 
 
-def _conclusion(result: ObservationResult) -> Told:
-    from equipoise.figures.observed import observed_figures
-    from equipoise.report.observed_conclusion import observed_conclusion
+def _figures(result: ObservationResult) -> Iterator[Figure]:
+    from equipoise.figures.estimates import observed_figures
 
-    conclusion = observed_conclusion(result, command_line(None))
-    return Told(conclusion, lambda: observed_figures(result))
+    return observed_figures(result)

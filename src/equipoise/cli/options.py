@@ -1,34 +1,29 @@
-"""The options that several commands share, and what they mean for a plan."""
+"""The options that several commands share."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from equipoise.design.coin import LARGEST_SEED
+from equipoise.design.limits import (
+    GATE_BLOCKS,
+    GATE_MIN_EFFECT,
+    RANGES,
+    STUDY_BLOCKS,
+    CampaignLimits,
+    NumberRange,
+)
 from equipoise.ledger.opening import DEFAULT_LEDGER, LEDGER_VARIABLE, default_ledger
-from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import Stopping
-
-STUDY_BLOCKS = 1000
-"""At most so many, unless a study says otherwise: its budget ends it, not the count of blocks, of
-which the later ones hold only what is still open."""
-
-MOST_BLOCKS = 1_000_000_000
-"""As in a study's file."""
-
-GATE_BLOCKS = 100_000
-"""More than the usual budget has room for: it ends a gate that is not certain, not this count."""
-GATE_MIN_EFFECT = 2.0
-"""In percent."""
+from equipoise.model.plan import Judgement
 
 LEAST_WHY_BUDGET_S = 120.0
-"""The campaign of interventions has the budget of the one that it explains, and at least this."""
+"""Least default budget of a campaign of interventions; a larger one of the explained campaign
+is its default."""
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -36,13 +31,53 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 def names_in(
     context: click.Context, option: click.Parameter, value: str | None
 ) -> tuple[str, ...] | None:
-    """The names in ``a,b,c``, for an option's callback."""
+    """Return the names in ``a,b,c``, for an option's callback."""
     if value is None:
         return None
     names = tuple(name.strip() for name in value.split(","))
     if not all(names):
         raise click.BadParameter(f"'{value}' has an empty name.", context, option)
     return names
+
+
+class _WholeNumber(click.IntRange):
+    """A whole number in the range of `RANGES`, with the error of the Python interface."""
+
+    def __init__(self, number_range: NumberRange) -> None:
+        super().__init__(min=int(number_range.low), max=int(number_range.high))
+        self.number_range = number_range
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the value as a number of the range."""
+        return _read(self.number_range, value, param)
+
+
+class _RealNumber(click.FloatRange):
+    """A number in the range of `RANGES`, with the error of the Python interface."""
+
+    name = "number"
+
+    def __init__(self, number_range: NumberRange) -> None:
+        high = None if number_range.high == math.inf else number_range.high
+        super().__init__(min=number_range.low, max=high, min_open=number_range.above_low)
+        self.number_range = number_range
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the value as a number of the range."""
+        return float(_read(self.number_range, value, param))
+
+
+def _read(number_range: NumberRange, value: Any, param: click.Parameter | None) -> Any:
+    option = "" if param is None else max(param.opts, key=len)
+    return number_range.read(value, f"{option} {value}".strip())
+
+
+def number(name: str) -> _WholeNumber | _RealNumber:
+    """Return the type of an option that takes one of the numbers of `RANGES`."""
+    number_range = RANGES[name]
+    return _WholeNumber(number_range) if number_range.whole else _RealNumber(number_range)
 
 
 class FiniteRange(click.FloatRange):
@@ -53,7 +88,7 @@ class FiniteRange(click.FloatRange):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Convert and check one value."""
+        """Return one value as a number of the range."""
         number = float(super().convert(value, param, ctx))
         if not math.isfinite(number):
             self.fail(f"{value} is not a finite number.", param, ctx)
@@ -61,7 +96,7 @@ class FiniteRange(click.FloatRange):
 
 
 def ledger_option(function: Decorated) -> Decorated:
-    """``--ledger FILE``."""
+    """Add ``--ledger FILE``."""
     return click.option(
         "--ledger",
         "ledger_path",
@@ -74,7 +109,7 @@ def ledger_option(function: Decorated) -> Decorated:
 
 
 def output_options(function: Decorated) -> Decorated:
-    """``--json``, ``--quiet`` and ``--no-color``."""
+    """Add ``--json``, ``--quiet`` and ``--no-color``."""
     for option in (
         click.option("--no-color", is_flag=True, help="Print without colour."),
         click.option("--quiet", is_flag=True, help="Print no progress and no screen."),
@@ -90,7 +125,7 @@ def output_options(function: Decorated) -> Decorated:
 
 
 def report_option(function: Decorated) -> Decorated:
-    """``--report FILE``."""
+    """Add ``--report FILE``."""
     return click.option(
         "--report",
         "report_file",
@@ -101,7 +136,7 @@ def report_option(function: Decorated) -> Decorated:
 
 
 def show_env_option(function: Decorated) -> Decorated:
-    """``--show-env``."""
+    """Add ``--show-env``."""
     return click.option(
         "--show-env",
         is_flag=True,
@@ -111,7 +146,7 @@ def show_env_option(function: Decorated) -> Decorated:
 
 
 def figures_option(function: Decorated) -> Decorated:
-    """``--figures FOLDER``."""
+    """Add ``--figures FOLDER``."""
     return click.option(
         "--figures",
         "figures",
@@ -122,10 +157,10 @@ def figures_option(function: Decorated) -> Decorated:
 
 
 def timeout_option(function: Decorated) -> Decorated:
-    """``--timeout``."""
+    """Add ``--timeout``."""
     return click.option(
         "--timeout",
-        type=FiniteRange(min=0, min_open=True),
+        type=number("timeout"),
         default=600.0,
         show_default=True,
         metavar="SECONDS",
@@ -134,7 +169,7 @@ def timeout_option(function: Decorated) -> Decorated:
 
 
 def against_option(function: Decorated) -> Decorated:
-    """``--against FILE`` and ``--allow``."""
+    """Add ``--against FILE`` and ``--allow``."""
     function = click.option(
         "--allow",
         metavar="A,B",
@@ -151,7 +186,7 @@ def against_option(function: Decorated) -> Decorated:
 
 
 def why_option(function: Decorated) -> Decorated:
-    """``--why`` and ``--no-test``."""
+    """Add ``--why`` and ``--no-test``."""
     for option in (
         no_test_option,
         click.option(
@@ -165,14 +200,14 @@ def why_option(function: Decorated) -> Decorated:
 
 
 def no_test_option(function: Decorated) -> Decorated:
-    """``--no-test``."""
+    """Add ``--no-test``."""
     return click.option(
         "--no-test", is_flag=True, help="Of why, gather evidence only: change nothing to test it."
     )(function)
 
 
-def turn_option(function: Decorated) -> Decorated:
-    """``--allow-concurrent``."""
+def concurrent_option(function: Decorated) -> Decorated:
+    """Add ``--allow-concurrent``."""
     return click.option(
         "--allow-concurrent",
         is_flag=True,
@@ -182,7 +217,7 @@ def turn_option(function: Decorated) -> Decorated:
 
 
 def hyperfine_exports(function: Decorated) -> Decorated:
-    """``--export-json``, ``--export-csv`` and ``--export-markdown`` in hyperfine's forms."""
+    """Add ``--export-json``, ``--export-csv`` and ``--export-markdown`` in hyperfine's forms."""
     for kind in ("markdown", "csv", "json"):
         function = click.option(
             f"--export-{kind}",
@@ -194,16 +229,16 @@ def hyperfine_exports(function: Decorated) -> Decorated:
 
 
 def layout_options(function: Decorated) -> Decorated:
-    """``--layouts`` and ``--aslr``; unset is ``None``."""
+    """Add ``--layouts`` and ``--aslr``; unset is ``None``."""
     for option in (
         click.option(
             "--aslr",
-            type=click.Choice(["drawn", "on", "off"]),
+            metavar="[drawn|on|off]",
             help="Whether the kernel draws addresses in a layout; 'drawn' (the usual): by a coin.",
         ),
         click.option(
             "--layouts",
-            type=click.IntRange(min=2, max=1000),
+            type=number("layouts"),
             metavar="K",
             help="Compare over K memory layouts; {layout} in a command is the number of each.",
         ),
@@ -213,8 +248,8 @@ def layout_options(function: Decorated) -> Decorated:
 
 
 @dataclass(frozen=True, slots=True)
-class _Unset:
-    """What holds where an option is not given, as its help says it."""
+class _Defaults:
+    """Defaults of options, as their help shows them."""
 
     blocks: str
     min_blocks: str
@@ -222,59 +257,59 @@ class _Unset:
 
 
 def stopping_options(function: Decorated) -> Decorated:
-    """``--blocks``, ``--min-blocks``, ``--budget`` and ``--precision``; unset is ``None``."""
-    return _stopping_options(function, _Unset("200", "5", "60"))
+    """Add ``--blocks``, ``--min-blocks``, ``--budget`` and ``--precision``; unset is ``None``."""
+    return _stopping_options(function, _Defaults("200", "5", "60"))
 
 
 def why_stopping_options(function: Decorated) -> Decorated:
-    """The same for a campaign that explains another one."""
+    """Add the same options to a command that explains a campaign."""
     budget = f"the campaign's, at least {LEAST_WHY_BUDGET_S:g}"
-    return _stopping_options(function, _Unset("200", "5", budget))
+    return _stopping_options(function, _Defaults("200", "5", budget))
 
 
 def resume_stopping_options(function: Decorated) -> Decorated:
-    """The same for a campaign that has its limits."""
-    return _stopping_options(function, _Unset(*["the campaign's"] * 3))
+    """Add the same options to a command that resumes a campaign."""
+    return _stopping_options(function, _Defaults(*["the campaign's"] * 3))
 
 
 def study_stopping_options(function: Decorated) -> Decorated:
-    """The same for a study, which has limits of its own."""
+    """Add the same options to a command that runs a study with limits of its own."""
     blocks, budget = f"the study's, or {STUDY_BLOCKS}", "the study's, or 60"
-    return _stopping_options(function, _Unset(blocks, "the study's, or 5", budget))
+    return _stopping_options(function, _Defaults(blocks, "the study's, or 5", budget))
 
 
 def gate_stopping_options(function: Decorated) -> Decorated:
-    """The same for a gate."""
-    return _stopping_options(function, _Unset(str(GATE_BLOCKS), "5", "60"))
+    """Add the same options to a gate."""
+    return _stopping_options(function, _Defaults(str(GATE_BLOCKS), "5", "60"))
 
 
-def _stopping_options(function: Decorated, unset: _Unset) -> Decorated:
+def _stopping_options(function: Decorated, defaults: _Defaults) -> Decorated:
     for option in (
         click.option(
             "--precision",
-            type=FiniteRange(min=0, min_open=True),
+            type=number("precision"),
             metavar="PERCENT",
             help="Go on until the interval is at most this wide.",
         ),
         click.option(
             "--budget",
-            type=FiniteRange(min=0, min_open=True),
+            type=number("budget"),
             metavar="SECONDS",
-            show_default=unset.budget,
+            show_default=defaults.budget,
             help="Stop after about so many seconds.",
         ),
         click.option(
             "--min-blocks",
-            type=click.IntRange(min=1, max=MOST_BLOCKS),
+            type=number("min_blocks"),
             metavar="N",
-            show_default=unset.min_blocks,
+            show_default=defaults.min_blocks,
             help="Look for a verdict from this block on; given, it beats the budget.",
         ),
         click.option(
             "--blocks",
-            type=click.IntRange(min=1, max=MOST_BLOCKS),
+            type=number("blocks"),
             metavar="N",
-            show_default=unset.blocks,
+            show_default=defaults.blocks,
             help="At most so many blocks.",
         ),
     ):
@@ -282,89 +317,54 @@ def _stopping_options(function: Decorated, unset: _Unset) -> Decorated:
     return function
 
 
-def stopping_of(given: Mapping[str, Any], usual: Stopping | None = None) -> Stopping:
-    """When the campaign ends, as ``stopping_options`` say; what they leave open is as usual.
-
-    Raises
-    ------
-    UnusableInput
-        The least number of blocks is more than the largest.
-    """
-    asked = {
-        "blocks": given["blocks"],
-        "min_blocks": given["min_blocks"],
-        "budget_s": given["budget"],
-        "precision": given["precision"],
-    }
-    stopping = replace(
-        usual or Stopping(),
-        **{key: value for key, value in asked.items() if value is not None},
-        min_blocks_explicit=given["min_blocks"] is not None,
-    )
-    if stopping.min_blocks_explicit and stopping.min_blocks > stopping.blocks:
-        raise UnusableInput(
-            f"--min-blocks {stopping.min_blocks} is more than --blocks {stopping.blocks}",
-            hint="lower the one or raise the other",
-        )
-    return stopping
-
-
-def metrics_named(text: str) -> list[str]:
-    """The names of ``--metrics``, each once.
-
-    Raises
-    ------
-    UnusableInput
-        One is empty.
-    """
-    names = list(dict.fromkeys(name.strip() for name in text.split(",")))
-    if not all(names):
-        raise UnusableInput(
-            f"--metrics {text!r} holds an empty name", hint="as in --metrics wall_s,max_rss_bytes"
-        )
-    return names
+def limits_of(given: Mapping[str, Any]) -> CampaignLimits:
+    """Return the numbers that limit and judge a campaign, from the options of a command."""
+    return CampaignLimits(**{one.name: given.get(one.name) for one in fields(CampaignLimits)})
 
 
 def seed_option(function: Decorated) -> Decorated:
-    """``--seed``."""
+    """Add ``--seed``."""
     return click.option(
         "--seed",
-        type=click.IntRange(min=0, max=LARGEST_SEED),
+        type=number("seed"),
         metavar="N",
         help="The seed of the coin; drawn and recorded if it is not given.",
     )(function)
 
 
 def judging_options(function: Decorated) -> Decorated:
-    """``--alpha``, ``--min-effect`` and ``--seed``."""
-    return _judging_options(function, "{}")
+    """Add ``--alpha``, ``--min-effect`` and ``--seed``."""
+    return _judging_options(function, Judgement().min_effect)
 
 
 def gate_judging_options(function: Decorated) -> Decorated:
-    """The same for a gate, which is to hold on hosts that nobody keeps quiet."""
-    return _judging_options(function, "{}", min_effect=GATE_MIN_EFFECT)
+    """Add the same options to a gate, which often runs on busy hosts."""
+    return _judging_options(function, GATE_MIN_EFFECT)
 
 
 def study_judging_options(function: Decorated) -> Decorated:
-    """The same for a study, which has an alpha and a smallest effect of its own."""
-    return _judging_options(function, "the study's, or {}")
+    """Add the same options to a command that runs a study with an alpha of its own."""
+    return _judging_options(function, Judgement().min_effect, of_study=True)
 
 
-def _judging_options(function: Decorated, default: str, *, min_effect: float = 1.0) -> Decorated:
+def _judging_options(
+    function: Decorated, min_effect: float, *, of_study: bool = False
+) -> Decorated:
+    before = "the study's, or " if of_study else ""
     for option in (
         seed_option,
         click.option(
             "--alpha",
-            type=FiniteRange(min=0, max=0.5, min_open=True),
-            default=0.05,
-            show_default=default.format(0.05),
+            type=number("alpha"),
+            default=None if of_study else Judgement().alpha,
+            show_default=f"{before}{Judgement().alpha:g}",
             help="The largest chance of a wrong verdict.",
         ),
         click.option(
             "--min-effect",
-            type=FiniteRange(min=0, max=1000),
-            default=min_effect,
-            show_default=default.format(f"{min_effect:g}"),
+            type=number("min_effect"),
+            default=None if of_study else min_effect,
+            show_default=f"{before}{min_effect:g}",
             metavar="PERCENT",
             help="The smallest effect that matters; 0 for none.",
         ),

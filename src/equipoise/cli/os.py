@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from equipoise.analysis.reference import differences_to_host
+from equipoise.campaign import conduct
+from equipoise.campaign.plans import primitives_plan
 from equipoise.cli import options
-from equipoise.cli.finish import conduct_and_show
+from equipoise.cli.conducting import analyse, measuring, show_result
 from equipoise.cli.unlike import allowed_only
 from equipoise.cli.wanted import Wanted
-from equipoise.design.coin import fresh_seed
-from equipoise.design.probe_rows import (
-    ALPHA,
-    FULL,
-    LEAST_BLOCKS,
-    MIN_EFFECT,
-    QUICK,
-    TIMEOUT_S,
-    Form,
-    chosen_rows,
-    conditions_of_rows,
-)
-from equipoise.measure.probes import probe_program, probe_rows
-from equipoise.measure.surroundings.snapshot import snapshot
+from equipoise.design.probe_rows import ALPHA, FULL, LEAST_BLOCKS, MIN_EFFECT, QUICK, TIMEOUT_S
+from equipoise.measure.environment.snapshot import snapshot
 from equipoise.measure.trials import own_environment
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import Judgement, Measure, Plan, Stopping
-from equipoise.model.primitives import OS_STUDY
 
 
 @click.command("os", epilog="Example: equipoise os --quick --against before-the-upgrade.json")
@@ -42,21 +29,21 @@ from equipoise.model.primitives import OS_STUDY
 @options.against_option
 @click.option(
     "--blocks",
-    type=click.IntRange(min=1, max=options.MOST_BLOCKS),
+    type=options.number("blocks"),
     metavar="N",
     show_default=f"{FULL.blocks}, or {QUICK.blocks} with --quick",
     help="At most so many processes of each row.",
 )
 @click.option(
     "--min-blocks",
-    type=click.IntRange(min=1, max=options.MOST_BLOCKS),
+    type=options.number("blocks"),
     metavar="N",
     show_default=str(LEAST_BLOCKS),
     help="At least so many; it beats the budget.",
 )
 @click.option(
     "--budget",
-    type=options.FiniteRange(min=0, min_open=True),
+    type=options.number("budget"),
     metavar="SECONDS",
     show_default=f"{FULL.budget_s:g}, or {QUICK.budget_s:g} with --quick",
     help="Stop after about so many seconds.",
@@ -64,7 +51,7 @@ from equipoise.model.primitives import OS_STUDY
 @click.option(
     "-w",
     "--warmup",
-    type=click.IntRange(min=0, max=1000),
+    type=options.number("warmup"),
     default=1,
     show_default=True,
     metavar="N",
@@ -72,7 +59,7 @@ from equipoise.model.primitives import OS_STUDY
 )
 @click.option(
     "--timeout",
-    type=options.FiniteRange(min=0, min_open=True),
+    type=options.number("budget"),
     default=TIMEOUT_S,
     show_default=True,
     metavar="SECONDS",
@@ -80,14 +67,14 @@ from equipoise.model.primitives import OS_STUDY
 )
 @click.option(
     "--alpha",
-    type=options.FiniteRange(min=0, max=0.5, min_open=True),
+    type=options.number("alpha"),
     default=ALPHA,
     show_default=True,
     help="With --against: the false-discovery rate among the rows that are called changed.",
 )
 @click.option(
     "--min-effect",
-    type=options.FiniteRange(min=0, max=1000),
+    type=options.number("min_effect"),
     default=MIN_EFFECT,
     show_default=True,
     metavar="PERCENT",
@@ -98,73 +85,41 @@ from equipoise.model.primitives import OS_STUDY
 @click.option("--durable", is_flag=True, help="Let each trial survive a loss of power, too.")
 @options.report_option
 @options.show_env_option
-@options.turn_option
+@options.concurrent_option
 @options.output_options
 def command(**given: Any) -> int:
-    """What system calls, processes, signals, IPC and memory cost on this machine.
+    """Measure what system calls, processes, signals, IPC and memory cost on this machine.
 
     Each row runs in several fresh processes, in blocks of random order; in a process every batch
-    of operations is kept. What this machine forbids has no number, and the reason.
+    of operations is kept. A row that this machine forbids has the reason instead of a number.
     """
-    wanted = Wanted.from_options(given)
-    if wanted.against is not None and wanted.allowed is not None:
-        # Rather now than when all is measured.
+    output = Wanted.from_options(given)
+    if output.against is not None and output.allowed is not None:
+        # Refuse a difference now rather than when all is measured.
         host = snapshot(environment=own_environment())
-        allowed_only(differences_to_host(wanted.against, host), wanted.allowed)
-    return conduct_and_show(plan_of(given), wanted)
+        allowed_only(differences_to_host(output.against, host), output.allowed)
+    plan = primitives_plan(
+        probe_names(given["only"]), options.limits_of(given), quick=given["quick"]
+    )
+    with measuring(output) as (ledger, listener):
+        run_id = conduct.start(plan, ledger, listener)
+        result = analyse(run_id, ledger, output)
+    return show_result(result, output)
 
 
-def plan_of(given: dict[str, Any]) -> Plan:
-    """The plan that the options ask for.
+def probe_names(text: str | None) -> tuple[str, ...]:
+    """Return the names of ``--only``, each once.
 
     Raises
     ------
     UnusableInput
-        The options make no plan, or there are no probes.
+        One is empty.
     """
-    program = probe_program()
-    rows = chosen_rows(probe_rows(program), _names(given["only"]))
-    form = QUICK if given["quick"] else FULL
-    return Plan(
-        study=OS_STUDY,
-        conditions=conditions_of_rows(rows, program, form.batching),
-        measure=Measure(
-            # The probes make their files in a folder of their own.
-            working_folder=str(Path.cwd()),
-            timeout_s=given["timeout"],
-            warmup=given["warmup"],
-            # A row that cannot be measured here costs the others nothing: it is shown as such.
-            ignore_failure=True,
-        ),
-        stopping=_stopping(given, form),
-        judgement=Judgement(alpha=given["alpha"], min_effect=given["min_effect"]),
-        seed=fresh_seed() if given["seed"] is None else given["seed"],
-        chosen_contrasts=(),
-    )
-
-
-def _names(text: str | None) -> list[str]:
     if text is None:
-        return []
-    names = [name.strip() for name in text.split(",")]
+        return ()
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
     if not all(names):
         raise UnusableInput(
             f"--only {text!r} holds an empty name", hint="as in --only null_call,pipe"
         )
-    return list(dict.fromkeys(names))
-
-
-def _stopping(given: dict[str, Any], form: Form) -> Stopping:
-    blocks = given["blocks"] or form.blocks
-    least = given["min_blocks"] or min(LEAST_BLOCKS, blocks)
-    if least > blocks:
-        raise UnusableInput(
-            f"--min-blocks {least} is more than the {blocks} blocks there are at most",
-            hint="lower it, or raise --blocks",
-        )
-    return Stopping(
-        blocks=blocks,
-        min_blocks=least,
-        min_blocks_explicit=True,
-        budget_s=given["budget"] or form.budget_s,
-    )
+    return names

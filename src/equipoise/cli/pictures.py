@@ -13,12 +13,10 @@ import click
 from equipoise.cli.output_file import check_folder, write_file
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
-from equipoise.report.safe_text import visible
-from equipoise.why.differences.firefox_profile import firefox_profile
-from equipoise.why.differences.flame_graph import flame_graph
-from equipoise.why.differences.pictures import can_be_drawn
-from equipoise.why.explanation import Evidence, evidence_of_gap
-from equipoise.why.gap import choose
+from equipoise.model.safe_text import visible
+from equipoise.why.differences.pictures import can_be_drawn, firefox_profile, flame_graph
+from equipoise.why.explanation import GapEvidence, evidence_of_gap
+from equipoise.why.gap import choose_gap
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -75,7 +73,7 @@ def say_that_none_is_drawn(wanted: Pictures) -> None:
         print(f"equipoise: {visible(str(path))} is not written", file=sys.stderr)
 
 
-def write_pictures(wanted: Pictures, evidence: Evidence) -> None:
+def write_pictures(wanted: Pictures, evidence: GapEvidence) -> None:
     """Write them.
 
     Raises
@@ -86,21 +84,21 @@ def write_pictures(wanted: Pictures, evidence: Evidence) -> None:
     names = _names(evidence)
     slower = evidence.difference.slower
     if wanted.flame_graph is not None:
-        write_file(wanted.flame_graph, flame_graph(evidence.gathered, names, slower))
+        write_file(wanted.flame_graph, flame_graph(evidence.evidence, names, slower))
     if wanted.firefox is not None:
-        write_file(wanted.firefox, firefox_profile(evidence.gathered, names, slower))
+        write_file(wanted.firefox, firefox_profile(evidence.evidence, names, slower))
 
 
 def flame_graph_of(record: RunRecord, document: ResultDocument) -> bytes | None:
-    """The flame graph of the gap that the document explains; ``None`` without profiles of both."""
+    """Return the flame graph of the gap that the document explains; ``None`` without profiles."""
     extra = document.extra_time
     if extra is None:
         return None
-    evidence = evidence_of_gap(record, choose(record, extra.baseline, extra.candidate))
-    if not can_be_drawn(evidence.gathered.profile, evidence.difference.slower):
+    evidence = evidence_of_gap(record, choose_gap(record, extra.baseline, extra.candidate))
+    if not can_be_drawn(evidence.evidence.profile, evidence.difference.slower):
         return None
-    return flame_graph(evidence.gathered, _names(evidence), evidence.difference.slower)
+    return flame_graph(evidence.evidence, _names(evidence), evidence.difference.slower)
 
 
-def _names(evidence: Evidence) -> tuple[str, str]:
+def _names(evidence: GapEvidence) -> tuple[str, str]:
     return evidence.gap.comparison.baseline, evidence.gap.comparison.candidate

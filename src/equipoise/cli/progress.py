@@ -14,8 +14,8 @@ from equipoise.cli.board import OPEN, board
 from equipoise.cli.few_lines import FewLines
 from equipoise.cli.foretold import Foretold
 from equipoise.model.plan import Plan
-from equipoise.report.safe_text import visible
-from equipoise.report.units import interval_words, seconds_left
+from equipoise.model.safe_text import visible
+from equipoise.report.units import interval_text, seconds_left
 
 SHORTEST_REDRAW_S = 0.1
 PAIR = 2
@@ -158,4 +158,4 @@ def _interval_words(one: ComparisonStatus) -> str:
         return f"{one.candidate}: closes {one.closes}"
     if low is None or high is None:
         return f"{one.candidate}: interval still open"
-    return f"{one.candidate}: {interval_words(low, high)}"
+    return f"{one.candidate}: {interval_text(low, high)}"

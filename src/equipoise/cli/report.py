@@ -10,7 +10,7 @@ import click
 
 from equipoise.cli import options
 from equipoise.cli.figure_files import folder_name, save_figures, save_flame_graph
-from equipoise.cli.report_forms import FORMS, Found, check_report, drawn, write_report
+from equipoise.cli.report_forms import FORMS, Found, check_report, with_figures, write_report
 from equipoise.cli.reported import reported, reported_document
 from equipoise.cli.study_findings import with_findings
 from equipoise.ledger import open_for_reading
@@ -76,11 +76,12 @@ def _asked(named: str, ledger_path: Path, *, show_env: bool) -> Found:
 
 def _write_figures(folder: Path, found: Sequence[Found]) -> None:
     """Each campaign's own folder in it, where there are several."""
-    reported = [drawn(one) for one in found]
-    from equipoise.report.html import figures_of
+    from equipoise.report.builders.result import campaign_document
+    from equipoise.report.document import figures_of
 
-    for number, one in enumerate(reported, start=1):
-        place = folder if len(reported) == 1 else folder / folder_name(number, one.document.run.id)
-        save_figures(figures_of(one), place)
-        if one.flame_graph is not None:
-            save_flame_graph(one.flame_graph, place)
+    for number, one in enumerate(found, start=1):
+        report = with_figures(one)
+        place = folder if len(found) == 1 else folder / folder_name(number, one.document.run.id)
+        save_figures(figures_of(campaign_document(report)), place)
+        if report.flame_graph is not None:
+            save_flame_graph(report.flame_graph, place)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from equipoise.analysis.sequences import sequences_of, sequences_of_document
-from equipoise.cli.again import again_of, os_again_of, why_again_of
 from equipoise.cli.output_file import check_folder, write_file
+from equipoise.design.command_line import command_of_plan
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import WHY_STUDY
-from equipoise.model.primitives import OS_STUDY
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
 
 if TYPE_CHECKING:
-    from equipoise.report.html import Reported
+    from equipoise.report.builders.result import CampaignReport
+    from equipoise.report.document import Document
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,41 +27,34 @@ class Found:
     record: RunRecord | None
     """``None`` where only the document is left."""
 
-    @property
-    def again(self) -> str | None:
-        """The command that runs it again, where more is known than the document says."""
-        if self.record is None:
-            return None
-        plan = self.record.plan
-        if plan.study == OS_STUDY:
-            return os_again_of(plan)
-        if plan.study == WHY_STUDY:
-            return why_again_of(plan)
-        return again_of(plan) if plan.study == "compare" else None
+    def report(self) -> CampaignReport:
+        """Return what a report without figures says."""
+        from equipoise.report.builders.result import CampaignReport
+
+        command = None if self.record is None else command_of_plan(self.record.plan)
+        return CampaignReport(self.document, command=command)
 
 
-def drawn(found: Found) -> Reported:
-    """With what its figures are made of, and a study's own figures.
+def with_figures(found: Found) -> CampaignReport:
+    """Return a report with what its figures are made of, and the figures of its study.
 
     Raises
     ------
     UnusableInput
         altair or vl-convert is not installed.
     """
-    from equipoise.figures.library import require_figures
+    from equipoise.figures.save import require_figures
 
     require_figures()
     from equipoise.cli.pictures import flame_graph_of
-    from equipoise.report.html import Reported
     from equipoise.studies.catalogue import analysis_of
 
     document, record = found.document, found.record
-    own = analysis_of(document.run.study)
-    return Reported(
-        document,
-        sequences_of_document(document) if record is None else sequences_of(record),
-        found.again,
-        own_figures=() if own is None else tuple(own.figures(document)),
+    study = analysis_of(document.run.study)
+    return replace(
+        found.report(),
+        sequences=sequences_of_document(document) if record is None else sequences_of(record),
+        study_figures=() if study is None else tuple(study.figures(document)),
         flame_graph=None if record is None else flame_graph_of(record, document),
     )
 
@@ -81,10 +73,15 @@ def check_report(path: Path) -> None:
             hint=f"end the name in {', '.join(FORMS)}",
         )
     check_folder(path)
-    if FORMS[path.suffix.lower()] is page:
-        from equipoise.figures.library import require_figures
+    if draws(path):
+        from equipoise.figures.save import require_figures
 
         require_figures()
+
+
+def draws(path: Path) -> bool:
+    """Return whether a report in this file has figures."""
+    return FORMS[path.suffix.lower()] is page
 
 
 def write_report(path: Path, found: Sequence[Found]) -> None:
@@ -93,41 +90,59 @@ def write_report(path: Path, found: Sequence[Found]) -> None:
     Raises
     ------
     UnusableInput
-        It cannot be written.
+        The file cannot be written.
     """
-    write_file(path, FORMS[path.suffix.lower()](found).encode("utf-8", "backslashreplace"))
+    write_documents(path, documents_of(found, draws=draws(path)))
 
 
-def page(found: Sequence[Found]) -> str:
-    """One self-contained page with every figure."""
-    reported = [drawn(one) for one in found]
-    from equipoise.report import html
+def documents_of(found: Sequence[Found], *, draws: bool) -> list[Document]:
+    """Build a document for each campaign."""
+    from equipoise.report.builders.result import campaign_documents
 
-    return html.page(reported)
-
-
-def markdown(found: Sequence[Found]) -> str:
-    """For pull requests."""
-    from equipoise.report.markdown import to_markdown
-
-    return "\n".join(to_markdown(one.document, one.again) for one in found)
+    return campaign_documents([with_figures(one) if draws else one.report() for one in found])
 
 
-def latex(found: Sequence[Found]) -> str:
-    """Tables for a paper."""
-    from equipoise.report.latex import to_latex
+def write_documents(path: Path, documents: Sequence[Document]) -> None:
+    """Write documents of any kind into one file, in the form of its ending.
 
-    return "\n".join(to_latex(one.document, one.again) for one in found)
-
-
-def numbers(found: Sequence[Found]) -> str:
-    """One table for other programs."""
-    from equipoise.report.csv_table import to_csv
-
-    return to_csv([one.document for one in found])
+    Raises
+    ------
+    UnusableInput
+        The file cannot be written.
+    """
+    text = FORMS[path.suffix.lower()](documents)
+    write_file(path, text.encode("utf-8", "backslashreplace"))
 
 
-FORMS: dict[str, Callable[[Sequence[Found]], str]] = {
+def page(documents: Sequence[Document]) -> str:
+    """Write one self-contained page with every figure."""
+    from equipoise.report.renderers import html
+
+    return html.page(documents)
+
+
+def markdown(documents: Sequence[Document]) -> str:
+    """Write Markdown for pull requests."""
+    from equipoise.report.renderers.markdown import to_markdown
+
+    return "\n".join(map(to_markdown, documents))
+
+
+def latex(documents: Sequence[Document]) -> str:
+    """Write tables for a paper."""
+    from equipoise.report.renderers.latex import to_latex
+
+    return "\n".join(map(to_latex, documents))
+
+
+def numbers(documents: Sequence[Document]) -> str:
+    """Write one table for other programs."""
+    from equipoise.report.renderers.csv import to_csv
+
+    return to_csv(documents)
+
+
+FORMS: dict[str, Callable[[Sequence[Document]], str]] = {
     ".html": page,
     ".htm": page,
     ".md": markdown,

@@ -1,4 +1,4 @@
-"""``equipoise resume``: go on with a campaign that was stopped."""
+"""``equipoise resume``: continue a campaign that was stopped."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import Any
 import click
 
 from equipoise.campaign import conduct
-from equipoise.campaign.progress import ProgressListener
 from equipoise.cli import options
-from equipoise.cli.finish import show_after
+from equipoise.cli.conducting import analyse, measuring, show_result
 from equipoise.cli.study_data import require_data
 from equipoise.cli.wanted import Wanted
 from equipoise.model.errors import UnusableInput
@@ -24,30 +23,22 @@ from equipoise.why.campaigns import judge_of
 @options.hyperfine_exports
 @options.report_option
 @options.show_env_option
-@options.turn_option
+@options.concurrent_option
 @options.output_options
 def command(**given: Any) -> int:
-    """Go on with RUN (an id, its beginning, or 'last'): after Ctrl-C, kill -9, or undecided.
+    """Resume RUN (an id, its beginning, or 'last'): after Ctrl-C, kill -9, or undecided.
 
     The verdict stays valid: it holds however long one looks. A block that was cut is left out.
     """
-    more = conduct.ExtendedLimits(
-        blocks=given["blocks"],
-        min_blocks=given["min_blocks"],
-        budget_s=given["budget"],
-        precision=given["precision"],
-    )
-
-    wanted = Wanted.from_options(given)
-
-    def campaign(ledger: conduct.CampaignStore, watcher: ProgressListener) -> str:
+    output, limits = Wanted.from_options(given), options.limits_of(given)
+    with measuring(output) as (ledger, listener):
         plan = ledger.read_run(given["run"]).plan
         if plan.imported is not None:
             raise UnusableInput(
                 f"{given['run']} was imported: there is nothing to run",
                 hint="measure it with equipoise compare",
             )
-        require_data(plan, wanted.ledger)
-        return conduct.resume(given["run"], more, ledger, watcher, judge_of=judge_of)
-
-    return show_after(campaign, wanted)
+        require_data(plan, output.ledger)
+        run_id = conduct.resume(given["run"], limits, ledger, listener, judge_of=judge_of)
+        result = analyse(run_id, ledger, output)
+    return show_result(result, output)

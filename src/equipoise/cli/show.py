@@ -97,8 +97,9 @@ def _show_two(given: dict[str, Any], wanted: Wanted) -> int:
 
 def _show_pooled(run: str, wanted: Wanted) -> int:
     from equipoise.analysis.pooling import pooled_campaigns
+    from equipoise.report.builders.pooled import pooled_document
     from equipoise.report.json_document import encode
-    from equipoise.report.pooled import print_pooled
+    from equipoise.report.renderers.terminal import print_document
 
     if wanted.exports():
         raise UnusableInput(
@@ -115,5 +116,5 @@ def _show_pooled(run: str, wanted: Wanted) -> int:
     if wanted.json_file is not None:
         write_file(Path(wanted.json_file), encode(found))
     if not wanted.quiet:
-        print_pooled(found, color=wanted.color)
+        print_document(pooled_document(found), color=wanted.color)
     return 0

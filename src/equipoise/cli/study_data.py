@@ -1,4 +1,4 @@
-"""The rows of a study's data set: beside the ledger, before its campaign and when it goes on."""
+"""The rows of a study's data set, in a file beside the ledger."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from equipoise.model.study import Study
 from equipoise.studies.data_sets import DATA_SETS, data_file
 
 DATA = "data"
-"""Beside the ledger."""
+"""Folder beside the ledger."""
 
 
 def with_data(study: Study, ledger: Path) -> tuple[Study, tuple[CampaignWarning, ...]]:
-    """The study with the file of its rows, or the word for made-up ones and a notice of it.
+    """Return the study with the file of its rows; if they are missing, with made-up rows.
 
     Raises
     ------
@@ -30,16 +30,14 @@ def with_data(study: Study, ledger: Path) -> tuple[Study, tuple[CampaignWarning,
     try:
         rows = data_set.text()
     except UnusableInput as missing:
-        words = f"{name}: {missing.what}; {data_set.otherwise} rows stand in"
-        notice = CampaignWarning("data_missing", words, missing.hint or "see docs/studies.md")
-        return with_data_word(study, data_set.otherwise), (notice,)
+        summary = f"{name}: {missing.what}; {data_set.otherwise} rows replace them"
+        warning = CampaignWarning("data_missing", summary, missing.hint or "see docs/studies.md")
+        return with_data_word(study, data_set.otherwise), (warning,)
     return with_data_word(study, str(data_file(name, rows, ledger.parent / DATA))), ()
 
 
 def require_data(plan: Plan, ledger: Path) -> None:
-    """Refuse to go on without the rows that the campaign began with.
-
-    Each trial would fail, and so count as the slowest.
+    """Refuse to resume a campaign whose rows are gone: each trial would fail, and count as slowest.
 
     Raises
     ------
@@ -51,7 +49,7 @@ def require_data(plan: Plan, ledger: Path) -> None:
         file = Path(word)
         if file.parent == home and not file.is_file():
             raise UnusableInput(
-                f"the rows that the campaign began with are gone: there is no {file}",
-                hint="put the file back (`equipoise run` of the study writes it again), "
-                "or begin the study anew",
+                f"the rows of this campaign are gone: there is no {file}",
+                hint="restore the file (`equipoise run` of the study writes it again), "
+                "or start the study anew",
             )

@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from equipoise.cli.figure_files import save_figures
-from equipoise.figures.library import require_figures
+from equipoise.figures.save import require_figures
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import ResultDocument
-from equipoise.report.findings import print_figure_files, print_findings
+from equipoise.report.document import Paragraph
+from equipoise.report.renderers.terminal import print_parts
 from equipoise.studies.catalogue import analysis_of
 
 FOLDER = "figures"
@@ -44,12 +45,6 @@ def with_findings(document: ResultDocument) -> ResultDocument:
     return replace(document, findings=findings)
 
 
-def show_findings(document: ResultDocument, *, color: bool) -> None:
-    """Print what a built-in study makes of its result."""
-    if document.findings is not None:
-        print_findings(document.findings, color=color)
-
-
 def write_figures(document: ResultDocument, folder: Path, *, quiet: bool, color: bool) -> None:
     """Write a built-in study's own figures, and those of the iterations that it reported.
 
@@ -75,4 +70,4 @@ def write_figures(document: ResultDocument, folder: Path, *, quiet: bool, color:
 
     written = save_figures([*own.figures(document), *iteration_figures(document)], folder)
     if written and not quiet:
-        print_figure_files(written, color=color)
+        print_parts([Paragraph(f"figure: {file}") for file in written], color=color)

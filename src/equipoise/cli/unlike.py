@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import CampaignWarning
 from equipoise.model.result import EnvironmentDifference
-from equipoise.report.safe_text import visible
+from equipoise.model.safe_text import visible
 
 _NAMED = 4
 _LETTERS = 40

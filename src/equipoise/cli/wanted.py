@@ -10,13 +10,13 @@ from typing import Any
 from equipoise.cli.output_file import check_folder, write_file
 from equipoise.cli.report_forms import Found, check_report, write_report
 from equipoise.cli.reported import reported_document
-from equipoise.cli.study_findings import show_findings
-from equipoise.figures.library import require_figures
+from equipoise.figures.save import require_figures
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord, RunSummary
 from equipoise.model.result import ResultDocument
-from equipoise.report import json_document, terminal
+from equipoise.report import json_document
 from equipoise.report.document_file import read_document
+from equipoise.report.renderers import terminal
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +112,10 @@ def show(
     """Write the files that were asked for, and the screen unless stdout is taken."""
     write_files(document, record, wanted)
     if wanted.has_screen:
-        terminal.print_result(document, earlier, wanted.ledger, color=wanted.color)
-        show_findings(document, color=wanted.color)
+        from equipoise.report.builders.result import CampaignReport, campaign_document
+
+        report = CampaignReport(document, ledger=wanted.ledger, earlier=earlier)
+        terminal.print_document(campaign_document(report), color=wanted.color)
 
 
 def write_files(document: ResultDocument, record: RunRecord, wanted: Wanted) -> None:

@@ -1,22 +1,16 @@
-"""``equipoise why``: where the extra time of the slower condition is, and what mends it."""
+"""``equipoise why``: where the extra time of the slower condition goes, and what closes the gap."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 
-from equipoise.campaign.conduct import measurement_lock
 from equipoise.cli import options
-from equipoise.cli.evidence_options import asked_of, evidence_options
-from equipoise.cli.experiment import say_it_was_tested, with_experiment
-from equipoise.cli.experiment_options import asks_for_more, experiment_options, trying_of
-from equipoise.cli.finish import say_whom_it_waits_for
-from equipoise.cli.observing import with_evidence
+from equipoise.cli.conducting import measuring
+from equipoise.cli.explaining import observe_gap, say_it_was_tested, try_interventions
 from equipoise.cli.output_file import write_file
 from equipoise.cli.pictures import (
     picture_options,
@@ -29,135 +23,123 @@ from equipoise.cli.reported import recorded_name, reported
 from equipoise.cli.shown import shown_document
 from equipoise.cli.study_data import require_data
 from equipoise.cli.wanted import Wanted
-from equipoise.ledger import Ledger, open_for_reading, open_for_writing
-from equipoise.measure.here import site_here
+from equipoise.cli.why_options import (
+    evidence_options,
+    evidence_request,
+    experiment_options,
+    experiment_request,
+    needs_experiment,
+)
+from equipoise.ledger import Ledger, open_for_reading
+from equipoise.measure.installation import host_site
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
+from equipoise.report.document import Paragraph, Part
 from equipoise.report.json_document import encode
-from equipoise.report.safe_text import visible
 from equipoise.why.campaigns import latest_experiment
-from equipoise.why.collecting import Asked, runs_to_make
-from equipoise.why.experiment.plan import OpenGap
-from equipoise.why.experiment.proposing import Trying, check_names
-from equipoise.why.explanation import evidence_of_gap, explaining
-from equipoise.why.gap import Gap, as_reported, choose, nothing_to_explain
+from equipoise.why.evidence.collect import EvidenceRequest, missing_runs
+from equipoise.why.experiment.plan import ExperimentRequest, OpenGap, check_names
+from equipoise.why.explanation import evidence_of_gap, with_causes_of_gap
+from equipoise.why.gap import Gap, as_reported, choose_gap, nothing_to_explain
 
 
 @click.command("why", epilog="Example: equipoise why last")
 @click.argument("run")
-@click.option("--baseline", metavar="NAME", help="Of the comparison that is meant.")
-@click.option("--candidate", metavar="NAME", help="Of the comparison that is meant.")
+@click.option("--baseline", metavar="NAME", help="The baseline of the comparison to explain.")
+@click.option("--candidate", metavar="NAME", help="The candidate of the comparison to explain.")
 @evidence_options
 @experiment_options
-@click.option("--again", is_flag=True, help="Observe and test also what was before.")
+@click.option("--again", is_flag=True, help="Observe and test again what is known.")
 @picture_options
 @options.ledger_option
 @options.report_option
 @options.show_env_option
-@options.turn_option
+@options.concurrent_option
 @options.output_options
-def command(**given: Any) -> int:
+def command(**values: Any) -> int:
     """Say why one condition of RUN (an id, its beginning, or 'last') is slower.
 
-    Both conditions of a comparison that was called are run again under several sources of
-    evidence, in random order; these runs are never timed. Then what they suggest is changed on
-    both, block by block, and judged. What is known already is not observed or tested again.
+    Equipoise runs both conditions of a comparison that was called again under several sources of
+    evidence, in random order; it never times these runs. Then it changes what they suggest on both
+    conditions, block by block, and judges the effect. It does not repeat what it knows already.
     docs/why.md lists the causes and what can be changed.
     """
-    wanted = Wanted.from_options(given)
-    asked = asked_of(given)
-    pictures = pictures_of(given)
-    with open_for_reading(wanted.ledger) as ledger:
-        record = _explained(ledger.read_run(given["run"]), ledger)
-        names = (recorded_name(record, given[one]) for one in ("baseline", "candidate"))
-        gap = choose(record, *names)
+    output = Wanted.from_options(values)
+    request = evidence_request(values)
+    pictures = pictures_of(values)
+    with open_for_reading(output.ledger) as ledger:
+        record = _explained(ledger.read_run(values["run"]), ledger)
+        names = (recorded_name(record, values[one]) for one in ("baseline", "candidate"))
+        gap = choose_gap(record, *names)
         experiment = latest_experiment(record, ledger, gap.contrast)
-    trying = trying_of(given, record.plan)
-    check_names(OpenGap(record, gap.contrast), trying, site_here())
+    experimenting = experiment_request(values, record.plan)
+    check_names(OpenGap(record, gap.contrast), experimenting, host_site())
     if gap.is_called:
-        record = _with_evidence(record, gap, asked, wanted)
+        record = _observed(record, gap, request, output)
         if pictures.files():
-            shown, _ = reported(record, None, show_env=wanted.show_env)
+            shown, _ = reported(record, None, show_env=output.show_env)
             write_pictures(pictures, evidence_of_gap(shown, as_reported(gap, record, shown)))
-        if wanted.test:
-            known = None if asks_for_more(given) else experiment
-            experiment = _with_experiment(record, gap, trying, known, wanted)
+        if output.test and experiment is not None and not needs_experiment(values):
+            if not output.quiet:
+                say_it_was_tested(experiment)
+        elif output.test:
+            experiment = _tested(record, gap, experimenting, output)
     else:
         say_that_none_is_drawn(pictures)
-    _show(record, gap, experiment, wanted)
+    _show(record, gap, experiment, output)
     return 0
 
 
 def _explained(record: RunRecord, ledger: Ledger) -> RunRecord:
-    """The campaign whose gap it is: ``last`` may name the one that tested it."""
+    """Return the campaign whose gap it is: ``last`` may name the one that tested it."""
     explains = record.plan.explains
     return record if explains is None else ledger.read_run(explains.run)
 
 
-def _with_evidence(record: RunRecord, gap: Gap, asked: Asked, wanted: Wanted) -> RunRecord:
-    """The evidence half; a ledger that has everything already may be one that is only read."""
-    if not runs_to_make(record, gap, asked):
+def _observed(record: RunRecord, gap: Gap, request: EvidenceRequest, output: Wanted) -> RunRecord:
+    """Return the campaign with evidence; a ledger that has all of it may be read-only."""
+    if not missing_runs(record, gap, request):
         return record
-    require_data(record.plan, wanted.ledger)
-    with _measuring(wanted) as ledger:
-        return with_evidence(record, gap, asked, ledger, wanted)
+    require_data(record.plan, output.ledger)
+    with measuring(output) as (ledger, _):
+        return observe_gap(record, gap, request, ledger, output)
 
 
-def _with_experiment(
-    record: RunRecord, gap: Gap, trying: Trying, known: RunRecord | None, wanted: Wanted
+def _tested(
+    record: RunRecord, gap: Gap, request: ExperimentRequest, output: Wanted
 ) -> RunRecord | None:
-    """The other half: the campaign that tested what was found; ``None`` if there is none."""
-    if known is not None:
-        if not wanted.quiet:
-            say_it_was_tested(known)
-        return known
-    require_data(record.plan, wanted.ledger)
-    with _measuring(wanted) as ledger:
-        with_experiment(record, gap, trying, ledger, wanted)
+    """Return the campaign that tested the causes; ``None`` if there is none."""
+    require_data(record.plan, output.ledger)
+    with measuring(output) as (ledger, _):
+        try_interventions(record, gap, request, ledger, output)
         return latest_experiment(record, ledger, gap.contrast)
 
 
-@contextmanager
-def _measuring(wanted: Wanted) -> Iterator[Ledger]:
-    with (
-        measurement_lock(say_whom_it_waits_for, allow_concurrent=wanted.allow_concurrent),
-        open_for_writing(wanted.ledger, durable=wanted.durable) as ledger,
-    ):
-        yield ledger
-
-
-def _show(record: RunRecord, gap: Gap, experiment: RunRecord | None, wanted: Wanted) -> None:
-    recorded = record
-    record, experiment = reported(recorded, experiment, show_env=wanted.show_env)
+def _show(recorded: RunRecord, gap: Gap, experiment: RunRecord | None, output: Wanted) -> None:
+    record, experiment = reported(recorded, experiment, show_env=output.show_env)
     gap = as_reported(gap, recorded, record)
-    document = shown_document(record, wanted, experiment)
+    document = shown_document(record, output, experiment)
     if gap.is_called:
-        document = explaining(document, record, gap, experiment)
-    _write_files(document, record, wanted)
-    if wanted.json_file == "-":
+        document = with_causes_of_gap(document, record, gap, experiment)
+    if output.json_file not in (None, "-"):
+        write_file(Path(str(output.json_file)), encode(document))
+    if output.report_file is not None:
+        write_report(output.report_file, [Found(document, record)])
+    if output.json_file == "-":
         sys.stdout.buffer.write(encode(document))
-    elif not wanted.quiet:
-        _print(document, gap, wanted)
+    elif not output.quiet:
+        _print(document, gap, output)
 
 
-def _print(document: ResultDocument, gap: Gap, wanted: Wanted) -> None:
-    from equipoise.report.terminal import console_for
-    from equipoise.report.tested import print_tested
-    from equipoise.report.why import print_why
+def _print(document: ResultDocument, gap: Gap, output: Wanted) -> None:
+    from equipoise.report.builders.why import why_parts
+    from equipoise.report.renderers.terminal import print_parts
 
-    console = console_for(wanted.color)
+    parts: list[Part] = []
     if gap.chosen_because is not None:
-        console.print(f"{visible(gap.chosen_because)}; --baseline and --candidate name another")
+        parts.append(Paragraph(f"{gap.chosen_because}; --baseline and --candidate name another"))
     if not gap.is_called:
-        console.print(visible(nothing_to_explain(gap)))
-        return
-    console.print(visible(gap.comparison.summary))
-    print_why(console, document)
-    print_tested(console, document)
-
-
-def _write_files(document: ResultDocument, record: RunRecord, wanted: Wanted) -> None:
-    if wanted.json_file not in (None, "-"):
-        write_file(Path(str(wanted.json_file)), encode(document))
-    if wanted.report_file is not None:
-        write_report(wanted.report_file, [Found(document, record)])
+        parts.append(Paragraph(nothing_to_explain(gap)))
+    else:
+        parts += [Paragraph(gap.comparison.summary), *why_parts(document)]
+    print_parts(parts, color=output.color)

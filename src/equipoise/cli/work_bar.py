@@ -57,7 +57,7 @@ def work_in_words(*, quiet: bool, color: bool) -> Iterator[Callable[[str], objec
     from rich.console import Console
     from rich.text import Text
 
-    from equipoise.report.safe_text import visible
+    from equipoise.model.safe_text import visible
 
     console = Console(stderr=True, no_color=not color)
     with console.status("reading") as status:

@@ -10,22 +10,22 @@ from equipoise.model.record import CampaignWarning
 
 STUDY = "what-varies"
 HELD = "held"
-"""The factor: which source is held."""
+"""Factor whose level is the source that is held."""
 NOTHING, EVERYTHING = "nothing", "everything"
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Something that is drawn anew in each trial and can be held."""
+    """A source of chance: drawn anew in each trial, unless it is held."""
 
     name: str
     environment: dict[str, str] = field(default_factory=dict)
-    """What holds it."""
+    """Variables that hold the source."""
     random_addresses: bool | None = None
     cpus: tuple[int, ...] | None = None
 
     def held_in(self, condition: Condition) -> Condition:
-        """The condition with this source held; what it says itself of the others stays."""
+        """Return the condition with this source held; its other settings stay."""
         process = condition.process
         return replace(
             condition,
@@ -46,7 +46,7 @@ SEEDS = (
     Source("hash seed of Python", {"PYTHONHASHSEED": "0"}),
     Source("hash seed of Perl", {"PERL_HASH_SEED": "0", "PERL_PERTURB_KEYS": "0"}),
 )
-"""The runtimes whose hash seed a variable of the environment sets."""
+"""Runtimes whose hash seed a variable of the environment sets."""
 ADDRESSES = Source("addresses (ASLR)", random_addresses=False)
 ENVIRONMENT_SIZE = Source("environment size", {PADDING_VARIABLE: ""})
 FILE_ORDER = "file order"
@@ -57,29 +57,29 @@ FILE_ORDER_LIBRARY = "libequipoise_file_order.so"
 def sources_here(
     environment: Mapping[str, str], cpus: tuple[int, ...], *, random_addresses: bool
 ) -> tuple[tuple[Source, ...], tuple[CampaignWarning, ...]]:
-    """The sources that vary here, and why others cannot be tried.
+    """Return the sources that vary on this host, and warnings of those that cannot be tried.
 
     Parameters
     ----------
     environment
-        What trials inherit.
+        Environment that trials inherit.
     cpus
-        The CPUs that we may use.
+        CPUs that we may use.
     random_addresses
         Whether this host draws addresses at random.
     """
     sources: list[Source] = []
-    notices: list[CampaignWarning] = []
+    warnings: list[CampaignWarning] = []
     for seed in SEEDS:
         variable = next(iter(seed.environment))
         if variable in environment and environment[variable] != "random":
-            notices.append(not_tried(seed.name, f"{variable} is set", f"unset {variable}"))
+            warnings.append(not_tried(seed.name, f"{variable} is set", f"unset {variable}"))
         else:
             sources.append(seed)
     if random_addresses:
         sources.append(ADDRESSES)
     else:
-        notices.append(
+        warnings.append(
             not_tried(
                 ADDRESSES.name, "this host does not draw them", "sysctl kernel.randomize_va_space=2"
             )
@@ -88,18 +88,15 @@ def sources_here(
         # The last one: the first often serves the interrupts.
         sources.append(Source("CPU", cpus=(cpus[-1],)))
     else:
-        notices.append(not_tried("CPU", "we may use one only", "allow more with taskset"))
+        warnings.append(not_tried("CPU", "we may use only one", "allow more with taskset"))
     sources.append(ENVIRONMENT_SIZE)
-    return tuple(sources), tuple(notices)
+    return tuple(sources), tuple(warnings)
 
 
 def holding_one_at_a_time(
     condition: Condition, sources: tuple[Source, ...]
 ) -> tuple[Condition, ...]:
-    """The command with nothing held, with each source held alone, and with all held.
-
-    The first condition holds nothing, the last everything.
-    """
+    """Return the condition with no source held, with each alone, and with all, in this order."""
     everything = condition
     for source in sources:
         everything = source.held_in(everything)
@@ -114,20 +111,20 @@ def holding_one_at_a_time(
 
 
 def file_order(library: str, preloaded: str) -> Source:
-    """The order in which folders list their files.
+    """Return the source that is the order in which folders list their files.
 
     Parameters
     ----------
     library
-        The path of ``FILE_ORDER_LIBRARY``.
+        Path of ``FILE_ORDER_LIBRARY``.
     preloaded
-        What is preloaded anyway, as in ``LD_PRELOAD``.
+        Libraries that are preloaded anyway, as in ``LD_PRELOAD``.
     """
     return Source(FILE_ORDER, {PRELOAD_VARIABLE: f"{library} {preloaded}".strip()})
 
 
 def not_tried(name: str, reason: str, hint: str) -> CampaignWarning:
-    """Why a source cannot be tried."""
+    """Return the warning that a source cannot be tried, and why."""
     return CampaignWarning(
         "source_not_tried", f"{name} is not tried as a source of chance: {reason}", hint
     )

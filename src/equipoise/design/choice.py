@@ -1,4 +1,4 @@
-"""What of a study is run: its quick form, and the levels that were chosen."""
+"""The part of a study that runs: its quick form, the chosen levels, another command."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from equipoise.model.study import Factor, Level, Place, ServerWorkload, Study, W
 
 
 def quick_form(study: Study) -> Study:
-    """The study as ``--quick`` runs it.
+    """Return the study as ``--quick`` runs it.
 
     Raises
     ------
@@ -46,7 +46,13 @@ def quick_form(study: Study) -> Study:
 
 
 def with_command(study: Study, command: Words) -> Study:
-    """The same question of another program."""
+    """Return the study with another program as its workload.
+
+    Raises
+    ------
+    UnusableInput
+        The workload is a server.
+    """
     if study.workload.server is not None:
         raise UnusableInput(
             f"the workload of {study.name} is a server: --command cannot replace it",
@@ -56,41 +62,41 @@ def with_command(study: Study, command: Words) -> Study:
     return replace(study, workload=workload, measure=replace(study.measure, about_s=None))
 
 
-def chosen_levels(study: Study, options: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """What ``--factor NAME=LEVEL,LEVEL`` chooses.
+def chosen_levels(study: Study, texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the levels that ``--factor NAME=LEVEL,LEVEL`` chooses, by factor.
 
     Raises
     ------
     UnusableInput
-        An option is not of that form, or names no factor.
+        A text is not of that form, or names no factor.
     """
     chosen: dict[str, tuple[str, ...]] = {}
-    for option in options:
-        name, equals, text = option.partition("=")
+    for text in texts:
+        name, equals, levels = text.partition("=")
         known = ", ".join(factor.name for factor in study.factors)
-        if not equals or not text:
+        if not equals or not levels:
             raise UnusableInput(
-                f"--factor {option!r} is not of the form NAME=LEVEL,LEVEL",
+                f"--factor {text!r} is not of the form NAME=LEVEL,LEVEL",
                 hint=f"the factors are {known}",
             )
         if study.factor(name) is None:
             raise UnusableInput(
-                f"--factor {option!r}: the study {study.name} has no factor {name!r}",
+                f"--factor {text!r}: the study {study.name} has no factor {name!r}",
                 hint=f"there are {known}",
             )
         if name in chosen:
             raise UnusableInput(
                 f"--factor {name} is given twice", hint="separate its levels by commas"
             )
-        chosen[name] = tuple(dict.fromkeys(parameter_list(text)))
+        chosen[name] = tuple(dict.fromkeys(parameter_list(levels)))
     return chosen
 
 
 def with_levels(study: Study, chosen: Mapping[str, tuple[str, ...]]) -> Study:
-    """The study with these levels of these factors.
+    """Return the study with these levels of these factors.
 
-    If the baseline is not among them, the first that was chosen is the baseline. Whoever chooses
-    levels of a factor wants them compared, so nothing is left out at any of them.
+    If the baseline is not among them, the first chosen level is the baseline. Chosen levels are all
+    compared: the study's ``not_at`` no longer applies to their factors.
 
     Raises
     ------
@@ -108,62 +114,62 @@ def with_levels(study: Study, chosen: Mapping[str, tuple[str, ...]]) -> Study:
         levels = next(factor.levels for factor in factors if factor.name == compared.factor)
         if compared.baseline not in [level.name for level in levels]:
             compared = replace(compared, baseline=levels[0].name)
-    # What a block took is told of the whole study only.
+    # The time of a block is known of the whole study only.
     measure = replace(study.measure, about_s=None) if chosen else study.measure
     return replace(study, factors=factors, compared=compared, measure=measure)
 
 
 def named_data(study: Study) -> str | None:
-    """The name of the data set that something in the study still asks for by ``{data}``."""
+    """Return the name of the data set that ``{data}`` in the study stands for, if it is there."""
     return study.workload.data if any("{data}" in text for text in _texts(study)) else None
 
 
 def with_data_word(study: Study, word: str) -> Study:
-    """The study with what is written for ``{data}``."""
+    """Return the study with the word that replaces ``{data}``."""
     return replace(study, workload=replace(study.workload, data_word=word))
 
 
 def without_idle_factors(study: Study) -> tuple[Study, tuple[CampaignWarning, ...]]:
-    """The study without the factors that change nothing: plain ones that no text names.
+    """Return the study without the factors that change nothing: plain ones that no text names.
 
-    So another program can stand in a study whose sizes it does not have.
+    So another program can replace the workload of a study whose sizes it does not have.
 
     Raises
     ------
     UnusableInput
-        What is to be compared is one of them.
+        The compared factor is one of them.
     """
     kept: list[Factor] = []
-    notices: list[CampaignWarning] = []
+    warnings: list[CampaignWarning] = []
     for factor in study.factors:
         if not factor.plain or any(f"{{{factor.name}}}" in text for text in _texts(study)):
             kept.append(factor)
             continue
-        what = f"the factor {factor.name} changes nothing: {{{factor.name}}} stands nowhere"
+        what = f"the factor {factor.name} changes nothing: no text names {{{factor.name}}}"
         hint = f"write {{{factor.name}}} where its level belongs, as in the command"
         if study.compared is not None and study.compared.factor == factor.name:
             raise study.places.table("factors", factor.name).fail(what, hint)
-        notices.append(CampaignWarning("factor_idle", f"{what}; it is left out", hint))
+        warnings.append(CampaignWarning("factor_idle", f"{what}; it is left out", hint))
     names = {factor.name for factor in kept}
     exclusions = tuple(one for one in study.exclusions if set(one) <= names)
-    return replace(study, factors=tuple(kept), exclusions=exclusions), tuple(notices)
+    return replace(study, factors=tuple(kept), exclusions=exclusions), tuple(warnings)
 
 
 def _texts(study: Study) -> Iterator[str]:
     workload = study.workload
     yield from workload.command
     if workload.server is not None:
-        yield from _texts_of(workload.server)
+        yield from _server_texts(workload.server)
     for factor in study.factors:
         for level in factor.levels:
             yield from (*level.arguments, *(level.command or ()), level.build or "")
             yield from level.client_arguments
             if level.server is not None:
-                yield from _texts_of(level.server)
+                yield from _server_texts(level.server)
             yield from level.environment.values()
 
 
-def _texts_of(server: ServerWorkload) -> Iterator[str]:
+def _server_texts(server: ServerWorkload) -> Iterator[str]:
     return (word for words in server.commands().values() for word in words)
 
 
@@ -173,7 +179,7 @@ def _with_levels(factor: Factor, names: tuple[str, ...]) -> Factor:
     for name in names:
         if factor.role == "size" and not is_size(name):
             raise UnusableInput(
-                f"the factor {factor.name} is a size, and {name!r} is none",
+                f"the factor {factor.name} is a size, and {name!r} is not a number",
                 hint="give numbers above 0",
             )
         if name in known:
@@ -185,6 +191,6 @@ def _with_levels(factor: Factor, names: tuple[str, ...]) -> Factor:
                 f"the factor {factor.name} has no level {name!r}",
                 hint=f"there are {', '.join(known)}",
             )
-    # What the quick form leaves out can still be asked for.
+    # Levels that the quick form leaves out can still be chosen.
     choices = factor.choices if factor.plain else tuple(known.values())
     return replace(factor, levels=tuple(levels), choices=choices)

@@ -1,8 +1,7 @@
 """The coin: the seeded random source of every order.
 
-Each draw is a function of the seed, the phase and the block alone. So a campaign that was
-killed goes on with the very orders that it would have had, and a draw can be checked
-afterwards by anyone who has the ledger.
+Each draw is a function of the seed, the phase and the block alone. So a killed campaign resumes
+with the very orders that it would have had, and anyone who has the ledger can check a draw.
 """
 
 from __future__ import annotations
@@ -24,26 +23,26 @@ LARGEST_SEED = 2**63 - 1
 
 Addresses = Literal["drawn", "on", "off"]
 """Whether the kernel draws addresses anew in each trial (ASLR): by a coin for each layout, in all
-of them, or in none."""
+layouts, or in none."""
 
 
 def fresh_seed() -> int:
-    """A seed that nobody chose, from the operating system."""
+    """Return a random seed from the operating system."""
     return secrets.randbelow(LARGEST_SEED + 1)
 
 
 def draw_block(plan: Plan, phase: Phase, block: int, among: Collection[int] | None = None) -> Draw:
     """Draw the order of one block, and its environment size or its layout.
 
-    Every order of the conditions is equally likely, so any two conditions of a block stand
-    in either order with probability one half, whatever happened before (rule 1). Of K layouts,
-    each K blocks in a row have every one once; all conditions of a block have the same.
+    Every order of the conditions is equally likely. So any two conditions of a block run in either
+    order with probability one half, whatever happened before (rule 1). With K layouts, each K
+    blocks in a row have every layout once; all conditions of a block have the same one.
 
     Parameters
     ----------
     among
-        The conditions that run in it, chosen by what happened before; by default all. They
-        stand in the order that they have among all.
+        Conditions that run in the block, chosen by earlier blocks; by default all. They keep the
+        order that they have among all.
     """
     bits = _random_words(plan.seed, phase, block)
     order = _shuffled(len(plan.conditions), bits)
@@ -61,17 +60,18 @@ def draw_block(plan: Plan, phase: Phase, block: int, among: Collection[int] | No
 def draw_intervention(seed: int, block: int, weights: Sequence[float]) -> int:
     """Draw which of several interventions a block tries, each as often as its weight says.
 
-    A function of the seed, the block and the weights: what a campaign that was killed would have
-    tried next, it tries next.
+    The draw is a function of the seed, the block and the weights, so a killed campaign resumes with
+    the intervention that it would have tried next.
 
     Parameters
     ----------
     weights
-        Above 0.
+        Weight of each intervention, above 0.
 
     Returns
     -------
-    The place of one of them.
+    int
+        Index of one of them.
     """
     word = next(_random_words(seed, "interventions", block))
     # Without the lowest bits it is a float below 1, the same on every architecture.
@@ -84,7 +84,7 @@ def draw_intervention(seed: int, block: int, weights: Sequence[float]) -> int:
 
 
 def draw_order(seed: int, purpose: str, number: int, count: int) -> tuple[int, ...]:
-    """Draw an order of so many things, each order equally likely."""
+    """Draw an order of ``count`` things; each order is equally likely."""
     return tuple(_shuffled(count, _random_words(seed, purpose, number)))
 
 
@@ -94,7 +94,7 @@ def draw_layouts(seed: int, count: int, addresses: Addresses) -> tuple[Layout, .
     Parameters
     ----------
     addresses
-        Whether the kernel draws the addresses.
+        Whether the kernel draws the addresses in each layout.
     """
     bits = _random_words(seed, "layouts", 0)
     drawn = [
@@ -112,14 +112,14 @@ def draw_layouts(seed: int, count: int, addresses: Addresses) -> tuple[Layout, .
 
 
 def _place_in_round(plan: Plan, phase: Phase, block: int) -> int:
-    """Which layout a block has: each round of K blocks has all K, in an order of its own."""
+    """Return the layout of a block: each round of K blocks has all K, in an order of its own."""
     count = len(plan.layouts)
-    turn, place = divmod(block - 1, count)
-    return _shuffled(count, _random_words(plan.seed, f"layouts of {phase}", turn))[place]
+    round_, place = divmod(block - 1, count)
+    return _shuffled(count, _random_words(plan.seed, f"layouts of {phase}", round_))[place]
 
 
 def _shuffled(count: int, bits: Iterator[int]) -> list[int]:
-    """Fisher and Yates, from the last place down (Knuth, TAOCP 3.4.2, algorithm P)."""
+    """Shuffle by Fisher and Yates, from the last place down (Knuth, TAOCP 3.4.2, algorithm P)."""
     order = list(range(count))
     for last in range(count - 1, 0, -1):
         other = _below(last + 1, bits)
@@ -128,7 +128,7 @@ def _shuffled(count: int, bits: Iterator[int]) -> list[int]:
 
 
 def _random_words(seed: int, purpose: str, number: int) -> Iterator[int]:
-    """64-bit words of SHA-256 in counter mode: the same on every architecture."""
+    """Yield 64-bit words of SHA-256 in counter mode: the same on every architecture."""
     counter = 0
     while True:
         label = f"equipoise coin 1|{seed}|{purpose}|{number}|{counter}"
@@ -139,7 +139,7 @@ def _random_words(seed: int, purpose: str, number: int) -> Iterator[int]:
 
 
 def _below(bound: int, bits: Iterator[int]) -> int:
-    """A uniform integer in ``[0, bound)``; words that would favour small values are refused."""
+    """Return a uniform integer below ``bound``; words that favour small ones are skipped."""
     unbiased = 2**64 - 2**64 % bound
     while True:
         word = next(bits)

@@ -1,103 +1,136 @@
-"""From the command line's words to conditions.
+"""From commands to conditions: words, parameters, names, environments, hooks and programs.
 
-A command is split as a POSIX shell splits words and run without a shell, unless one is
-asked for; parameters stand in braces, as in hyperfine.
+A command is split as a POSIX shell splits words and run without a shell, unless the user names
+one. Parameters stand in braces, as in hyperfine.
 """
 
 from __future__ import annotations
 
 import itertools
 import os
+import re
 import shlex
 import shutil
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from pathlib import Path
 
+from equipoise.design.coin import Addresses
+from equipoise.design.limits import CampaignLimits
 from equipoise.model.errors import UnusableInput
-from equipoise.model.plan import LAYOUT, Condition, Hooks
+from equipoise.model.plan import LAYOUT, PRIMARY_METRIC, Condition, Hooks
 
 MOST_CONDITIONS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What the user asked to compare, in the user's own words."""
+class CompareOptions:
+    """What the user wants to compare, and how; not yet checked but for its numbers."""
 
     commands: tuple[str | tuple[str, ...], ...]
-    """A string is split into words; a tuple of words is taken as it is."""
+    """A string is split into words; a tuple of words is used as it is."""
     names: tuple[str, ...] = ()
     environments: tuple[str, ...] = ()
     """``WHICH:KEY=VALUE`` each."""
     parameters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Values of each name that stands in braces in a command."""
     shell: str | None = None
-    layouts: int = 0
-    """How many layouts ``{layout}`` in a command stands for; 0: for nothing."""
+    """Shell that runs the commands; by default none does."""
     setup: tuple[str, ...] = ()
     prepare: tuple[str, ...] = ()
     conclude: tuple[str, ...] = ()
     cleanup: tuple[str, ...] = ()
+    input: str | None = None
+    """File for standard input; ``null`` or ``None`` for nothing."""
+    output: str = "null"
+    """``null``, ``inherit``, ``count`` or a file."""
+    metrics: str | Sequence[str] = (PRIMARY_METRIC,)
+    """The first decides; a text is split at commas."""
+    ignore_failure: bool = False
+    washout: bool = False
+    """Run each condition twice in a row and count the second run."""
+    control: bool = False
+    """Run the baseline a second time, to check the tool."""
+    what_varies: bool = False
+    """Find the sources of chance of one command instead of comparing several."""
+    layouts: int | None = None
+    """Number of memory layouts to compare over."""
+    aslr: Addresses | None = None
+    """Whether the kernel draws the addresses in the layouts."""
+    limits: CampaignLimits = CampaignLimits()
 
 
-def conditions_of(asked: Asked, native_programs: Path, *, least: int = 2) -> tuple[Condition, ...]:
-    """Make the conditions that were asked for, the baseline first.
+def conditions_of(
+    options: CompareOptions, native_programs: Path, *, minimum: int = 2
+) -> tuple[Condition, ...]:
+    """Return a condition for each command and parameter value, the baseline first.
 
     Parameters
     ----------
     native_programs
-        The folder of the package's own programs, where ``equipoise-workload`` is looked
-        for first.
-    least
-        How many commands are needed.
+        Folder of the package's own programs, which are found before those on the PATH.
+    minimum
+        Number of commands that are needed.
 
     Raises
     ------
     UnusableInput
-        Fewer than ``least`` commands, an empty one, open quotes, a program that does not exist
-        or cannot be executed, or options that name no condition.
+        There are too few commands, one is empty or has open quotes, a program does not exist or
+        cannot be executed, or an option names no condition.
     """
-    spelled = _with_parameters(asked)
-    if len(spelled) < least:
-        number = "two commands" if least == 2 else "one command"
+    filled = _filled_commands(options)
+    if len(filled) < minimum:
+        number = "two commands" if minimum == 2 else "one command"
         raise UnusableInput(
-            f"compare needs at least {number}, got {len(spelled)}",
+            f"compare needs at least {number}, got {len(filled)}",
             hint="give the baseline first: equipoise compare 'OLD COMMAND' 'NEW COMMAND'",
         )
-    if len(spelled) > MOST_CONDITIONS:
+    if len(filled) > MOST_CONDITIONS:
         raise UnusableInput(
-            f"{len(spelled)} conditions are more than the {MOST_CONDITIONS} of one block",
+            f"{len(filled)} conditions are more than the {MOST_CONDITIONS} of one block",
             hint="give fewer parameter values",
         )
-    names = _names(asked, [one.text for one in spelled])
-    environments = _environments(asked, names)
-    hooks = _hooks(asked, [one.levels for one in spelled])
+    names = _names(options.names, [one.text for one in filled])
+    environments = _environments(options.environments, names)
+    hooks = _hooks(options, [one.levels for one in filled])
+
+    finders = (
+        partial(
+            find_programs,
+            native_programs=native_programs,
+            environment=environment,
+            layouts=options.layouts or 0,
+        )
+        for environment in environments
+    )
     return tuple(
         Condition(
             name=name,
-            command=_argument_vector(
-                one.words, asked.shell, _Finder(native_programs, environment, asked.layouts)
-            ),
+            command=_argument_vector(one.words, options.shell, find),
             levels=one.levels,
             environment=environment,
             hooks=hook,
         )
-        for name, one, environment, hook in zip(names, spelled, environments, hooks, strict=True)
+        for name, one, environment, hook, find in zip(
+            names, filled, environments, hooks, finders, strict=True
+        )
     )
 
 
 def with_control(conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
-    """Add the control: the baseline once more, the same file under another name."""
-    taken = {condition.name for condition in conditions}
+    """Add the control: the baseline once more, under another name."""
+    names = {condition.name for condition in conditions}
     name = f"{conditions[0].name} (control)"
-    while name in taken:
+    while name in names:
         name += "'"
     return (*conditions, replace(conditions[0], name=name))
 
 
 @dataclass(frozen=True, slots=True)
-class _Spelled:
+class _FilledCommand:
     """One command with its parameters filled in."""
 
     text: str
@@ -105,13 +138,13 @@ class _Spelled:
     levels: dict[str, str]
 
 
-def _with_parameters(asked: Asked) -> list[_Spelled]:
+def _filled_commands(options: CompareOptions) -> list[_FilledCommand]:
     settings = [
-        dict(zip(asked.parameters, values, strict=True))
-        for values in itertools.product(*asked.parameters.values())
+        dict(zip(options.parameters, values, strict=True))
+        for values in itertools.product(*options.parameters.values())
     ]
-    spelled: list[_Spelled] = []
-    for words in asked.commands:
+    filled_commands: list[_FilledCommand] = []
+    for words in options.commands:
         seen: set[str | tuple[str, ...]] = set()
         for setting in settings:
             filled = (
@@ -124,14 +157,16 @@ def _with_parameters(asked: Asked) -> list[_Spelled]:
             seen.add(filled)
             used = {key: value for key, value in setting.items() if _mentions(words, key)}
             text = filled if isinstance(filled, str) else shlex.join(filled)
-            spelled.append(_Spelled(text, filled, used))
-    unused = [key for key in asked.parameters if not any(_mentions(w, key) for w in asked.commands)]
+            filled_commands.append(_FilledCommand(text, filled, used))
+    unused = [
+        key for key in options.parameters if not any(_mentions(w, key) for w in options.commands)
+    ]
     if unused:
         raise UnusableInput(
             f"no command mentions the parameter {{{unused[0]}}}",
             hint=f"write {{{unused[0]}}} where its value belongs, or leave the parameter out",
         )
-    return spelled
+    return filled_commands
 
 
 def _fill(text: str, setting: Mapping[str, str]) -> str:
@@ -145,28 +180,28 @@ def _mentions(words: str | tuple[str, ...], key: str) -> bool:
     return any("{" + key + "}" in part for part in parts)
 
 
-def _names(asked: Asked, texts: Sequence[str]) -> list[str]:
-    if len(asked.names) > len(texts):
+def _names(given: Sequence[str], texts: Sequence[str]) -> list[str]:
+    """Return a name for each command; a repeated name gets a number."""
+    if len(given) > len(texts):
         raise UnusableInput(
-            f"{len(asked.names)} names for {len(texts)} commands",
+            f"{len(given)} names for {len(texts)} commands",
             hint="give at most one -n/--command-name for each command",
         )
-    wanted = [*asked.names, *texts[len(asked.names) :]]
-    taken: Counter[str] = Counter()
+    uses: Counter[str] = Counter()
     names: list[str] = []
-    for name in wanted:
-        taken[name] += 1
-        unique = name if taken[name] == 1 else f"{name} ({taken[name]})"
+    for name in [*given, *texts[len(given) :]]:
+        uses[name] += 1
+        unique = name if uses[name] == 1 else f"{name} ({uses[name]})"
         while unique in names:
-            taken[name] += 1
-            unique = f"{name} ({taken[name]})"
+            uses[name] += 1
+            unique = f"{name} ({uses[name]})"
         names.append(unique)
     return names
 
 
-def _environments(asked: Asked, names: Sequence[str]) -> list[dict[str, str]]:
+def _environments(settings: Sequence[str], names: Sequence[str]) -> list[dict[str, str]]:
     environments: list[dict[str, str]] = [{} for _ in names]
-    for setting in asked.environments:
+    for setting in settings:
         which, key, value = _split_setting(setting, names)
         environments[_position(which, setting, names)][key] = value
     return environments
@@ -200,7 +235,7 @@ def _position(which: str, setting: str, names: Sequence[str]) -> int:
     )
 
 
-def _hooks(asked: Asked, levels: Sequence[Mapping[str, str]]) -> list[Hooks]:
+def _hooks(options: CompareOptions, levels: Sequence[Mapping[str, str]]) -> list[Hooks]:
     def each(option: str, given: Sequence[str]) -> list[str | None]:
         if len(given) > 1 and len(given) != len(levels):
             raise UnusableInput(
@@ -213,39 +248,27 @@ def _hooks(asked: Asked, levels: Sequence[Mapping[str, str]]) -> list[Hooks]:
         return [_fill(text, level) for text, level in zip(templates, levels, strict=True)]
 
     columns = zip(
-        each("setup", asked.setup),
-        each("prepare", asked.prepare),
-        each("conclude", asked.conclude),
-        each("cleanup", asked.cleanup),
+        each("setup", options.setup),
+        each("prepare", options.prepare),
+        each("conclude", options.conclude),
+        each("cleanup", options.cleanup),
         strict=True,
     )
     return [Hooks(*column) for column in columns]
 
 
-@dataclass(frozen=True, slots=True)
-class _Finder:
-    """Where the programs of one condition are looked for."""
-
-    native_programs: Path
-    environment: Mapping[str, str]
-    layouts: int
-
-    def find(self, name: str) -> str:
-        return find_programs(name, self.native_programs, self.environment, layouts=self.layouts)
-
-
 def _argument_vector(
-    words: str | tuple[str, ...], shell: str | None, finder: _Finder
+    words: str | tuple[str, ...], shell: str | None, find: Callable[[str], str]
 ) -> tuple[str, ...]:
     if shell is not None:
         line = words if isinstance(words, str) else shlex.join(words)
         if not line.strip():
             raise _empty_command()
-        front = _split(shell)
+        front = split_command(shell)
         if not front:
             raise _empty_command()
-        return (finder.find(front[0]), *front[1:], "-c", line)
-    split = _split(words) if isinstance(words, str) else list(words)
+        return (find(front[0]), *front[1:], "-c", line)
+    split = split_command(words) if isinstance(words, str) else list(words)
     if not split or not split[0]:
         raise _empty_command()
     for word in split:
@@ -254,14 +277,21 @@ def _argument_vector(
                 f"the command {words!r} holds a null byte",
                 hint="no program can be given one: leave it out",
             )
-    return (finder.find(split[0]), *split[1:])
+    return (find(split[0]), *split[1:])
 
 
 def _empty_command() -> UnusableInput:
     return UnusableInput("a command is empty", hint="write the program that is to be run")
 
 
-def _split(text: str) -> list[str]:
+def split_command(text: str) -> list[str]:
+    """Return the words of a command, as a POSIX shell splits them.
+
+    Raises
+    ------
+    UnusableInput
+        A quote is left open.
+    """
     try:
         return shlex.split(text)
     except ValueError as error:
@@ -277,12 +307,12 @@ SHELL_OPTION = "check its spelling; a shell built-in or a pipeline needs --shell
 def find_program(
     name: str, native_programs: Path, environment: Mapping[str, str], hint: str = SHELL_OPTION
 ) -> str:
-    """Find a program now: a missing one is bad input, not a failed trial.
+    """Return the path of a program. A missing one is bad input, not a failed trial.
 
     Parameters
     ----------
     hint
-        What to do where there is none.
+        What the user can do if there is none.
 
     Raises
     ------
@@ -313,7 +343,7 @@ def find_programs(
     *,
     layouts: int,
 ) -> str:
-    """Find the program of every layout where ``{layout}`` is in the name; it stays there.
+    """Return the path of a program; ``{layout}`` in its name stays, and stands for every layout.
 
     Raises
     ------
@@ -331,8 +361,30 @@ def find_programs(
     return os.path.join(os.path.dirname(found[0]), name)
 
 
+def parameters_from(
+    lists: Sequence[tuple[str, str]], scans: Sequence[tuple[str, str, str]], step: str | None
+) -> dict[str, tuple[str, ...]]:
+    """Return the values of each parameter, from ``-L``, ``-P`` and ``-D``.
+
+    Raises
+    ------
+    UnusableInput
+        A parameter is given twice, or a scan cannot be made.
+    """
+    values = [(name, parameter_list(text)) for name, text in lists]
+    values += [(name, parameter_scan(low, high, step)) for name, low, high in scans]
+    parameters = dict(values)
+    if len(parameters) < len(values):
+        names = Counter(name for name, _ in values)
+        raise UnusableInput(
+            f"the parameter {names.most_common(1)[0][0]} is given twice",
+            hint="leave one of them out",
+        )
+    return parameters
+
+
 def parameter_list(text: str) -> tuple[str, ...]:
-    """The values of ``-L NAME VALUES``: split at commas, ``\\,`` is a comma."""
+    r"""Return the values of ``-L NAME VALUES``: split at commas; ``\,`` is a comma."""
     values: list[str] = [""]
     escaped = False
     for character in text:
@@ -354,7 +406,7 @@ _MOST_COUNTED = 10**15
 
 
 def parameter_scan(low: str, high: str, step: str | None) -> tuple[str, ...]:
-    """The values of ``-P NAME MIN MAX`` with ``-D STEP``, in decimal arithmetic.
+    """Return the values of ``-P NAME MIN MAX`` with ``-D STEP``, in decimal arithmetic.
 
     Raises
     ------
@@ -388,3 +440,33 @@ def parameter_scan(low: str, high: str, step: str | None) -> tuple[str, ...]:
             hint="take a larger step with -D",
         )
     return tuple(str(start + stride * index) for index in range(int(steps) + 1))
+
+
+_PLAIN_PATH = re.compile(r"[\w@%+=:,./ -]*")
+"""Letters of any language, digits, and signs that mean nothing to a shell but a separator."""
+
+
+def refuse_in_shell_line(line: str, paths: Mapping[str, str], hint: str) -> None:
+    """Refuse a path with signs that a shell would interpret, where a line names it in braces.
+
+    How a sign would have to be quoted depends on what surrounds it in the line, including
+    substitutions within quotes, so Equipoise does not try.
+
+    Parameters
+    ----------
+    line
+        Line for a shell, with names in braces.
+    paths
+        Path that each name stands for.
+
+    Raises
+    ------
+    UnusableInput
+        It names the path.
+    """
+    for name, path in paths.items():
+        if "{" + name + "}" in line and _PLAIN_PATH.fullmatch(path) is None:
+            raise UnusableInput(
+                f"{{{name}}} stands for {path}, which has signs that a shell would interpret",
+                hint=hint,
+            )

@@ -1,4 +1,4 @@
-"""From a study to conditions and to what is compared with what."""
+"""From a study to its conditions and contrasts."""
 
 from __future__ import annotations
 
@@ -8,11 +8,8 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from equipoise.design.commands import MOST_CONDITIONS, find_programs
-from equipoise.design.contradictions import refuse_contradictions
-from equipoise.design.server_programs import search_folders, searched
-from equipoise.design.shell_text import refuse_in_shell_line
-from equipoise.design.site import Site
+from equipoise.design.commands import MOST_CONDITIONS, find_programs, refuse_in_shell_line
+from equipoise.design.site import Site, search_folders, search_path
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition, Contrast, Process, Server
 from equipoise.model.study import Factor, Level, Place, ServerWorkload, Study, Words
@@ -24,7 +21,7 @@ PIPELINE = 'check its spelling; a pipeline is written ["sh", "-c", "…"]'
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """What a study runs."""
+    """Conditions of a study, and which are compared."""
 
     conditions: tuple[Condition, ...]
     contrasts: tuple[Contrast, ...]
@@ -35,18 +32,18 @@ Levels = dict[str, Level]
 
 
 def grid_of(study: Study, site: Site, builds: Mapping[str, str]) -> Grid:
-    """Make the conditions of a study, and what is compared with what.
+    """Return the conditions of a study, and which are compared.
 
     Parameters
     ----------
     builds
-        Where each level that is built was built, by the level's name.
+        Folder of each level that was built, by the level's name.
 
     Raises
     ------
     UnusableInput
-        Everything is excluded, nothing is left to compare, there are too many conditions, two
-        levels of one condition contradict each other, or a program does not exist.
+        All conditions are excluded, none is left to compare, there are too many, two levels of one
+        condition contradict each other, or a program does not exist.
     """
     settings = list(kept_settings(study))
     if not settings:
@@ -60,7 +57,7 @@ def grid_of(study: Study, site: Site, builds: Mapping[str, str]) -> Grid:
             "choose fewer levels with --factor, or write an [[exclude]]",
         )
     for levels in settings:
-        refuse_contradictions(study, levels)
+        _refuse_contradictions(study, levels)
     names = _names(study, settings)
     conditions = tuple(
         _condition(study, name, levels, site, builds)
@@ -77,17 +74,17 @@ def grid_of(study: Study, site: Site, builds: Mapping[str, str]) -> Grid:
 
 
 def kept_settings(study: Study) -> Iterator[Levels]:
-    """Every combination of levels that is not excluded."""
+    """Return every combination of levels that is not excluded."""
     return (levels for levels in _product(study.factors) if not _is_excluded(levels, study))
 
 
 def build_lines(study: Study) -> dict[str, str]:
-    """What has to be built, by the name of the level; ``{build}`` is still in it.
+    """Return the line that builds each level, by the level's name; ``{build}`` is still in it.
 
     Raises
     ------
     UnusableInput
-        A line has a path in it that a shell would not take as it stands.
+        A line has a path with signs that a shell would interpret.
     """
     paths = _meanings(study)
     for line in (level.build for factor in study.factors for level in factor.levels):
@@ -104,7 +101,7 @@ def build_lines(study: Study) -> dict[str, str]:
 
 
 def _meanings(study: Study) -> dict[str, str]:
-    """What stands in braces in every study."""
+    """Return the meanings of the names in braces that every study has."""
     meanings = {"study": study.folder, "python": sys.executable}
     if study.workload.data is not None:
         meanings["data"] = study.workload.data_word
@@ -134,7 +131,7 @@ def _contrasts(study: Study, settings: list[Levels]) -> Iterator[Contrast]:
     for index, levels in enumerate(settings):
         if levels[factor].name == baseline:
             continue
-        if any(levels[name].name in unasked for name, unasked in not_at.items() if name in levels):
+        if any(levels[name].name in skipped for name, skipped in not_at.items() if name in levels):
             continue
         other = places.get(_key({**levels, factor: Level(baseline)}))
         if other is not None:
@@ -147,7 +144,7 @@ def _key(levels: Levels) -> tuple[str, ...]:
 
 
 def _names(study: Study, settings: list[Levels]) -> list[str]:
-    """A name for each condition: its levels, and their factors too where it takes them."""
+    """Return a name for each condition: its levels, with their factors where these are needed."""
     varied = [factor for factor in study.factors if len(factor.levels) > 1]
 
     def named(levels: Levels, *, spelled: bool) -> str:
@@ -179,8 +176,8 @@ def _condition(
     mapped_from = tuple(folder for level in levels.values() for folder in level.library_path)
     tuned_for = tuple(name for level in levels.values() for name in level.tuned_for)
     servers = [level.server for level in levels.values() if level.server is not None]
-    asked = servers[-1] if servers else study.workload.server
-    if asked is None:
+    server = servers[-1] if servers else study.workload.server
+    if server is None:
         return Condition(
             name,
             _command(
@@ -202,11 +199,11 @@ def _condition(
     cpus = [level.client_cpus for level in levels.values() if level.client_cpus is not None]
     return Condition(
         name,
-        _command(client, meanings, site, {"PATH": searched(asked)}, place),
+        _command(client, meanings, site, {"PATH": search_path(server)}, place),
         levels=names,
-        environment={"PATH": searched(asked)} if asked.path else {},
+        environment={"PATH": search_path(server)} if server.path else {},
         process=Process(cpus=cpus[-1] if cpus else None),
-        server=_server(study, asked, arguments, meanings, site, environment, process),
+        server=_server(study, server, arguments, meanings, site, environment, process),
         mapped_from=mapped_from,
         reports=study.workload.reports,
         tuned_for=tuned_for,
@@ -214,7 +211,7 @@ def _condition(
 
 
 def _chosen_command(study: Study, levels: Levels) -> tuple[Words, Place]:
-    """What is run, and where it stands: a level's own command comes before the workload's."""
+    """Return the command and its place; a level's own command comes before the workload's."""
     for factor, level in levels.items():
         if level.command is not None:
             own = ("factors", factor, level.name)
@@ -225,36 +222,36 @@ def _chosen_command(study: Study, levels: Levels) -> tuple[Words, Place]:
 
 def _server(
     study: Study,
-    asked: ServerWorkload,
+    server: ServerWorkload,
     arguments: Words,
     meanings: Mapping[str, str],
     site: Site,
     environment: dict[str, str],
     process: Process,
 ) -> Server:
-    path = {"PATH": searched(asked)}
+    path = {"PATH": search_path(server)}
 
     def place(key: str) -> Place:
-        return study.places.key(*asked.keys, key)
+        return study.places.key(*server.keys, key)
 
     def own(key: str, words: Words | None) -> Words | None:
         return None if words is None else _command(words, meanings, site, path, place(key))
 
-    start = (*asked.start, *arguments)
+    start = (*server.start, *arguments)
     return Server(
         start=_command(start, meanings, site, {**path, **environment}, place("start")),
         environment=environment,
         process=process,
-        install=own("install", asked.install),
-        fill=own("fill", asked.fill),
-        prepare=own("prepare", asked.prepare),
-        ready=own("ready", asked.ready),
-        stop=own("stop", asked.stop),
-        stop_signal=asked.stop_signal,
-        ready_s=asked.ready_s,
-        search_path=search_folders(asked),
-        unprivileged=asked.unprivileged,
-        trial=asked.trial,
+        install=own("install", server.install),
+        fill=own("fill", server.fill),
+        prepare=own("prepare", server.prepare),
+        ready=own("ready", server.ready),
+        stop=own("stop", server.stop),
+        stop_signal=server.stop_signal,
+        ready_s=server.ready_s,
+        search_path=search_folders(server),
+        unprivileged=server.unprivileged,
+        trial=server.trial,
     )
 
 
@@ -285,14 +282,69 @@ def _process(levels: Iterable[Level], study: Study) -> Process:
         process = Process(
             working_folder=level.working_folder or process.working_folder,
             cpus=level.cpus or process.cpus,
-            random_addresses=_given(level.random_addresses, process.random_addresses),
-            huge_pages=_given(level.huge_pages, process.huge_pages),
+            random_addresses=_first_known(level.random_addresses, process.random_addresses),
+            huge_pages=_first_known(level.huge_pages, process.huge_pages),
         )
     return process
 
 
-def _given(asked: bool | None, otherwise: bool | None) -> bool | None:
-    return otherwise if asked is None else asked
+def _first_known(value: bool | None, default: bool | None) -> bool | None:
+    return default if value is None else value
+
+
+_JOINED = {"preload": "LD_PRELOAD", "library_path": "LD_LIBRARY_PATH"}
+"""Keys that several levels may have, and the variable that each sets."""
+
+
+def _refuse_contradictions(study: Study, levels: Mapping[str, Level]) -> None:
+    """Refuse a condition in which one level undoes a setting of another.
+
+    Raises
+    ------
+    UnusableInput
+        The error names both levels, and the key of the later one.
+    """
+    earlier: dict[tuple[str, ...], tuple[str, str, object]] = {}
+    for factor, level in levels.items():
+        for keys, value in _settings(level):
+            if keys not in earlier:
+                earlier[keys] = (factor, level.name, value)
+                continue
+            other, name, before = earlier[keys]
+            if before != value:
+                raise _undone(study, factor, level.name, keys, f"{name} of {other} sets it too")
+    for factor, level in levels.items():
+        for key, variable in _JOINED.items():
+            if variable in level.environment and any(getattr(one, key) for one in levels.values()):
+                raise _undone(study, factor, level.name, ("env", variable), f"{key} sets it too")
+
+
+def _undone(
+    study: Study, factor: str, level: str, keys: tuple[str, ...], why: str
+) -> UnusableInput:
+    return study.places.key("factors", factor, level, *keys).fail(
+        f"{why}, and one would undo the other",
+        "set it in one of them, or keep the two apart by an [[exclude]]",
+    )
+
+
+def _settings(level: Level) -> Iterator[tuple[tuple[str, ...], object]]:
+    """Yield the settings of a level that no other level can set differently, by key."""
+    for variable, value in level.environment.items():
+        yield ("env", variable), value
+    alone = {
+        "command": level.command if level.server is None else None,
+        "server": level.server,
+        "folder": level.working_folder,
+        "cpu": level.cpus,
+        "aslr": level.random_addresses,
+        "huge_pages": level.huge_pages,
+    }
+    for key, setting in alone.items():
+        if setting is not None:
+            yield (key,), setting
+    if level.client_cpus is not None:
+        yield ("client", "cpu"), level.client_cpus
 
 
 def _command(
@@ -312,7 +364,7 @@ def _command(
 
 
 def _fill(text: str, meanings: Mapping[str, str]) -> str:
-    """Put what names in braces stand for; ``{{name}}`` is ``{name}``, other braces stay."""
+    """Replace names in braces by their meanings; ``{{name}}`` is ``{name}``, other braces stay."""
 
     def meaning(found: re.Match[str]) -> str:
         if found[1] is not None:

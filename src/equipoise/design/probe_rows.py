@@ -1,4 +1,4 @@
-"""From the rows of ``equipoise os`` to conditions."""
+"""From the rows of ``equipoise os`` to its conditions, and its defaults."""
 
 from __future__ import annotations
 
@@ -12,29 +12,30 @@ from equipoise.model.plan import Condition
 from equipoise.model.primitives import CLASS, PLACEMENT, PROBE, ProbeRow
 
 LEAST_BLOCKS = 6
-"""So many processes of a row give its median an exact interval at 95 % (docs/statistics.md)."""
+"""Least number of processes that gives a row's median an exact interval at 95 %
+(docs/statistics.md)."""
 TIMEOUT_S = 60.0
 ALPHA, MIN_EFFECT = 0.05, 5.0
-"""Of `equipoise os`, unless it is told otherwise; the effect in percent."""
+"""Defaults of `equipoise os`; the effect in percent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batching:
-    """How much one process of a probe measures."""
+    """Amount that one process of a probe measures."""
 
     batches: int
     batch_ms: int
-    """About so long does each last."""
+    """Approximate time of a batch."""
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The words for the probe."""
+        """Options of the probe."""
         return ("--batches", str(self.batches), "--batch-ms", str(self.batch_ms))
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How much is measured."""
+    """Amount that a campaign measures."""
 
     batching: Batching
     blocks: int
@@ -42,43 +43,42 @@ class Form:
 
 
 QUICK = Form(Batching(batches=7, batch_ms=4), blocks=13, budget_s=42.0)
-"""About a process start and 35 ms for each trial; within a minute for all rows."""
+"""A process start and about 35 ms for each trial: less than a minute for all rows."""
 FULL = Form(Batching(batches=11, batch_ms=10), blocks=15, budget_s=230.0)
-"""Within five minutes."""
+"""Less than five minutes for all rows."""
 
 
-def chosen_rows(rows: Sequence[ProbeRow], asked: Sequence[str]) -> tuple[ProbeRow, ...]:
-    """The rows that were asked for, in their own order: by row, by probe or by table.
+def chosen_rows(rows: Sequence[ProbeRow], names: Sequence[str]) -> tuple[ProbeRow, ...]:
+    """Return the rows of the given names, in their own order.
 
     Parameters
     ----------
-    asked
-        Names; all rows if there is none.
+    names
+        Names of rows, probes or tables; all rows if there is none.
 
     Raises
     ------
     UnusableInput
-        A name is none of these.
+        A name is unknown.
     """
-    if not asked:
+    if not names:
         return tuple(rows)
     known = {name for row in rows for name in (row.name, row.probe, row.group)}
-    for name in asked:
+    for name in names:
         if name not in known:
             close = get_close_matches(name, sorted(known), 1)
-            meant = f"is it {close[0]}? " if close else ""
+            guess = f"is it {close[0]}? " if close else ""
             raise UnusableInput(
                 f"--only {name}: there is no such row, probe or table",
-                hint=f"{meant}`equipoise list probes` has them all",
+                hint=f"{guess}`equipoise list probes` has them all",
             )
-    wanted = set(asked)
-    return tuple(row for row in rows if wanted & {row.name, row.probe, row.group})
+    return tuple(row for row in rows if {row.name, row.probe, row.group}.intersection(names))
 
 
 def conditions_of_rows(
     rows: Sequence[ProbeRow], program: Path, batching: Batching
 ) -> tuple[Condition, ...]:
-    """A condition for each row, named as the row."""
+    """Return a condition for each row, named as the row."""
     return tuple(
         Condition(
             name=row.name,

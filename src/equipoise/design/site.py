@@ -1,4 +1,4 @@
-"""What a study needs of the host, and what of it is not there."""
+"""The host as a study needs it, and what it lacks."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from glob import glob
 from pathlib import Path
 
-from equipoise.design.server_programs import absent_program, searched
 from equipoise.model.record import CampaignWarning
-from equipoise.model.study import Factor, Level, Place, Study
+from equipoise.model.study import Factor, Level, Place, ServerWorkload, Study
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][\w.+-]*")
 """Neither a path, nor a placeholder, nor something for a shell."""
@@ -19,17 +19,17 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9][\w.+-]*")
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What design has to know of the host."""
+    """What this room knows of the host."""
 
     native_programs: Path
     find_library: Callable[[str], str | None]
-    """The absolute path of a library by its file name or path; ``None`` if it is not there."""
+    """Returns the absolute path of a library by its file name or path, or ``None``."""
     instructions: frozenset[str] | None = None
-    """What its CPU is able to, by the names of ``/proc/cpuinfo``; ``None`` if that is not known."""
+    """Instructions of its CPU, by the names of ``/proc/cpuinfo``; ``None`` if they are unknown."""
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
-    """What trials inherit."""
+    """Environment that trials inherit."""
     cpus: tuple[int, ...] = field(default_factory=lambda: tuple(sorted(os.sched_getaffinity(0))))
-    """The CPUs that we may use."""
+    """CPUs that we may use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,21 +39,21 @@ class Missing:
     what: str
     hint: str
     key: str
-    """Of the level's table: the one that asks for it."""
+    """Key of the level's table that needs it."""
 
 
 def what_is_missing(level: Level, site: Site) -> Missing | None:
-    """The first thing that a level needs and is not there."""
+    """Return the first thing that a level needs and this host lacks."""
     return next(_missing(level, site), None)
 
 
 def without_missing(study: Study, site: Site) -> tuple[Study, tuple[CampaignWarning, ...]]:
-    """The study without the levels that this host cannot run, and which they are.
+    """Return the study without the levels that this host cannot run, and warnings of them.
 
     Raises
     ------
     UnusableInput
-        The baseline is one of them, or no two levels of what is compared are left.
+        The baseline is one of them, or the compared factor has only one level left.
     """
     server = study.workload.server
     absent = None if server is None else absent_program(server, site.native_programs)
@@ -61,7 +61,7 @@ def without_missing(study: Study, site: Site) -> tuple[Study, tuple[CampaignWarn
         raise study.places.key("workload", "server", absent.key).fail(
             f"there is no program '{absent.program}' on the PATH", absent.hint
         )
-    notices: list[CampaignWarning] = []
+    warnings: list[CampaignWarning] = []
     factors: list[Factor] = []
     for factor in study.factors:
         place = study.places.table("factors", factor.name)
@@ -77,31 +77,31 @@ def without_missing(study: Study, site: Site) -> tuple[Study, tuple[CampaignWarn
                     f"the baseline {what}", missing.hint
                 )
             left_out = study.places.key("factors", factor.name, level.name, missing.key)
-            notices.append(
+            warnings.append(
                 CampaignWarning("level_missing", f"{what}; it is left out", missing.hint)
             )
         if not present:
             raise place.fail(
-                f"no level of {factor.name} can run here: {notices[-1].summary}", notices[-1].hint
+                f"no level of {factor.name} can run here: {warnings[-1].summary}", warnings[-1].hint
             )
         if len(present) == 1 < len(factor.levels) and _is_compared(factor, study):
             raise left_out.fail(
-                f"nothing is left to compare {present[0].name} with: {notices[-1].summary}",
-                notices[-1].hint,
+                f"nothing is left to compare {present[0].name} with: {warnings[-1].summary}",
+                warnings[-1].hint,
             )
         factors.append(replace(factor, levels=tuple(present)))
-    return replace(study, factors=tuple(factors)), tuple(notices)
+    return replace(study, factors=tuple(factors)), tuple(warnings)
 
 
 def setting_place(study: Study, levels: dict[str, str], key: str, value: str | None) -> Place:
-    """Where a condition's setting stands: that of the first of its levels that has it.
+    """Return the place of a condition's setting: that of the first of its levels that has it.
 
     Parameters
     ----------
     levels
-        The condition's, by factor.
+        Names of the condition's levels, by factor.
     key, value
-        A key of a level's table, and of ``env`` the variable, of ``library_path`` the folder.
+        Key of a level's table; for ``env`` also the variable, for ``library_path`` the folder.
     """
     for factor in study.factors:
         level = next((one for one in factor.levels if one.name == levels.get(factor.name)), None)
@@ -142,13 +142,13 @@ def _missing(level: Level, site: Site) -> Iterator[Missing]:
     for cpu in (*(level.cpus or ()), *(level.client_cpus or ())):
         if cpu not in ours:
             hint = f"name CPUs of {', '.join(map(str, sorted(ours)))}"
-            yield Missing(f"CPU {cpu} for us", hint, "cpu")
+            yield Missing(f"CPU {cpu} that we may use", hint, "cpu")
     search = None
     if level.server is not None:
         absent = absent_program(level.server, site.native_programs)
         if absent is not None:
             yield Missing(f"program {absent.program}", absent.hint, "server")
-        search = searched(level.server)
+        search = search_path(level.server)
     program = None if level.command is None else level.command[0]
     own = program is not None and (site.native_programs / program).is_file()
     plain = program is not None and not own and "{" not in program
@@ -174,3 +174,52 @@ def _is_baseline(level: Level, factor: Factor, study: Study) -> bool:
         factor.name,
         level.name,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """A program that is not installed."""
+
+    program: str
+    package: str | None
+    """Debian package; ``None`` if the study names none."""
+    key: str
+    """Key of the server table that names the program."""
+
+    @property
+    def hint(self) -> str:
+        """What installs it."""
+        if self.package is None:
+            return "install it, or name its folder in the server's path"
+        return f"apt install {self.package}"
+
+
+def search_folders(server: ServerWorkload) -> tuple[str, ...]:
+    """Return the folders of the server's own path; of several versions the latest comes first."""
+    found: list[str] = []
+    for pattern in server.path:
+        found += sorted(filter(os.path.isdir, glob(pattern)), key=_version, reverse=True)
+    return tuple(found)
+
+
+def search_path(server: ServerWorkload) -> str:
+    """Return ``PATH``, followed by the folders of the server's own path."""
+    return os.pathsep.join((os.environ.get("PATH", os.defpath), *search_folders(server)))
+
+
+def absent_program(server: ServerWorkload, native_programs: Path) -> Absent | None:
+    """Return the first program that the server needs and this host lacks."""
+    path = search_path(server)
+    # The table `needs` comes first, because it names the package.
+    keys = dict.fromkeys(server.needs, "needs")
+    for key, words in server.commands().items():
+        keys.setdefault(words[0], key)
+    for program, key in keys.items():
+        is_ours = "/" not in program and (native_programs / program).is_file()
+        if "{" not in program and not is_ours and shutil.which(program, path=path) is None:
+            return Absent(program, server.needs.get(program), key)
+    return None
+
+
+def _version(path: str) -> list[str | int]:
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", path)]

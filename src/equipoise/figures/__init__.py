@@ -1,5 +1,22 @@
-"""Charts of results, one file each; they know results, not commands.
+"""Charts of results, made with altair; they know results, not commands.
 
-Nothing heavy is imported here: a chart's module imports altair, and whoever wants no chart
-imports none of them.
+Nothing heavy is imported here: a chart's module imports altair when it is imported itself.
+
+- ``gallery``: the figures of a result, in the order in which a reader needs them
+- ``distributions``: every trial, its density and its median
+- ``ratios``: all comparisons; one block by block, and quantile by quantile
+- ``time_course``: every trial in the order in which it ran
+- ``iterations``: the iterations within each trial
+- ``variance_by_level``: the spread that each level adds
+- ``scaling``: cost by size
+- ``primitives``: operating system primitives
+- ``balance``: covariates before and after matching
+- ``estimates``: estimates of one effect, and the figures of ``equipoise observe``
+- ``search``: the course of a genetic search
+- ``save``: writing a chart as a page or a picture
+- ``building``: parts of every chart
+- ``theme``: colours, shapes and the two themes
+- ``quantity``: a metric on an axis: its unit, range and labels
+- ``density``: the kernel density estimate
+- ``trial_values``, ``size_values``: values from a result document
 """

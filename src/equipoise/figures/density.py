@@ -1,4 +1,4 @@
-"""The shape of a sample: a kernel density estimate, and counts in bins."""
+"""A kernel density estimate: the shape of a sample."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 POINTS = 160
-LEAST_VALUES = 5
+MIN_VALUES = 5
 _TAIL = 3.0
-"""Bandwidths beyond the outermost values: a normal kernel is as good as 0 there."""
+"""Bandwidths beyond the outermost values at which a normal kernel is nearly 0."""
 _NARROWEST = 1 / 250
-"""Of the range: a sample of equal values still gets a visible peak."""
+"""Smallest bandwidth as a share of the range, so that equal values get a visible peak."""
 
 
 def density(
@@ -19,18 +19,18 @@ def density(
     high: float,
     weights: NDArray[np.float64] | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """A Gaussian kernel density on ``POINTS`` places within low and high, its peak scaled to 1.
+    """Estimate a Gaussian kernel density on ``POINTS`` places from low to high, with peak 1.
 
-    The bandwidth is Silverman's rule of thumb (1986, eq. 3.31). ``None`` below
-    ``LEAST_VALUES`` values: a curve through three trials is an invention.
+    The bandwidth is Silverman's rule of thumb (1986, eq. 3.31). ``None`` below ``MIN_VALUES``
+    values: a curve through three trials would be an invention.
 
     Parameters
     ----------
     weights
-        What each place counts, by default all the same: then as many places count in the
-        bandwidth as equal ones would be worth (Kish 1965, (Σw)² / Σw²).
+        Weight of each place, by default equal; the bandwidth uses the effective number of
+        places (Kish 1965, (Σw)² / Σw²).
     """
-    if len(places) < LEAST_VALUES:
+    if len(places) < MIN_VALUES:
         return None
     width = max(_bandwidth(places, weights), _NARROWEST * (high - low))
     begin = max(low, float(places.min()) - _TAIL * width)
@@ -46,11 +46,11 @@ def density(
 
 def _bandwidth(places: NDArray[np.float64], weights: NDArray[np.float64] | None) -> float:
     if weights is None:
-        worth = float(len(places))
+        effective = float(len(places))
         deviation = float(places.std(ddof=1))
         low, high = np.percentile(places, [25, 75])
     else:
-        worth = float(weights.sum() ** 2 / np.square(weights).sum())
+        effective = float(weights.sum() ** 2 / np.square(weights).sum())
         mean = np.average(places, weights=weights)
         deviation = float(np.sqrt(np.average((places - mean) ** 2, weights=weights)))
         order = np.argsort(places, kind="stable")
@@ -58,4 +58,4 @@ def _bandwidth(places: NDArray[np.float64], weights: NDArray[np.float64] | None)
         low, high = places[order][np.searchsorted(below, [0.25, 0.75])]
     quarter = float(high - low) / 1.34
     spreads = [spread for spread in (deviation, quarter) if spread > 0]
-    return 0.9 * min(spreads, default=0.0) * float(worth**-0.2)
+    return 0.9 * min(spreads, default=0.0) * float(effective**-0.2)

@@ -3,32 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import altair as alt
 import numpy as np
+from numpy.typing import NDArray
 
 from equipoise.figures.building import (
     Rows,
-    drawn_from,
-    framed,
+    chart_of,
+    frame,
     plain_scale,
     quantity_axis,
     quantity_scale,
 )
 from equipoise.figures.density import density
-from equipoise.figures.limits import EVERY_TRIAL
 from equipoise.figures.quantity import Quantity, quantity_of, rounded
 from equipoise.figures.theme import color_of
-from equipoise.figures.trial_values import analysed_values, known_values, primary_metric
+from equipoise.figures.trial_values import (
+    EVERY_TRIAL,
+    analysed_values,
+    known_values,
+    primary_metric,
+)
 from equipoise.model.result import ConditionResult, ResultDocument
 
 HOW_TO_READ = (
-    "Each dot is one trial and the hill above shows where they crowd (every hill is as high as "
-    "the next); the ring is the median, the thick bar its interval. Where there are several modes, "
-    "each has a ▾ and its share of the trials. Further left costs less."
+    "Each dot is one trial, and the hill above shows where trials are dense (all hills have the "
+    "same height). The ring is the median, the thick bar its interval. Where there are several "
+    "modes, each has a ▾ and its share of the trials. Further left costs less."
 )
+Floats = NDArray[np.float64]
+
 ROW_HEIGHT = 112
 BINS = 80
 _HILL = 0.40
@@ -46,10 +52,9 @@ def distributions(
     Parameters
     ----------
     metric
-        The first comparison's by default.
+        By default that of the first comparison.
     every_trial
-        Above so many analysed trials, bars of counts stand for the dots, and the subtitle
-        says so.
+        Largest number of trials drawn as dots; bars of counts replace more.
     """
     metric = metric or primary_metric(document)
     values = analysed_values(document, metric)
@@ -72,7 +77,7 @@ def distributions(
         *_modes(document.conditions, metric, quantity, x, y),
         _labels(values, y),
     ]
-    return framed(
+    return frame(
         layers,
         title=f"Distribution of the {quantity.name}",
         notes=_notes(document, metric, quantity, count, binned),
@@ -86,12 +91,8 @@ def _hills(
 ) -> list[alt.Chart]:
     charts = []
     for index, group in enumerate(values.values()):
-        found = density(
-            np.array([quantity.place(quantity.clipped(value)) for value in group]),
-            quantity.place(quantity.low),
-            quantity.place(quantity.high),
-        )
-        if found is None:
+        hill = _density(group, quantity)
+        if hill is None:
             continue
         rows: Rows = [
             {
@@ -99,10 +100,10 @@ def _hills(
                 "y": round(_HILL * height - index, 4),
                 "base": -index,
             }
-            for place, height in zip(*found, strict=True)
+            for place, height in zip(*hill, strict=True)
         ]
         charts.append(
-            drawn_from(rows)
+            chart_of(rows)
             .mark_area(color=color_of(index), opacity=0.35, line=False, aria=False)
             .encode(x=x, y=y, y2="base:Q")
         )
@@ -136,7 +137,7 @@ def _dots(
             }
         )
     return [
-        drawn_from(own)
+        chart_of(own)
         .mark_circle(
             color=color_of(index), size=_dot_size(len(own)), opacity=0.7, clip=True, aria=False
         )
@@ -153,17 +154,18 @@ def _dots(
     ]
 
 
-def _crowding(group: list[float], quantity: Quantity) -> Any:
-    """How crowded the trials are around a value, from 0 to 1."""
-    found = density(
-        np.array([quantity.place(quantity.clipped(value)) for value in group]),
-        quantity.place(quantity.low),
-        quantity.place(quantity.high),
-    )
-    if found is None:
+def _crowding(group: list[float], quantity: Quantity) -> Callable[[float], float]:
+    """Return a function that gives the density of trials around a value, from 0 to 1."""
+    hill = _density(group, quantity)
+    if hill is None:
         return lambda value: 0.6
-    grid, heights = found
-    return lambda value: float(np.interp(quantity.place(quantity.shown(value)), grid, heights))
+    return lambda value: float(np.interp(quantity.place(quantity.shown(value)), *hill))
+
+
+def _density(group: list[float], quantity: Quantity) -> tuple[Floats, Floats] | None:
+    """Return the density of a group of values over the drawn range."""
+    places = np.array([quantity.place(quantity.clipped(value)) for value in group])
+    return density(places, quantity.place(quantity.low), quantity.place(quantity.high))
 
 
 def _dot_size(count: int) -> float:
@@ -190,7 +192,7 @@ def _bars(
             for bin_ in np.flatnonzero(counts)
         ]
         charts.append(
-            drawn_from(rows)
+            chart_of(rows)
             .mark_rect(color=color_of(index), opacity=0.8, aria=False)
             .encode(x=x, x2="until:Q", y=y, y2="base:Q", tooltip=["trials:Q"])
         )
@@ -205,7 +207,7 @@ def _edges(
     x: alt.X,
     y: alt.Y,
 ) -> list[alt.Chart]:
-    """Trials that lie beyond the axis or timed out, as arrows at its edge."""
+    """Draw trials that lie beyond the axis or timed out as arrows at its edge."""
     numbers: dict[tuple[int, bool, str], int] = {}
     for _, row, value in known_values(document, metric):
         if not row.analysed or row.condition not in values or not quantity.beyond(value):
@@ -224,7 +226,7 @@ def _edges(
             }
         ]
         charts.append(
-            drawn_from(rows)
+            chart_of(rows)
             .mark_text(style="label", align="right" if right else "left", fontSize=12)
             .encode(x=x, y=y, text="words:N")
         )
@@ -254,8 +256,8 @@ def _medians(
     if not points:
         return []
     return [
-        drawn_from(bars).mark_rule(style="median-interval").encode(x=x, x2="until:Q", y=y),
-        drawn_from(points)
+        chart_of(bars).mark_rule(style="median-interval").encode(x=x, x2="until:Q", y=y),
+        chart_of(points)
         .mark_point(style="median", filled=True, size=60, opacity=1)
         .encode(x=x, y=y, tooltip=[alt.Tooltip("x:Q", title="median", format=".5~r")]),
     ]
@@ -264,7 +266,7 @@ def _medians(
 def _modes(
     conditions: Sequence[ConditionResult], metric: str, quantity: Quantity, x: alt.X, y: alt.Y
 ) -> list[alt.Chart]:
-    """The place and the share of each, where there are several."""
+    """Draw the position and the share of each mode, where there are several."""
     summaries = [condition.metrics.get(metric) for condition in conditions]
     rows: Rows = [
         {
@@ -277,9 +279,9 @@ def _modes(
         if summary is not None and len(summary.modes) > 1
         for place, mode in enumerate(summary.modes)
     ]
-    # The lowest one's share stands to its left: two that are near leave room for each other.
+    # The lowest mode has its share to the left, so that near modes leave room for each other.
     return [
-        drawn_from(side)
+        chart_of(side)
         .mark_text(
             style="label",
             fontSize=11,
@@ -303,7 +305,7 @@ def _labels(values: dict[str, list[float]], y: alt.Y) -> alt.Chart:
         for index, (name, group) in enumerate(values.items())
     ]
     chart: alt.Chart = (
-        drawn_from(rows)
+        chart_of(rows)
         .mark_text(style="label", align="left", limit=alt.ExprRef("width - 8"))
         .encode(x=alt.value(4), y=y, text="words:N")
     )
@@ -315,7 +317,7 @@ def _notes(
 ) -> list[str]:
     lines = []
     if binned:
-        lines.append(f"{count} trials are too many for a dot each: bars show how many fell where.")
+        lines.append(f"{count} trials are too many for a dot each: bars show their counts.")
     unknown = sum(row.analysed for row in document.trials) - sum(
         row.analysed for _, row, _ in known_values(document, metric)
     )

@@ -1,27 +1,96 @@
-"""Estimates of one effect under each other, each with its interval, beside no difference."""
+"""Estimates of one effect below each other, each with its interval, beside no difference."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import altair as alt
 
-from equipoise.figures.building import Rows, drawn_from, framed, plain_scale, told_apart
+from equipoise.figures.balance import HOW_TO_READ_LOVE_PLOT, love_plot
+from equipoise.figures.building import (
+    Rows,
+    chart_of,
+    color_and_shape,
+    frame,
+    plain_scale,
+    top_legend,
+)
+from equipoise.figures.gallery import Figure
+from equipoise.model.observation_result import (
+    Effect,
+    ObservationResult,
+    Period,
+    Placebo,
+)
 
-_ROW_HEIGHT = 26
+HOW_TO_READ_EFFECTS = (
+    "Each row is one estimate with its 95 % interval; the line marks no difference. The answer is "
+    "the one among comparable rows; a placebo must lie on the line."
+)
+_KINDS = ("naive", "comparable", "by time", "placebo")
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """One row of the figure."""
+    """One row of the figure; ``interval`` is ``None`` for a mark alone."""
 
     label: str
     kind: str
     at: float
     interval: tuple[float, float] | None
-    """``None`` where there is none: a mark alone."""
+
+
+def observed_figures(result: ObservationResult) -> Iterator[Figure]:
+    """Draw the figures of ``equipoise observe``: the effects, then the balance."""
+    yield Figure("effects", HOW_TO_READ_EFFECTS, effects(result))
+    balance = result.balance
+    yield Figure(
+        "balance",
+        HOW_TO_READ_LOVE_PLOT,
+        love_plot(
+            [column.column for column in balance],
+            [_percent(column.difference_before) for column in balance],
+            [_percent(column.difference_after) for column in balance],
+        ),
+    )
+
+
+def effects(result: ObservationResult) -> alt.LayerChart:
+    """Draw the naive effect, the one among comparable rows, those by time, and the placebos.
+
+    Beside ratios, placebo outcomes without a logarithm are left out: they have no percent.
+    """
+    parts: list[tuple[str, str, Effect | Period | Placebo]] = [("naive", "naive", result.naive)]
+    if result.matched is not None:
+        parts.append(("comparable", "comparable", result.matched.effect))
+    parts += [(f"from {period.begins}", "by time", period) for period in result.periods]
+    parts += [
+        (f"placebo {placebo.kind} {placebo.name}", "placebo", placebo)
+        for placebo in result.placebos
+    ]
+    in_percent = result.naive.ratio is not None
+    rows = []
+    for label, kind, part in parts:
+        value, ends = part.difference, part.difference_ci
+        if in_percent:
+            value, ends = part.ratio, part.ratio_ci
+        if value is None:
+            continue
+        numbers = [value, *(ends or (value, value))]
+        if in_percent:
+            numbers = [100.0 * (number - 1.0) for number in numbers]
+        rows.append(Estimate(label, kind, numbers[0], (numbers[1], numbers[2])))
+    question = result.question
+    return estimates(
+        rows,
+        _KINDS,
+        unit="change, %" if in_percent else f"difference in {question.outcome}",
+        title=f"{question.candidate} against {question.baseline}: {question.outcome}",
+        notes=[f"About {result.about}."],
+        description=result.summary,
+    )
 
 
 def estimates(
@@ -38,43 +107,42 @@ def estimates(
     Parameters
     ----------
     rows
-        From top to bottom; what is not finite is not drawn.
+        From top to bottom; those that are not finite are not drawn.
     kinds
-        Every kind that there may be: its place fixes its colour and its shape.
+        Every possible kind: its position fixes its colour and its shape.
     unit
-        Of the estimates: the title of their axis.
+        Unit of the estimates: the title of their axis.
     """
     drawn: Rows = []
     for row in rows:
         low, high = row.interval or (row.at, row.at)
-        if all(math.isfinite(one) for one in (row.at, low, high)):
+        if all(math.isfinite(number) for number in (row.at, low, high)):
             drawn.append(
                 {"label": row.label, "kind": row.kind, "at": row.at, "low": low, "high": high}
             )
     labels = list(dict.fromkeys(row["label"] for row in drawn))
     shown = [kind for kind in kinds if any(row["kind"] == kind for row in drawn)]
     reach = 1.05 * max([1e-9, *(abs(row[end]) for row in drawn for end in ("low", "high"))])
-    x_scale = plain_scale(-reach, reach, kind="linear")
+    scale = plain_scale(-reach, reach, kind="linear")
     y = alt.Y(
         "label:N",
         sort=None,
         scale=alt.Scale(domain=labels),
         axis=alt.Axis(title=None, labelLimit=220),
     )
+    # A legend would repeat the labels where each row is a kind of its own.
+    legend = None if labels == [row["kind"] for row in drawn] else top_legend(columns=2)
     places = [list(kinds).index(kind) for kind in shown]
-    # Where each row is a kind of its own its label says it.
-    by_label = labels == [row["kind"] for row in drawn]
-    legend = None if by_label else alt.Legend(title=None, orient="top", symbolOpacity=1, columns=2)
-    color, shape = told_apart("kind", shown, places, legend)
-    data = drawn_from(drawn)
+    color, shape = color_and_shape("kind", shown, places, legend)
+    data = chart_of(drawn)
     bars = data.mark_rule(strokeWidth=2).encode(
-        x=alt.X("low:Q", scale=x_scale, axis=alt.Axis(title=unit, labelBound=True)),
+        x=alt.X("low:Q", scale=scale, axis=alt.Axis(title=unit, labelBound=True)),
         x2="high:Q",
         y=y,
         color=color,
     )
     points = data.mark_point(filled=True, size=70, opacity=1).encode(
-        x=alt.X("at:Q", scale=x_scale),
+        x=alt.X("at:Q", scale=scale),
         y=y,
         color=color,
         shape=shape,
@@ -85,11 +153,15 @@ def estimates(
             alt.Tooltip("high:Q", title="to", format=".3g"),
         ],
     )
-    zero = drawn_from([{"at": 0.0}]).mark_rule(style="reference")
-    return framed(
-        [zero.encode(x=alt.X("at:Q", scale=x_scale)), bars, points],
+    zero = chart_of([{"at": 0.0}]).mark_rule(style="reference")
+    return frame(
+        [zero.encode(x=alt.X("at:Q", scale=scale)), bars, points],
         title=title,
         notes=notes,
         description=description,
-        height=_ROW_HEIGHT * max(len(labels), 3),
+        height=26 * max(len(labels), 3),
     )
+
+
+def _percent(difference: float | None) -> float:
+    return math.inf if difference is None else 100.0 * difference

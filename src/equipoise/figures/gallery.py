@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from equipoise.figures.limits import EVERY_TRIAL
+from equipoise.figures.trial_values import EVERY_TRIAL, pairs_of, primary_metric
 from equipoise.model.primitives import PRIMITIVE_METRICS
 from equipoise.model.result import ResultDocument
 from equipoise.stats.sequence_point import SequencePoint
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     import altair as alt
 
 Sequences = Mapping[str, tuple[SequencePoint, ...]]
-"""For each candidate, where its interval on the primary metric stood after each block."""
+"""Interval on the primary metric after each block, by candidate."""
 
-MOST_LETTERS = 80
-"""Of a name: a command may be very long."""
+_MAX_NAME = 80
+"""Letters of a figure's name: a command may be very long."""
 _NO_WORD = re.compile("[^A-Za-z0-9]+")
 
 
@@ -29,7 +29,7 @@ class Figure:
     """A chart and how to read it."""
 
     name: str
-    """Of the kind of figure, for file names and anchors."""
+    """Name of the kind of figure, for file names and anchors."""
     how_to_read: str
     chart: alt.LayerChart
 
@@ -42,23 +42,16 @@ def gallery(
     Parameters
     ----------
     sequences
-        May lack a candidate: its sequence is not drawn then.
+        A candidate without one gets no figure of it.
     every_trial
-        Beyond so many trials a figure bins them and says so.
+        Largest number of trials that a figure draws one by one.
     """
-    from equipoise.figures import (
-        distributions,
-        primitives,
-        ratios,
-        sequence,
-        shift,
-        size_normalised,
-        size_scaling,
-        time_course,
-        variance_by_level,
-    )
+    from equipoise.figures import primitives, ratios, scaling, variance_by_level
+    from equipoise.figures.distributions import HOW_TO_READ as READ_DISTRIBUTIONS
+    from equipoise.figures.distributions import distributions
     from equipoise.figures.size_values import numeric_factors
-    from equipoise.figures.trial_values import pairs_of, primary_metric
+    from equipoise.figures.time_course import HOW_TO_READ as READ_TIME_COURSE
+    from equipoise.figures.time_course import time_course
 
     if not document.conditions:
         return
@@ -68,48 +61,42 @@ def gallery(
             if rows is not None:
                 yield Figure(f"primitives_{reported}", primitives.HOW_TO_READ, rows)
         return
-    yield Figure(
-        "distributions",
-        distributions.HOW_TO_READ,
-        distributions.distributions(document, every_trial=every_trial),
-    )
+    chart = distributions(document, every_trial=every_trial)
+    yield Figure("distributions", READ_DISTRIBUTIONS, chart)
     compared = ratios.ratios(document)
     if compared is not None:
-        yield Figure("ratios", ratios.HOW_TO_READ, compared)
+        yield Figure("ratios", ratios.HOW_TO_READ_RATIOS, compared)
     metric = primary_metric(document)
     primary = [one for one in document.comparisons if one.metric == metric]
     for comparison in primary:
         points = sequences.get(comparison.candidate)
         if points:
-            chart = sequence.sequence(document, comparison, points)
-            yield Figure("sequence", sequence.HOW_TO_READ, chart)
+            chart = ratios.sequence(document, comparison, points)
+            yield Figure("sequence", ratios.HOW_TO_READ_SEQUENCE, chart)
     for comparison in primary:
         pairs = pairs_of(document, comparison)
         if len(pairs.baseline) >= LEAST_BLOCKS:
             numbers = shift_function(pairs.baseline, pairs.candidate, seed=document.run.seed)
-            yield Figure("shift", shift.HOW_TO_READ, shift.shift(document, comparison, numbers))
+            chart = ratios.shift(document, comparison, numbers)
+            yield Figure("shift", ratios.HOW_TO_READ_SHIFT, chart)
     others = ratios.other_ratios(document)
     if others is not None:
         yield Figure("other_ratios", ratios.HOW_TO_READ_METRICS, others)
     by_level = variance_by_level.variance_by_level(document)
     if by_level is not None:
         yield Figure("variance_by_level", variance_by_level.HOW_TO_READ, by_level)
-    yield Figure(
-        "time_course",
-        time_course.HOW_TO_READ,
-        time_course.time_course(document, every_trial=every_trial),
-    )
+    yield Figure("time_course", READ_TIME_COURSE, time_course(document, every_trial=every_trial))
     yield from iteration_figures(document)
     for factor in numeric_factors(document, metric):
-        chart = size_scaling.size_scaling(document, factor)
-        yield Figure("size_scaling", size_scaling.HOW_TO_READ, chart)
-        flat = size_normalised.size_normalised(document, factor)
-        if flat is not None:
-            yield Figure("size_normalised", size_normalised.HOW_TO_READ, flat)
+        chart = scaling.size_scaling(document, factor)
+        yield Figure("size_scaling", scaling.HOW_TO_READ_SCALING, chart)
+        normalised = scaling.size_normalised(document, factor)
+        if normalised is not None:
+            yield Figure("size_normalised", scaling.HOW_TO_READ_NORMALISED, normalised)
 
 
 def iteration_figures(document: ResultDocument) -> Iterator[Figure]:
-    """Draw the iterations of each condition that reported enough to be classed, on each metric."""
+    """Draw the iterations of each condition with a class, on each metric."""
     from equipoise.figures import iterations
 
     for condition in document.conditions:
@@ -117,4 +104,4 @@ def iteration_figures(document: ResultDocument) -> Iterator[Figure]:
             chart = iterations.iterations(document, condition, metric) if shape.kind else None
             if chart is not None:
                 name = _NO_WORD.sub("_", f"iterations {condition.name} {metric}").strip("_")
-                yield Figure(name[:MOST_LETTERS], iterations.HOW_TO_READ, chart)
+                yield Figure(name[:_MAX_NAME], iterations.HOW_TO_READ, chart)

@@ -8,29 +8,28 @@ from dataclasses import dataclass
 import altair as alt
 import numpy as np
 
-from equipoise.figures.building import Rows, drawn_from, framed, place_of, plain_scale
-from equipoise.figures.quantity import metric_name, rounded, unit_of
+from equipoise.figures.building import Rows, chart_of, frame, place_of, plain_scale
+from equipoise.figures.quantity import log_ticks, metric_name, rounded, unit_of
 from equipoise.figures.theme import color_of
-from equipoise.figures.ticks import log_ticks
 from equipoise.model.result import ConditionResult, ResultDocument, TrialIterations
 
 HOW_TO_READ = (
-    "A thin line for each trial, over its iterations; the thick lines are the levels that it went "
-    "through, and a dot stands where it changed from one to the next. A warm-up falls to one level "
-    "and stays there; lines that go on stepping up and down have no steady state."
+    "Each thin line is one trial over its iterations; the thick lines are its levels, and a dot "
+    "marks each change of level. A warm-up falls to one level and stays there; lines that keep "
+    "stepping up and down have no steady state."
 )
 HEIGHT = 260
 MOST_POINTS = 200
-"""Of each line: longer series show the median of so many stretches."""
+"""Points of each line; a longer series is drawn as medians of stretches."""
 MOST_TRIALS = 10
 _LOGARITHMIC_FROM = 3.0
-"""Where the largest value is so many times the least, the levels would lie on one another."""
+"""Ratio of the largest to the smallest value above which the axis is logarithmic."""
 _MARGIN = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class _Series:
-    """What one trial reported, and what was found in it; ``None`` if it was not classed."""
+    """Values of one trial, and its shape; ``None`` if it was not classified."""
 
     block: int
     values: Sequence[float]
@@ -45,12 +44,12 @@ def iterations(
     Parameters
     ----------
     condition
-        Of the document.
+        One of the document's conditions.
     metric
         One of ``condition.iterations``.
     """
-    found = _series(document, condition, metric)
-    shown = found[:MOST_TRIALS]
+    series = _series(document, condition, metric)
+    shown = series[:MOST_TRIALS]
     if not shown:
         return None
     values = np.concatenate([one.values for one in shown])
@@ -67,22 +66,22 @@ def iterations(
     color = color_of(place_of(document, condition.name))
     levels = _levels(shown, divisor)
     layers = [
-        drawn_from(_points(shown, stretch, divisor))
+        chart_of(_points(shown, stretch, divisor))
         .mark_line(strokeWidth=1, opacity=0.45, color=color, aria=False)
         .encode(x=x, y=y, detail="block:N"),
-        drawn_from(levels)
+        chart_of(levels)
         .mark_rule(strokeWidth=2.5, color=color)
         .encode(x=x, x2="end:Q", y=y, tooltip=_tooltip(name, unit)),
-        drawn_from([row for row in levels if row["iteration"] > 1])
+        chart_of([row for row in levels if row["iteration"] > 1])
         .mark_point(filled=True, size=40, opacity=1, color=color)
         .encode(x=x, y=y, tooltip=_tooltip(name, unit)),
     ]
     notes = [f"{metric}: {condition.iterations[metric].summary}."]
     if stretch > 1:
         notes.append(f"Each point of a thin line is the median of {stretch} iterations.")
-    if len(found) > MOST_TRIALS:
-        notes.append(f"The first {MOST_TRIALS} of {len(found)} trials are drawn.")
-    return framed(
+    if len(series) > MOST_TRIALS:
+        notes.append(f"The first {MOST_TRIALS} of {len(series)} trials are drawn.")
+    return frame(
         layers,
         title=f"Iterations of {condition.name}",
         notes=notes,
@@ -141,7 +140,7 @@ def _tooltip(name: str, unit: str) -> list[alt.Tooltip]:
 
 
 def _vertical(name: str, unit: str, values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> alt.Y:
-    """The whole range: the first iterations are what a warm-up is about."""
+    """Return an axis over the whole range: a warm-up shows in the first iterations."""
     title = f"{name}, in {unit}" if unit else name
     low, high = float(values.min()), float(values.max())
     if low > 0.0 and high > _LOGARITHMIC_FROM * low:

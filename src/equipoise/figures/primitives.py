@@ -1,4 +1,4 @@
-"""Operating system primitives beside one another: every process of every row."""
+"""Operating system primitives: every process of every row."""
 
 from __future__ import annotations
 
@@ -7,16 +7,23 @@ from dataclasses import replace
 
 import altair as alt
 
-from equipoise.figures.building import Rows, drawn_from, framed, quantity_scale, told_apart
+from equipoise.figures.building import (
+    Rows,
+    chart_of,
+    color_and_shape,
+    frame,
+    quantity_scale,
+    top_legend,
+)
 from equipoise.figures.quantity import Quantity, quantity_of, unit_of
 from equipoise.figures.trial_values import analysed_values
 from equipoise.model.primitives import CLASS, LATENCY, PLACEMENT, PRIMITIVE_METRICS
 from equipoise.model.result import ResultDocument
 
 HOW_TO_READ = (
-    "Each dot is one process, the median of its batches; the line stands at the median of the "
-    "processes. On the logarithmic axis equal distances are equal ratios. Where two sides talk to "
-    "each other, colour and shape say whether they ran on one CPU or on two."
+    "Each dot is one process, the median of its batches; the line marks the median of the "
+    "processes. On the logarithmic axis equal distances are equal ratios. Where two processes talk "
+    "to each other, colour and shape show whether they ran on one CPU or on two."
 )
 PLACEMENTS = {"none": "one side", "same_cpu": "same CPU", "across_cpus": "across CPUs"}
 _LABEL = (
@@ -24,13 +31,13 @@ _LABEL = (
     "datum.value >= 1 ? format(datum.value, '~r') + ' µs' : "
     "format(datum.value * 1000, '~r') + ' ns'"
 )
-"""Each tick in the unit in which it reads well."""
+"""Expression that labels each tick in the unit in which it reads well."""
 ROW_HEIGHT = 17
 HEAD_HEIGHT = 70
 
 
 def are_primitives(document: ResultDocument) -> bool:
-    """Whether the document's conditions are rows of probes that are not compared."""
+    """Return whether the document's conditions are probes that are not compared."""
     if document.comparisons or document.imported is not None or not document.conditions:
         return False
     return all(
@@ -41,7 +48,7 @@ def are_primitives(document: ResultDocument) -> bool:
 
 def primitives(document: ResultDocument, metric: str) -> alt.LayerChart | None:
     """Draw every row that reports this metric; ``None`` where none does."""
-    values = {name: found for name, found in analysed_values(document, metric).items() if found}
+    values = {name: own for name, own in analysed_values(document, metric).items() if own}
     if not values:
         return None
     quantity = _quantity(metric, values)
@@ -53,18 +60,18 @@ def primitives(document: ResultDocument, metric: str) -> alt.LayerChart | None:
     )
     axis = alt.Axis(
         title=None,
-        # A long figure is read from its top.
+        # A reader starts a long figure at its top.
         orient="top",
         values=quantity.ticks() or alt.Undefined,
         labelExpr=_LABEL if quantity.unit == "µs" else alt.Undefined,
     )
     x = alt.X("value:Q", scale=quantity_scale(quantity), axis=axis)
     placements = list(PLACEMENTS.values())
-    legend = alt.Legend(title=None, orient="top", columns=1, symbolOpacity=1)
+    legend = top_legend(columns=1)
     rows = _rows(document, values, quantity)
     shown = [one for one in placements if any(row["placement"] == one for row in rows)]
     places = [placements.index(one) for one in shown]
-    color, shape = told_apart("placement", shown, places, legend if len(shown) > 1 else None)
+    color, shape = color_and_shape("placement", shown, places, legend if len(shown) > 1 else None)
     tooltip = [
         alt.Tooltip("class:N"),
         alt.Tooltip("row:N"),
@@ -77,12 +84,12 @@ def primitives(document: ResultDocument, metric: str) -> alt.LayerChart | None:
     name = "Time of one operation" if metric == LATENCY else "Bytes in a second"
     unit = "" if quantity.unit == "µs" else f"{quantity.unit}, "
     scale = f"{unit}{'logarithmic' if quantity.logarithmic else 'linear'} scale"
-    return framed(
+    return frame(
         [
-            drawn_from(rows)
+            chart_of(rows)
             .mark_point(filled=True, size=28, opacity=0.55)
             .encode(x=x, y=y, color=color, shape=shape, tooltip=tooltip),
-            drawn_from(medians)
+            chart_of(medians)
             .mark_tick(thickness=2, size=ROW_HEIGHT - 4, style="median-interval")
             .encode(x=x, y=y),
         ],
@@ -94,8 +101,8 @@ def primitives(document: ResultDocument, metric: str) -> alt.LayerChart | None:
 
 
 def _quantity(metric: str, values: dict[str, list[float]]) -> Quantity:
-    """In the unit of the middle row, over a range from which no process is left out."""
-    medians = [statistics.median(found) for found in values.values()]
+    """Return the quantity in the unit of the middle row, with a range that holds every process."""
+    medians = [statistics.median(own) for own in values.values()]
     divisor, unit = unit_of(metric, statistics.median(medians))
     quantity = quantity_of(metric, list(values.values()))
     rescaled = quantity.divisor / divisor
@@ -106,7 +113,7 @@ def _quantity(metric: str, values: dict[str, list[float]]) -> Quantity:
         low=quantity.low * rescaled,
         high=quantity.high * rescaled,
     )
-    shown = [quantity.shown(value) for found in values.values() for value in found]
+    shown = [quantity.shown(value) for own in values.values() for value in own]
     return replace(
         quantity, low=min(quantity.low, *shown) * 0.95, high=max(quantity.high, *shown) * 1.05
     )
@@ -125,6 +132,6 @@ def _rows(document: ResultDocument, values: dict[str, list[float]], quantity: Qu
             "placement": PLACEMENTS.get(levels[name].get(PLACEMENT, "none"), PLACEMENTS["none"]),
             "value": quantity.shown(value),
         }
-        for name, found in values.items()
-        for value in found
+        for name, own in values.items()
+        for value in own
     ]

@@ -1,4 +1,4 @@
-"""A metric as an axis shows it: its name, its unit, and the range that is drawn."""
+"""A metric as an axis shows it: its name, its unit, the drawn range, and the labels."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-
-from equipoise.figures.ticks import log_ticks
+from numpy.typing import NDArray
 
 _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _BYTES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
@@ -22,12 +21,18 @@ _NAMES = {
     "max_rss_bytes": "peak memory",
 }
 _LOGARITHMIC_FROM = 5.0
-"""Where groups are this many times apart, a linear axis shows nothing but two spikes."""
+"""Ratio of the medians above which the axis is logarithmic."""
 _FENCE = 1.5
-"""Trials are drawn off the edge beyond this many ranges past the outer percentiles."""
+"""Ranges of the outer percentiles beyond which a trial is drawn at the edge."""
 _OUTER = (2.0, 98.0)
 _MARGIN = 0.07
-DIGITS = 6
+_DIGITS = 6
+
+_MOST_TICKS = 9
+_NARROW = 4.0
+"""Factor below which a logarithmic axis is nearly linear, and labelled like one."""
+_STEPS = ((1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9), (1, 2, 5), (1, 3), (1,))
+"""Labels within a decade, the densest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,45 +43,45 @@ class Quantity:
     unit: str
     """Empty for a count or a metric without a known unit."""
     divisor: float
-    """A value in the metric's own unit over this is the value in ``unit``."""
+    """Size of ``unit`` in the metric's own unit."""
     low: float
     high: float
-    """The range that is drawn, in ``unit``."""
+    """The drawn range, in ``unit``."""
     logarithmic: bool
 
     def title(self) -> str:
-        """The axis title, with the unit."""
+        """Return the axis title, with the unit."""
         with_unit = f"{self.name}, in {self.unit}" if self.unit else self.name
         return f"{with_unit} (logarithmic scale)" if self.logarithmic else with_unit
 
     def ticks(self) -> list[float] | None:
-        """Where the axis is labelled; ``None`` lets it choose."""
+        """Return the positions of the labels; ``None`` lets the axis choose."""
         return log_ticks(self.low, self.high) if self.logarithmic else None
 
     def shown(self, value: float) -> float:
-        """The value in ``unit``, to as many digits as a picture can use."""
+        """Return the value in ``unit``, to as many digits as a picture can use."""
         return rounded(value / self.divisor)
 
     def clipped(self, value: float) -> float:
-        """The value in ``unit``, moved to the edge of the range if it lies beyond."""
+        """Return the value in ``unit``, moved to the edge of the range if it lies beyond."""
         return min(max(self.shown(value), self.low), self.high)
 
     def beyond(self, value: float) -> bool:
-        """Whether the value lies outside the range that is drawn."""
+        """Return whether the value lies outside the drawn range."""
         return not self.low <= self.shown(value) <= self.high
 
     def place(self, value: float) -> float:
-        """Where a value in ``unit`` stands on the axis, up to a linear map."""
+        """Return the position of a value in ``unit`` on the axis, up to a linear map."""
         return math.log(value) if self.logarithmic else value
 
 
 def rounded(value: float) -> float:
-    """A number to six significant digits: what is drawn, never what is computed with."""
-    return float(f"{value:.{DIGITS}g}")
+    """Round a number for drawing, to six significant digits."""
+    return float(f"{value:.{_DIGITS}g}")
 
 
 def quantity_of(metric: str, groups: Sequence[Sequence[float]]) -> Quantity:
-    """How to draw a metric over groups of values, one for each condition.
+    """Choose how to draw a metric over groups of values, one for each condition.
 
     Parameters
     ----------
@@ -92,18 +97,11 @@ def quantity_of(metric: str, groups: Sequence[Sequence[float]]) -> Quantity:
         and max(medians) > _LOGARITHMIC_FROM * min(medians)
     )
     low, high = _range([group / divisor for group in filled], logarithmic)
-    return Quantity(
-        name=metric_name(metric),
-        unit=unit,
-        divisor=divisor,
-        low=low,
-        high=high,
-        logarithmic=logarithmic,
-    )
+    return Quantity(metric_name(metric), unit, divisor, low, high, logarithmic)
 
 
 def metric_name(metric: str) -> str:
-    """A metric in words, without its unit."""
+    """Return the name of a metric in words, without its unit."""
     plain = metric
     for ending in ("_bytes_per_s", "_per_s", "_s", "_bytes"):
         plain = plain.removesuffix(ending)
@@ -111,7 +109,7 @@ def metric_name(metric: str) -> str:
 
 
 def unit_of(metric: str, typical: float) -> tuple[float, str]:
-    """The divisor and the name of the unit in which a typical value reads well.
+    """Return the size and the name of the unit in which a typical value reads well.
 
     A metric's own unit is the end of its name: ``_s`` for seconds, ``_bytes`` for bytes,
     ``_bytes_per_s`` for bytes a second.
@@ -133,9 +131,29 @@ def unit_of(metric: str, typical: float) -> tuple[float, str]:
     return smallest
 
 
-def _range(
-    groups: Sequence[np.ndarray[tuple[int], np.dtype[np.float64]]], logarithmic: bool
-) -> tuple[float, float]:
+def log_ticks(low: float, high: float) -> list[float]:
+    """Return round numbers between two positive ones, as labels of a logarithmic axis."""
+    if high < _NARROW * low:
+        return _even_ticks(low, high)
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for steps in _STEPS:
+        places = [rounded(step * 10.0**power) for power in powers for step in steps]
+        ticks = [place for place in places if low <= place <= high]
+        if len(ticks) <= _MOST_TICKS:
+            return ticks
+    every = math.ceil(len(powers) / _MOST_TICKS)
+    places = [10.0**power for power in powers if power % every == 0]
+    return [place for place in places if low <= place <= high]
+
+
+def _even_ticks(low: float, high: float) -> list[float]:
+    power = 10.0 ** math.floor(math.log10((high - low) / _MOST_TICKS))
+    width = next(s * power for s in (1, 2, 5, 10, 20) if (high - low) / (s * power) < _MOST_TICKS)
+    first, last = math.ceil(low / width), math.floor(high / width)
+    return [rounded(number * width) for number in range(first, last + 1)]
+
+
+def _range(groups: Sequence[NDArray[np.float64]], logarithmic: bool) -> tuple[float, float]:
     if not groups:
         return (0.0, 1.0)
     placed = [np.log(group) if logarithmic else group for group in groups]

@@ -1,18 +1,19 @@
-"""Writing one chart to a file: a page, a vector picture or a pixel picture."""
+"""Writing a chart to a file: a page, a vector picture or a pixel picture.
+
+Also what a page of charts needs: Vega's own JavaScript, and the policy that lets only it run.
+"""
 
 from __future__ import annotations
 
+import base64
+import functools
+import hashlib
+import importlib.util
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from equipoise.figures.library import (
-    content_policy,
-    require_figures,
-    script_json,
-    vega_library,
-    vega_lite_version,
-)
 from equipoise.figures.theme import Theme, configuration
 from equipoise.files.writing import write_whole
 from equipoise.model.errors import UnusableInput
@@ -47,12 +48,12 @@ vegaEmbed("#chart", JSON.parse(document.getElementById("specification").textCont
 
 
 def save(chart: alt.LayerChart, path: Path, theme: Theme = "light") -> None:
-    """Write a chart to a ``.html``, ``.svg`` or ``.png`` file; nothing is fetched for it.
+    """Write a chart to a ``.html``, ``.svg`` or ``.png`` file, without any request.
 
     Raises
     ------
     UnusableInput
-        The ending is another one, the file cannot be written, or vl-convert is missing.
+        The file has another ending or cannot be written, or vl-convert is missing.
     """
     require_figures()
     writers: dict[str, Callable[[dict[str, Any]], bytes]] = {
@@ -76,7 +77,7 @@ def save(chart: alt.LayerChart, path: Path, theme: Theme = "light") -> None:
 
 
 def pixels_of(picture: bytes) -> bytes:
-    """A vector picture (SVG) as pixels (PNG); nothing is fetched for it.
+    """Convert a vector picture (SVG) to pixels (PNG), without any request.
 
     Raises
     ------
@@ -87,6 +88,72 @@ def pixels_of(picture: bytes) -> bytes:
     import vl_convert
 
     return vl_convert.svg_to_png(picture.decode(), scale=PIXELS_PER_POINT)
+
+
+def require_figures() -> None:
+    """Check that figures can be drawn.
+
+    Raises
+    ------
+    UnusableInput
+        altair or vl-convert is not installed.
+    """
+    missing = [name for name in ("altair", "vl_convert") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise UnusableInput(
+            f"figures need {' and '.join(missing).replace('_', '-')}, which is not installed",
+            hint="pip install 'equipoise[report]'",
+        )
+
+
+@functools.cache
+def vega_library() -> str:
+    """Return Vega, Vega-Lite and Vega-Embed as one script, which makes no request; about 0.9 MB.
+
+    vl-convert bundles them at the first call, which takes seconds.
+    """
+    import vl_convert
+
+    return vl_convert.javascript_bundle(
+        "window.vegaEmbed = vegaEmbed;", vl_version=vega_lite_version()
+    )
+
+
+def vega_lite_version() -> str:
+    """Return the version of Vega-Lite that altair writes, as vl-convert takes it: ``6.4``."""
+    import altair
+
+    return ".".join(altair.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+
+
+def script_json(value: Any) -> str:
+    """Return JSON for a script element: no text in it can end the element or open one.
+
+    Raises
+    ------
+    ValueError
+        A number is not finite: JSON has no such number.
+    """
+    text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    for dangerous in "<>&\u2028\u2029":
+        text = text.replace(dangerous, f"\\u{ord(dangerous):04x}")
+    return text
+
+
+def content_policy(*scripts: str) -> str:
+    """Return a content security policy: these scripts, inline style, and no request of any kind.
+
+    No attribute of an element can run code, nor can a script that is inserted later: neither has
+    one of the hashes (CSP 3, §8.3).
+    """
+    hashes = " ".join(
+        f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+        for script in scripts
+    )
+    return (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
 
 
 def _html(specification: dict[str, Any]) -> bytes:

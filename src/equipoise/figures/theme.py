@@ -1,7 +1,7 @@
-"""How charts look: colours, and the light and the dark surroundings they stand in.
+"""The look of charts: the palette, the shapes, and the light and the dark theme.
 
-A chart names styles (``reference``, ``negligible``, …) and never a surrounding colour, so one
-chart serves both themes: only its configuration is exchanged.
+A chart names styles (``reference``, ``negligible``, …) and never a colour of the background, so
+one chart serves both themes: only its configuration changes.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import Any, Literal
 Theme = Literal["light", "dark"]
 
 PALETTE = ("#1f83c4", "#d55e00", "#b0508c", "#5aa02c", "#8f7420", "#75808f")
-"""After Okabe and Ito (2008), each moved to a contrast of at least 3 with both backgrounds.
+"""Colours after Okabe and Ito (2008), with a contrast of at least 3 to both backgrounds.
 
-The order keeps the first ones apart for every kind of colour blindness; tests measure both.
+In this order the first ones differ for every kind of colour blindness; tests measure both.
 """
 
 SHAPES = ("circle", "diamond", "square", "triangle-up", "cross", "triangle-down")
-"""Conditions differ in shape too: colour is never the only difference."""
+"""Shapes of the conditions: colour is never the only difference."""
 
 BACKGROUND: dict[Theme, str] = {"light": "#ffffff", "dark": "#14181d"}
 _TEXT: dict[Theme, str] = {"light": "#1b2026", "dark": "#e8ebee"}
@@ -29,17 +29,17 @@ WIDTH = 720
 
 
 def color_of(index: int) -> str:
-    """The colour of the condition at this place in the plan."""
+    """Return the colour of the condition at this position in the plan."""
     return PALETTE[index % len(PALETTE)]
 
 
 def shape_of(index: int) -> str:
-    """The shape of the condition at this place in the plan."""
+    """Return the shape of the condition at this position in the plan."""
     return SHAPES[index % len(SHAPES)]
 
 
 def configuration(theme: Theme) -> dict[str, Any]:
-    """The Vega-Lite configuration of one theme."""
+    """Return the Vega-Lite configuration of one theme."""
     text, muted, grid = _TEXT[theme], _MUTED[theme], _GRID[theme]
     return {
         "background": BACKGROUND[theme],

@@ -9,29 +9,33 @@ import numpy as np
 
 from equipoise.figures.building import (
     Rows,
+    chart_of,
     condition_color,
     condition_shape,
-    drawn_from,
-    framed,
+    frame,
     quantity_axis,
     quantity_scale,
 )
-from equipoise.figures.limits import EVERY_TRIAL
 from equipoise.figures.quantity import Quantity, quantity_of
-from equipoise.figures.trial_values import analysed_values, known_values, primary_metric
+from equipoise.figures.trial_values import (
+    EVERY_TRIAL,
+    analysed_values,
+    known_values,
+    primary_metric,
+)
 from equipoise.model.result import ResultDocument
 
 HOW_TO_READ = (
-    "Trials from first to last, with a running median for each condition: lines that rise "
-    "together are a drifting machine, which the order of the trials cancels; lines that part "
-    "are a difference that changed. A dashed line stands where a condition changed its state, with "
-    "its level before and after. Hollow marks are warm-up or were left out."
+    "Trials from first to last, with a running median for each condition. Lines that rise "
+    "together show a drifting machine, which the order of the trials cancels; lines that part "
+    "show a difference that changed. A dashed line marks a change of a condition's state, with "
+    "its level before and after. Hollow marks are warm-up or left out."
 )
 HEIGHT = 280
 BINS = 150
 WITHIN, BEYOND, TIMED_OUT = "within", "beyond", "timed out"
 _WINDOW_SHARE = 10
-_LEAST_WINDOW = 5
+_MIN_WINDOW = 5
 _MOST_LINE_POINTS = 400
 
 
@@ -43,9 +47,9 @@ def time_course(
     Parameters
     ----------
     metric
-        The first comparison's by default.
+        By default that of the first comparison.
     every_trial
-        Above so many trials, bands from least to most stand for them, and the subtitle says so.
+        Largest number of trials drawn one by one; bands from smallest to largest replace more.
     """
     metric = metric or primary_metric(document)
     values = analysed_values(document, metric)
@@ -63,12 +67,12 @@ def time_course(
     color = condition_color(names)
     layers = [
         *(_bands(rows, x, y, color) if binned else _points(rows, x, y, names, color, quantity)),
-        drawn_from(_running_medians(rows, names))
+        chart_of(_running_medians(rows, names))
         .mark_line(strokeWidth=2.5, clip=True)
         .encode(x=x, y=y, color=color),
         *_states(document, metric, quantity, x, y, color),
     ]
-    return framed(
+    return frame(
         layers,
         title=f"Course of the {quantity.name} over the campaign",
         notes=_notes(rows, binned),
@@ -97,7 +101,7 @@ def _rows(document: ResultDocument, metric: str, quantity: Quantity) -> Rows:
 
 
 def _edge(value: float, quantity: Quantity) -> dict[str, str]:
-    """What to say of a trial that the axis cannot hold, and the arrow that stands for it."""
+    """Return the kind of a trial and, beyond the axis, its text and its arrow."""
     if math.isinf(value):
         return {"kind": TIMED_OUT, "what": "timed out", "mark": "▲"}
     if quantity.beyond(value):
@@ -120,13 +124,13 @@ def _points(
     shape = condition_shape(names)
     size = float(np.clip(8000 / max(len(rows), 1), 8, 34))
     return [
-        drawn_from([row for row in within if row["analysed"]])
+        chart_of([row for row in within if row["analysed"]])
         .mark_point(filled=True, size=size, opacity=0.55, aria=False)
         .encode(x=x, y=y, color=color, shape=shape, tooltip=tooltip),
-        drawn_from([row for row in within if not row["analysed"]])
+        chart_of([row for row in within if not row["analysed"]])
         .mark_point(filled=False, size=size + 12, opacity=0.8, aria=False)
         .encode(x=x, y=y, color=color, shape=shape, tooltip=tooltip),
-        drawn_from(edge)
+        chart_of(edge)
         .mark_text(fontSize=11, aria=False)
         .encode(
             x=x,
@@ -155,23 +159,23 @@ def _bands(rows: Rows, x: alt.X, y: alt.Y, color: alt.Color) -> list[alt.Chart]:
         for (name, _), members in grouped.items()
     ]
     return [
-        drawn_from(bins)
+        chart_of(bins)
         .mark_area(opacity=0.25, aria=False)
         .encode(x=x, y=y, y2="most:Q", color=color)
     ]
 
 
 def _running_medians(rows: Rows, names: list[str]) -> Rows:
-    found: Rows = []
+    points: Rows = []
     for name in names:
         own = [row for row in rows if row["condition"] == name and row["analysed"]]
-        half = max(_LEAST_WINDOW, len(own) // _WINDOW_SHARE) // 2
+        half = max(_MIN_WINDOW, len(own) // _WINDOW_SHARE) // 2
         if len(own) <= 2 * half:
             continue
         values = np.array([row["value"] for row in own])
         windows = np.lib.stride_tricks.sliding_window_view(values, 2 * half + 1)
         step = -(-len(windows) // _MOST_LINE_POINTS)
-        found += [
+        points += [
             {
                 "trial": own[half + at]["trial"],
                 "value": float(np.median(windows[at])),
@@ -179,13 +183,13 @@ def _running_medians(rows: Rows, names: list[str]) -> Rows:
             }
             for at in range(0, len(windows), step)
         ]
-    return found
+    return points
 
 
 def _states(
     document: ResultDocument, metric: str, quantity: Quantity, x: alt.X, y: alt.Y, color: alt.Color
 ) -> list[alt.Chart]:
-    """The levels of conditions that had several, and where they changed."""
+    """Draw the levels of conditions that had several, and where they changed."""
     levels: Rows = []
     for condition in document.conditions:
         summary = condition.metrics.get(metric)
@@ -211,10 +215,10 @@ def _states(
     if not levels:
         return []
     return [
-        drawn_from(levels)
+        chart_of(levels)
         .mark_rule(strokeWidth=2, aria=False)
         .encode(x=x, x2="until:Q", y=y, color=color),
-        drawn_from([row for row in levels if not row["first"]])
+        chart_of([row for row in levels if not row["first"]])
         .mark_rule(strokeDash=[4, 3], strokeWidth=1.5)
         .encode(x=x, color=color, tooltip=["condition:N", alt.Tooltip("trial:Q")]),
     ]
@@ -224,15 +228,15 @@ def _notes(rows: Rows, binned: bool) -> list[str]:
     notes = []
     if binned:
         notes.append(
-            f"{len(rows)} trials are too many to draw each: bands reach from the least to the "
-            "most of neighbouring trials."
+            f"{len(rows)} trials are too many to draw each: bands reach from the smallest to the "
+            "largest of neighbouring trials."
         )
-    for kind, words in (
+    for kind, text in (
         (TIMED_OUT, "timed out"),
         (BEYOND, "lie beyond the axis"),
     ):
         count = sum(row["kind"] == kind for row in rows)
         if count:
             shown = "drawn at the edge" if binned else "marked at the edge (▲)"
-            notes.append(f"{count} of {len(rows)} trials {words}: {shown}.")
+            notes.append(f"{count} of {len(rows)} trials {text}: {shown}.")
     return notes

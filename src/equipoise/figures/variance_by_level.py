@@ -1,4 +1,4 @@
-"""What each level adds to the spread: iterations in trials in layouts."""
+"""Spread by level: what iterations, trials and layouts each add to the variance."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from collections.abc import Iterator
 
 import altair as alt
 
-from equipoise.figures.building import Rows, drawn_from, framed
+from equipoise.figures.building import Rows, chart_of, color_and_shape, frame, top_legend
 from equipoise.figures.quantity import rounded
-from equipoise.figures.theme import color_of, shape_of
 from equipoise.model.result import ResultDocument, VarianceByLevel
 
 HOW_TO_READ = (
-    "Each mark is the standard deviation that one level adds, with its interval: the level that "
-    "stands farthest to the right is the one of which more units narrow the interval most. The "
-    "first lines are the ratios within blocks, the others the conditions."
+    "Each mark is the standard deviation that one level adds, with its interval. More units of the "
+    "level farthest to the right narrow the interval most. The first lines are the ratios within "
+    "blocks, the others the conditions."
 )
 MOST_ROWS = 12
 ROW_HEIGHT = 26
@@ -23,11 +22,11 @@ HEAD_HEIGHT = 60
 
 
 def variance_by_level(document: ResultDocument) -> alt.LayerChart | None:
-    """Draw the standard deviation of every level; ``None`` where there is one level only."""
-    found = list(_levelled(document))
-    if not found:
+    """Draw the standard deviation of every level; ``None`` where there is only one level."""
+    parts = list(_parts(document))
+    if not parts:
         return None
-    shown = found[:MOST_ROWS]
+    shown = parts[:MOST_ROWS]
     levels = list(dict.fromkeys(part.level for _, one in shown for part in one.components))
     names = [name for name, _ in shown]
     rows: Rows = [
@@ -50,16 +49,7 @@ def variance_by_level(document: ResultDocument) -> alt.LayerChart | None:
         title="standard deviation that the level adds, in percent",
         scale=alt.Scale(zero=True),
     )
-    color = alt.Color(
-        "level:N",
-        scale=alt.Scale(domain=levels, range=[color_of(i) for i in range(len(levels))]),
-        legend=alt.Legend(title=None, orient="top", symbolOpacity=1),
-    )
-    shape = alt.Shape(
-        "level:N",
-        scale=alt.Scale(domain=levels, range=[shape_of(i) for i in range(len(levels))]),
-        legend=alt.Legend(title=None, orient="top", symbolOpacity=1),
-    )
+    color, shape = color_and_shape("level", levels, range(len(levels)), top_legend())
     tooltip = [
         alt.Tooltip("name:N", title="of"),
         alt.Tooltip("level:N"),
@@ -67,7 +57,7 @@ def variance_by_level(document: ResultDocument) -> alt.LayerChart | None:
         alt.Tooltip("share:Q", title="share of the variance", format=".0%"),
         *(alt.Tooltip(f"{field}:Q", format=".3~r") for field in ("deviation", "low", "high")),
     ]
-    data = drawn_from(rows)
+    data = chart_of(rows)
     layers = [
         data.mark_rule(strokeWidth=2).encode(
             x=alt.X("low:Q"), x2="high:Q", y=y, yOffset=offset, color=color
@@ -76,11 +66,11 @@ def variance_by_level(document: ResultDocument) -> alt.LayerChart | None:
             x=x, y=y, yOffset=offset, color=color, shape=shape, tooltip=tooltip
         ),
     ]
-    more = len(found) - len(shown)
-    return framed(
+    more = len(parts) - len(shown)
+    return frame(
         layers,
         title="Which level the spread comes from",
-        notes=[f"The first {len(shown)} of {len(found)} are drawn."] if more else [],
+        notes=[f"The first {len(shown)} of {len(parts)} are drawn."] if more else [],
         description=(
             f"Standard deviation added by each of the levels {', '.join(levels)}, with intervals, "
             f"for {', '.join(names)}."
@@ -89,8 +79,8 @@ def variance_by_level(document: ResultDocument) -> alt.LayerChart | None:
     )
 
 
-def _levelled(document: ResultDocument) -> Iterator[tuple[str, VarianceByLevel]]:
-    """What has a variance by level: the ratios first."""
+def _parts(document: ResultDocument) -> Iterator[tuple[str, VarianceByLevel]]:
+    """Return every name with its variance by level, the ratios first."""
     for comparison in document.comparisons:
         if comparison.by_level is not None and comparison.by_level.components:
             yield f"{comparison.candidate} against {comparison.baseline}", comparison.by_level
@@ -101,5 +91,5 @@ def _levelled(document: ResultDocument) -> Iterator[tuple[str, VarianceByLevel]]
 
 
 def _percent(variance: float) -> float:
-    """The standard deviation of a logarithm, as a percentage."""
+    """Return the standard deviation of a logarithm as a percentage."""
     return rounded(100.0 * math.sqrt(max(0.0, variance)))

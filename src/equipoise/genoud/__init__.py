@@ -1,13 +1,21 @@
 """Genetic optimisation using derivatives (Mebane & Sekhon 2011, JSS 42(11)).
 
+- ``genoud``: the public function and its result.
+- ``options``: the checked options.
+- ``search``: the dialogue with the native engine, for any evaluator of batches.
+- ``evaluate``: a Python function as an evaluator of batches.
+- ``polish``: BFGS, and derivatives by differences.
+- ``executors``: evaluation of batches here, in threads or in other processes.
+- ``cluster``: evaluation on a Dask cluster.
+- ``worker``: what runs in those processes.
+
 SciPy (the extra ``equipoise[matching]``) is imported when a search polishes.
 """
 
 from __future__ import annotations
 
-from equipoise.genoud.drive import Found, Generation, search
-from equipoise.genoud.genoud import genoud
+from equipoise.genoud.genoud import GenoudResult, genoud
 from equipoise.genoud.options import SearchOptions
-from equipoise.genoud.result import GenoudResult
+from equipoise.genoud.search import Generation, SearchResult, search
 
-__all__ = ["Found", "Generation", "GenoudResult", "SearchOptions", "genoud", "search"]
+__all__ = ["Generation", "GenoudResult", "SearchOptions", "SearchResult", "genoud", "search"]

@@ -1,4 +1,4 @@
-"""A Python function as an evaluator of batches; what it does wrong, it does at named parameters."""
+"""A Python function as an evaluator of batches; its errors name the parameters."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.genoud.executors import batch_evaluator
-from equipoise.genoud.failure import EvaluationFailed, words
+from equipoise.genoud.worker import EvaluationFailed, point_text
 
 Floats = NDArray[np.float64]
 
 
 class Batches:
-    """Evaluates a function at the rows of a batch: shape (batch, nvars) to (batch, criteria).
+    """Evaluator of a function at the rows of a batch: (batch, nvars) to (batch, criteria).
 
     Parameters
     ----------
     function
-        Of one point, or of all rows at once if ``vectorized``.
+        Function of one point, or of all rows at once if ``vectorized``.
     executor
         As in ``batch_evaluator``; ``None`` evaluates here.
     criteria
-        How many values each point must have; ``None`` takes the first point's word for it.
+        Number of values of each point; ``None`` takes that of the first point.
     """
 
     def __init__(
@@ -41,27 +41,29 @@ class Batches:
         self.evaluations = 0
 
     def __call__(self, points: Floats) -> Floats:
-        """The values of the rows, none of them NaN."""
+        """Return the values of the rows, none of them NaN."""
         values = self.leniently(points)
         bad = np.flatnonzero(np.isnan(values).any(axis=1))
         if len(bad):
-            raise EvaluationFailed(f"the function returned NaN at {words(points[bad[0]])}")
+            raise EvaluationFailed(f"the function returned NaN at {point_text(points[bad[0]])}")
         return values
 
     def leniently(self, points: Floats) -> Floats:
-        """The values of the rows, as the function returned them."""
+        """Return the values of the rows, as the function returned them."""
         self.evaluations += len(points)
         return self._evaluate(points)
 
     def __enter__(self) -> Batches:
+        """Return the evaluator, for a ``with`` block."""
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Release what was made for the evaluation."""
         self._evaluate.close()
 
 
 class Rows:
-    """The function as an evaluator that can be sent anywhere; parameters as in ``Batches``."""
+    """The function as an evaluator that can be pickled; parameters as in ``Batches``."""
 
     def __init__(
         self, function: Callable[[Any], Any], *, vectorized: bool, criteria: int | None
@@ -71,7 +73,7 @@ class Rows:
         self._criteria = criteria
 
     def __call__(self, points: Floats) -> Floats:
-        """The values of the rows."""
+        """Return the values of the rows."""
         return self._all_at_once(points) if self._vectorized else self._one_by_one(points)
 
     def _all_at_once(self, points: Floats) -> Floats:
@@ -80,14 +82,14 @@ class Rows:
         except Exception as error:
             raise EvaluationFailed(
                 f"the function raised {raised(error)} in a batch of {len(points)} points, the "
-                f"first at {words(points[0])}"
+                f"first at {point_text(points[0])}"
             ) from error
         if values.ndim == 1:
             values = values[:, np.newaxis]
         if values.ndim != 2 or len(values) != len(points):
             raise EvaluationFailed(
                 f"the vectorized function returned shape {values.shape} for {len(points)} points, "
-                f"the first at {words(points[0])}"
+                f"the first at {point_text(points[0])}"
             )
         self._same_length(values.shape[1], points[0])
         return values
@@ -100,21 +102,22 @@ class Rows:
                 outcome = self._function(point.copy())
             except Exception as error:
                 raise EvaluationFailed(
-                    f"the function raised {raised(error)} at {words(point)}"
+                    f"the function raised {raised(error)} at {point_text(point)}"
                 ) from error
             if outcome is None:
                 # NumPy would make NaN of a forgotten return.
-                raise EvaluationFailed(f"the function returned None at {words(point)}")
+                raise EvaluationFailed(f"the function returned None at {point_text(point)}")
             try:
                 row = np.atleast_1d(np.asarray(outcome, dtype=np.float64))
             except (TypeError, ValueError) as error:
                 raise EvaluationFailed(
-                    f"the function returned {type(outcome).__name__}, no number, at {words(point)}"
+                    f"the function returned {type(outcome).__name__}, no number, at "
+                    f"{point_text(point)}"
                 ) from error
             if row.ndim != 1 or len(row) == 0:
                 raise EvaluationFailed(
-                    f"the function returned shape {row.shape} at {words(point)}: a number or a "
-                    "vector is needed"
+                    f"the function returned shape {row.shape} at {point_text(point)}: "
+                    "a number or a vector is needed"
                 )
             self._same_length(len(row), point)
             rows.append(row)
@@ -125,11 +128,11 @@ class Rows:
             self._criteria = length
         if length != self._criteria:
             raise EvaluationFailed(
-                f"the function returned {length} values at {words(point)} and {self._criteria} "
-                "elsewhere: there must be as many at every point"
+                f"the function returned {length} values at {point_text(point)} and "
+                f"{self._criteria} elsewhere: there must be as many at every point"
             )
 
 
 def raised(error: Exception) -> str:
-    """The exception in a few words."""
+    """Return the exception in a few words."""
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -1,101 +1,50 @@
 """Evaluates a population of candidates: in this process, in a pool or on a cluster.
 
 The population is cut into batches that keep their order, and each candidate's values depend on
-its parameters alone: where it was evaluated, and beside whom, changes no bit. The data go out
-once (`process_pool`, `cluster`), and a batch whose worker is lost is done again.
+its parameters alone: where it was evaluated, or in which batch, changes no bit. The data go out
+once, and a batch whose worker is lost is done again.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from types import TracebackType
+from concurrent.futures import (
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+)
 from typing import Any, Protocol
 
 import numpy as np
 
 from equipoise.genoud.cluster import Cluster
-from equipoise.genoud.failure import EvaluationFailed, words
-from equipoise.genoud.process_pool import Pool, pool_workers, share
-from equipoise.genoud.worker import Evaluate, Failed, Floats, evaluated, parcel_of
+from equipoise.genoud.worker import (
+    Evaluate,
+    EvaluationFailed,
+    Failed,
+    Floats,
+    Missing,
+    Payload,
+    batch_share,
+    evaluate_checked,
+    evaluate_payload,
+    pack,
+    point_text,
+)
 from equipoise.model.errors import UnusableInput
 
-
-class Carrier(Protocol):
-    """Takes batches to where they are evaluated, and brings back the values in their order."""
-
-    def batch_size(self, candidates: int) -> int:
-        """How many of so many candidates go together."""
-
-    def outcomes(self, batches: Sequence[Floats]) -> list[Floats | Failed]:
-        """The values of each batch, (candidates, criteria), or why there are none."""
-
-    def close(self) -> None:
-        """Lets go of all that this carrier made or keeps elsewhere."""
-
-
-class BatchEvaluator:
-    """Evaluates candidates (candidates, n) to values (candidates, criteria).
-
-    Close it, or use it in a ``with`` block: it may own a pool, or hold data on a cluster.
-    """
-
-    def __init__(self, carrier: Carrier, batch_size: int | None) -> None:
-        self._carrier = carrier
-        self._batch_size = batch_size
-
-    def __call__(self, candidates: Floats) -> Floats:
-        """The values of the candidates, in their order.
-
-        Raises
-        ------
-        EvaluationFailed
-            The function raised or returned something that is no table of values, named with the
-            parameters.
-        UnusableInput
-            Workers were lost again and again, or the scheduler cannot be reached.
-        """
-        if not len(candidates):
-            return np.empty((0, 0))
-        batches = self._batches(np.ascontiguousarray(candidates, dtype=np.float64))
-        answers: list[Floats] = []
-        for batch, outcome in zip(batches, self._carrier.outcomes(batches), strict=True):
-            if isinstance(outcome, Failed):
-                raise outcome.error
-            if answers and outcome.shape[1] != answers[0].shape[1]:
-                raise EvaluationFailed(
-                    f"the function returned {outcome.shape[1]} values at {words(batch[0])} and "
-                    f"{answers[0].shape[1]} at {words(batches[0][0])}: there must be as many at "
-                    "every point"
-                )
-            answers.append(outcome)
-        return np.concatenate(answers)
-
-    def _batches(self, candidates: Floats) -> list[Floats]:
-        size = self._batch_size or self._carrier.batch_size(len(candidates))
-        return [candidates[first : first + size] for first in range(0, len(candidates), size)]
-
-    def close(self) -> None:
-        """Let go of what was made for the evaluation; the executor that was given stays open."""
-        self._carrier.close()
-
-    def __enter__(self) -> BatchEvaluator:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
+MOST_LOSSES = 3
+"""Breakdowns of a pool over the same population that end the search."""
 
 
 def batch_evaluator(
     evaluate: Evaluate, executor: Any = None, *, batch_size: int | None = None
 ) -> BatchEvaluator:
-    """An evaluator of populations, by the executor.
+    """Return an evaluator of populations that uses the executor.
 
     Parameters
     ----------
@@ -118,16 +67,16 @@ def batch_evaluator(
     """
     if batch_size is not None and batch_size < 1:
         raise UnusableInput(f"batch_size is {batch_size}", hint="give 1 or more")
-    return BatchEvaluator(_carrier(evaluate, executor), batch_size)
+    return BatchEvaluator(_transport(evaluate, executor), batch_size)
 
 
-def _carrier(evaluate: Evaluate, executor: Any) -> Carrier:
+def _transport(evaluate: Evaluate, executor: Any) -> Transport:
     if executor is None:
         return Here(evaluate)
     # A client exists only where distributed is imported: that heavy import is never made here.
     distributed = sys.modules.get("distributed")
     if distributed is not None and isinstance(executor, distributed.Client):
-        return Cluster(parcel_of(evaluate), executor)
+        return Cluster(pack(evaluate), executor)
     if isinstance(executor, ThreadPoolExecutor):
         return Threads(evaluate, executor)
     if not callable(getattr(executor, "submit", None)):
@@ -135,48 +84,222 @@ def _carrier(evaluate: Evaluate, executor: Any) -> Carrier:
             f"executor is {type(executor).__name__}, which has no submit",
             hint="give an executor of concurrent.futures or a dask.distributed Client",
         )
-    return Pool(parcel_of(evaluate), executor)
+    return Pool(pack(evaluate), executor)
+
+
+class BatchEvaluator:
+    """Function of candidates (candidates, n) that returns values (candidates, criteria).
+
+    Close it, or use it in a ``with`` block: it may own a pool, or hold data on a cluster.
+    """
+
+    def __init__(self, transport: Transport, batch_size: int | None) -> None:
+        self._transport = transport
+        self._batch_size = batch_size
+
+    def __call__(self, candidates: Floats) -> Floats:
+        """Return the values of the candidates, in their order.
+
+        Raises
+        ------
+        EvaluationFailed
+            The function raised or returned something that is no table of values, named with the
+            parameters.
+        UnusableInput
+            Workers were lost again and again, or the scheduler cannot be reached.
+        """
+        if not len(candidates):
+            return np.empty((0, 0))
+        batches = self._batches(np.ascontiguousarray(candidates, dtype=np.float64))
+        answers: list[Floats] = []
+        for batch, outcome in zip(batches, self._transport.outcomes(batches), strict=True):
+            if isinstance(outcome, Failed):
+                raise outcome.error
+            if answers and outcome.shape[1] != answers[0].shape[1]:
+                raise EvaluationFailed(
+                    f"the function returned {outcome.shape[1]} values at {point_text(batch[0])} "
+                    f"and {answers[0].shape[1]} at {point_text(batches[0][0])}: there must be as "
+                    "many at every point"
+                )
+            answers.append(outcome)
+        return np.concatenate(answers)
+
+    def _batches(self, candidates: Floats) -> list[Floats]:
+        size = self._batch_size or self._transport.batch_size(len(candidates))
+        return [candidates[first : first + size] for first in range(0, len(candidates), size)]
+
+    def close(self) -> None:
+        """Release what was made for the evaluation; the caller's executor stays open."""
+        self._transport.close()
+
+    def __enter__(self) -> BatchEvaluator:
+        """Return the evaluator, for a ``with`` block."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Release what was made for the evaluation."""
+        self.close()
+
+
+class Transport(Protocol):
+    """A way to evaluate batches elsewhere that returns the values in their order."""
+
+    def batch_size(self, candidates: int) -> int:
+        """Return the number of candidates in a batch, out of so many."""
+
+    def outcomes(self, batches: Sequence[Floats]) -> list[Floats | Failed]:
+        """Return the values of each batch, (candidates, criteria), or its failure."""
+
+    def close(self) -> None:
+        """Release all that this transport made or keeps elsewhere."""
 
 
 class Here:
-    """This process; threads are the evaluator's own."""
+    """Evaluation in this process; threads are the evaluator's own."""
 
     def __init__(self, evaluate: Evaluate) -> None:
         self._evaluate = evaluate
 
     def batch_size(self, candidates: int) -> int:
-        """All of them."""
+        """Return all candidates as one batch."""
         return candidates
 
     def outcomes(self, batches: Sequence[Floats]) -> list[Floats | Failed]:
-        """The values of each batch."""
-        return [evaluated(self._evaluate, batch) for batch in batches]
+        """Return the values of each batch."""
+        return [evaluate_checked(self._evaluate, batch) for batch in batches]
 
     def close(self) -> None:
-        """Nothing is kept."""
+        """Release nothing: nothing is kept."""
 
 
 class Threads:
-    """A pool of threads: nothing is pickled."""
+    """Evaluation in a pool of threads: nothing is pickled."""
 
     def __init__(self, evaluate: Evaluate, executor: ThreadPoolExecutor) -> None:
         self._evaluate = evaluate
         self._executor = executor
 
     def batch_size(self, candidates: int) -> int:
-        """A share for each thread of the pool."""
-        return share(candidates, pool_workers(self._executor))
+        """Return a share for each thread of the pool."""
+        return batch_share(candidates, pool_workers(self._executor))
 
     def outcomes(self, batches: Sequence[Floats]) -> list[Floats | Failed]:
-        """The values of each batch."""
+        """Return the values of each batch."""
         futures: list[Future[Floats]] = []
         try:
             for batch in batches:
-                futures.append(self._executor.submit(evaluated, self._evaluate, batch))
+                futures.append(self._executor.submit(evaluate_checked, self._evaluate, batch))
             return [future.result() for future in futures]
         finally:
             for future in futures:
                 future.cancel()
 
     def close(self) -> None:
-        """Nothing is kept."""
+        """Release nothing: nothing is kept."""
+
+
+class Pool:
+    """Evaluation by an executor with ``submit``, whose workers may be other processes.
+
+    Workers cannot be told apart in such a pool and nothing can be sent to all: the first batches
+    carry the evaluator, as many as there are workers, the others a reference to it. A worker that
+    lacks the evaluator says so, and its batch goes out again with the evaluator.
+    """
+
+    def __init__(self, payload: Payload, executor: Any) -> None:
+        self._payload = payload
+        self._executor = executor
+        self._own: Executor | None = None
+        self._to_send = pool_workers(executor)
+
+    def batch_size(self, candidates: int) -> int:
+        """Return a share for each worker, as many as the executor says or the machine has cores."""
+        return batch_share(candidates, pool_workers(self._executor))
+
+    def outcomes(self, batches: Sequence[Floats]) -> list[Floats | Failed]:
+        """Return the values of each batch; a new pool does those that a broken one lost.
+
+        Raises
+        ------
+        UnusableInput
+            The pool is broken and no new one can be made, or new ones break too.
+        """
+        done: dict[int, Floats | Failed] = {}
+        without_evaluator: set[int] = set()
+        losses = 0
+        while len(done) < len(batches):
+            try:
+                self._round(batches, done, without_evaluator)
+            except BrokenExecutor as error:
+                losses += 1
+                self._replace(losses, error)
+        return [done[place] for place in range(len(batches))]
+
+    def close(self) -> None:
+        """End the pool that replaced a broken one, if any."""
+        if self._own is not None:
+            self._own.shutdown(wait=True, cancel_futures=True)
+            self._own = None
+
+    def _round(
+        self,
+        batches: Sequence[Floats],
+        done: dict[int, Floats | Failed],
+        without_evaluator: set[int],
+    ) -> None:
+        futures: dict[int, Any] = {}
+        try:
+            for place in range(len(batches)):
+                if place not in done:
+                    payload = (
+                        self._payload
+                        if place in without_evaluator
+                        else self._payload_or_reference()
+                    )
+                    futures[place] = self._executor.submit(
+                        evaluate_payload, payload, batches[place]
+                    )
+            for place, future in futures.items():
+                outcome = future.result()
+                if isinstance(outcome, Missing):
+                    without_evaluator.add(place)
+                else:
+                    done[place] = outcome
+        finally:
+            for future in futures.values():
+                future.cancel()
+
+    def _payload_or_reference(self) -> Payload:
+        if self._to_send == 0:
+            return self._payload.reference()
+        self._to_send -= 1
+        return self._payload
+
+    def _replace(self, losses: int, error: BrokenExecutor) -> None:
+        broken = self._executor
+        if not isinstance(broken, ProcessPoolExecutor):
+            raise UnusableInput(
+                f"the executor broke down: {error}",
+                hint="give a new one; if its workers ran out of memory, one with fewer of them",
+            ) from error
+        if losses == MOST_LOSSES:
+            raise UnusableInput(
+                f"the pool of processes lost a worker {losses} times over the same candidates "
+                "(killed, crashed or out of memory)",
+                hint="use fewer processes if memory ran out",
+            ) from error
+        self.close()
+        # The executor tells nobody how it was made; without these it gets its defaults.
+        self._own = self._executor = ProcessPoolExecutor(
+            max_workers=getattr(broken, "_max_workers", None),
+            mp_context=getattr(broken, "_mp_context", None),
+            initializer=getattr(broken, "_initializer", None),
+            initargs=getattr(broken, "_initargs", ()),
+        )
+        self._to_send = pool_workers(self._executor)
+
+
+def pool_workers(executor: Any) -> int:
+    """Return the number of workers, or of this machine's cores if the executor does not say."""
+    workers = getattr(executor, "_max_workers", None)
+    return workers if isinstance(workers, int) and workers > 0 else os.cpu_count() or 1

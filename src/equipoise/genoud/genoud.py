@@ -1,4 +1,4 @@
-"""Optimises a function by a genetic search that uses derivatives.
+"""Optimise a function by a genetic search that uses derivatives.
 
 Mebane & Sekhon (2011, JSS 42(11)); the operators, and where R's package rgenoud differs:
 docs/genmatch.md.
@@ -7,22 +7,22 @@ docs/genmatch.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from equipoise.genoud.drive import Found, Generation, search
 from equipoise.genoud.evaluate import Batches
 from equipoise.genoud.options import (
     MOST_PARAMETERS,
-    SearchOptions,
     checked_operators,
     search_options,
     whole,
 )
 from equipoise.genoud.polish import Polisher
-from equipoise.genoud.result import GenoudResult
+from equipoise.genoud.search import Generation, search
+from equipoise.model.display import display
 from equipoise.model.errors import UnusableInput
 
 Floats = NDArray[np.float64]
@@ -60,7 +60,7 @@ def genoud(
     callback: Callable[[Generation], object] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> GenoudResult:
-    """Searches for the minimum (or maximum) of a function in a box.
+    """Search for the minimum (or maximum) of a function in a box.
 
     Parameters
     ----------
@@ -68,12 +68,12 @@ def genoud(
         Takes the parameters, shape (nvars,), and returns a number; a vector if ``lexical``.
         Infinity is a value like any other, NaN an error.
     nvars
-        How many parameters there are.
+        Number of parameters.
     maximize
         Whether more is better.
     population, generations
-        How many individuals a generation has (it may grow a little: docs/genmatch.md), and how many
-        generations are bred at most.
+        Number of individuals in a generation (it may grow a little: docs/genmatch.md), and of
+        generations at most.
     wait_generations
         The search ends after more generations than this without improvement.
     hard_generation_limit
@@ -96,13 +96,13 @@ def genoud(
         Whether waiting begins only where every component of the gradient is within
         ``solution_tolerance``.
     bfgs, burn_in
-        Whether the best of each generation is polished, and how many generations are bred first.
+        Whether the best of each generation is polished, and number of generations before that.
     operators
         Nine weights P1 to P9; ``None`` weighs the first eight alike and leaves out the ninth.
     p9mix
         The share of the polished point in operator 9; drawn anew each time if ``None``.
     solution_tolerance
-        What improves by no more than this is no improvement.
+        Smallest improvement that counts.
     memory
         Whether no point is evaluated twice.
     vectorized
@@ -111,22 +111,22 @@ def genoud(
     generator
         The random source: Philox4x32-10, or Tausworthe-Lewis-Payne ("tlp").
     seed
-        0 to 2^64 - 1; drawn, and told in the result, if ``None``.
+        0 to 2^64 - 1; drawn, and kept in the result, if ``None``.
     executor
         Evaluates points elsewhere: an executor of ``concurrent.futures`` or a
         ``dask.distributed`` Client, to which ``fn`` is sent once. The answer is the same.
     callback
-        Told of each :class:`~equipoise.genoud.drive.Generation`; ends the search by ``True``.
+        Called with each :class:`~equipoise.genoud.search.Generation`; ends the search by ``True``.
     progress
-        Told the generation that ended, and how many there are at most.
+        Called with the number of the generation that ended, and of generations at most.
 
     Raises
     ------
     UnusableInput
-        If an argument cannot be used; the words name it.
+        If an argument cannot be used; the message names it.
     EvaluationFailed
         If ``fn`` or ``gradient`` raises, or returns NaN, no number or a vector of changing length;
-        the words name the parameters.
+        the message names the parameters.
     """
     criteria = None
     if lexical is False:
@@ -165,7 +165,7 @@ def genoud(
     wants_polisher = options.polish or options.gradient_check or (crosses and smooth)
     with Batches(fn, vectorized=vectorized, executor=executor, criteria=criteria) as evaluate:
         polisher = Polisher(options, evaluate, gradient) if wants_polisher else None
-        found = search(
+        best = search(
             options,
             evaluate,
             polish=None if polisher is None else polisher.polish,
@@ -173,29 +173,86 @@ def genoud(
             callback=callback,
             progress=progress,
         )
-        return result_of(found, options, evaluate, polisher, scalar=lexical is False)
+        return GenoudResult(
+            value=float(best.value[0]) if lexical is False else best.value,
+            par=best.par,
+            gradients=None if polisher is None else polisher.gradient(best.par),
+            generations=best.generations,
+            peak_generation=best.peak_generation,
+            population=best.population,
+            operators=best.operators,
+            stopped_because=best.stopped_because,
+            evaluations=evaluate.evaluations,
+            seed=options.seed,
+            history=best.history,
+        )
 
 
-def result_of(
-    found: Found,
-    options: SearchOptions,
-    evaluate: Batches,
-    polisher: Polisher | None,
-    *,
-    scalar: bool,
-) -> GenoudResult:
-    """What the search found, with the gradients there."""
-    gradients = None if polisher is None else polisher.gradient(found.par)
-    return GenoudResult(
-        value=float(found.value[0]) if scalar else found.value,
-        par=found.par,
-        gradients=gradients,
-        generations=found.generations,
-        peak_generation=found.peak_generation,
-        population=found.population,
-        operators=found.operators,
-        stopped_because=found.stopped_because,
-        evaluations=evaluate.evaluations,
-        seed=options.seed,
-        history=found.history,
-    )
+@dataclass(frozen=True, slots=True, eq=False)
+class GenoudResult:
+    """The best individual, and the course of the search.
+
+    Parameters
+    ----------
+    value
+        The function's best value; shape (criteria,) if the search was lexical.
+    par
+        Shape (nvars,): its parameters.
+    gradients
+        Shape (nvars,): the gradient there; ``None`` for whole numbers, lexical searches and
+        without ``bfgs`` or ``gradient``.
+    generations
+        Number of generations that were bred.
+    peak_generation
+        Generation in which the best last improved by more than the tolerance.
+    population
+        Individuals in a generation; it may be more than requested.
+    operators
+        Individuals of a generation from each of the nine operators.
+    stopped_because
+        "no improvement", "generation limit" or "callback".
+    evaluations
+        Number of evaluations of the function.
+    seed
+        Seed that gives the same answer again.
+    history
+        The generations, the random one first.
+    """
+
+    value: float | Floats
+    par: Floats
+    gradients: Floats | None
+    generations: int
+    peak_generation: int
+    population: int
+    operators: tuple[int, ...]
+    stopped_because: str
+    evaluations: int
+    seed: int
+    history: tuple[Generation, ...] = field(repr=False)
+
+    def summary(self) -> str:
+        """Return a few lines with the value, the point and the course of the search."""
+        return "\n".join(f"{name:<12} {value}" for name, value in self.facts())
+
+    def _repr_html_(self) -> str:
+        """Return the facts as a notebook shows them."""
+        return str(display("genoud", "genoud_html", self))
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Return the value, the point and the course of the search: names with their values."""
+        value = f"{self.value:.8g}" if isinstance(self.value, float) else str(self.value)
+        with np.printoptions(precision=6, threshold=12):
+            return [
+                ("Value", value),
+                ("Parameters", str(self.par)),
+                ("Gradients", "none" if self.gradients is None else str(self.gradients)),
+                ("Generations", f"{self.generations}, the peak at {self.peak_generation}"),
+                ("Stopped by", self.stopped_because),
+                ("Evaluations", f"{self.evaluations:,}"),
+                ("Population", f"{self.population:,} (P1 to P9: {list(self.operators)})"),
+            ]
+
+    def plot(self) -> Any:
+        """Draw the best value and the median over the generations; needs ``equipoise[report]``."""
+        return display("genoud", "genoud_history_chart", self)

@@ -1,4 +1,4 @@
-"""What a search is asked to do, checked."""
+"""The options of a search, checked."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 Choice = TypeVar("Choice")
 
 DEFAULT_BOUND = 10.0
-"""Without bounds each parameter is sought between minus this and this."""
+"""Bound of each parameter without bounds, on either side of 0."""
 EVEN_OPERATORS = (50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 0.0)
 GENERATORS = ("philox", "tlp")
 BOUNDARIES = (0, 1, 2)
@@ -26,12 +26,12 @@ MOST_PARAMETERS = 100_000
 MOST_POPULATION = 1_000_000
 MOST_GENERATIONS = 1_000_000_000
 MOST_NUMBERS = 100_000_000
-"""Of a whole population, candidates times parameters: 800 MB."""
+"""Numbers of a whole population, candidates times parameters: 800 MB."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchOptions:
-    """The settings of a search; :func:`search_options` checks them.
+    """The options of a search, which ``_native`` reads by name; :func:`search_options` checks them.
 
     Parameters
     ----------
@@ -69,14 +69,8 @@ class SearchOptions:
 
     @property
     def nvars(self) -> int:
-        """How many parameters there are."""
+        """Number of parameters."""
         return len(self.lower)
-
-    def native(self) -> dict[str, Any]:
-        """What ``_native.GenoudSearch`` takes."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__} | {
-            "operators": list(self.operators)
-        }
 
 
 def search_options(
@@ -101,7 +95,7 @@ def search_options(
     generator: str = "philox",
     seed: int | None = None,
 ) -> SearchOptions:
-    """Checks what :func:`equipoise.genoud.genoud` is given.
+    """Check the options of :func:`equipoise.genoud.genoud`.
 
     Raises
     ------
@@ -147,20 +141,21 @@ def search_options(
     )
 
 
-def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
-    """A whole number in its range."""
+def whole(name: str, value: Any, low: int, high: int) -> int:
+    """Return a whole number in its range."""
     try:
         number = operator.index(value)
     except TypeError:
-        raise UnusableInput(f"{name} is {value!r}: a whole number is needed") from None
-    if number < least or (most is not None and number > most):
-        reach = f"{least} or more" if most is None else f"{least} to {most}"
-        raise UnusableInput(f"{name} is {number}: {reach} is needed")
+        raise UnusableInput(
+            f"{name} is {value!r}", hint=f"give a whole number from {low} to {high}"
+        ) from None
+    if not low <= number <= high:
+        raise UnusableInput(f"{name} is {number}", hint=f"give {low} to {high}")
     return number
 
 
 def one_of(name: str, value: Choice, choices: Sequence[Choice]) -> Choice:
-    """One of the choices."""
+    """Return one of the choices."""
     if value not in choices:
         raise UnusableInput(
             f"{name} is {value!r}", hint=f"give one of {', '.join(map(str, choices))}"
@@ -169,7 +164,7 @@ def one_of(name: str, value: Choice, choices: Sequence[Choice]) -> Choice:
 
 
 def checked_bounds(bounds: ArrayLike | None, nvars: int, *, integer: bool) -> tuple[Floats, Floats]:
-    """Lower and upper bounds, shape (nvars,) each."""
+    """Return lower and upper bounds, shape (nvars,) each."""
     if bounds is None:
         return np.full(nvars, -DEFAULT_BOUND), np.full(nvars, DEFAULT_BOUND)
     table = numbers("bounds", bounds)
@@ -196,7 +191,7 @@ def checked_bounds(bounds: ArrayLike | None, nvars: int, *, integer: bool) -> tu
 def checked_starts(
     starting_values: ArrayLike | None, lower: Floats, upper: Floats, *, integer: bool
 ) -> Floats:
-    """Shape (rows, nvars), all inside the bounds."""
+    """Return starting values of shape (rows, nvars), all inside the bounds."""
     nvars = len(lower)
     if starting_values is None:
         return np.empty((0, nvars))
@@ -221,11 +216,11 @@ def checked_starts(
 
 
 def checked_operators(operators: Sequence[float] | None) -> tuple[float, ...]:
-    """Nine weights."""
+    """Return the nine weights of the operators."""
     if operators is None:
         return EVEN_OPERATORS
     weights = tuple(numbers("operators", operators).ravel().tolist())
-    usable = len(weights) == len(EVEN_OPERATORS) and all(0 <= one < np.inf for one in weights)
+    usable = len(weights) == len(EVEN_OPERATORS) and all(0 <= weight < np.inf for weight in weights)
     if not usable or sum(weights) == 0:
         raise UnusableInput(
             f"operators are {weights}", hint="give nine weights of 0 or more, not all 0: P1 to P9"
@@ -234,7 +229,7 @@ def checked_operators(operators: Sequence[float] | None) -> tuple[float, ...]:
 
 
 def numbers(name: str, values: ArrayLike) -> Floats:
-    """The values as an array of floats."""
+    """Return the values as an array of floats."""
     try:
         return np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as error:

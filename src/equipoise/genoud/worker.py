@@ -1,4 +1,4 @@
-"""What goes to a worker and what it answers: the evaluator as a parcel, values or a failure.
+"""What goes to a worker and what it answers: a packed evaluator; values or a failure.
 
 Everything here runs in processes that hold nothing of the search but this package.
 """
@@ -17,45 +17,68 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.genoud.failure import EvaluationFailed, words
 from equipoise.model.errors import EquipoiseError, UnusableInput
 
 Floats = NDArray[np.float64]
 Evaluate = Callable[[Floats], Floats]
-"""Candidates (candidates, n) in, their values (candidates, criteria) out."""
+"""Function of candidates (candidates, n) that returns their values (candidates, criteria)."""
 
-OPENED_AT_MOST = 2
-"""So many evaluators a worker keeps: that of a search and that of the one before."""
+KEPT_EVALUATORS = 2
+"""Evaluators that a worker keeps: those of the last two searches."""
+BATCHES_PER_WORKER = 4
+"""Batches of each worker: a slow or lost worker holds up a quarter of its share."""
+
+
+class EvaluationFailed(UnusableInput):
+    """The function could not be evaluated; the message names the parameters. Exit status 2."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            what,
+            hint="return a number at every point of the domain (infinity where it is worthless), "
+            "or narrow the bounds",
+        )
+
+    def __reduce__(self) -> tuple[type[EvaluationFailed], tuple[str]]:
+        """Pickle the problem alone: the hint is added anew where it arrives."""
+        return EvaluationFailed, (self.what,)
+
+
+def point_text(point: Floats) -> str:
+    """Return the parameters, to be read and pasted."""
+    return f"par = {[float(value) for value in point]}"
 
 
 @dataclass(frozen=True, slots=True)
-class Parcel:
-    """A pickled evaluator; without ``payload``, a note that names one sent before.
+class Payload:
+    """A pickled evaluator; without ``data``, a reference to one sent before.
 
     Parameters
     ----------
     token
-        Digest of the payload: equal evaluators have equal tokens.
+        Digest of the data: equal evaluators have equal tokens.
     version
-        Of the Equipoise that packed it.
+        Version of the Equipoise that packed it.
+    data
+        The pickle, or ``None``.
     """
 
     token: str
     version: str = field(compare=False)
-    payload: bytes | None = field(compare=False, repr=False)
+    data: bytes | None = field(compare=False, repr=False)
 
-    def note(self) -> Parcel:
-        """The parcel without what is in it."""
-        return Parcel(self.token, self.version, None)
+    def reference(self) -> Payload:
+        """Return the payload without its data."""
+        return Payload(self.token, self.version, None)
 
 
-class NotHere(Exception):
-    """This worker has never been sent that parcel."""
+class UnknownPayload(Exception):
+    """The worker was never sent the payload."""
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """The answer of a worker that got a note of a parcel it does not have."""
+    """The answer of a worker to a reference to a payload that it does not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +91,8 @@ class Failed:
 Outcome = Floats | Failed | Missing
 
 
-def parcel_of(evaluate: Evaluate) -> Parcel:
-    """The evaluator, packed for other processes.
+def pack(evaluate: Evaluate) -> Payload:
+    """Pack the evaluator for other processes.
 
     Raises
     ------
@@ -77,16 +100,16 @@ def parcel_of(evaluate: Evaluate) -> Parcel:
         It cannot be pickled.
     """
     try:
-        payload = pickle.dumps(evaluate, protocol=pickle.HIGHEST_PROTOCOL)
+        data = pickle.dumps(evaluate, protocol=pickle.HIGHEST_PROTOCOL)
         fault: Exception | None = None
     except (pickle.PicklingError, AttributeError, TypeError) as error:
-        payload, fault = b"", error
+        data, fault = b"", error
     # What lives in __main__ is pickled by name, and a worker of a cluster has another __main__.
-    if fault is not None or b"__main__" in payload:
+    if fault is not None or b"__main__" in data:
         by_value = _cloudpickle()
         try:
             if by_value is not None:
-                payload, fault = by_value.dumps(evaluate), None
+                data, fault = by_value.dumps(evaluate), None
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             fault = error
     if fault is not None:
@@ -95,15 +118,15 @@ def parcel_of(evaluate: Evaluate) -> Parcel:
             hint="define it at the top of a module and let it hold no open file, lock or "
             "generator; or use threads",
         ) from fault
-    token = hashlib.blake2b(payload, digest_size=16).hexdigest()
-    return Parcel(token, version("equipoise"), payload)
+    token = hashlib.blake2b(data, digest_size=16).hexdigest()
+    return Payload(token, version("equipoise"), data)
 
 
-def evaluate_parcel(parcel: Parcel, candidates: Floats) -> Outcome:
-    """The values (candidates, criteria) by the evaluator of the parcel, or why there are none."""
+def evaluate_payload(payload: Payload, candidates: Floats) -> Outcome:
+    """Return the values of candidates by a packed evaluator, or the failure."""
     try:
-        evaluate = _opened(parcel)
-    except NotHere:
+        evaluate = _unpack(payload)
+    except UnknownPayload:
         return Missing()
     except EquipoiseError as error:
         return Failed(error)
@@ -115,13 +138,13 @@ def evaluate_parcel(parcel: Parcel, candidates: Floats) -> Outcome:
             )
         )
     try:
-        return evaluated(evaluate, candidates)
+        return evaluate_checked(evaluate, candidates)
     except EquipoiseError as error:
         return Failed(error)
 
 
-def evaluated(evaluate: Evaluate, candidates: Floats) -> Floats:
-    """The values, shape (candidates, criteria).
+def evaluate_checked(evaluate: Evaluate, candidates: Floats) -> Floats:
+    """Return the values, shape (candidates, criteria).
 
     Raises
     ------
@@ -130,24 +153,24 @@ def evaluated(evaluate: Evaluate, candidates: Floats) -> Floats:
         something else than a row for each candidate.
     """
     # A copy: what comes out of a cluster's buffers is read-only.
-    given = np.array(candidates, dtype=np.float64, order="C")
+    copy = np.array(candidates, dtype=np.float64, order="C")
     try:
-        values = np.asarray(evaluate(given), dtype=np.float64)
+        values = np.asarray(evaluate(copy), dtype=np.float64)
     except EquipoiseError:
         raise
     except Exception as error:
-        raise _blamed(evaluate, candidates, error) from error
+        raise _failure(evaluate, candidates, error) from error
     if values.ndim == 1:
         values = values[:, np.newaxis]
     if values.ndim != 2 or len(values) != len(candidates):
         raise EvaluationFailed(
             f"the function returned shape {values.shape} for {len(candidates)} points, the first "
-            f"at {words(candidates[0])}"
+            f"at {point_text(candidates[0])}"
         )
     return values
 
 
-def _blamed(evaluate: Evaluate, candidates: Floats, error: Exception) -> EvaluationFailed:
+def _failure(evaluate: Evaluate, candidates: Floats, error: Exception) -> EvaluationFailed:
     culprit, fault = candidates[0], error
     for candidate in candidates:
         try:
@@ -156,23 +179,23 @@ def _blamed(evaluate: Evaluate, candidates: Floats, error: Exception) -> Evaluat
             culprit, fault = candidate, alone
             break
     return EvaluationFailed(
-        f"the function raised {type(fault).__name__}: {fault} at {words(culprit)}"
+        f"the function raised {type(fault).__name__}: {fault} at {point_text(culprit)}"
     )
 
 
-@functools.lru_cache(maxsize=OPENED_AT_MOST)
-def _opened(parcel: Parcel) -> Evaluate:
-    # Cached by the token, so that a note finds what a parcel brought, with all that the
+@functools.lru_cache(maxsize=KEPT_EVALUATORS)
+def _unpack(payload: Payload) -> Evaluate:
+    # Cached by the token, so that a reference finds what a payload brought, with all that the
     # evaluator built since; an exception is not cached.
-    if parcel.payload is None:
-        raise NotHere
+    if payload.data is None:
+        raise UnknownPayload
     here = version("equipoise")
-    if here != parcel.version:
+    if here != payload.version:
         raise UnusableInput(
-            f"a worker has Equipoise {here} and the search runs on {parcel.version}",
+            f"a worker has Equipoise {here} and the search runs on {payload.version}",
             hint="install the same version on every worker: their answers must agree",
         )
-    evaluate: Evaluate = pickle.loads(parcel.payload)
+    evaluate: Evaluate = pickle.loads(payload.data)
     return evaluate
 
 
@@ -181,3 +204,8 @@ def _cloudpickle() -> ModuleType | None:
         return importlib.import_module("cloudpickle")
     except ImportError:
         return None
+
+
+def batch_share(candidates: int, workers: int) -> int:
+    """Return the size of a batch if each worker gets several batches."""
+    return -(-candidates // (workers * BATCHES_PER_WORKER))

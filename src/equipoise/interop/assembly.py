@@ -160,7 +160,7 @@ Keyed = list[tuple[int, Process, int]]
 
 
 def _conditions(named: Sequence[Named]) -> tuple[tuple[Condition, ...], Keyed]:
-    """The conditions in the order in which the files name them."""
+    """Return the conditions in the order in which the files name them."""
     labelled = any(one.label is not None for one in named)
     # Where benchmarks themselves are compared, each is a condition and no level of a factor.
     benchmarks_are_levels = labelled or named[0].reading.compared != BENCHMARK
@@ -187,7 +187,7 @@ def _conditions(named: Sequence[Named]) -> tuple[tuple[Condition, ...], Keyed]:
 
 
 def _names(found: Sequence[tuple[str, dict[str, str]]]) -> list[str]:
-    """What tells each condition from the others; the benchmark is left out if it is always one."""
+    """Return the levels of each condition, without a benchmark that is always the same."""
     everywhere = [levels for _, levels in found]
     varying = [
         factor
@@ -248,7 +248,7 @@ def _both(levels: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _placed(named: Sequence[Named], keyed: Keyed) -> list[_Placed]:
-    """Every process in its block, in the order in which they ran; a file without blocks is one."""
+    """Return every process in its block, in their order; a file without blocks is one block."""
     found: list[_Placed] = []
     first = 1
     for place in range(len(named)):
@@ -322,7 +322,7 @@ def _samples(process: Process) -> Iterable[Sample]:
 
 
 def _environment(named: Sequence[Named], hosts: Sequence[str]) -> dict[str, Any]:
-    """What the files say; of several files, each by its name."""
+    """Return the environments of the files; of several files, each by its name."""
     described: dict[str, Any] = {
         one.file: dict(one.reading.environment) for one in named if one.reading.environment
     }

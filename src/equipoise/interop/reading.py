@@ -45,7 +45,7 @@ class SourceFile:
         return self.content.decode("utf-8-sig", "backslashreplace")
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """Each line with its number from 1, without its end."""
+        """Yield each line with its number from 1, without its end."""
         for number, line in enumerate(io.StringIO(self.text), start=1):
             yield number, line.rstrip("\r\n")
 
@@ -58,11 +58,11 @@ class SourceFile:
             return frozenset()
 
     def begins(self, length: int = 4096) -> str:
-        """The first characters, for a look at what it is."""
+        """Return the first characters, for a look at what it is."""
         return self.content[:length].decode("utf-8-sig", "replace")
 
     def decoded(self, kind: type[Decoded], tool: str) -> Decoded:
-        """The content as JSON of this kind.
+        """Return the content as JSON of this kind.
 
         Raises
         ------
@@ -75,7 +75,7 @@ class SourceFile:
             raise self.unusable(f"no result of {tool}: {error}") from error
 
     def unusable(self, what: str, hint: str = SAVE_AGAIN) -> UnusableInput:
-        """The error that says what is wrong with this file."""
+        """Return the error that says what is wrong with this file."""
         return UnusableInput(f"{self.name}: {what}", hint=hint)
 
 
@@ -130,13 +130,13 @@ class Format:
 
 
 def quoted(text: object) -> str:
-    """What stands in a file, as an error quotes it: never more than fits a line."""
+    """Return a text of a file as an error quotes it: never more than fits a line."""
     words = str(text)
     return repr(words if len(words) <= _MOST_SHOWN else f"{words[:_MOST_SHOWN]}…")
 
 
 def mean(values: Sequence[float]) -> float:
-    """What a process costs in an iteration: the arithmetic mean; NaN of nothing.
+    """Return the arithmetic mean of a process's iterations; NaN of nothing.
 
     Infinite where the sum is beyond every number, which no run of the ledger takes.
     """
@@ -147,7 +147,7 @@ def mean(values: Sequence[float]) -> float:
 
 
 def seconds_in(unit: str) -> float | None:
-    """How many seconds a unit of time has; ``None`` if it is no unit of time."""
+    """Return how many seconds a unit of time has; ``None`` if it is no unit of time."""
     return _SECONDS.get(unit.strip())
 
 
@@ -227,7 +227,7 @@ def read_within_bounds(name: str, path: Path) -> SourceFile:
 
 
 def _plain(name: str, content: bytes) -> bytes:
-    """The same in UTF-8 without a mark of byte order, as far as it is text at all."""
+    """Return the content as UTF-8 without a byte order mark, if it is text at all."""
     for begins, kind in _COMPRESSED.items():
         if content.startswith(begins):
             raise UnusableInput(f"{name} is compressed ({kind})", hint="unpack it first")

@@ -50,7 +50,7 @@ class Column:
 
 
 def columns_of(document: ResultDocument) -> tuple[Column, ...]:
-    """The trials by columns.
+    """Return the trials by columns.
 
     After the fields of ``TrialRow`` come ``level_<factor>`` for each factor,
     ``covariate_<name>``, ``metric_<name>`` (the workload's own) and ``iterations_<name>``.
@@ -77,7 +77,7 @@ def columns_of(document: ResultDocument) -> tuple[Column, ...]:
 
 
 def to_json(document: ResultDocument) -> bytes:
-    """A list of objects, one for each trial."""
+    """Return a list of objects, one for each trial."""
     columns = columns_of(document)
     rows = [
         {column.name: column.cells[row] for column in columns}
@@ -87,7 +87,7 @@ def to_json(document: ResultDocument) -> bytes:
 
 
 def to_csv(document: ResultDocument) -> bytes:
-    """A header and one line for each trial: UTF-8, RFC 4180 quoting, empty where unknown.
+    """Return a header and one line for each trial: UTF-8, RFC 4180 quoting, empty where unknown.
 
     Truths are ``true`` and ``false``; lists and mappings are JSON in their cell.
     """
@@ -100,7 +100,7 @@ def to_csv(document: ResultDocument) -> bytes:
 
 
 def to_parquet(document: ResultDocument) -> bytes:
-    """A Parquet file; a column that is unknown throughout keeps its type.
+    """Return a Parquet file; a column that is unknown throughout keeps its type.
 
     Raises
     ------
@@ -164,7 +164,7 @@ def _parquet_cell(value: Any) -> Any:
 
 
 def _unicode(text: str) -> str:
-    """A command line may hold bytes that are no text: they are shown as escapes."""
+    """Return the text with bytes that are no text as escapes."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 

@@ -89,7 +89,7 @@ _TROUBLES: dict[int, tuple[str, str]] = {
 
 
 def not_a_ledger(path: Path, why: str) -> UnusableInput:
-    """The file is something else."""
+    """Return the error for a file that is not a ledger."""
     return UnusableInput(
         f"{path} is not a ledger of Equipoise: {why}",
         hint=OTHER_LEDGER,
@@ -97,7 +97,7 @@ def not_a_ledger(path: Path, why: str) -> UnusableInput:
 
 
 def damaged(path: Path, why: str) -> UnusableInput:
-    """The file was a ledger once."""
+    """Return the error for a damaged ledger."""
     return UnusableInput(
         f"the ledger {path} is damaged: {why}",
         hint=f"restore it from a copy, save what is left with `sqlite3 {path} .recover`, "

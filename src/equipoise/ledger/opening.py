@@ -30,7 +30,7 @@ LEDGER_VARIABLE = "EQUIPOISE_LEDGER"
 
 
 def default_ledger() -> Path:
-    """The ledger that ``EQUIPOISE_LEDGER`` names, or the one under the current folder."""
+    """Return the ledger that ``EQUIPOISE_LEDGER`` names, or the one under the current folder."""
     return Path(os.environ.get(LEDGER_VARIABLE) or DEFAULT_LEDGER)
 
 

@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from equipoise.ledger import rows
 from equipoise.ledger.untrusted import check_rows_of_run
 from equipoise.model.bulk import fast_maker
 from equipoise.model.observation import Observation
@@ -202,7 +201,7 @@ def trial_row(run: int, trial: Trial) -> tuple[Any, ...]:
 
 
 def sample_rows(trial: int, samples: Iterable[Sample]) -> Iterable[tuple[Any, ...]]:
-    """The rows of ``sample``, in the order in which the workload wrote them."""
+    """Yield the rows of ``sample``, in the order in which the workload wrote them."""
     for place, sample in enumerate(samples):
         yield (
             trial,
@@ -395,14 +394,20 @@ def plan_from(text: str) -> Plan:
     ValueError
         It is none.
     """
-    stored = from_text(text)
-    for cause in (stored.get("explains") or {}).get("causes", ()):
-        if "words" in cause:  # as the first release wrote it
-            cause["summary"] = cause.pop("words")
-    plan = msgspec.convert(stored, Plan)
+    plan = msgspec.convert(_with_todays_names(from_text(text)), Plan)
     if not plan.conditions:
         raise ValueError("a plan without conditions")
     return plan
+
+
+def _with_todays_names(stored: Any) -> Any:
+    """Return a stored plan with ``summary`` for the ``words`` that the first release wrote."""
+    match stored:
+        case {"explains": {"causes": [*causes]}}:
+            for cause in causes:
+                if isinstance(cause, dict) and "words" in cause:
+                    cause["summary"] = cause.pop("words")
+    return stored
 
 
 def refuse_inconsistent(record: RunRecord) -> None:
@@ -461,24 +466,24 @@ def recorded_run(connection: sqlite3.Connection, path: Path, run: int) -> RunRec
     identifier, plan, started_at = select(
         "SELECT id, plan, started_at FROM run WHERE number = ?", (run,)
     ).fetchone()
-    samples = rows.samples_from(select(rows.SELECT_SAMPLES, (run,)))
+    samples = samples_from(select(SELECT_SAMPLES, (run,)))
     record = RunRecord(
         id=identifier,
-        plan=rows.plan_from(plan),
+        plan=plan_from(plan),
         started_at=started_at,
         segments=tuple(
             Segment(begun, read_as(document, _ENVIRONMENT), ended, because)
             for begun, document, ended, because in select(_SELECT_SITTINGS, (run,))
         ),
-        draws=rows.draws_from(select(rows.SELECT_DRAWS, (run,))),
-        trials=rows.trials_from(select(rows.SELECT_TRIALS, (run,)), samples),
+        draws=draws_from(select(SELECT_DRAWS, (run,))),
+        trials=trials_from(select(SELECT_TRIALS, (run,)), samples),
         notices=tuple(
             CampaignWarning(*row)
             for row in select(
                 "SELECT code, words, mend FROM notice WHERE run = ? ORDER BY number", (run,)
             )
         ),
-        observations=rows.observations_from(select(rows.SELECT_OBSERVATIONS, (run,))),
+        observations=observations_from(select(SELECT_OBSERVATIONS, (run,))),
     )
-    rows.refuse_inconsistent(record)
+    refuse_inconsistent(record)
     return record

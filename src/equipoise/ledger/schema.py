@@ -186,7 +186,7 @@ VERSION = len(STEPS)
 
 
 def version_of(connection: sqlite3.Connection) -> int:
-    """The version that the file says it is of; 0 for a new file."""
+    """Return the version that the file says it is of; 0 for a new file."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 

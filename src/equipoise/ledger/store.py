@@ -71,6 +71,7 @@ class Ledger:
         """The file, absolute."""
 
     def __enter__(self) -> Self:
+        """Return the open ledger."""
         return self
 
     def __exit__(
@@ -79,6 +80,7 @@ class Ledger:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        """Close the ledger."""
         self.close()
 
     def close(self) -> None:
@@ -196,7 +198,7 @@ class Ledger:
         )
 
     def latest_certificate(self, kernel: str | None, cpu_model: str | None) -> Certificate | None:
-        """The newest certificate of a host with this kernel and CPU; ``None`` without one."""
+        """Return the latest certificate of a host with this kernel and CPU, or ``None``."""
         with self._reading():
             row = self._connection.execute(
                 "SELECT document FROM certificate WHERE kernel IS ? AND cpu_model IS ? "
@@ -223,7 +225,7 @@ class Ledger:
             return recorded_run(self._connection, self.path, run)
 
     def runs(self) -> list[RunSummary]:
-        """Every campaign in a line, in the order in which they began, the newest last."""
+        """Return every campaign in a line, in the order in which they began, the newest last."""
         return self._summaries("ORDER BY number", ())
 
     def same_commands(self, campaign: Plan | RunRecord) -> list[RunSummary]:
@@ -242,7 +244,7 @@ class Ledger:
         )
 
     def explaining(self, run_id: str) -> tuple[str, ...]:
-        """The campaigns whose plan says that they explain this one, the newest first."""
+        """Return the campaigns whose plan says that they explain this one, the newest first."""
         # Quotes inside of a text are escaped there: this stands nowhere else.
         begins = f'"explains":{{"run":{to_text(run_id)},'
         with self._reading():

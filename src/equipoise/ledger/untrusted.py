@@ -129,7 +129,7 @@ def bounded(connection: sqlite3.Connection, file: Path) -> Iterator[None]:
 
 
 def most_steps(file: Path) -> int:
-    """Steps of SQLite's machine that one question to the file may take."""
+    """Return how many steps of SQLite's machine one query may take."""
     size = 0
     for path in (file, file.with_name(f"{file.name}-wal")):
         if path.is_file():
@@ -178,7 +178,7 @@ def check_small_tables(connection: sqlite3.Connection, file: Path) -> None:
 
 
 def check_rows_of_run(connection: sqlite3.Connection, file: Path, run: int) -> None:
-    """The same for the rows of one run in all other tables."""
+    """Check the rows of one run in all other tables."""
     for table, columns in _TABLES_OF_A_RUN.items():
         _refuse_rows(connection, file, table, f"FROM {table} WHERE run = ? AND", columns, run)
     _refuse_rows(
@@ -214,7 +214,7 @@ def _refuse_rows(
 
 @functools.cache
 def _objects(version: int) -> Mapping[tuple[str, str], str]:
-    """The statement of each object of a version, as SQLite itself keeps it."""
+    """Return the statement of each object of a version, as SQLite itself keeps it."""
     fresh = sqlite3.connect(":memory:", isolation_level=None)
     try:
         bring_up_to_date(fresh, STEPS[:version])
@@ -229,6 +229,6 @@ def _objects(version: int) -> Mapping[tuple[str, str], str]:
 
 
 def _normalised(statement: object) -> str:
-    """A statement without the blanks in which two ways to write it may differ."""
+    """Return a statement without the blanks in which two ways to write it may differ."""
     words = re.sub(r"\s+", " ", str(statement)).strip()
     return re.sub(r" ?([(),]) ?", r"\1", words)

@@ -1,5 +1,17 @@
 """Matching: the effect of a treatment from units that did and units that did not get it.
 
+- ``match``: match treated units with controls and estimate the effect.
+- ``stratified``: the same inside strata (``match_by``).
+- ``gen_match``: search for the weights of the covariates that balance them best.
+- ``fitness``: the fitness of such weights.
+- ``balance``: balance of many covariates before and after matching (``match_balance``).
+- ``univariate``: balance of one covariate (``balance_uv``).
+- ``ks``, ``distributions``: Kolmogorov-Smirnov tests; empirical distributions and QQ differences.
+- ``propensity``: the propensity score.
+- ``options``, ``units``: the checked options and data that the native engine reads.
+- ``frames``, ``formula``: covariates from data frames and formulae.
+- ``datasets``: LaLonde's data.
+
 Balance, propensity scores and the data sets need the extra ``equipoise[matching]``; they are
 imported when they are used.
 """
@@ -11,19 +23,16 @@ from typing import TYPE_CHECKING, Any
 from equipoise.matching.fitness import match_fitness
 
 # At once, since its file has its name: imported later, the file would take the function's place.
-from equipoise.matching.gen_match import gen_match
-from equipoise.matching.match import match
-from equipoise.matching.result import MatchResult
+from equipoise.matching.gen_match import GenMatchResult, gen_match
+from equipoise.matching.match import MatchResult, match
 
 if TYPE_CHECKING:
     from equipoise.matching.balance import match_balance
-    from equipoise.matching.balance_univariate import balance_uv
-    from equipoise.matching.gen_match_result import GenMatchResult
+    from equipoise.matching.distributions import qq_stats
     from equipoise.matching.ks import ks_boot
     from equipoise.matching.propensity import propensity_score
-    from equipoise.matching.qq import qq_stats
-    from equipoise.matching.stratified import match_by
-    from equipoise.matching.stratified_result import MatchByResult
+    from equipoise.matching.stratified import MatchByResult, match_by
+    from equipoise.matching.univariate import balance_uv
 
 __all__ = [
     "GenMatchResult",
@@ -41,14 +50,13 @@ __all__ = [
 ]
 
 _HOMES = {
-    "GenMatchResult": "equipoise.matching.gen_match_result",
-    "MatchByResult": "equipoise.matching.stratified_result",
-    "balance_uv": "equipoise.matching.balance_univariate",
+    "MatchByResult": "equipoise.matching.stratified",
+    "balance_uv": "equipoise.matching.univariate",
     "ks_boot": "equipoise.matching.ks",
     "match_balance": "equipoise.matching.balance",
     "match_by": "equipoise.matching.stratified",
     "propensity_score": "equipoise.matching.propensity",
-    "qq_stats": "equipoise.matching.qq",
+    "qq_stats": "equipoise.matching.distributions",
 }
 
 

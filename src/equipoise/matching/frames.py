@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.matching.empirical import Values, check_finite, rows_in_words
-from equipoise.matching.formula_code import columns_in
-from equipoise.matching.formula_size import MOST_CELLS, cells_of
+from equipoise.matching.distributions import Values, check_finite
+from equipoise.matching.formula import MOST_CELLS, cells_of, columns_in
+from equipoise.matching.units import row_numbers
 from equipoise.model.errors import UnusableInput
 
 _NUMBER = (bool, int, float, np.number, np.bool_, Decimal)
@@ -24,13 +24,13 @@ _UNREADABLE = (
     *(SyntaxError, TypeError, NameError, KeyError, IndexError, ValueError, AttributeError),
     *(ArithmeticError, RecursionError, MemoryError),
 )
-"""What formulaic, pandas and Python raise over a formula that cannot be computed."""
-MEND_EXTRA = "pip install 'equipoise[matching]'"
+"""Errors of formulaic, pandas and Python over a formula that cannot be computed."""
+INSTALL_HINT = "pip install 'equipoise[matching]'"
 
 
 @dataclass(frozen=True, slots=True)
 class Covariates:
-    """A matrix of named columns and who was treated.
+    """A matrix of named columns, and who was treated.
 
     ``matrix`` has a row for each unit and a column for each name; ``treated`` is true for
     the treated.
@@ -42,16 +42,16 @@ class Covariates:
 
 
 def covariates_of(formula_or_matrix: Any, data: Any) -> Covariates:
-    """Covariates and treatment.
+    """Return covariates and treatment.
 
     Parameters
     ----------
     formula_or_matrix
         ``"treat ~ age + I(age**2) + age:educ"`` (formulaic's grammar, in which ``**`` is the
-        power; other Python than `formula_code` allows is refused), or a matrix or frame of
+        power; other Python than `formula` allows is refused), or a matrix or frame of
         covariates.
     data
-        With a formula the frame that it speaks of; with a matrix the treatment, 0 or 1 for
+        With a formula the frame that has its columns; with a matrix the treatment, 0 or 1 for
         each row.
 
     Raises
@@ -72,8 +72,8 @@ def covariates_of(formula_or_matrix: Any, data: Any) -> Covariates:
     return Covariates(names, matrix, treated)
 
 
-def matrix_of(given: Any) -> tuple[tuple[str, ...], Values]:
-    """A frame's or an array's columns as finite float64 numbers, with their names.
+def matrix_of(table: Any) -> tuple[tuple[str, ...], Values]:
+    """Return a frame's or an array's columns as finite float64 numbers, with their names.
 
     Columns of an array are called ``x0``, ``x1``, ….
 
@@ -82,9 +82,9 @@ def matrix_of(given: Any) -> tuple[tuple[str, ...], Values]:
     UnusableInput
         Naming the column and rows that are no finite numbers.
     """
-    columns = columns_of(given)
+    columns = columns_of(table)
     if columns is None:
-        array = np.asarray(given)
+        array = np.asarray(table)
         if array.ndim == 1:
             array = array[:, np.newaxis]
         if array.ndim != 2 or not array.shape[1]:
@@ -99,14 +99,14 @@ def matrix_of(given: Any) -> tuple[tuple[str, ...], Values]:
     return tuple(columns), np.column_stack(numbers)
 
 
-def columns_of(given: Any) -> dict[str, NDArray[Any]] | None:
-    """The columns of a frame or a mapping; ``None`` of anything else."""
-    if isinstance(given, Mapping):
-        return {str(name): np.asarray(column) for name, column in given.items()}
-    if isinstance(given, np.ndarray | list | tuple):
+def columns_of(table: Any) -> dict[str, NDArray[Any]] | None:
+    """Return the columns of a frame or a mapping; ``None`` of anything else."""
+    if isinstance(table, Mapping):
+        return {str(name): np.asarray(column) for name, column in table.items()}
+    if isinstance(table, np.ndarray | list | tuple):
         return None
     narwhals = require("narwhals", "data frames")
-    frame = narwhals.from_native(given, pass_through=True, allow_series=True)
+    frame = narwhals.from_native(table, pass_through=True, allow_series=True)
     if isinstance(frame, narwhals.LazyFrame):
         frame = frame.collect()
     if isinstance(frame, narwhals.Series):
@@ -117,7 +117,7 @@ def columns_of(given: Any) -> dict[str, NDArray[Any]] | None:
 
 
 def numbers_of(column: Any, name: str) -> Values:
-    """A column as finite float64 numbers.
+    """Return a column as finite float64 numbers.
 
     Raises
     ------
@@ -127,10 +127,10 @@ def numbers_of(column: Any, name: str) -> Values:
     array = np.asarray(column)
     if array.dtype.kind not in "biuf":
         check_present(array, name)
-        words = np.array([not isinstance(value, _NUMBER) for value in array.ravel().tolist()])
-        if words.any():
+        is_text = np.array([not isinstance(value, _NUMBER) for value in array.ravel().tolist()])
+        if is_text.any():
             raise UnusableInput(
-                f"{name}: no number in {rows_in_words(words)}",
+                f"{name}: no number in {row_numbers(is_text)}",
                 hint="a formula makes numbers of a column of words: 'treat ~ column'",
             )
     numbers = np.asarray(array, dtype=np.float64)
@@ -138,21 +138,21 @@ def numbers_of(column: Any, name: str) -> Values:
     return numbers
 
 
-def treatment_of(given: Any, name: str) -> NDArray[np.bool_]:
-    """Who was treated, from 0 and 1 or false and true.
+def treatment_of(table: Any, name: str) -> NDArray[np.bool_]:
+    """Return who was treated, from 0 and 1 or false and true.
 
     Raises
     ------
     UnusableInput
         There are other values, naming the rows, or all rows are the same.
     """
-    columns = columns_of(given)
+    columns = columns_of(table)
     if columns is None:
-        columns = {name: np.asarray(given)}
+        columns = {name: np.asarray(table)}
     if len(columns) != 1 or (array := next(iter(columns.values()))).ndim != 1:
         raise UnusableInput(
             f"{name}: one column is needed, not {', '.join(columns) or 'none'} "
-            f"of shape {np.shape(given)}",
+            f"of shape {np.shape(table)}",
             hint="give one treatment for each row",
         )
     (name,) = columns
@@ -160,7 +160,7 @@ def treatment_of(given: Any, name: str) -> NDArray[np.bool_]:
     wrong = (column != 0.0) & (column != 1.0)
     if wrong.any():
         raise UnusableInput(
-            f"{name}: neither 0 nor 1 in {rows_in_words(wrong)}",
+            f"{name}: neither 0 nor 1 in {row_numbers(wrong)}",
             hint="1 is treated and 0 is not",
         )
     treated = column == 1.0
@@ -213,9 +213,9 @@ def _from_formula(formula: str, data: Any) -> Covariates:
         left, right = matrices["lhs"], matrices["rhs"]
     except (unreadable, *_UNREADABLE) as error:
         # What follows the first sentence draws the place, in colours.
-        said = str(error).partition("\n")[0].partition(". ")[0].removesuffix(".")
+        fault = str(error).partition("\n")[0].partition(". ")[0].removesuffix(".")
         raise UnusableInput(
-            f"formula '{formula}': {said}",
+            f"formula '{formula}': {fault}",
             hint="write it as 'treat ~ age + I(age**2) + age:educ'; the power is **",
         ) from error
     if not hasattr(left, "columns") or not hasattr(right, "columns"):
@@ -260,7 +260,7 @@ def _refuse_large_table(formula: str, parsed: Any, frame: Any, text: set[str]) -
 
 
 def _widest(column: NDArray[Any]) -> NDArray[Any]:
-    """Small integers as large ones: the square of 99 is no int8."""
+    """Widen small integers: the square of 99 is no int8."""
     kinds = {"i": np.int64, "u": np.int64, "f": np.float64}
     return column.astype(kinds[column.dtype.kind]) if column.dtype.kind in kinds else column
 
@@ -276,7 +276,7 @@ def check_present(column: NDArray[Any], name: str) -> None:
     missing = np.array([value is None or value != value for value in column.tolist()])
     if missing.any():
         raise UnusableInput(
-            f"{name}: missing in {rows_in_words(missing)}",
+            f"{name}: missing in {row_numbers(missing)}",
             hint="drop these rows or fill them in first; rows are counted from 0",
         )
 
@@ -294,4 +294,4 @@ def require(package: str, what_for: str) -> Any:
     try:
         return importlib.import_module(package)
     except ImportError as error:
-        raise UnusableInput(f"{what_for} need {package}", hint=MEND_EXTRA) from error
+        raise UnusableInput(f"{what_for} need {package}", hint=INSTALL_HINT) from error

@@ -1,4 +1,4 @@
-"""Searches for the weights of the covariates whose matches balance them best.
+"""Search for the weights of the covariates whose matches balance them best.
 
 Diamond and Sekhon 2013 (Review of Economics and Statistics 95(3)); Sekhon 2011 (JSS 42(7)). The
 search is genoud's (Mebane and Sekhon 2011, JSS 42(11)). Formulae, and where R's GenMatch differs:
@@ -10,32 +10,36 @@ from __future__ import annotations
 import dataclasses
 import secrets
 from collections.abc import Callable
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from equipoise.genoud.drive import Generation, search
 from equipoise.genoud.executors import batch_evaluator
 from equipoise.genoud.options import SearchOptions, search_options
-from equipoise.matching import validate
-from equipoise.matching.fitness_problem import (
+from equipoise.genoud.search import Generation, search
+from equipoise.matching.fitness import (
     FitnessFunction,
     FitnessProblem,
     LossFunction,
     fitness_problem,
 )
-from equipoise.matching.gen_match_result import GenMatchResult
-from equipoise.matching.match import match
-from equipoise.matching.validate import Floats
+from equipoise.matching.match import MatchResult, match
+from equipoise.matching.options import Estimand
+from equipoise.matching.units import Floats, names_of, numbers
+from equipoise.model.display import display
 from equipoise.model.errors import UnusableInput
 
+if TYPE_CHECKING:
+    from equipoise.matching.balance import Balance
+
 LOWEST_WEIGHT, HIGHEST_WEIGHT = 0.0, 1000.0
-"""Between which each column's weight is sought; only their ratios matter."""
+"""Bounds of each column's weight; only the ratios of weights matter."""
 SEED_BITS = 63
 
 Progress = Callable[[Generation, int], object]
-"""Told of each generation that ended, and how many there are at most."""
+"""Called with each generation that ended, and the number of generations at most."""
 
 
 def gen_match(
@@ -43,7 +47,7 @@ def gen_match(
     X: ArrayLike,
     balance: ArrayLike | None = None,
     *,
-    estimand: Literal["ATT", "ATC", "ATE"] = "ATT",
+    estimand: Estimand = "ATT",
     m: int = 1,
     population: int = 100,
     generations: int = 100,
@@ -71,7 +75,7 @@ def gen_match(
     executor: Any = None,
     progress: Progress | None = None,
 ) -> GenMatchResult:
-    """Finds a weight for each covariate by which matching balances ``balance`` best.
+    """Find a weight for each covariate such that matching balances ``balance`` best.
 
     Parameters
     ----------
@@ -80,23 +84,23 @@ def gen_match(
     X
         Shape (n, k), the covariates to match on: array or frame.
     balance
-        Shape (n, b), what is to be balanced, interactions and squares among it; by default X.
+        Shape (n, b), the covariates to balance, interactions and squares among them; by default X.
     population, generations, wait_generations, hard_generation_limit
-        How many candidates a generation has; how many generations at most, unless the search
-        still improves and the limit is soft; after how many without improvement it ends.
+        Number of candidates in a generation; number of generations at most, unless the search
+        still improves and the limit is soft; generations without improvement that end it.
     fitness, loss, boot, ks, paired
-        What good balance is, as in ``match_fitness``.
+        The measure of good balance, as in ``fitness_problem``.
     estimand, m, weights, exact, caliper, replace, ties, common_support, restrict, \
 distance_tolerance, r_compatible
         As in ``match``.
     domains
-        Shape (k, 2), between which each weight is sought; 0 to 1000 by default.
+        Shape (k, 2), lowest and highest weight of each column; 0 to 1000 by default.
     integer
         Whether only whole weights are sought.
     starting_values
         Shape (k,) or (starts, k), candidates of the first generation; all 1 by default.
     seed
-        The same seed gives the same answer, whatever evaluates; drawn and told where none is given.
+        The same seed gives the same answer, whatever evaluates; drawn and reported by default.
     threads
         All cores by default; with an executor 1 for each of its workers.
     executor
@@ -104,7 +108,7 @@ distance_tolerance, r_compatible
         are sent once, the candidates in batches, and a lost worker's batch is done again. It stays
         open.
     progress
-        Told of each generation as it ends, and of how many there are at most.
+        Called with each generation as it ends, and the number of generations at most.
 
     Raises
     ------
@@ -113,30 +117,33 @@ distance_tolerance, r_compatible
         at; if the best candidate matches nobody; if the workers are lost.
     """
     seed = secrets.randbits(SEED_BITS) if seed is None else seed
+    pairing: dict[str, Any] = {
+        "estimand": estimand,
+        "m": m,
+        "weights": weights,
+        "exact": exact,
+        "caliper": caliper,
+        "replace": replace,
+        "ties": ties,
+        "common_support": common_support,
+        "restrict": restrict,
+        "distance_tolerance": distance_tolerance,
+        "r_compatible": r_compatible,
+        "seed": seed,
+    }
     problem = fitness_problem(
         treat,
         X,
         balance,
-        estimand=estimand,
-        m=m,
         fitness=fitness,
         loss=loss,
         boot=boot,
         ks=ks,
         paired=paired,
-        weights=weights,
-        exact=exact,
-        caliper=caliper,
-        replace=replace,
-        ties=ties,
-        common_support=common_support,
-        restrict=restrict,
-        distance_tolerance=distance_tolerance,
-        r_compatible=r_compatible,
         threads=threads if executor is None else threads or 1,
-        seed=seed,
+        **pairing,
     )
-    options = settings(
+    options = weight_search(
         problem,
         domains,
         starting_values,
@@ -149,57 +156,172 @@ distance_tolerance, r_compatible
     )
     listener = Listener(progress)
     with batch_evaluator(problem.evaluate, executor) as evaluate:
-        found = search(options, evaluate, progress=listener.limit, callback=listener.ended)
-    matches = match(
-        None,
-        treat,
-        X,
-        estimand=estimand,
-        m=m,
-        metric=found.par,
-        exact=exact,
-        caliper=caliper,
-        replace=replace,
-        ties=ties,
-        common_support=common_support,
-        weights=weights,
-        restrict=restrict,
-        distance_tolerance=distance_tolerance,
-        r_compatible=r_compatible,
-        threads=threads,
-        seed=seed,
-    )
-    given = X if balance is None else balance
+        best = search(options, evaluate, progress=listener.set_limit, callback=listener.ended)
+    matches = match(None, treat, X, metric=best.par, threads=threads, **pairing)
+    balanced = X if balance is None else balance
     return GenMatchResult(
-        weights=found.par.copy(),
+        weights=best.par,
         names=problem.names,
-        fitness=found.value.copy(),
+        fitness=best.value,
         matches=matches,
-        generations=found.generations,
-        peak_generation=found.peak_generation,
-        population=found.population,
-        evaluations=found.history[-1].evaluations,
-        stopped_because=found.stopped_because,
+        generations=best.generations,
+        peak_generation=best.peak_generation,
+        population=best.population,
+        evaluations=best.history[-1].evaluations,
+        stopped_because=best.stopped_because,
         seed=seed,
         maximize=problem.maximize,
         measure=fitness if isinstance(fitness, str) else "a function",
-        history=found.history,
-        balance_names=validate.names_of(given, problem.balance.shape[1], "b"),
+        history=best.history,
+        balance_names=names_of(balanced, problem.criteria.balance.shape[1], "b"),
         problem=problem,
     )
 
 
-def settings(
+@dataclass(frozen=True, slots=True, eq=False)
+class GenMatchResult:
+    """The weights that balance best, and the course of the search.
+
+    Parameters
+    ----------
+    weights
+        Shape (k,): the diagonal of the weight matrix, on the standardised columns.
+    names
+        Names of the columns of X.
+    fitness
+        Shape (criteria,): criteria of these weights, in the order in which candidates were
+        compared.
+    matches
+        The match by these weights, without an outcome.
+    generations, peak_generation
+        Number of generations that were bred; generation in which the best last improved by more
+        than the tolerance.
+    population, evaluations
+        Candidates in a generation, and candidates evaluated in all.
+    stopped_because
+        "no improvement" or "generation limit".
+    seed
+        Seed that gives the same answer again.
+    maximize, measure
+        Whether larger criteria are better; the measure of balance ("pvals", …).
+    history
+        The generations, the random one first: ``par`` has its best weights, ``value`` their
+        criteria.
+    balance_names
+        Names of the covariates to balance.
+    problem
+        The data and the options of the search.
+    """
+
+    weights: Floats
+    names: tuple[str, ...]
+    fitness: Floats
+    matches: MatchResult = field(repr=False)
+    generations: int
+    peak_generation: int
+    population: int
+    evaluations: int
+    stopped_because: str
+    seed: int
+    maximize: bool
+    measure: str
+    history: tuple[Generation, ...] = field(repr=False)
+    balance_names: tuple[str, ...] = field(repr=False)
+    problem: FitnessProblem = field(repr=False)
+
+    def to_metric(self) -> Floats:
+        """Return the weights for ``match(y, treat, X, metric=result.to_metric())``."""
+        return self.weights.copy()
+
+    def balance(self, weights: Floats | None = None, *, boot: int = 0, ks: bool = True) -> Balance:
+        """Return the balance before matching and by these weights, by default the best ones.
+
+        The rows are those that took part in the search; needs ``equipoise[matching]``.
+        """
+        from equipoise.matching.balance import match_balance
+
+        units, options = self.problem.problem.units, self.problem.problem.options
+        return match_balance(
+            dict(zip(self.balance_names, self.problem.criteria.balance.T, strict=True)),
+            units.treated,
+            self.problem.matches(self.weights if weights is None else weights),
+            boot=boot,
+            ks=ks,
+            paired=self.problem.criteria.paired,
+            weights=units.weights,
+            seed=self.seed,
+            estimand=options.estimand,
+            r_compatible=options.r_compatible,
+        )
+
+    def summary(self) -> str:
+        """Return a few lines with the weights, the worst balance and the course of the search."""
+        width = max(len(name) for name in self.names)
+        lines = ["weights of the standardised covariates"]
+        lines += [
+            f"  {name:<{width}}  {weight:.6g}"
+            for name, weight in zip(self.names, self.weights, strict=True)
+        ]
+        facts = self.facts()
+        width = max(len(name) for name, _ in facts)
+        return "\n".join([*lines, "", *(f"{name:<{width}}  {value}" for name, value in facts)])
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Return how well the covariates are balanced, and the course of the search."""
+        return [
+            (self.criterion, f"{self.fitness[0]:.5g}"),
+            ("Generations", f"{self.generations}, the peak at {self.peak_generation}"),
+            ("Stopped by", self.stopped_because),
+            ("Candidates evaluated", f"{self.evaluations:,} ({self.population:,} a generation)"),
+            ("Matched observations", f"{self.matches.n_weighted:.6g}"),
+            ("Matched pairs (unweighted)", f"{len(self.matches.weights)}"),
+            ("Dropped", f"{self.matches.n_dropped}"),
+            ("Seed", f"{self.seed}"),
+        ]
+
+    @property
+    def criterion(self) -> str:
+        """Name of the first criterion."""
+        if self.measure == "pvals" and self.problem.loss is None:
+            return "Smallest p-value"
+        return f"First criterion ({self.measure})"
+
+    def plot(self) -> Any:
+        """Draw each covariate's difference before matching, along the search and after it.
+
+        Raises
+        ------
+        UnusableInput
+            altair is not installed (``equipoise[report]``).
+        """
+        return display("matching", "search_course_chart", self)
+
+    def search_plot(self) -> Any:
+        """Draw the first criterion's best and median over the generations.
+
+        Raises
+        ------
+        UnusableInput
+            altair is not installed (``equipoise[report]``).
+        """
+        return display("matching", "search_history_chart", self)
+
+    def _repr_html_(self) -> str:
+        """Return the weights and the facts as a notebook shows them."""
+        return str(display("matching", "gen_match_html", self))
+
+
+def weight_search(
     problem: FitnessProblem,
     domains: ArrayLike | None,
     starting_values: ArrayLike | None,
-    **search_for: Any,
+    **search_settings: Any,
 ) -> SearchOptions:
-    """The search that is asked for, with the bounds and the start that a weight has."""
+    """Return the options of the search, with the bounds and the start of each weight."""
     count = problem.columns
     if domains is None:
         domains = np.tile([LOWEST_WEIGHT, HIGHEST_WEIGHT], (count, 1))
-    bounds = validate.numbers(domains, "domains")
+    bounds = numbers(domains, "domains")
     if bounds.shape != (count, 2):
         raise UnusableInput(
             f"domains have shape {bounds.shape} and X has {count} columns",
@@ -217,7 +339,7 @@ def settings(
         starting_values=starting_values,
         maximize=problem.maximize,
         boundary_enforcement=2,  # A negative weight is no weight.
-        **search_for,
+        **search_settings,
     )
     if starting_values is not None:
         return options
@@ -226,17 +348,17 @@ def settings(
 
 
 class Listener:
-    """Hands on each generation together with how many there are at most."""
+    """Passes on each generation together with the number of generations at most."""
 
     def __init__(self, progress: Progress | None) -> None:
         self._progress = progress
-        self._most = 0
+        self._limit = 0
 
-    def limit(self, number: int, most: int) -> None:
-        """How far the search may go, as of now: a soft limit moves."""
-        self._most = most
+    def set_limit(self, number: int, limit: int) -> None:
+        """Note the number of generations at most, as of now: a soft limit moves."""
+        self._limit = limit
 
     def ended(self, generation: Generation) -> None:
-        """A generation ended."""
+        """Report a generation that ended."""
         if self._progress is not None:
-            self._progress(generation, self._most)
+            self._progress(generation, self._limit)

@@ -14,19 +14,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.matching.empirical import TwoSamples, Values, sample, sample_weights, two_samples
+from equipoise import _native
+from equipoise.matching.distributions import (
+    TwoSamples,
+    Values,
+    sample,
+    sample_weights,
+    two_samples,
+)
 from equipoise.model.errors import UnusableInput
 
 EXACT_BELOW = 10_000
 """The exact p-value is computed if the product of the sizes is smaller, as R does since 4.2."""
-R_SERIES_TOLERANCE = 1e-6
-"""Where R stops the series of the asymptotic p-value."""
 BOOTSTRAP_TOLERANCE = math.sqrt(np.finfo(np.float64).eps)
 """A bootstrapped distance that is smaller by no more than this counts as reaching."""
 _DRAWS_AT_ONCE = 1_000_000
 
 MOST_BOOT = 1_000_000
-"""Bootstrap samples: so many know a p-value to three digits."""
+"""Largest number of bootstrap samples: it gives a p-value to three digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +65,9 @@ def ks_boot(
     treated, control
         Lists of numbers, of any lengths.
     boot
-        How many bootstrap samples; 0 for none, otherwise at least 10.
+        Number of bootstrap samples; 0 for none, otherwise at least 10.
     weights_treated, weights_control
-        How much each row counts; their sums stand for the sizes of the samples. Weights that
+        Weight of each row; their sums stand for the sizes of the samples. Weights that
         are not all 1 leave only the asymptotic p-value.
     r_compatible
         Stop the asymptotic series where R does, which shows in the sixth decimal.
@@ -79,7 +84,7 @@ def ks_boot(
     samples = two_samples(first, second, w_first, w_second)
     p_boot = None
     if boot:
-        random = draws(seed)
+        random = generator(seed)
         (p_boot,) = boot_p_values([samples], w_first, w_second, len(first), boot, random)
     return KSTest(
         ks_statistic(samples),
@@ -90,7 +95,7 @@ def ks_boot(
 
 
 def check_boot(boot: int) -> None:
-    """Refuse a number of bootstrap samples that tells nothing.
+    """Refuse a number of bootstrap samples that is too small or too large.
 
     Raises
     ------
@@ -107,8 +112,8 @@ def check_boot(boot: int) -> None:
         )
 
 
-def draws(seed: int | np.random.Generator | None) -> np.random.Generator:
-    """The random numbers of the bootstrap.
+def generator(seed: int | np.random.Generator | None) -> np.random.Generator:
+    """Return the random numbers of the bootstrap.
 
     Raises
     ------
@@ -122,12 +127,12 @@ def draws(seed: int | np.random.Generator | None) -> np.random.Generator:
 
 
 def effective_weights(weights: Values | None) -> Values | None:
-    """Weights that are all 1 say nothing."""
+    """Return the weights, or ``None`` if all are 1."""
     return None if weights is None or bool(np.all(weights == 1.0)) else weights
 
 
 def ks_statistic(samples: TwoSamples) -> float:
-    """The largest distance of the two empirical distribution functions."""
+    """Return the largest distance of the two empirical distribution functions."""
     return float(np.max(samples.distances))
 
 
@@ -139,7 +144,7 @@ def naive_p_value(
     *,
     r_compatible: bool,
 ) -> float:
-    """Exact given the ties where sizes allow it and no weights are given, else asymptotic."""
+    """Return the exact p-value given the ties; the asymptotic one of large or weighted samples."""
     count_control = len(samples.place) - count_treated
     weighted = weights_treated is not None or weights_control is not None
     if not weighted and count_treated * count_control < EXACT_BELOW:
@@ -150,82 +155,12 @@ def naive_p_value(
                 - np.rint(samples.control * count_control).astype(np.int64) * count_treated
             )
         )
-        return exact_p_value(int(reach), count_treated, count_control, np.cumsum(counts))
+        ends = np.cumsum(counts).tolist()
+        return _native.smirnov_p_value(int(reach), count_treated, count_control, ends)
     size_treated = count_treated if weights_treated is None else float(weights_treated.sum())
     size_control = count_control if weights_control is None else float(weights_control.sum())
     root = math.sqrt(size_treated * size_control / (size_treated + size_control))
-    tolerance = R_SERIES_TOLERANCE if r_compatible else 0.0
-    return asymptotic_p_value(root * ks_statistic(samples), tolerance)
-
-
-def exact_p_value(
-    reach: int, count_treated: int, count_control: int, group_ends: NDArray[np.int64]
-) -> float:
-    """P(distance >= observed), given the pooled values with their ties.
-
-    Every order of the pooled rows is equally likely. A path over the sorted rows stands at
-    (i, j) after i treated and j controls, and its distance ``|i / n - j / m|`` counts only
-    where a group of equal values ends (Schröer and Trenkler 1995, Computational Statistics &
-    Data Analysis 20, 185-202). The mass that reaches the distance is taken out and added up,
-    so that small p-values keep their digits.
-
-    Parameters
-    ----------
-    reach
-        The observed ``|i * m - j * n|``.
-    count_treated, count_control
-        n and m.
-    group_ends
-        How many pooled rows are at most each distinct value, ascending; the last is n + m.
-    """
-    if reach <= 0:
-        return 1.0
-    total = count_treated + count_control
-    ends = np.zeros(total + 1, dtype=bool)
-    ends[group_ends] = True
-    i = np.arange(count_treated + 1, dtype=np.int64)
-    mass = np.zeros(count_treated + 1)
-    mass[0] = 1.0
-    reached = 0.0
-    for step in range(1, total + 1):
-        left = total - step + 1
-        rising = mass * (count_treated - i) / left
-        # At impossible places the mass is zero, whatever the factor.
-        mass *= (count_control - (step - 1 - i)) / left
-        mass[1:] += rising[:-1]
-        if ends[step]:
-            beyond = np.abs(i * count_control - (step - i) * count_treated) >= reach
-            reached += float(mass[beyond].sum())
-            mass[beyond] = 0.0
-    return min(reached, 1.0)
-
-
-def asymptotic_p_value(distance: float, tolerance: float = 0.0) -> float:
-    """P(K >= distance) of Kolmogorov's distribution, by whichever of its two series is short.
-
-    Parameters
-    ----------
-    distance
-        The distance times ``sqrt(n m / (n + m))``.
-    tolerance
-        A series ends with the first term that is not larger; for R's numbers
-        ``R_SERIES_TOLERANCE``, with which R keeps only odd terms below
-        ``sqrt(2 - log(tolerance))`` of the series for small distances.
-    """
-    if distance <= 0.0:
-        return 1.0
-    if distance < 1.0:
-        last = math.sqrt(2.0 - math.log(tolerance)) - 1.0 if tolerance else 20.0
-        exponent = -(math.pi**2) / (8.0 * distance**2)
-        below = sum(math.exp(k * k * exponent) for k in range(1, math.ceil(last), 2))
-        return 1.0 - math.sqrt(2.0 * math.pi) / distance * below
-    above, k, sign = 0.0, 1, 1.0
-    while True:
-        term = math.exp(-2.0 * (k * distance) ** 2)
-        above += 2.0 * sign * term
-        if 2.0 * term <= tolerance:
-            return above
-        k, sign = k + 1, -sign
+    return _native.kolmogorov_p_value(root * ks_statistic(samples), r_compatible)
 
 
 def boot_p_values(
@@ -237,11 +172,12 @@ def boot_p_values(
     random: np.random.Generator,
     progress: Callable[[int], None] | None = None,
 ) -> list[float]:
-    """The share of bootstrap samples whose distance reaches the observed one, by column.
+    """Return the share of bootstrap samples whose distance reaches the observed one, by column.
 
     Rows are drawn from both samples together, with replacement and the same ones for every
     column; the first ones stand for the treated. With weights, rows are drawn in proportion
-    to them and as many as they add up to. ``progress`` hears how many samples are done.
+    to them and as many as they add up to. ``progress`` is called with the
+    number of samples that are done.
     """
     if not columns:
         return []
@@ -278,7 +214,7 @@ def _size(weights: Values | None, count: int) -> int:
 def _chances(
     weights_treated: Values | None, weights_control: Values | None, split: int, rows: int
 ) -> Values | None:
-    """The cumulated chance of each row; ``None`` where all have the same."""
+    """Return the cumulated chance of each row; ``None`` where all have the same."""
     if weights_treated is None and weights_control is None:
         return None
     first = np.ones(split) if weights_treated is None else weights_treated
@@ -288,7 +224,7 @@ def _chances(
 
 
 def _distributions(place: NDArray[np.intp], count: int) -> Values:
-    """The empirical distribution functions of several samples, a row each."""
+    """Return the empirical distribution functions of several samples, a row each."""
     number, size = place.shape
     offset = np.arange(number, dtype=np.intp)[:, np.newaxis] * count
     counts = np.bincount((place + offset).ravel(), minlength=number * count)

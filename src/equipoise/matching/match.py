@@ -1,4 +1,4 @@
-"""Matches treated units with controls and estimates the effect of the treatment.
+"""Match treated units with controls, and estimate the effect of the treatment from the pairs.
 
 Abadie and Imbens 2006 (Econometrica 74(1)) and 2011 (JBES 29(1)); Sekhon 2011 (JSS 42(7)).
 Formulae, and where R's package Matching differs: docs/matching.md.
@@ -8,19 +8,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from equipoise import _native
-from equipoise.matching import validate
-from equipoise.matching.result import MatchResult
-from equipoise.matching.support import common_rows, effective_caliper, reported_caliper
-from equipoise.matching.validate import Floats, Indices, Units
+from equipoise.matching.frames import require
+from equipoise.matching.options import (
+    DONOR_ARMS,
+    QUERIED_ARMS,
+    Estimand,
+    MatchOptions,
+    check_whole,
+    match_problem,
+)
+from equipoise.matching.units import Floats, Indices, Truths, Units, power_of_two, units_of
+from equipoise.model.display import display
 from equipoise.model.errors import UnusableInput
 
-ESTIMANDS = ("ATT", "ATC", "ATE")
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 def match(
@@ -28,7 +37,7 @@ def match(
     treat: ArrayLike,
     X: ArrayLike,
     *,
-    estimand: Literal["ATT", "ATC", "ATE"] = "ATT",
+    estimand: Estimand = "ATT",
     m: int = 1,
     metric: str | ArrayLike = "inverse_variance",
     exact: Any = None,
@@ -49,7 +58,7 @@ def match(
     seed: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> MatchResult:
-    """Matches each unit of the estimand with its nearest of the other arm.
+    """Match each unit of the estimand with its nearest unit of the other arm.
 
     Parameters
     ----------
@@ -62,141 +71,228 @@ def match(
     estimand
         The effect on the treated (ATT), on the controls (ATC) or on all (ATE).
     m
-        How many matches a unit gets, before ties; no more than there are units to match with.
+        Number of matches of a unit, before ties; no more than there are units to match with.
     metric
-        On the standardised columns: "inverse_variance", "mahalanobis", k weights or a symmetric
-        positive semidefinite matrix (k, k).
+        Metric on the standardised columns: "inverse_variance", "mahalanobis", k weights or a
+        symmetric positive semidefinite matrix (k, k).
     exact
         Columns that must be equal: ``True`` for all, one truth each, or names.
     caliper
-        How far a match may lie, in standard deviations of each column: one value or k.
+        Largest distance of a match, in standard deviations of each column: one value or k.
     replace, ties
         Whether a unit may serve more than once; whether all tied matches are kept (their weight is
         shared) or some drawn by lot. Without replacement ties are always drawn.
     common_support
-        Leaves out rows outside the range that both arms share in the first column.
+        Whether to leave out rows outside the range that both arms share in the first column.
     weights
         Shape (n,), observation weights.
     bias_adjust, covariates
         Regression adjustment on ``covariates`` (n, l), by default X (Abadie and Imbens 2011).
     variance_neighbors
-        0 for one variance of all outcomes, else from so many neighbours of the same arm.
+        Number of neighbours of the same arm for each outcome's variance; 0 for one variance of all.
     variance
-        The error of the effect in the "population" or among these units ("sample").
+        Whether the error is that of the effect in the "population" or among these units ("sample").
     restrict
         Triples: a row, another row (from 0), a squared distance; negative forbids the pair.
     distance_tolerance
         Squared distances that differ by no more are ties.
     reuse
-        An earlier match of the same units, whose pairs are taken for this outcome.
+        An earlier match of the same units, whose pairs serve for this outcome.
     r_compatible
-        Gives R's numbers where they differ from what is right (docs/matching.md).
+        Whether to give R's numbers where they differ from the right ones (docs/matching.md).
     threads, seed
         Neither the number of threads (all cores by default) nor their timing changes the answer;
         lots are drawn from ``seed`` (0 by default).
     progress
-        Called with how many units are done, of how many; may be called by any thread.
+        Called with the number of units that are done, and of all; may be called by any thread.
 
     Raises
     ------
     UnusableInput
         If something cannot be used, naming column and rows, or if no unit can be matched.
     """
-    given = validate.units(y, treat, X, weights, covariates)
-    check_choices(estimand, m, variance_neighbors, variance, distance_tolerance, threads, seed)
-    rows = len(given.x)
-    triples = validate.restrictions(restrict, rows)
-    matrix = validate.metric_matrix(metric, given.names)
-    kept: Indices | None = None
-    if common_support:
-        tolerance = distance_tolerance if r_compatible else 0.0
-        kept = common_rows(given.x[:, 0], given.treated, given.names[0], tolerance)
-        given, triples = trimmed(given, triples, kept, r_compatible)
-    caliper_used, caliper_told = None, None
-    if caliper is not None or exact is not None:
-        caliper_used, is_exact = effective_caliper(
-            given, caliper, exact, distance_tolerance, r_compatible
-        )
-        caliper_told = reported_caliper(caliper_used, is_exact, r_compatible)
-    n_treated = int(np.count_nonzero(given.treated))
-    serving = {"ATT": (0,), "ATC": (1,), "ATE": (0, 1)}[estimand]
-    most = min((len(given.x) - n_treated, n_treated)[arm] for arm in serving)
-    options: dict[str, Any] = {
-        "x": given.x.ravel(),
-        "columns": given.x.shape[1],
-        "treated": given.treated,
-        "weights": given.weights,
-        "estimand": estimand,
-        "matches": min(m, most),
-        "metric": metric if matrix is None else "matrix",
-        "matrix": None if matrix is None else matrix.ravel(),
-        "caliper": caliper_used,
-        "restrict": triples,
-        "replace": replace,
-        "ties": ties and replace,
-        "tolerance": distance_tolerance,
-        "r_compatible": r_compatible,
-        "threads": threads or 0,
-        "seed": 0 if seed is None else seed,
-        "method": "chosen",
-    }
-    wants_variances = variance_neighbors > 0 and given.outcome is not None
-    wants_variances &= not (r_compatible and not (replace and ties))
-    engine = _native.MatchingEngine(options) if reuse is None or wants_variances else None
+    units = units_of(y, treat, X, weights, covariates)
+    check_variance(variance_neighbors, variance)
+    rows = len(units.x)
+    problem = match_problem(
+        units,
+        estimand=estimand,
+        m=m,
+        metric=metric,
+        exact=exact,
+        caliper=caliper,
+        replace=replace,
+        ties=ties,
+        common_support=common_support,
+        restrict=restrict,
+        distance_tolerance=distance_tolerance,
+        r_compatible=r_compatible,
+        threads=threads,
+        seed=seed,
+    )
+    units, options, kept = problem.units, problem.options, problem.kept
+    has_error = replace and (ties or not r_compatible)
+    needs_variances = variance_neighbors > 0 and units.outcome is not None and has_error
+    matcher = _native.Matcher(units, options) if reuse is None or needs_variances else None
     if reuse is not None:
-        pairs = reused(reuse, rows, estimand, common_support)
-    elif engine is not None:
-        pairs = Pairs(*engine.pairs(progress))
+        pairs = reused_pairs(reuse, rows, estimand, common_support)
+    elif matcher is not None:
+        pairs = matcher.pairs(progress)
     if not len(pairs.query):
         raise no_valid_match()
-    found = None
-    if given.outcome is not None:
+    estimate = None
+    if units.outcome is not None:
         variances = None
-        if wants_variances and engine is not None:
-            variances = engine.variances(
-                given.outcome, clipped_neighbours(given, variance_neighbors)
-            )
-        found = estimated(
-            given, pairs, estimand, variances, bias_adjust, r_compatible, replace and ties
-        )
+        if needs_variances and matcher is not None:
+            # No more neighbours than either arm weighs.
+            arms = (float(units.weights_or_ones[units.treated == arm].sum()) for arm in (0, 1))
+            variances = matcher.variances(min(float(variance_neighbors), *arms))
+        estimate = effect_estimate(units, options, pairs, variances, bias_adjust=bias_adjust)
     # R's indices are into the rows that are left.
     if r_compatible or reuse is not None:
         kept = None
-    dropped = named_by_r(pairs, caliper_used is not None) if r_compatible else pairs.dropped
-    is_treated = given.treated[pairs.query] == 1
-    query, matched = original(pairs.query, kept), original(pairs.matched, kept)
-    numbers = told(found, variance, pairs, replace, ties, r_compatible, given.outcome_unit)
+    dropped = pairs.dropped
+    if r_compatible:
+        dropped = dropped_as_in_r(pairs, has_limits=options.caliper is not None)
+    is_treated = units.treated[pairs.query]
+    query, matched = given_rows(pairs.query, kept), given_rows(pairs.matched, kept)
+    caliper_row = problem.reported_caliper
     return MatchResult(
-        **numbers,
+        **effect_numbers(estimate, variance, pairs, has_error, r_compatible, units.outcome_unit),
         treated_index=np.where(is_treated, query, matched),
         control_index=np.where(is_treated, matched, query),
-        weights=pairs.weight,
-        dropped_index=original(dropped, kept),
-        n=len(given.x),
-        n_treated=n_treated,
-        n_weighted=float(pairs.weight.sum()),
+        weights=pairs.weights,
+        dropped_index=given_rows(dropped, kept),
+        n=len(units.x),
+        n_treated=int(units.treated.sum()),
+        n_weighted=float(pairs.weights.sum()),
         n_dropped=len(pairs.dropped),
-        effective_caliper=caliper_told,
+        effective_caliper=None if caliper_row is None else caliper_row[0],
         estimand=estimand,
         matched_treated=is_treated,
         rows=rows,
     )
 
 
-class Pairs:
-    """Rows of each unit and its match, the pair's weight, and the rows without a match."""
+@dataclass(frozen=True, slots=True, eq=False)
+class MatchResult:
+    """The pairs, the effect and its errors.
 
-    __slots__ = ("dropped", "matched", "query", "weight")
+    Rows count from 0. ``None`` stands where there is no number: all of an outcome's without an
+    outcome, ``se`` where Abadie and Imbens give none (without replacement; a single unit).
 
-    def __init__(self, query: bytes, matched: bytes, weight: bytes, dropped: bytes) -> None:
-        self.query: Indices = np.frombuffer(query, np.int64)
-        self.matched: Indices = np.frombuffer(matched, np.int64)
-        self.weight: Floats = np.frombuffer(weight, np.float64)
-        self.dropped: Indices = np.frombuffer(dropped, np.int64)
+    Parameters
+    ----------
+    estimate, estimate_unadjusted
+        The effect with and without the bias adjustment, in units of the outcome.
+    se, se_standard, se_conditional
+        The error of Abadie and Imbens (2006); the error that takes pairs as independent; the part
+        of the error that comes from the choice of these units.
+    t, p_value
+        ``estimate`` over its error (``se_standard`` where there is no ``se``), two-sided normal.
+    treated_index, control_index, weights
+        The rows of each pair, and its weight.
+    dropped_index
+        Units that had no, or too few, admissible matches.
+    n, n_treated
+        Rows and treated rows that took part (fewer than given with ``common_support``).
+    n_weighted
+        Sum of the pairs' weights.
+    n_dropped
+        Number of dropped units.
+    effective_caliper
+        Shape (columns,), units of each column; ``None`` without a caliper.
+    estimand
+        The effect that was estimated: ATT, ATC or ATE.
+    matched_treated
+        Whether each pair is the match of its treated unit (else of its control).
+    rows
+        Number of rows in the input.
+    """
+
+    estimate: float | None
+    se: float | None
+    se_standard: float | None
+    se_conditional: float | None
+    estimate_unadjusted: float | None
+    t: float | None
+    p_value: float | None
+    treated_index: Indices = field(repr=False)
+    control_index: Indices = field(repr=False)
+    weights: Floats = field(repr=False)
+    dropped_index: Indices = field(repr=False)
+    n: int
+    n_treated: int
+    n_weighted: float
+    n_dropped: int
+    effective_caliper: Floats | None
+    estimand: str
+    matched_treated: Truths = field(repr=False)
+    rows: int
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Return the effect, its error and the numbers of units: names with their values."""
+        lines: list[tuple[str, str]] = []
+        if self.estimate is not None:
+            lines.append(("Estimate", f"{self.estimate:.5g}"))
+            if self.se is not None:
+                lines.append(("Abadie-Imbens error", f"{self.se:.5g}"))
+            elif self.se_standard is not None:
+                lines.append(("Error (pairs independent)", f"{self.se_standard:.5g}"))
+            if self.t is not None and self.p_value is not None:
+                lines.append(("t", f"{self.t:.5g}"))
+                lines.append(("p-value", f"{self.p_value:.5g}"))
+        lines += [
+            ("Estimand", self.estimand),
+            ("Observations", f"{self.n}"),
+            ("Treated", f"{self.n_treated}"),
+            ("Matched observations", f"{self.n_weighted:.6g}"),
+            ("Matched pairs (unweighted)", f"{len(self.weights)}"),
+            ("Dropped", f"{self.n_dropped}"),
+        ]
+        return lines
+
+    def summary(self) -> str:
+        """Return the facts, a line each."""
+        lines = self.facts()
+        width = max(len(name) for name, _ in lines)
+        return "\n".join(f"{name:<{width}}  {value}" for name, value in lines)
+
+    def _repr_html_(self) -> str:
+        """Return the facts as a notebook shows them."""
+        return str(display("matching", "match_html", self))
+
+    def to_frame(self) -> DataFrame:
+        """Return a row for each pair: ``treated_index``, ``control_index``, ``weight`` (pandas).
+
+        Raises
+        ------
+        UnusableInput
+            pandas is not installed.
+        """
+        pandas = require("pandas", "frames")
+        columns: dict[str, Any] = {
+            "treated_index": self.treated_index,
+            "control_index": self.control_index,
+            "weight": self.weights,
+        }
+        frame: DataFrame = pandas.DataFrame(columns)
+        return frame
 
 
-def reused(earlier: MatchResult, rows: int, estimand: str, common_support: bool) -> Pairs:
-    """The pairs of an earlier match of the same units."""
+def check_variance(neighbors: int, variance: str) -> None:
+    """Refuse options of the error that are out of their range."""
+    if variance not in ("population", "sample"):
+        raise UnusableInput(
+            f"there is no variance {variance!r}", hint="give 'population' or 'sample'"
+        )
+    check_whole("variance_neighbors", neighbors, 0)
+
+
+def reused_pairs(
+    earlier: MatchResult, rows: int, estimand: str, common_support: bool
+) -> _native.Pairs:
+    """Return the pairs of an earlier match of the same units."""
     if not isinstance(earlier, MatchResult):
         raise UnusableInput(
             f"reuse is of type {type(earlier).__name__}", hint="give what match() returned"
@@ -208,182 +304,97 @@ def reused(earlier: MatchResult, rows: int, estimand: str, common_support: bool)
             hint="reuse a match of the same units with the same estimand",
         )
     if common_support or earlier.n != earlier.rows:
-        raise UnusableInput("reuse and common_support do not go together")
-    first = earlier.matched_treated
-    return Pairs(
-        np.where(first, earlier.treated_index, earlier.control_index).tobytes(),
-        np.where(first, earlier.control_index, earlier.treated_index).tobytes(),
-        earlier.weights.tobytes(),
-        earlier.dropped_index.tobytes(),
+        raise UnusableInput(
+            "reuse and common_support do not go together", hint="leave one of them out"
+        )
+    is_treated = earlier.matched_treated
+    return _native.Pairs(
+        np.where(is_treated, earlier.treated_index, earlier.control_index),
+        np.where(is_treated, earlier.control_index, earlier.treated_index),
+        earlier.weights,
+        earlier.dropped_index,
     )
 
 
-def original(rows: Indices, kept: Indices | None) -> Indices:
-    """The rows among those that were given; all were kept without ``kept``."""
-    return rows if kept is None else kept[rows]
-
-
 def no_valid_match() -> UnusableInput:
-    """The error where nobody is left to match with."""
+    """Return the error for units of which none can be matched."""
     return UnusableInput(
         "no unit has a valid match: caliper, exact or restrict leave none",
         hint="widen the caliper, or ask for fewer exact columns or fewer matches (m)",
     )
 
 
-def named_by_r(pairs: Pairs, fenced: bool) -> Indices:
-    """Of the dropped units, those that R names: with a caliper or exact columns, who serve nobody.
-
-    It counts, but does not name, those whom restrictions or an exhausted pool left without a match.
-    """
-    return pairs.dropped[~np.isin(pairs.dropped, pairs.matched)] if fenced else pairs.dropped[:0]
-
-
-def trimmed(
-    given: Units, triples: list[tuple[int, int, float]], kept: Indices, r_compatible: bool
-) -> tuple[Units, list[tuple[int, int, float]]]:
-    """The units of the kept rows, and the restrictions among them.
-
-    R looks the rows of restrictions up among those that are left.
-    """
-    named = np.arange(len(kept)) if r_compatible else kept
-    place = {int(row): position for position, row in enumerate(named)}
-    within = [
-        (place[first], place[second], distance)
-        for first, second, distance in triples
-        if first in place and second in place
-    ]
-
-    def part(values: Floats | None) -> Floats | None:
-        return None if values is None else values[kept]
-
-    return (
-        Units(
-            np.ascontiguousarray(given.x[kept]),
-            given.names,
-            given.treated[kept],
-            part(given.outcome),
-            part(given.weights),
-            part(given.z),
-            given.outcome_unit,
-        ),
-        within,
-    )
-
-
-def clipped_neighbours(given: Units, neighbours: int) -> float:
-    """No more than either arm weighs."""
-    weights = np.ones(len(given.x)) if given.weights is None else given.weights
-    arms = (float(weights[given.treated == arm].sum()) for arm in (0, 1))
-    return float(min(float(neighbours), *arms))
-
-
-Estimates = tuple[float, float, float, float, float, float]
-
-
-def estimated(
-    given: Units,
-    pairs: Pairs,
-    estimand: str,
-    variances: bytes | None,
-    bias_adjust: bool,
-    r_compatible: bool,
-    with_error: bool,
-) -> Estimates:
-    """Effect, unadjusted effect, the two variances, error of the pairs, conditional error."""
-    z = given.x if given.z is None else given.z
-    if bias_adjust and r_compatible:
-        arms = {"ATT": (1,), "ATC": (0,), "ATE": (0, 1)}[estimand]
+def effect_estimate(
+    units: Units,
+    options: MatchOptions,
+    pairs: _native.Pairs,
+    variances: Floats | None,
+    *,
+    bias_adjust: bool = False,
+) -> _native.Estimate:
+    """Estimate the effect from the pairs, in ``units.outcome_unit``."""
+    z = units.x if units.z is None else units.z
+    if bias_adjust and options.r_compatible:
         # Fifteen thirds are five.
-        weight = math.fsum(pairs.weight)
-        size = min(int(np.isin(given.treated, arms).sum()), weight)
-        bias_adjust = with_error and size >= z.shape[1]
+        weight = math.fsum(pairs.weights)
+        size = min(int(np.isin(units.treated, QUERIED_ARMS[options.estimand]).sum()), weight)
+        bias_adjust = options.ties and size >= z.shape[1]
     elif bias_adjust:
-        for arm in {"ATT": (0,), "ATC": (1,), "ATE": (0, 1)}[estimand]:
-            serving = np.unique(pairs.matched[given.treated[pairs.matched] == arm]).size
-            if serving <= z.shape[1]:
+        for arm in DONOR_ARMS[options.estimand]:
+            donors = np.unique(pairs.matched[units.treated[pairs.matched] == arm]).size
+            if donors <= z.shape[1]:
                 raise UnusableInput(
-                    f"bias_adjust fits {z.shape[1]} slopes and a constant to {serving} matched "
+                    f"bias_adjust fits {z.shape[1]} slopes and a constant to {donors} matched "
                     f"{'treated units' if arm else 'controls'}: too few",
                     hint="give fewer covariates, or match without bias_adjust",
                 )
-    weights = np.ones(len(given.x)) if given.weights is None else given.weights
-    return _native.matching_estimate(
-        {
-            "treated": given.treated,
-            "outcome": given.outcome,
-            "weights": weights,
-            "query": pairs.query,
-            "matched": pairs.matched,
-            "weight": pairs.weight,
-            "covariates": (z / validate.power_of_two(z)).ravel() if bias_adjust else None,
-            "columns": z.shape[1],
-            "variances": None if variances is None else np.frombuffer(variances, np.float64),
-            "estimand": estimand,
-            "r_compatible": r_compatible,
-        }
-    )
+    adjusted_by = z / power_of_two(z) if bias_adjust else None
+    return _native.estimate_effect(units, options, pairs, adjusted_by, variances)
 
 
-def told(
-    found: Estimates | None,
+def effect_numbers(
+    estimate: _native.Estimate | None,
     variance: str,
-    pairs: Pairs,
-    replace: bool,
-    ties: bool,
+    pairs: _native.Pairs,
+    has_error: bool,
     r_compatible: bool,
     unit: float,
 ) -> dict[str, float | None]:
-    """The numbers of the result that an outcome in this unit gives."""
-    names = ("estimate", "se", "se_standard", "se_conditional", "estimate_unadjusted")
-    if found is None:
+    """Return the fields of a result that come from the outcome, which has this unit."""
+    if estimate is None:
+        names = ("estimate", "se", "se_standard", "se_conditional", "estimate_unadjusted")
         return dict.fromkeys((*names, "t", "p_value"))
-    effect, unadjusted, population, sample, of_pairs, conditional = found
-    known = replace and ties if r_compatible else replace
     # Pairs are in the order of the units that were matched.
     if not r_compatible and pairs.query[0] == pairs.query[-1]:
-        known = False
-    error = math.sqrt(population if variance == "population" else sample)
-    shown = error if known else of_pairs
-    t = effect / shown if shown > 0 and (known or pairs.query.size > 1) else None
+        has_error = False
+    is_population = variance == "population"
+    error = math.sqrt(estimate.population_variance if is_population else estimate.sample_variance)
+    best_error = error if has_error else estimate.standard_error_of_pairs
+    t = None
+    if best_error > 0 and (has_error or pairs.query.size > 1):
+        t = estimate.effect / best_error
     return {
-        "estimate": effect * unit,
-        "se": error * unit if known else None,
-        "se_standard": of_pairs * unit,
-        "se_conditional": conditional * unit if known else None,
-        "estimate_unadjusted": unadjusted * unit,
+        "estimate": estimate.effect * unit,
+        "se": error * unit if has_error else None,
+        "se_standard": estimate.standard_error_of_pairs * unit,
+        "se_conditional": estimate.conditional_error * unit if has_error else None,
+        "estimate_unadjusted": estimate.unadjusted * unit,
         "t": t,
         "p_value": None if t is None else math.erfc(abs(t) / math.sqrt(2.0)),
     }
 
 
-def check_choices(
-    estimand: str,
-    m: int,
-    neighbours: int,
-    variance: str,
-    tolerance: float,
-    threads: int | None,
-    seed: int | None,
-) -> None:
-    """The single values, each in its range."""
-    if estimand not in ESTIMANDS:
-        raise UnusableInput(f"there is no estimand {estimand!r}", hint="give ATT, ATC or ATE")
-    if variance not in ("population", "sample"):
-        raise UnusableInput(
-            f"there is no variance {variance!r}", hint="give 'population' or 'sample'"
-        )
-    whole: list[tuple[str, int | None, int]] = [
-        ("m", m, 1),
-        ("variance_neighbors", neighbours, 0),
-        ("threads", threads, 1),
-        ("seed", seed, 0),
-    ]
-    for name, value, least in whole:
-        known = isinstance(value, int | float | np.number) and math.isfinite(value)
-        if value is not None and not (known and value == int(value) and least <= value < 2**63):
-            raise UnusableInput(
-                f"{name} is {value!r}", hint=f"give a whole number from {least} to 2^63"
-            )
-    if not (isinstance(tolerance, int | float | np.number) and 0 <= tolerance < math.inf):
-        raise UnusableInput(f"distance_tolerance is {tolerance!r}", hint="give 0 or more")
+def dropped_as_in_r(pairs: _native.Pairs, *, has_limits: bool) -> Indices:
+    """Return the dropped units that R names: those that a caliper or exact columns left.
+
+    R does not name units that serve as a match, nor units that restrictions or an exhausted pool
+    left without a match; it only counts them.
+    """
+    if not has_limits:
+        return pairs.dropped[:0]
+    return pairs.dropped[~np.isin(pairs.dropped, pairs.matched)]
+
+
+def given_rows(rows: Indices, kept: Indices | None) -> Indices:
+    """Return the numbers of the rows in the input; without ``kept`` all rows took part."""
+    return rows if kept is None else kept[rows]

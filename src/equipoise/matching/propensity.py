@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.matching.empirical import Values
+from equipoise.matching.distributions import Values
 from equipoise.matching.frames import Covariates, covariates_of, require
 from equipoise.model.errors import UnusableInput
 

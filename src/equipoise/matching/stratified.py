@@ -1,4 +1,4 @@
-"""Matches inside strata and estimates one effect over all of them.
+"""Match inside strata, and estimate one effect over all strata.
 
 Sekhon 2011 (JSS 42(7)); the errors are those of Abadie and Imbens 2006 (Econometrica 74(1)) over
 the pairs of all strata. Formulae, and where R's Matchby differs: docs/matching.md.
@@ -7,19 +7,38 @@ the pairs of all strata. Formulae, and where R's Matchby differs: docs/matching.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from equipoise import _native
-from equipoise.matching import validate
-from equipoise.matching.match import Pairs, check_choices, estimated, no_valid_match, told
-from equipoise.matching.strata import Factors, factors_of
-from equipoise.matching.stratified_result import MatchByResult, Stratum
-from equipoise.matching.support import reported_caliper, stratum_calipers
-from equipoise.matching.validate import Floats, Units
+from equipoise.matching.frames import check_present, columns_of
+from equipoise.matching.match import (
+    MatchResult,
+    check_variance,
+    effect_estimate,
+    effect_numbers,
+    no_valid_match,
+)
+from equipoise.matching.options import Estimand, match_problem
+from equipoise.matching.units import (
+    Floats,
+    Indices,
+    Truths,
+    Units,
+    row_numbers,
+    same_length,
+    units_of,
+)
 from equipoise.model.errors import UnusableInput
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+MOST_NAMED_STRATA = 5
+"""Skipped strata that a summary names; it counts the others."""
 
 
 def match_by(
@@ -28,7 +47,7 @@ def match_by(
     X: ArrayLike,
     by: Any,
     *,
-    estimand: Literal["ATT", "ATC", "ATE"] = "ATT",
+    estimand: Estimand = "ATT",
     m: int = 1,
     metric: str | ArrayLike = "inverse_variance",
     exact: Any = None,
@@ -44,11 +63,11 @@ def match_by(
     seed: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> MatchByResult:
-    """Matches each unit of the estimand with its nearest of the other arm in its stratum.
+    """Match each unit of the estimand with its nearest unit of the other arm in its stratum.
 
     Each stratum is matched as ``match`` would match it alone: columns are scaled, calipers and
     the Mahalanobis metric are computed inside it, and ``m`` is at most what it has to offer.
-    Strata without treated units or without controls are skipped, and told. The effect is the
+    Strata without treated units or without controls are skipped and reported. The effect is the
     mean over all pairs, and its error that of a match with these pairs.
 
     Parameters
@@ -62,58 +81,46 @@ variance, distance_tolerance, threads, seed
     ties
         Whether all tied matches are kept; by default they are, but not in R.
     r_compatible
-        Gives R's numbers where they differ from what is right (docs/matching.md).
+        Whether to give R's numbers where they differ from the right ones (docs/matching.md).
     progress
-        Called with how many rows are done, of how many; may be called by any thread.
+        Called with the number of rows that are done, and of all; may be called by any thread.
 
     Raises
     ------
     UnusableInput
         If something cannot be used, naming column and rows, or if no unit can be matched.
     """
-    given = validate.units(y, treat, X, weights, None)
-    check_choices(estimand, m, variance_neighbors, variance, distance_tolerance, threads, seed)
-    rows = len(given.x)
+    units = units_of(y, treat, X, weights)
+    check_variance(variance_neighbors, variance)
+    rows = len(units.x)
     factors = factors_of(by, rows)
     count = len(factors.values)
-    matrix = validate.metric_matrix(metric, given.names)
     ties = (not r_compatible if ties is None else bool(ties)) and replace
     # R has an error of Abadie and Imbens for this estimand only.
     has_error = replace and (not r_compatible or (ties and estimand == "ATT"))
-    calipers, told_calipers = None, None
-    if caliper is not None or exact is not None:
-        calipers, is_exact = stratum_calipers(
-            given, factors.code, count, caliper, exact, distance_tolerance, r_compatible
-        )
-        told_calipers = reported_caliper(calipers, is_exact, r_compatible)
-    wants_variances = variance_neighbors > 0 and given.outcome is not None and has_error
-    options: dict[str, Any] = {
-        "x": given.x.ravel(),
-        "columns": given.x.shape[1],
-        "treated": given.treated,
-        "weights": given.weights,
-        "estimand": estimand,
-        "matches": min(m, rows),
-        "metric": metric if matrix is None else "matrix",
-        "matrix": None if matrix is None else matrix.ravel(),
-        "restrict": [],
-        "replace": replace,
-        "ties": ties,
-        "tolerance": distance_tolerance,
-        "r_compatible": r_compatible,
-        "threads": threads or 0,
-        "seed": 0 if seed is None else seed,
-        "method": "chosen",
-        "strata": factors.code,
-        "stratum_count": count,
-        "calipers": None if calipers is None else calipers.ravel(),
-        "outcome": given.outcome if wants_variances else None,
-        "neighbours": float(variance_neighbors),
-    }
-    *found, variances = _native.matching_strata(options, progress)
-    pairs = Pairs(*found)
-    lacking = without_an_arm(given, factors)
-    if lacking.all():
+    problem = match_problem(
+        units,
+        estimand=estimand,
+        m=m,
+        metric=metric,
+        exact=exact,
+        caliper=caliper,
+        replace=replace,
+        ties=ties,
+        distance_tolerance=distance_tolerance,
+        r_compatible=r_compatible,
+        threads=threads,
+        seed=seed,
+        strata=(factors.code, count),
+    )
+    options = problem.options
+    needs_variances = variance_neighbors > 0 and units.outcome is not None and has_error
+    neighbors = float(variance_neighbors) if needs_variances else None
+    pairs, variances = _native.match_strata(
+        units, options, factors.code, count, neighbors, progress
+    )
+    is_lacking = lacks_an_arm(units, factors)
+    if is_lacking.all():
         raise UnusableInput(
             f"each of the {count} strata of {', '.join(factors.names)} lacks treated units or "
             "controls",
@@ -121,76 +128,245 @@ variance, distance_tolerance, threads, seed
         )
     if not len(pairs.query):
         raise no_valid_match()
-    own = variances if wants_variances else None
-    estimates = None
-    if given.outcome is not None:
-        estimates = estimated(given, pairs, estimand, own, False, r_compatible, True)
-    numbers = told(estimates, variance, pairs, replace, has_error, r_compatible, given.outcome_unit)
-    is_treated = given.treated[pairs.query] == 1
-    n_treated, n_weighted = int(given.treated.sum()), float(pairs.weight.sum())
+    estimate = None
+    if units.outcome is not None:
+        estimate = effect_estimate(units, options, pairs, variances)
+    is_treated = units.treated[pairs.query]
+    n_treated, n_weighted = int(units.treated.sum()), float(pairs.weights.sum())
     return MatchByResult(
-        **numbers,
+        **effect_numbers(estimate, variance, pairs, has_error, r_compatible, units.outcome_unit),
         treated_index=np.where(is_treated, pairs.query, pairs.matched),
         control_index=np.where(is_treated, pairs.matched, pairs.query),
-        weights=pairs.weight,
+        weights=pairs.weights,
         dropped_index=pairs.dropped,
         n=rows,
         n_treated=n_treated,
         n_weighted=n_weighted,
-        # R takes the pairs from the treated whoever was matched; it may be negative.
+        # R takes the pairs from the treated whatever was matched; it may be negative.
         n_dropped=round(n_treated - n_weighted) if r_compatible else len(pairs.dropped),
-        effective_caliper=told_calipers,
+        effective_caliper=problem.reported_caliper,
         estimand=estimand,
         matched_treated=is_treated,
         rows=rows,
         by=factors.names,
-        strata=strata_of(given, factors, pairs, lacking),
+        strata=strata_of(units, factors, pairs, is_lacking),
         stratum=factors.code[pairs.query],
     )
 
 
-def without_an_arm(given: Units, factors: Factors) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Of each stratum: whether its treated units or its controls weigh nothing."""
-    weights = np.ones(len(given.x)) if given.weights is None else given.weights
+@dataclass(frozen=True, slots=True)
+class Stratum:
+    """The rows that agree in every factor.
+
+    Parameters
+    ----------
+    values
+        Value of each factor.
+    n, n_treated
+        Rows and treated rows.
+    n_weighted
+        Sum of the weights of its pairs.
+    n_dropped
+        Units of the estimand without a match.
+    estimate
+        The effect in the stratum, in units of the outcome, without bias adjustment; ``None``
+        without a pair or an outcome.
+    skipped
+        Whether it lacks treated units or controls.
+    """
+
+    values: tuple[Any, ...]
+    n: int
+    n_treated: int
+    n_weighted: float
+    n_dropped: int
+    estimate: float | None
+    skipped: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MatchByResult(MatchResult):
+    """The pairs of all strata, the effect over them and its errors.
+
+    All that a ``MatchResult`` has, over all strata; ``dropped_index`` has the units of skipped
+    strata too, and ``effective_caliper`` has shape (strata, columns).
+
+    Parameters
+    ----------
+    by
+        The names of the factors.
+    strata
+        The strata, in the order of their values.
+    stratum
+        Place in ``strata`` of each pair's stratum.
+    """
+
+    by: tuple[str, ...]
+    strata: tuple[Stratum, ...] = field(repr=False)
+    stratum: Indices = field(repr=False)
+
+    @property
+    def skipped(self) -> tuple[Stratum, ...]:
+        """Strata without treated units or without controls."""
+        return tuple(stratum for stratum in self.strata if stratum.skipped)
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Return the facts of a match, and the numbers of strata and of skipped strata."""
+        return [
+            *MatchResult.facts(self),
+            ("Strata", f"{len(self.strata)} of {', '.join(self.by)}"),
+            ("Strata without an arm", f"{len(self.skipped)}{self._skipped_names()}"),
+        ]
+
+    def to_frame(self) -> DataFrame:
+        """Return the frame of a match, with the place of each pair's ``stratum`` (pandas)."""
+        return MatchResult.to_frame(self).assign(stratum=self.stratum)
+
+    def strata_frame(self) -> DataFrame:
+        """Return a row for each stratum: its factors, then the fields of ``Stratum`` (pandas)."""
+        import pandas
+
+        names = ("n", "n_treated", "n_weighted", "n_dropped", "estimate", "skipped")
+        strata = self.strata
+        factors = [[stratum.values[place] for stratum in strata] for place in range(len(self.by))]
+        columns = [[getattr(stratum, name) for stratum in strata] for name in names]
+        # A factor may be called like one of these: columns are put together by place.
+        series = [pandas.Series(column) for column in (*factors, *columns)]
+        return pandas.concat(series, axis=1, keys=(*self.by, *names))
+
+    def _skipped_names(self) -> str:
+        if not self.skipped:
+            return ""
+        named = ", ".join(
+            "/".join(str(value) for value in stratum.values)
+            for stratum in self.skipped[:MOST_NAMED_STRATA]
+        )
+        return f" ({named}{', …' if len(self.skipped) > MOST_NAMED_STRATA else ''})"
+
+
+@dataclass(frozen=True, slots=True)
+class Factors:
+    """The strata of all rows, in the order of the factors' values.
+
+    Parameters
+    ----------
+    names
+        Names of the factors.
+    code
+        Shape (n,), the stratum of each row.
+    values
+        For each stratum a value of each factor.
+    """
+
+    names: tuple[str, ...]
+    code: Indices
+    values: tuple[tuple[Any, ...], ...]
+
+
+def factors_of(by: Any, rows: int) -> Factors:
+    """Return the strata that the factors form together (only combinations that occur).
+
+    Parameters
+    ----------
+    by
+        Shape (rows,) or (rows, factors), a frame, or a mapping of names to columns; numbers,
+        texts or categories.
+
+    Raises
+    ------
+    UnusableInput
+        Naming the factor and its rows: a value is missing, or there are too few or many.
+    """
+    columns = columns_of(by)
+    if columns is None:
+        array = np.asarray(by)
+        if array.ndim not in (1, 2) or (array.ndim == 2 and not array.shape[1]):
+            raise UnusableInput(
+                f"by has shape {array.shape}", hint="give one value, or one a factor, for each row"
+            )
+        many = array.reshape(len(array), -1)
+        columns = {
+            "by" if many.shape[1] == 1 else f"by{place + 1}": many[:, place]
+            for place in range(many.shape[1])
+        }
+    if not columns:
+        raise UnusableInput("by has no column", hint="give at least one factor")
+    together = np.zeros(rows, dtype=np.int64)
+    for name, column in columns.items():
+        if column.ndim != 1:
+            raise UnusableInput(f"by, factor {name!r} has shape {column.shape}")
+        same_length(len(column), f"by, factor {name!r}", rows)
+        levels = levels_of(column, f"by, factor {name!r}")
+        # Made dense again at each factor: the product of their levels may not fit.
+        mixed = together * (int(levels.max()) + 1) + levels
+        together = np.unique(mixed, return_inverse=True)[1].astype(np.int64).reshape(-1)
+    _, first = np.unique(together, return_index=True)
+    kept = [[plain(value) for value in column[first]] for column in columns.values()]
+    return Factors(tuple(columns), together, tuple(zip(*kept, strict=True)))
+
+
+def levels_of(column: NDArray[Any], name: str) -> Indices:
+    """Return the place of each row's value among the distinct values, in their order."""
+    if column.dtype.kind == "f":
+        missing = np.isnan(column)
+        if missing.any():
+            raise UnusableInput(
+                f"{name}: missing in {row_numbers(missing)}",
+                hint="leave out these rows, or make a category of their own of them",
+            )
+    elif column.dtype.kind not in "biuSU":
+        check_present(column, name)
+    try:
+        return np.unique(column, return_inverse=True)[1].astype(np.int64).reshape(-1)
+    except TypeError:
+        # Values of several types have no order but that in which they occur.
+        places: dict[Any, int] = {}
+        return np.array([places.setdefault(value, len(places)) for value in column.tolist()])
+
+
+def plain(value: Any) -> Any:
+    """Return a number of NumPy's as Python's own."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def lacks_an_arm(units: Units, factors: Factors) -> Truths:
+    """Return for each stratum whether its treated units or its controls weigh nothing."""
+    weights, count = units.weights_or_ones, len(factors.values)
     arms = [
-        np.bincount(factors.code, weights * (given.treated == arm), len(factors.values))
-        for arm in (0, 1)
+        np.bincount(factors.code, weights * (units.treated == arm), count) for arm in (False, True)
     ]
     return np.asarray((arms[0] <= 0) | (arms[1] <= 0), dtype=np.bool_)
 
 
 def strata_of(
-    given: Units,
-    factors: Factors,
-    pairs: Pairs,
-    lacking: np.ndarray[Any, np.dtype[np.bool_]],
+    units: Units, factors: Factors, pairs: _native.Pairs, is_lacking: Truths
 ) -> tuple[Stratum, ...]:
-    """What there is in each stratum."""
+    """Count the rows, pairs and dropped units of each stratum, and estimate its effect."""
     count = len(factors.values)
 
-    def sums(code: validate.Indices, values: Floats | None = None) -> list[Any]:
-        found: list[Any] = np.bincount(code, values, count).tolist()
-        return found
+    def sums(code: Indices, values: Floats | None = None) -> list[Any]:
+        totals: list[Any] = np.bincount(code, values, count).tolist()
+        return totals
 
     of_pairs = factors.code[pairs.query]
-    weighted = sums(of_pairs, pairs.weight)
+    weighted = sums(of_pairs, pairs.weights)
     effects: list[float | None] = [None] * count
-    if given.outcome is not None:
-        sign = np.where(given.treated[pairs.query] == 1, 1.0, -1.0)
-        differences = sign * (given.outcome[pairs.query] - given.outcome[pairs.matched])
-        totals = sums(of_pairs, pairs.weight * differences)
+    if units.outcome is not None:
+        sign = np.where(units.treated[pairs.query], 1.0, -1.0)
+        differences = sign * (units.outcome[pairs.query] - units.outcome[pairs.matched])
+        totals = sums(of_pairs, pairs.weights * differences)
         effects = [
-            total / weight * given.outcome_unit if weight > 0 else None
+            total / weight * units.outcome_unit if weight > 0 else None
             for total, weight in zip(totals, weighted, strict=True)
         ]
     columns = zip(
         factors.values,
         sums(factors.code),
-        sums(factors.code[given.treated == 1]),
+        sums(factors.code[units.treated]),
         weighted,
         sums(factors.code[pairs.dropped]),
         effects,
-        lacking.tolist(),
+        is_lacking.tolist(),
         strict=True,
     )
     return tuple(Stratum(*column) for column in columns)

@@ -1,53 +1,54 @@
-"""Building the programs of levels, once, before a campaign."""
+"""Building programs before a campaign: of levels, of revisions, and in several layouts."""
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
-import signal
 import subprocess
 import tempfile
-import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
+from equipoise.design.commands import refuse_in_shell_line
+from equipoise.design.layouts import Compilation, Linker
+from equipoise.measure.abandoned import BUILD_VARIABLE, end_build
+from equipoise.measure.untimed import SHELL, describe_status, end_group, stderr_suffix, tail
+from equipoise.model.errors import ConditionFailed, EquipoiseError, UnusableInput
 
-from equipoise.design.shell_text import refuse_in_shell_line
-from equipoise.measure.hooks import SHELL, end_group, last_words, status_words, tail
-from equipoise.model.errors import ConditionFailed
-
-VARIABLE = "EQUIPOISE_BUILD"
 MOST_LETTERS = 40
-"""Of a level in the name of its folder: a file system has a limit, and it counts bytes."""
-
+"""Number of letters of a level in the name of its folder; a file system limits the bytes."""
 _FULL_BYTES = 1 << 20
-_ENDING_S = 10.0
-_PAUSE_S = 0.01
+_LAST_LINES = 5
 
 
 def build_levels(
     lines: Mapping[str, str], home: Path, environment: Mapping[str, str], working_folder: str
 ) -> dict[str, str]:
-    """Build each level in a new folder; gives the folders by level.
+    """Build each level in a new folder; return the folders by level.
 
-    They are kept: a campaign that is resumed runs what it began with.
+    The folders stay: a campaign that is resumed runs the programs that it began with.
 
     Parameters
     ----------
     lines
-        A line for the shell for each level; ``{build}`` stands for its folder, which
+        Line for the shell for each level; ``{build}`` stands for its folder, which
         ``$EQUIPOISE_BUILD`` names as well.
     home
-        In which the new folders are made.
+        Folder in which the new folders are made.
+    environment
+        Environment of the lines.
+    working_folder
+        Folder in which the lines run.
 
     Raises
     ------
     ConditionFailed
         A line failed.
     UnusableInput
-        A shell would not take the folder as it stands, and a line has it in it.
+        A line has ``{build}`` in it, and the shell would misread the name of the folder.
     """
     if not lines:
         return {}
@@ -55,18 +56,19 @@ def build_levels(
         refuse_in_shell_line(
             line,
             {"build": os.path.abspath(home)},
-            hint=f'write "${VARIABLE}" for it, or name a --ledger in another folder',
+            hint=f'write "${BUILD_VARIABLE}" for it, or name a --ledger in another folder',
         )
     home.mkdir(parents=True, exist_ok=True)
     builds: dict[str, str] = {}
     for level, line in lines.items():
         prefix = re.sub(r"[^\w.-]", "_", level)[:MOST_LETTERS] + "-"
         folder = builds[level] = tempfile.mkdtemp(prefix=prefix, dir=os.path.abspath(home))
-        status, said = _run(line.replace("{build}", folder), working_folder, folder, environment)
+        command = line.replace("{build}", folder)
+        status, output = _run_build(command, working_folder, folder, environment)
         if status != 0:
             raise ConditionFailed(
-                f"{level} cannot be built: {status_words(status)}: {line}"
-                + last_words(said).replace("stderr: ", ""),
+                f"{level} cannot be built: {describe_status(status)}: {line}"
+                + stderr_suffix(output).replace("stderr: ", ""),
                 hint="try the line by hand; it runs through sh in the working folder",
             )
     return builds
@@ -79,103 +81,152 @@ def build_revision(
 
     Parameters
     ----------
+    line
+        Line for the shell.
     folder
-        Where it runs.
+        Folder in which the line runs.
     home
-        The working tree, which ``$EQUIPOISE_BUILD`` names: by it a build is found that outlives
-        a killed gate.
+        Working tree, which ``$EQUIPOISE_BUILD`` names: so a build that outlives a killed gate is
+        found.
+    environment
+        Environment of the line.
     revision
-        For the message.
+        Name of the revision in the message.
 
     Raises
     ------
     ConditionFailed
-        It failed; the message has the end of what it printed.
+        The line failed; the message has the end of what it printed.
     """
-    status, said = _run(line, str(folder), str(home), environment)
-    if status != 0:
-        raise ConditionFailed(
-            f"{revision} cannot be built: {status_words(status)}: {line}"
-            + last_words(said).replace("; stderr: ", "; it said: "),
-            hint=_mend_of(home),
-        )
+    status, output = _run_build(line, str(folder), str(home), environment)
+    if status == 0:
+        return
+    hint = "try the line by hand in a fresh clone: files that are not committed are missing there"
+    # What a build reports of a full disk often went to that disk.
+    if shutil.disk_usage(home).free < _FULL_BYTES:
+        hint = f"the disk of {home} is full: set TMPDIR to a folder of one with room"
+    raise ConditionFailed(
+        f"{revision} cannot be built: {describe_status(status)}: {line}"
+        + stderr_suffix(output).replace("; stderr: ", "; its output: "),
+        hint=hint,
+    )
 
 
-def _run(
+def _run_build(
     line: str, working_folder: str, build: str, environment: Mapping[str, str]
 ) -> tuple[int, str]:
     """Run a line that builds; return its status and the end of its output.
 
-    A process that the line started in the background goes on after a build that succeeded; one
+    A process that the line started in the background goes on after a build that succeeded. One
     that failed or was interrupted is ended with everything that it started.
     """
-    # A file, not a pipe: what runs on in the background would hold a pipe open.
-    with tempfile.TemporaryFile() as said:
+    # A file, not a pipe: a process in the background would hold a pipe open.
+    with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
             [SHELL, "-c", line],
-            env={**environment, VARIABLE: build},
+            env={**environment, BUILD_VARIABLE: build},
             cwd=working_folder,
             stdin=subprocess.DEVNULL,
-            stdout=said,
+            stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
         succeeded = False
         try:
-            # Not reaped yet: its group keeps its number until it was ended.
+            # Not reaped yet: the group keeps its number until it was ended.
             end = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
             succeeded = end is not None and (end.si_code, end.si_status) == (os.CLD_EXITED, 0)
         finally:
             if not succeeded:
                 end_group(process)
-                _end_processes_of(build)
-        return process.wait(), tail(said.fileno())
+                end_build(build)
+        return process.wait(), tail(output.fileno())
 
 
-def _end_processes_of(build: str) -> None:
-    """End every process that was started for a build, also in another session or group."""
-    deadline = time.monotonic() + _ENDING_S
-    while time.monotonic() < deadline:
-        living = [one for one in psutil.process_iter() if _is_of(one.pid, build)]
-        for process in living:
-            _kill(process.pid, build)
-        if not living:
-            return
-        time.sleep(_PAUSE_S)
+@dataclass(frozen=True, slots=True)
+class Layouts:
+    """Programs that differ only in their layout."""
+
+    programs: tuple[Path, ...]
+    linker: Linker
+    different: int
+    """Number of programs that differ in their bytes."""
 
 
-def _kill(pid: int, build: str) -> None:
+def host_linker() -> Linker:
+    """Return the linker that can shuffle sections; without one, the order of objects is left."""
+    if shutil.which("ld.lld"):
+        return "lld"
+    return "mold" if shutil.which("mold") else "objects"
+
+
+def make_layouts(
+    compilation: Compilation,
+    folder: Path,
+    seeds: range,
+    linker: Linker,
+    on_made: Callable[[int], None] = lambda _: None,
+) -> Layouts:
+    """Compile into ``folder/objects`` and link ``folder/layout-SEED`` for each seed.
+
+    Parameters
+    ----------
+    compilation
+        Line of the compiler, taken apart.
+    folder
+        Folder of the layouts.
+    seeds
+        Seed of each layout.
+    linker
+        Linker that shuffles the sections.
+    on_made
+        Function to call after each link with the number of layouts so far.
+
+    Raises
+    ------
+    UnusableInput
+        The compiler is missing, or fails; the message has its last lines.
+    EquipoiseError
+        The folder cannot be made.
+    """
+    object_folder = folder / "objects"
     try:
-        handle = os.pidfd_open(pid)
-    except OSError:
-        # It has ended.
-        return
+        object_folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise EquipoiseError(
+            f"cannot make the folder {object_folder}: {error.strerror}",
+            hint="name another with --output",
+        ) from None
+    objects = [
+        str(object_folder / f"{number}-{Path(source).stem}.o")
+        for number, source in enumerate(compilation.sources)
+    ]
+    programs: list[Path] = []
+    # A compiler that is killed leaves its own temporary files.
+    with tempfile.TemporaryDirectory(dir=object_folder) as temporary:
+        for line in compilation.compile_lines(objects):
+            _run_compiler(line, temporary)
+        for seed in seeds:
+            program = folder / f"layout-{seed}"
+            _run_compiler(compilation.link_line(objects, str(program), linker, seed), temporary)
+            programs.append(program)
+            on_made(len(programs))
+    different = len({program.read_bytes() for program in programs})
+    return Layouts(tuple(programs), linker, different)
+
+
+def _run_compiler(line: tuple[str, ...], temporary: str) -> None:
+    environment = os.environ | {"TMPDIR": os.path.abspath(temporary)}
     try:
-        # The handle holds the process; its number could have passed to another one before.
-        if _is_of(pid, build):
-            signal.pidfd_send_signal(handle, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        # It has ended, or has become another user's.
-        return
-    finally:
-        os.close(handle)
-
-
-def _is_of(pid: int, build: str) -> bool:
-    try:
-        process = psutil.Process(pid)
-        if process.status() == psutil.STATUS_ZOMBIE:
-            return False
-        return bool(process.environ().get(VARIABLE) == build)
-    except (psutil.Error, OSError):
-        # It has ended, or is another user's.
-        return False
-
-
-def _mend_of(home: Path) -> str:
-    # What a build says of a full disk often went to that disk.
-    if shutil.disk_usage(home).free < _FULL_BYTES:
-        return f"the disk of {home} is full: set TMPDIR to a folder of one with room"
-    return (
-        "try the line by hand in a fresh clone: files that are not committed are not in a revision"
-    )
+        done = subprocess.run(
+            line, capture_output=True, text=True, errors="replace", check=False, env=environment
+        )
+    except OSError as error:
+        raise UnusableInput(
+            f"cannot start {line[0]}: {error.strerror}", hint="check the name of the compiler"
+        ) from None
+    if done.returncode != 0:
+        output = "\n".join(done.stderr.strip().splitlines()[-_LAST_LINES:])
+        raise UnusableInput(
+            f"{shlex.join(line)} failed:\n{output}", hint="correct what the compiler complains of"
+        )

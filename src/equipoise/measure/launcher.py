@@ -21,7 +21,7 @@ from typing import IO, Literal, Protocol, Self
 import msgspec
 
 from equipoise.files.limits import limit_reached
-from equipoise.measure.abandoned_processes import end_descendants
+from equipoise.measure.abandoned import end_descendants
 from equipoise.measure.counters import check_names
 from equipoise.measure.scratch import IDENTITY_BYTES, identity_in
 from equipoise.model.errors import EquipoiseError

@@ -1,7 +1,7 @@
 """Clearing away what campaigns left that were killed together with their launchers.
 
 Only what is proven to be Equipoise's own, abandoned and this user's is removed or killed. The proof
-is a record in the user's state folder (`equipoise.measure.scratch`) that nobody holds locked, for a
+is a record in the user's state folder (`equipoise.measure.scratch`) that nobody has locked, for a
 folder of the same owner, device and inode, with a marker inside that holds the record's identity.
 Whatever is in doubt is left and named.
 """
@@ -19,8 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from equipoise.measure.abandoned_processes import end_processes_of, processes_working_in
-from equipoise.measure.launcher_cgroups import end_leaf, leaves_of
+from equipoise.measure.abandoned import end_leaf, end_processes_of, leaves_of, processes_working_in
 from equipoise.measure.scratch import (
     MARKER,
     OPEN_FOLDER,
@@ -28,18 +27,19 @@ from equipoise.measure.scratch import (
     PREFIX,
     RECORDS,
     Record,
+    StateFolderUnusable,
+    open_state_folder,
     read_identity,
     read_record,
     remove_folder,
 )
-from equipoise.measure.state_folder import StateFolderUnusable, open_state_folder
 
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _SEE_RECORD = "look at it in the folder `equipoise/scratch` of your state folder"
 _MARKER_OF_FIRST_RELEASE = "owner"
 _NAME_OF_FIRST_RELEASE = re.compile(r"equipoise-[a-z0-9_]{8}")
 _NAME_OF_PROBE = re.compile(r"equipoise-probe-[A-Za-z0-9]{6}")
-"""Form of a probe's folder, which its keeper removes (crates/probes/src/scratch.rs)."""
+"""Form of a probe's folder, which its cleaner removes (crates/probes/src/scratch.rs)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +52,10 @@ class Cleared:
 
     def describe(self) -> str:
         """Return a sentence for the user."""
-        ended = {0: "", 1: " and ended a process of it"}.get(
-            self.processes, f" and ended {self.processes} processes of it"
+        ended = {0: "", 1: " and ended one of its processes"}.get(
+            self.processes, f" and ended {self.processes} of its processes"
         )
-        return f"removed what a killed campaign had left: {self.folder}{ended}"
+        return f"removed the folder of a killed campaign: {self.folder}{ended}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Clearance:
 
 
 class _Doubt(Exception):
-    """A record or its folder is not what Equipoise wrote, or is still in use by somebody."""
+    """A record or its folder is not what Equipoise wrote, or is still in use."""
 
     def __init__(self, path: str, reason: str, hint: str) -> None:
         super().__init__(reason)
@@ -109,13 +109,13 @@ def clear_leftovers() -> Clearance:
 def unproven_folders(around: Path | None = None) -> tuple[Kept, ...]:
     """Return the folders of this user that look like leftovers and have no record.
 
-    They may be of the first release, of a probe that was run by hand, or of a campaign whose state
-    folder could not be used.
+    They may come from the first release, from a probe that was run by hand, or from a campaign
+    whose state folder could not be used.
 
     Parameters
     ----------
     around
-        Where to look; by default the folder for temporary files.
+        Folder to look in; by default the folder for temporary files.
     """
     around = around or Path(tempfile.gettempdir())
     recorded = _recorded_paths()
@@ -135,9 +135,9 @@ def _clear(records: int, name: str) -> list[Cleared]:
         if record is None:
             return []
         finished = record.device is not None
-        found, ended = _clear_finished(record) if finished else (_remove_unfinished(record), 0)
+        existed, ended = _clear_finished(record) if finished else (_remove_unfinished(record), 0)
         os.unlink(name, dir_fd=records)
-        return [Cleared(record.path, ended)] if found or ended else []
+        return [Cleared(record.path, ended)] if existed or ended else []
 
 
 def _clear_finished(record: Record) -> tuple[bool, int]:
@@ -160,12 +160,12 @@ def _clear_finished(record: Record) -> tuple[bool, int]:
 
 @contextmanager
 def _locked_record(records: int, name: str) -> Iterator[Record | None]:
-    """The record of this name, locked; ``None`` if a campaign uses it or it names nothing.
+    """Yield the record of this name, locked; ``None`` if a campaign uses it or it is empty.
 
     Raises
     ------
     _Doubt
-        It is no record of Equipoise.
+        The file is no record of Equipoise.
     """
     try:
         descriptor = os.open(name, OPEN_UNTRUSTED, dir_fd=records)
@@ -184,7 +184,7 @@ def _locked_record(records: int, name: str) -> Iterator[Record | None]:
             os.unlink(name, dir_fd=records)
         elif record is None:
             raise _Doubt(name, "it is no record of Equipoise", _SEE_RECORD)
-        # Of a home folder that hosts share, each clears away its own.
+        # Hosts may share a home folder; each clears away its own.
         yield record if record is None or record.host == os.uname().nodename else None
     finally:
         os.close(descriptor)
@@ -192,12 +192,12 @@ def _locked_record(records: int, name: str) -> Iterator[Record | None]:
 
 @contextmanager
 def _proven_folder(record: Record) -> Iterator[int | None]:
-    """The folder of a record, opened; ``None`` if it is gone.
+    """Yield the opened folder of a record; ``None`` if it is gone.
 
     Raises
     ------
     _Doubt
-        It is not the folder that was recorded, or still in use.
+        The folder is not the recorded one, or still in use.
     """
     with contextlib.ExitStack() as stack:
         try:
@@ -223,13 +223,13 @@ def _check_marker(record: Record, folder: int, stack: contextlib.ExitStack) -> N
     except OSError:
         if os.listdir(folder):
             raise _unproven(record, f"it has no marker {MARKER}") from None
-        # Whoever removed it was killed just before the end.
+        # The process that removed it was killed just before the end.
         return
     stack.callback(os.close, marker)
     if read_identity(marker) != record.identity:
         raise _unproven(record, f"its marker {MARKER} does not hold the recorded identity")
     if not _locks(marker):
-        raise _unproven(record, "somebody holds its lock")
+        raise _unproven(record, "another process has its lock")
 
 
 def _unproven(record: Record, reason: str | None) -> _Doubt:
@@ -280,18 +280,18 @@ def _check_unfinished_marker(record: Record, folder: int) -> None:
 
 
 def _recorded_paths() -> set[str]:
-    found: set[str] = set()
+    paths: set[str] = set()
     with contextlib.suppress(StateFolderUnusable), open_state_folder(RECORDS) as records:
         for name in os.listdir(records):
             with contextlib.suppress(OSError), _opened(name, records) as descriptor:
                 record = read_record(descriptor, name)
                 if record is not None:
-                    found.add(record.path)
-    return found
+                    paths.add(record.path)
+    return paths
 
 
 def _looks_abandoned(folder: Path) -> bool:
-    """Whether a folder of this user has the form of a scratch folder that nobody holds locked."""
+    """Return whether a folder of this user looks like a scratch folder that nobody has locked."""
     try:
         status = folder.lstat()
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
@@ -325,7 +325,7 @@ def _opened(path: str | Path, around: int | None) -> Iterator[int]:
 
 
 def _locks(descriptor: int) -> bool:
-    """Lock an open file; return whether nobody else holds it."""
+    """Lock an open file; return whether nobody else has it locked."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

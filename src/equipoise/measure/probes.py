@@ -9,9 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from equipoise.measure.hooks import signal_words
-from equipoise.measure.native import native_programs
-from equipoise.measure.unavailable import unavailable_reason
+from equipoise.measure.installation import native_programs
+from equipoise.measure.untimed import describe_signal, unavailable_reason
 from equipoise.model.errors import UnusableInput
 from equipoise.model.primitives import PROBE_PROGRAM, ProbeRow
 
@@ -93,7 +92,7 @@ def why_unavailable(program: Path, row: ProbeRow) -> str | None:
     if done.returncode == 0:
         return None
     if done.returncode < 0:
-        return f"the system ended it: {signal_words(-done.returncode)}"
+        return f"the system ended it: {describe_signal(-done.returncode)}"
     reason = unavailable_reason(done.returncode, done.stderr)
     return reason or f"exit status {done.returncode}: {done.stderr.strip()}"
 

@@ -1,12 +1,15 @@
-"""The private folder of a campaign, and the record by which it is recognised when it is left.
+"""The private folder of a campaign, its record in the user's state folder, and that folder.
 
-Each scratch folder has a random identity of 128 bits. It stands in a marker inside the folder and
-in a record in the user's state folder, beside the folder's path, device and inode. Only a folder
-for which all of these agree is ever removed for another campaign (`equipoise.measure.leftovers`).
-The record and the marker are locked (flock(2)) while the campaign runs.
+Each scratch folder has a random identity of 128 bits. A marker inside the folder holds it, and a
+record in the user's state folder, together with the folder's path, device and inode. A folder is
+removed for another campaign only if all of these agree (`equipoise.measure.leftovers`). The record
+and the marker are locked (flock(2)) while the campaign runs. The record is written before the
+folder is made and removed after it: a campaign that is killed at any moment leaves no folder
+without a record.
 
-The record is written before the folder is made and removed after it: a campaign that is killed at
-any moment leaves no folder without a record.
+The state folder is ``$XDG_STATE_HOME/equipoise``, else ``~/.local/state/equipoise`` (XDG Base
+Directory Specification 0.8). Only the user can read or write it, so that a record proves that
+Equipoise wrote it for this user.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import contextlib
 import fcntl
 import json
 import os
+import pwd
 import re
 import secrets
 import shutil
@@ -27,9 +31,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from equipoise.measure.launcher_cgroups import leaves_of, own_cgroup
-from equipoise.measure.state_folder import StateFolderUnusable, open_state_folder
+from equipoise.measure.abandoned import leaves_of, own_cgroup
 
+STATE_NAME = "equipoise"
+_STATE_OF_HOME = ".local/state"
+_OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+_OPEN_TO_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 PREFIX = "equipoise-"
 MARKER = ".equipoise-scratch"
 """File in a scratch folder that holds its identity (also crates/launcher/src/main.rs)."""
@@ -49,7 +57,7 @@ OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Scratch folder of one campaign, as it is written to the state folder."""
+    """Record of one campaign's scratch folder, as the state folder keeps it."""
 
     identity: str
     path: str
@@ -109,12 +117,12 @@ def read_identity(marker: int) -> str | None:
 
 
 def is_identity(text: str) -> bool:
-    """Whether this has the form of an identity: 128 bits in lower-case hexadecimal digits."""
+    """Return whether a text is an identity: 128 bits in lower-case hexadecimal digits."""
     return len(text) == _IDENTITY_DIGITS and set(text) <= set("0123456789abcdef")
 
 
 def record_name(identity: str) -> str:
-    """Name of the file of a record."""
+    """Return the file name of a record."""
     return identity + _RECORD_SUFFIX
 
 
@@ -152,7 +160,7 @@ def read_record(descriptor: int, name: str) -> Record | None:
                     inode=inode if isinstance(inode, int) else None,
                 )
     except (ValueError, TypeError, RecursionError):
-        # Whatever it is, it is not what Equipoise writes.
+        # Equipoise never writes such a record.
         return None
     return None
 
@@ -196,11 +204,11 @@ def _written_marker(folder: int, identity: str) -> int:
 
 @contextmanager
 def _recorded(identity: str, path: Path) -> Iterator[int | None]:
-    """A record that is locked while the block runs, and goes with the folder; gives its file."""
+    """Write a record that is locked while the block runs and goes with the folder."""
     cgroup = own_cgroup()
     with contextlib.ExitStack() as stack:
         record: int | None = None
-        # Where it cannot be recorded, `clear_leftovers` says why: every campaign calls it first.
+        # Every campaign calls `clear_leftovers` first, which reports why a record is impossible.
         with contextlib.suppress(OSError, StateFolderUnusable):
             records = stack.enter_context(open_state_folder(RECORDS))
             record = _new_record(records, record_name(identity))
@@ -226,7 +234,7 @@ def _recorded(identity: str, path: Path) -> Iterator[int | None]:
 
 
 def _new_record(records: int, name: str) -> int:
-    """Make and lock the file of a record; who clears leftovers may take it before it is locked."""
+    """Make and lock the file of a record; another campaign may remove it before it is locked."""
     while True:
         flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
         record = os.open(name, flags, 0o600, dir_fd=records)
@@ -253,9 +261,89 @@ def _append(record: int | None, content: Mapping[str, object]) -> None:
 
 
 def _as_text(path: Path) -> str:
-    """Any bytes as text: each character, U+0000 to U+00FF, stands for one."""
+    """Return any bytes as text: each character, U+0000 to U+00FF, stands for one."""
     return os.fsencode(path).decode("latin-1")
 
 
 def _from_bytes(text: str) -> str:
     return os.fsdecode(text.encode("latin-1"))
+
+
+class StateFolderUnusable(Exception):
+    """The state folder cannot be made or trusted; the text names it and says why."""
+
+
+@contextmanager
+def open_state_folder(name: str) -> Iterator[int]:
+    """Open a folder of the state folder and make it if it is missing; yield its descriptor.
+
+    Neither folder is opened through a symbolic link. The folder has mode 0700.
+
+    Raises
+    ------
+    StateFolderUnusable
+        The folder cannot be made, or others could change or read what is in it.
+    """
+    descriptor = _opened(state_home(), name)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def state_home() -> Path:
+    """Return the folder in which programs of this user keep their state.
+
+    A folder of another user, as ``sudo`` may leave in ``HOME``, is passed over for the home that
+    the account names.
+
+    Raises
+    ------
+    StateFolderUnusable
+        There is no such folder.
+    """
+    named = os.environ.get("XDG_STATE_HOME", "")
+    if os.path.isabs(named) and not _belongs_to_another(named):
+        return Path(named)
+    home = os.environ.get("HOME", "")
+    if os.path.isabs(home) and os.path.isdir(home) and not _belongs_to_another(home):
+        return Path(home, _STATE_OF_HOME)
+    try:
+        return Path(pwd.getpwuid(os.geteuid()).pw_dir, _STATE_OF_HOME)
+    except KeyError:
+        raise StateFolderUnusable(f"user {os.geteuid()} has no home folder") from None
+
+
+def _belongs_to_another(folder: str) -> bool:
+    try:
+        return os.stat(folder).st_uid != os.geteuid()
+    except OSError:
+        # A missing folder belongs to nobody; making it may fail later.
+        return False
+
+
+def _opened(home: Path, name: str) -> int:
+    path = home
+    try:
+        os.makedirs(home, mode=0o700, exist_ok=True)
+        # The state home itself may well be a link.
+        descriptor = os.open(home, _OPEN)
+        for part, forbidden in ((STATE_NAME, _WRITABLE_BY_OTHERS), (name, _OPEN_TO_OTHERS)):
+            path = path / part
+            descriptor = _below(descriptor, part)
+            status = os.fstat(descriptor)
+            if status.st_uid != os.geteuid() or status.st_mode & forbidden:
+                os.close(descriptor)
+                raise StateFolderUnusable(f"{path}: other users could change or read it")
+    except OSError as error:
+        raise StateFolderUnusable(f"{path}: {error.strerror}") from None
+    return descriptor
+
+
+def _below(around: int, part: str) -> int:
+    try:
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(part, 0o700, dir_fd=around)
+        return os.open(part, _OPEN | os.O_NOFOLLOW, dir_fd=around)
+    finally:
+        os.close(around)

@@ -1,7 +1,8 @@
-"""Running the trials of one sitting: each in a fresh process, started by the launcher."""
+"""Running the trials of one segment, each in a fresh process that the launcher starts."""
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -10,44 +11,49 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from equipoise.design.layouts import longer_path
-from equipoise.measure import hooks, own_metrics
-from equipoise.measure.accounting import accounting
+from equipoise.measure.environment import CovariateReader
 from equipoise.measure.launcher import Report, Request, Starter
 from equipoise.measure.servers import Servers, Service
-from equipoise.measure.surroundings import CovariateReader
-from equipoise.measure.unavailable import unavailable_reason
+from equipoise.measure.untimed import Hook, describe_signal, run_hook, unavailable_reason
+from equipoise.measure.workload_metrics import METRICS_VARIABLE, MetricsFile, without_metrics
 from equipoise.model.plan import PADDING_VARIABLE, Condition, Layout, Plan
-from equipoise.model.record import UNAVAILABLE, Draw, Trial
+from equipoise.model.record import UNAVAILABLE, Accounting, Draw, Trial
 
 OUTPUT_ROOM = "output_room"
-"""Key of the report's unknowns: why the output of a trial had no room (crates/launcher)."""
+"""Key of the launcher's reason why the output of a trial had no room (crates/launcher)."""
+_COVARIATES = ("cpu", "run_delay_s")
+"""Covariates that the launcher reads."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class TrialReport:
     """A finished trial, and what the user should hear about it beside its numbers."""
 
     trial: Trial
     left_behind: int
-    """Processes that it left and that were ended."""
+    """Number of processes that the trial left and that were ended."""
     metrics_problem: str | None
 
 
 class TrialRunner:
-    """Runs the trials that a plan's draws ask for.
+    """Runner of the trials of a plan's draws.
 
     Parameters
     ----------
+    plan
+        Plan of the campaign.
+    starter
+        Launcher.
     scratch
-        A private folder for the workload's own metrics.
+        Private folder for the workload's own metrics.
     environment
-        What each trial's environment starts from: the caller's own.
-    beside
-        Reads the covariates of each trial.
+        Environment that each trial's environment is added to: the caller's own.
+    covariates
+        Reader of the covariates of each trial.
     servers
-        Starts the servers that conditions have.
+        Starter of the servers that conditions have.
     on_wait
-        Called about once a second while a trial takes longer than that.
+        Function to call about once a second during a long trial.
     now
         Seconds since the epoch.
     """
@@ -58,7 +64,7 @@ class TrialRunner:
         starter: Starter,
         scratch: Path,
         environment: Mapping[str, str],
-        beside: CovariateReader,
+        covariates: CovariateReader,
         *,
         servers: Servers | None = None,
         on_wait: Callable[[], None] = lambda: None,
@@ -66,23 +72,23 @@ class TrialRunner:
     ) -> None:
         self._plan = plan
         self._starter = starter
-        self._metrics_file = own_metrics.MetricsFile(scratch)
+        self._metrics_file = MetricsFile(scratch)
         self._environment = {
             key: value
             for key, value in environment.items()
-            if key not in (PADDING_VARIABLE, own_metrics.VARIABLE)
+            if key not in (PADDING_VARIABLE, METRICS_VARIABLE)
         }
-        self._beside = beside
+        self._covariates = covariates
         self._servers = servers
         self._on_wait = on_wait
         self._now = now
         self._was_set_up: set[int] = set()
 
-    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], Ran], ...]:
-        """The trials at one place of a block, each run when it is called.
+    def run_place(self, draw: Draw, place: int) -> tuple[Callable[[], TrialReport], ...]:
+        """Return the trials at one place of a block; each runs when it is called.
 
-        One trial; with ``--washout`` two of the same condition, of which the second counts.
-        They are handed out one by one so that each is in the ledger before the next starts.
+        There is one trial, or with ``--washout`` two of the same condition, of which the second
+        counts. The caller stores each in the ledger before it starts the next.
         """
         if not self._plan.measure.washout or draw.phase == "warmup":
             return (lambda: self._run(draw, place, place, washout=False),)
@@ -98,7 +104,7 @@ class TrialRunner:
             self._run_hook("cleanup", condition, condition.hooks.cleanup)
         self._was_set_up.clear()
 
-    def _run(self, draw: Draw, place: int, position: int, *, washout: bool) -> Ran:
+    def _run(self, draw: Draw, place: int, position: int, *, washout: bool) -> TrialReport:
         index = draw.order[place]
         condition = self._plan.conditions[index]
         if index not in self._was_set_up:
@@ -109,59 +115,60 @@ class TrialRunner:
         with self._serving(condition, draw.padding_bytes) as service:
             request = self._request(condition, draw, service)
             started_at = self._now()
-            self._beside.before()
+            self._covariates.before()
             report = self._starter.run(request, self._on_wait)
-            covariates = self._beside.after(cpu=report.cpu, run_delay_s=report.run_delay_s)
-        own = self._metrics_file.read()
-        accounted = accounting(report)
-        if own.unreadable is not None:
-            accounted = own_metrics.without_metrics(
-                accounted, own.unreadable, self._plan, condition
-            )
+            covariates = self._covariates.after(cpu=report.cpu, run_delay_s=report.run_delay_s)
+        metrics = self._metrics_file.read()
+        accounting = accounting_of(report)
+        if metrics.unreadable is not None:
+            accounting = without_metrics(accounting, metrics.unreadable, self._plan, condition)
         self._run_hook("conclude", condition, condition.hooks.conclude)
-        failure, said = failure_of(report, self._plan.measure.timeout_s), report.error_tail
+        failure = failure_of(report, self._plan.measure.timeout_s)
+        error_tail = report.error_tail
         if service is not None and service.failure is not None:
             # The client's own failure only follows from it.
             client = "" if failure is None else f", and its client: {failure}"
-            failure, said = f"its server ended: {service.failure}{client}", service.last_words
+            failure = f"its server ended: {service.failure}{client}"
+            error_tail = service.log_tail
         trial = Trial(
             phase=draw.phase,
             block=draw.block,
             position=position,
             condition=index,
             started_at=started_at,
-            accounting=accounted,
+            accounting=accounting,
             exit=report.exit,
             failure=failure,
             timed_out=report.timed_out,
             washout=washout,
-            error_tail=said if failure is not None else "",
+            error_tail=error_tail if failure is not None else "",
             covariates=covariates,
-            samples=own.samples + (service.samples if service is not None else ()),
+            samples=metrics.samples + (service.samples if service is not None else ()),
         )
-        return Ran(trial, report.left_behind, own.unreadable or own.problem)
+        return TrialReport(trial, report.left_behind, metrics.unreadable or metrics.problem)
 
     def _serving(
         self, condition: Condition, padding_bytes: int
     ) -> AbstractContextManager[Service | None]:
         if condition.server is None:
             return nullcontext()
-        assert self._servers is not None, "whoever plans servers hires somebody to start them"
+        assert self._servers is not None, "a plan with servers needs a starter of servers"
         return self._servers.serving(
             condition.name,
             condition.server,
-            self._around({}, padding_bytes),
+            self._complete({}, padding_bytes),
             self._plan.measure.timeout_s,
         )
 
     def _request(self, condition: Condition, draw: Draw, service: Service | None) -> Request:
         measure = self._plan.measure
-        command, own = condition.command_in(draw.layout), condition.environment
+        command, environment = condition.command_in(draw.layout), condition.environment
         if service is not None:
-            command, own = service.place.words(command), service.place.variables(own)
+            command = service.place.fill_all(command)
+            environment = service.place.fill_values(environment)
         request = Request(
             argv=command,
-            environment=self._around(own, draw.padding_bytes),
+            environment=self._complete(environment, draw.padding_bytes),
             working_folder=condition.process.working_folder or measure.working_folder,
             input=measure.input,
             output=condition.output or measure.output,
@@ -172,19 +179,19 @@ class TrialRunner:
             return request
         return in_layout(request, self._plan.layouts[draw.layout - 1])
 
-    def _around(self, own: Mapping[str, str], padding_bytes: int) -> dict[str, str]:
-        """The environment of a process of a trial."""
+    def _complete(self, environment: Mapping[str, str], padding_bytes: int) -> dict[str, str]:
+        """Return the complete environment of a process of a trial."""
         return {
             **self._environment,
-            own_metrics.VARIABLE: str(self._metrics_file.path),
+            METRICS_VARIABLE: str(self._metrics_file.path),
             PADDING_VARIABLE: "x" * padding_bytes,
-            **own,
+            **environment,
         }
 
     def _run_hook(self, option: str, condition: Condition, line: str | None) -> None:
         if line is not None:
-            hooks.run(
-                hooks.Hook(option, condition.name, line),
+            run_hook(
+                Hook(option, condition.name, line),
                 {**self._environment, **condition.environment},
                 self._plan.measure.working_folder,
                 self._plan.measure.timeout_s,
@@ -192,7 +199,7 @@ class TrialRunner:
 
 
 def in_layout(request: Request, layout: Layout) -> Request:
-    """The same trial in one layout; what its condition says itself of addresses stays."""
+    """Return the same trial in one layout; an address setting of the condition itself stays."""
     process = request.process
     if process.random_addresses is None:
         process = replace(process, random_addresses=layout.random_addresses)
@@ -200,8 +207,30 @@ def in_layout(request: Request, layout: Layout) -> Request:
     return replace(request, program=program, process=process)
 
 
+def accounting_of(report: Report) -> Accounting:
+    """Return the launcher's measurements as the ledger keeps them, with times in seconds."""
+    unknown = {"wall_s" if name == "wall_ns" else name: why for name, why in report.unknown.items()}
+    kept = {field.name for field in dataclasses.fields(Accounting)}
+    kept.update(report.counters, _COVARIATES)
+    return Accounting(
+        wall_s=None if report.wall_ns is None else report.wall_ns / 1e9,
+        user_s=report.user_s,
+        sys_s=report.sys_s,
+        max_rss_bytes=report.max_rss_bytes,
+        minor_faults=report.minor_faults,
+        major_faults=report.major_faults,
+        voluntary_switches=report.voluntary_switches,
+        involuntary_switches=report.involuntary_switches,
+        block_reads=report.block_reads,
+        block_writes=report.block_writes,
+        output_bytes=report.output_bytes,
+        counters=report.counters,
+        unknown={name: why for name, why in unknown.items() if name in kept},
+    )
+
+
 def failure_of(report: Report, timeout_s: float) -> str | None:
-    """Why a trial failed, in words; ``None`` if it did not."""
+    """Describe why a trial failed; ``None`` if it did not."""
     if report.could_not_start is not None:
         return f"could not be started: {report.could_not_start}"
     if report.timed_out:
@@ -214,7 +243,7 @@ def failure_of(report: Report, timeout_s: float) -> str | None:
         )
     if report.signal is not None:
         memory = ": out of memory" if report.out_of_memory else ""
-        return hooks.signal_words(report.signal) + memory
+        return describe_signal(report.signal) + memory
     unavailable = unavailable_reason(report.exit, report.error_tail)
     if unavailable is not None:
         return f"{UNAVAILABLE}{unavailable}"
@@ -225,9 +254,9 @@ def failure_of(report: Report, timeout_s: float) -> str | None:
 
 
 def _name(number: int) -> str:
-    return hooks.signal_words(number).partition("(")[2].rstrip(")") or f"signal {number}"
+    return describe_signal(number).partition("(")[2].rstrip(")") or f"signal {number}"
 
 
 def own_environment() -> dict[str, str]:
-    """The environment that Equipoise itself was started in."""
+    """Return the environment that Equipoise itself was started in."""
     return dict(os.environ)

@@ -9,7 +9,7 @@ from typing import Any
 
 
 def csv_text(rows: Iterable[Sequence[Any]]) -> str:
-    """A line for each row; ``None`` is an empty cell.
+    """Return a line for each row; ``None`` is an empty cell.
 
     A cell that has the end of a line in it, of any system, stands in quotes. Python's writer leaves
     a lone carriage return bare where lines end in a line feed, and a reader ends the row there.

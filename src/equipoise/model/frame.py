@@ -17,7 +17,7 @@ Library = Literal["pandas", "polars"]
 def frame_of(
     rows: Sequence[Mapping[str, Any]], library: Library
 ) -> pandas.DataFrame | polars.DataFrame:
-    """A data frame with a row for each mapping, its keys as columns.
+    """Return a data frame with a row for each mapping, its keys as columns.
 
     Raises
     ------

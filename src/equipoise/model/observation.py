@@ -7,19 +7,19 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What one source saw of one run of one condition; it is never timed for a verdict (rule 4)."""
+    """What one source saw of one run of one condition. Its time counts for no verdict (rule 4)."""
 
     source: str
-    """The name of a file under ``explain/evidence/``."""
+    """Name in ``equipoise.why.evidence.sources.SOURCES``."""
     condition: int
-    """Its place in the plan of the campaign that is to be explained."""
+    """Place of the condition in the plan of the campaign."""
     repetition: int
-    """From 1."""
+    """Number of the repetition, from 1."""
     position: int
-    """Its place in the random order of all of them, from 0."""
+    """Place in the random order of all observations of one command, from 0."""
     observed_at: float
-    """Seconds since the epoch."""
+    """Start in seconds since the epoch."""
     document: bytes | None
-    """What the source read, as JSON; ``None`` if it could not."""
+    """Evidence as JSON; ``None`` if the source could not read any."""
     failure: str | None
-    """Why not."""
+    """Why there is no document."""

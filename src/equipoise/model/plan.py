@@ -140,7 +140,7 @@ class Condition:
         return any(LAYOUT in word for word in self.command)
 
     def command_in(self, layout: int | None) -> tuple[str, ...]:
-        """The command in the layout of this number, from 1; ``None`` without layouts."""
+        """Return the command in the layout of this number, from 1; ``None`` without layouts."""
         if layout is None:
             return self.command
         return tuple(word.replace(LAYOUT, str(layout)) for word in self.command)

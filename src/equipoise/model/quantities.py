@@ -22,7 +22,7 @@ def byte_count(count: float) -> str:
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """A number with so many significant digits, without an exponent where it is readable."""
+    """Return a number with so many significant digits, without an exponent where it is readable."""
     if not math.isfinite(value):
         return "unlimited"
     if value == 0:
@@ -36,7 +36,7 @@ def significant(value: float, digits: int = 3) -> str:
 
 
 def count(number: float) -> str:
-    """How many: ``400,012``, ``3.6 million``; with a decimal where it is a mean below 100."""
+    """Return a count: ``400,012``, ``3.6 million``; a mean below 100 has a decimal."""
     for scale, name in _LARGE_COUNTS:
         if abs(number) >= scale:
             return f"{significant(number / scale, 2)} {name}"
@@ -46,12 +46,12 @@ def count(number: float) -> str:
 
 
 def amount(value: float) -> str:
-    """A number in the unit of somebody's column: ``1,794``, ``0.0124``."""
+    """Return a number in the unit of somebody's column: ``1,794``, ``0.0124``."""
     return f"{value:,.0f}" if 99.95 <= abs(value) < 1e12 else f"{value:.3g}"
 
 
 def exact_bytes(number: float) -> str:
-    """The size of a block: ``35,600 bytes``, ``2.1 MB``."""
+    """Return the size of a block: ``35,600 bytes``, ``2.1 MB``."""
     if abs(number) >= _EXACT_BYTES:
         return byte_count(number)
     whole = round(number)

@@ -60,7 +60,7 @@ def quoted_but_for_placeholders(word: str, quote: Callable[[str], str]) -> str:
 
 
 def _placeholders_in(word: str) -> tuple[str, ...]:
-    """The placeholders that are assigned in the word, the longest first."""
+    """Return the placeholders that are assigned in the word, the longest first."""
     try:
         parts = shlex.split(word)
     except ValueError:

@@ -93,7 +93,7 @@ class ReferenceRow:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceComparison:
-    """This result, here, against another one, there."""
+    """A result (here) beside a reference result (there)."""
 
     run: str
     """Of the other result."""

@@ -23,7 +23,7 @@ class Place:
     """``study.toml:4: [workload] command``; empty for what stands nowhere."""
 
     def fail(self, what: str, hint: str | None) -> UnusableInput:
-        """The error of what is wrong there."""
+        """Return the error for what is wrong there."""
         return UnusableInput(f"{self.words}: {what}" if self.words else what, hint=hint)
 
 
@@ -36,15 +36,15 @@ class Places:
     lines: Mapping[Keys, int] = field(default_factory=lambda: MappingProxyType({}))
 
     def key(self, *keys: str | int) -> Place:
-        """A key of a table: ``[factors.rows] role``."""
+        """Return a key of a table: ``[factors.rows] role``."""
         return self._place(keys, _in_brackets(_names(keys)[:-1]), str(keys[-1]))
 
     def table(self, *keys: str | int) -> Place:
-        """A whole table: ``[factors.rows]``."""
+        """Return a whole table: ``[factors.rows]``."""
         return self._place(keys, _in_brackets(_names(keys)))
 
     def has(self, *keys: str | int) -> bool:
-        """Whether the file itself has this key."""
+        """Return whether the file itself has this key."""
         return keys in self.lines
 
     def _place(self, keys: Keys, *words: str) -> Place:
@@ -249,12 +249,12 @@ class Study:
     """Where its keys stand."""
 
     def factor(self, name: str) -> Factor | None:
-        """The factor of that name."""
+        """Return the factor of that name."""
         return next((factor for factor in self.factors if factor.name == name), None)
 
 
 def is_size(level: str) -> bool:
-    """Whether the level of a factor is a size: a finite number above 0."""
+    """Return whether the level of a factor is a size: a finite number above 0."""
     try:
         return 0.0 < float(level) < math.inf
     except ValueError:

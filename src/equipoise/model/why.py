@@ -27,31 +27,31 @@ Status = Literal["open", "confirmed", "refuted", "source", "not shown", "remaind
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class InterventionOutcome:
     """One intervention that was tried on both conditions of a gap (verdict.md §7)."""
 
     intervention: str
-    """A stable id, listed in docs/why.md; the user's own name for one of theirs."""
+    """Stable id, listed in docs/why.md; the user's name for an intervention of their own."""
     summary: str
-    """What was changed, as the subject of a sentence: ``keeping freed memory (mmap_max=0)``."""
+    """Subject of a sentence that says what was changed: ``keeping freed memory (mmap_max=0)``."""
     outcome: Outcome
     share: float | None
-    """Of the ratio, in logarithms."""
+    """Fraction of the gap that it closes: of the ratio, in logarithms."""
     share_ci: Interval
     share_of_seconds: float | None
-    """Of the difference in the metric's unit: an additive cost on both sides closes none of it."""
+    """Fraction of the difference in the metric's unit: a cost added to both closes none of it."""
     share_of_seconds_ci: Interval
     from_candidate: float | None
-    """The part that comes from the candidate's coming nearer."""
+    """Part of the fraction that comes from a change of the candidate."""
     from_baseline: float | None
-    """The part that comes from the baseline's coming nearer."""
+    """Part of the fraction that comes from a change of the baseline."""
     blocks: int
     level: float
     """1 minus the coverage of each interval."""
     unknown_because: str | None = None
-    """Why there is no share."""
+    """Why the fraction is not known."""
     advice: str | None = None
-    """The line with which a user keeps it; null if it cannot be kept."""
+    """Line with which a user keeps the change; null if nobody can or should keep it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,22 +59,22 @@ class Explanation:
     """One entry of ``why``."""
 
     cause: str
-    """A stable id, listed in docs/why.md."""
+    """Stable id, listed in docs/why.md."""
     kind: Kind
     evidence: dict[str, Any]
     """Names the thing (``syscall``, ``function``, ``file``, ``lock``, ``size_bytes``), with counts
     and seconds as ``{"baseline": …, "candidate": …}``."""
     status: Status
     share_of_gap: float | None
-    """What an intervention closed; while the status is ``open``, what the evidence says: its
-    seconds over the gap's."""
+    """Fraction of the gap that an intervention closed; while the status is ``open``, the seconds of
+    the evidence over those of the gap."""
     share_ci: Interval
     summary: str
     seconds: float | None = None
-    """Of the extra time of the slower condition, as observed."""
+    """Seconds of the slower condition's extra time, as observed."""
     seconds_ci: Interval = (None, None)
-    tested: tuple[Tested, ...] = field(default=())
-    """The interventions that were tried because of it."""
+    tested: tuple[InterventionOutcome, ...] = field(default=())
+    """Interventions that were tried because of the cause."""
 
 
 PartName = Literal["user", "system", "waiting", "queueing"]
@@ -89,27 +89,27 @@ class TimePart:
     baseline_s: float
     candidate_s: float
     extra_s: float
-    """Of the slower condition over the faster one."""
+    """Slower condition minus faster condition."""
     extra_s_ci: Interval
     share_of_gap: float | None
-    """More than 1 where several processors worked at once; null where the mean trial of the slower
-    condition takes no longer."""
+    """Fraction of the gap: above 1 where several processors worked at once; null where the mean
+    trial of the slower condition takes no longer."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExtraTime:
-    """Where the extra time of the slower condition is, by the accounts of the campaign's trials."""
+    """Where the extra time of the slower condition goes, by the accounts of the trials."""
 
     baseline: str
     candidate: str
     slower: str
-    """One of the two."""
+    """Name of one of the two."""
     gap_s: float
     gap_s_ci: Interval
     parts: tuple[TimePart, ...]
-    """What is not known is left out, and ``unseen`` says why."""
+    """Known parts; ``unseen`` says why others are missing."""
     observed: dict[str, tuple[int, int]]
-    """By source: how many runs of the baseline and of the candidate gave something."""
+    """Numbers of runs of the baseline and of the candidate that gave evidence, by source."""
     unseen: dict[str, tuple[str, ...]]
-    """By source, in words: what it could not see, and why runs under it gave nothing."""
+    """Sentences about what could not be seen, and why runs gave no evidence, by source."""
     summary: str

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from equipoise.matching.moments import Moments
+from equipoise.matching.univariate import Moments
 from equipoise.model.observation_result import (
     OBSERVED_SCHEMA,
     Clustering,

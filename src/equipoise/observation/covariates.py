@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.matching.frames import numbers_of
-from equipoise.matching.strata import levels_of
+from equipoise.matching.stratified import levels_of
 from equipoise.model.errors import UnusableInput
 from equipoise.observation.clusters import is_known_cluster
 from equipoise.observation.question import (

@@ -28,9 +28,8 @@ from typing import Any
 import numpy as np
 
 from equipoise.matching.frames import require
-from equipoise.matching.match import match
-from equipoise.matching.moments import Moments, welch_interval
-from equipoise.matching.result import MatchResult
+from equipoise.matching.match import MatchResult, match
+from equipoise.matching.univariate import Moments, welch_interval
 from equipoise.model.observation_result import Bounds, Effect, ErrorEstimate, MatchedEffect
 from equipoise.observation.clusters import MIN_CLUSTERS, Clusters
 from equipoise.observation.covariates import Covariates

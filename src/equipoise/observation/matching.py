@@ -12,13 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.matching.balance import match_balance
-from equipoise.matching.balance_result import Balance
+from equipoise.matching.balance import Balance, match_balance
 from equipoise.matching.frames import Covariates as TreatedCovariates
 from equipoise.matching.gen_match import gen_match
-from equipoise.matching.match import match
+from equipoise.matching.match import MatchResult, match
 from equipoise.matching.propensity import score_of
-from equipoise.matching.result import MatchResult
 from equipoise.model.errors import UnusableInput
 from equipoise.model.observation_result import ColumnBalance, DroppedMean, MissingRows
 from equipoise.observation.covariates import Covariates

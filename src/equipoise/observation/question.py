@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.matching.strata import levels_of, plain
+from equipoise.matching.stratified import levels_of, plain
 from equipoise.model.errors import UnusableInput
 
 Values = NDArray[np.float64]

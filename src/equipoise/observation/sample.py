@@ -10,8 +10,8 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from equipoise.matching.empirical import rows_in_words
 from equipoise.matching.frames import numbers_of
+from equipoise.matching.units import row_numbers
 from equipoise.model.errors import UnusableInput
 from equipoise.observation.clusters import Clusters, choose_clusters
 from equipoise.observation.covariates import Covariates, default_covariates, read_covariates
@@ -211,7 +211,7 @@ def _logarithms(values: Values, name: str) -> Values:
     wrong = values <= 0.0
     if wrong.any():
         raise UnusableInput(
-            f"{name}: 0 or less in {rows_in_words(wrong)}: a ratio needs values above 0",
+            f"{name}: 0 or less in {row_numbers(wrong)}: a ratio needs values above 0",
             hint="leave out rows without a measurement, or give --difference",
         )
     return np.asarray(np.log(values), dtype=np.float64)

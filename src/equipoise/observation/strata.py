@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from equipoise.matching.moments import Moments
+from equipoise.matching.univariate import Moments
 from equipoise.model.errors import UnusableInput
 from equipoise.model.observation_result import (
     OBSERVED_SCHEMA,

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from equipoise.model.host import Examination
-from equipoise.report.safe_text import visible
+from equipoise.model.safe_text import visible
 
 SCHEMA = "equipoise.doctor/1"
 _STYLE = {"disturbs": "bold red", "weakens": "yellow", "lacks": "dim"}

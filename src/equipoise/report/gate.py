@@ -7,8 +7,8 @@ import itertools
 from collections.abc import Iterator, Sequence
 
 from equipoise.model.result import GateOutcome, GateRow, ResultDocument
-from equipoise.report.markdown import code_block, line, text
-from equipoise.report.units import interval_words, metric_value, percent_change
+from equipoise.report.renderers.markdown import code_block, line, text
+from equipoise.report.units import interval_text, metric_value, percent_change
 
 OUTCOMES: dict[GateOutcome, str] = {
     "slower": "❌ slower",
@@ -87,7 +87,7 @@ def _row(row: GateRow) -> str:
         _median(row.baseline_median, row.metric),
         _median(row.candidate_median, row.metric),
         "–" if row.ratio is None else percent_change(row.ratio),
-        "open" if row.ratio_ci == (None, None) else interval_words(*row.ratio_ci),
+        "open" if row.ratio_ci == (None, None) else interval_text(*row.ratio_ci),
         OUTCOMES[row.outcome],
     )
     return f"| {' | '.join(cells)} |"

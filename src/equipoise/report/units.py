@@ -1,10 +1,11 @@
-"""Numbers as people read them; those that every room writes are in ``model.quantities``."""
+"""Numbers as people read them; ``model.quantities`` has those that every room writes."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 
+from equipoise.model.interval import Interval
 from equipoise.model.quantities import byte_count as byte_count
 from equipoise.model.quantities import duration as duration
 from equipoise.model.quantities import significant as significant
@@ -15,7 +16,7 @@ _BIG_FACTOR = 2.0
 
 
 def waiting_time(seconds: float) -> str:
-    """How long one waits, in the unit that one waits in: ``45 s``, ``12 min``, ``2.6 h``."""
+    """Return a time to wait in a unit that people wait in: ``45 s``, ``12 min``, ``2.6 h``."""
     if seconds < 99.5:
         return duration(seconds)
     minutes = seconds / 60.0
@@ -26,23 +27,23 @@ def waiting_time(seconds: float) -> str:
 
 
 def byte_rate(per_second: float) -> str:
-    """Bytes a second with a decimal unit: ``2.1 GB/s``."""
+    """Return bytes a second with a decimal unit: ``2.1 GB/s``."""
     return f"{byte_count(per_second)}/s"
 
 
 def rate(per_second: float) -> str:
-    """How many in a second: ``2439/s``."""
+    """Return a number a second: ``2439/s``."""
     return f"{significant(per_second)}/s"
 
 
 def metric_value(value: float, metric: str) -> str:
-    """A value with its unit, which is the end of the metric's name."""
-    show = shower(metric)
+    """Return a value with its unit, which is the end of the metric's name."""
+    show = metric_formatter(metric)
     return significant(value, 4) if show is significant else show(value)
 
 
-def shower(metric: str) -> Callable[[float], str]:
-    """How a metric is written; its unit is the end of its name."""
+def metric_formatter(metric: str) -> Callable[[float], str]:
+    """Return what formats a metric, whose unit is the end of its name."""
     if metric.endswith("_bytes_per_s"):
         return byte_rate
     if metric.endswith("_per_s"):
@@ -53,7 +54,7 @@ def shower(metric: str) -> Callable[[float], str]:
 
 
 def percent_change(ratio: float) -> str:
-    """A ratio as a signed change: ``+3.1 %``, or ``×210`` where a percentage misleads."""
+    """Return a ratio as a signed change: ``+3.1 %``, or ``×210`` where a percentage misleads."""
     if ratio >= _BIG_FACTOR:
         return times(ratio)
     change = 100.0 * (ratio - 1.0)
@@ -62,28 +63,42 @@ def percent_change(ratio: float) -> str:
     return f"{change:+.{decimals}f} %"
 
 
-def interval_words(low: float | None, high: float | None) -> str:
-    """An interval of ratios, both ends in one manner: ``+1.20 % to +5.03 %``."""
+def interval_text(low: float | None, high: float | None) -> str:
+    """Return an interval of ratios, both ends in one manner: ``+1.20 % to +5.03 %``."""
     manner = times if (high if high is not None else low or 0.0) >= _BIG_FACTOR else percent_change
     return " to ".join("unlimited" if end is None else manner(end) for end in (low, high))
 
 
 def times(ratio: float) -> str:
-    """A ratio as a factor: ``×2.31``."""
+    """Return a ratio as a factor: ``×2.31``."""
     return f"×{significant(ratio)}"
 
 
 def seconds_left(elapsed_s: float, budget_s: float, blocks: int, block_limit: int) -> str:
-    """The time after which the budget or the block limit ends a campaign: ``0:48``."""
+    """Return the time after which the budget or the block limit ends a campaign: ``0:48``."""
     by_budget = max(0.0, budget_s - elapsed_s)
     by_blocks = elapsed_s / blocks * max(0, block_limit - blocks) if blocks else by_budget
     left = round(min(by_budget, by_blocks))
     return f"{left // 60}:{left % 60:02d}"
 
 
-def spread_words(summary: MetricSummary) -> str:
-    """Half the distance from the 5th to the 95th percentile, in percent of the median."""
+def spread_text(summary: MetricSummary) -> str:
+    """Return half the distance from the 5th to the 95th percentile, in percent of the median."""
     if not math.isfinite(summary.p95) or summary.median <= 0:
         return "–"
     half = 50.0 * (summary.p95 - summary.p05) / summary.median
     return f"±{significant(half, 2)} %"
+
+
+def ratio_interval(interval: Interval) -> str:
+    """Return an interval of ratios as changes; an open end is unlimited."""
+    low, high = interval
+    if low is None and high is None:
+        return "still unlimited"
+    lower = "unlimited" if low is None else percent_change(low)
+    return f"{lower} to {'unlimited' if high is None else percent_change(high)}"
+
+
+def capitalized(sentence: str) -> str:
+    """Return a sentence with a capital letter first."""
+    return sentence[:1].upper() + sentence[1:]

@@ -1,9 +1,9 @@
 """Two revisions of a git repository, each in a working tree of its own in a private folder.
 
 A tree is a repository of its own that borrows the user's objects (``objects/info/alternates``,
-gitrepository-layout(5)), not one of `git worktree`: nothing is written into the user's repository,
-no hook of it runs, and what a killed gate leaves is one folder. Submodules that are checked out in
-the user's tree are checked out in the same manner, from there.
+gitrepository-layout(5)), not one of `git worktree`. So nothing is written into the user's
+repository, none of its hooks runs, and a killed gate leaves one folder. Submodules that are checked
+out in the user's tree are checked out in the same way, from there.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from equipoise.measure.hooks import last_words
+from equipoise.measure.untimed import stderr_suffix
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Revision
 
 WORKING_TREE = "the working tree"
-"""The candidate that nobody named."""
+"""Name of the default candidate."""
 SIDES = ("old", "new")
-"""The folders of the two: of equal length, so that no path is longer in one of them."""
+"""Folders of the two revisions. Their names have equal length, so that all paths have, too."""
 
 _GITLINK = "160000"
-_WHILE_WE_LOOK = {
-    "GIT_OPTIONAL_LOCKS": "0",  # the user's index is not refreshed
+_HARMLESS = {
+    "GIT_OPTIONAL_LOCKS": "0",  # git must not refresh the user's index
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
 }
@@ -48,72 +48,72 @@ _LOCAL_VARIABLES = frozenset(
         "GIT_WORK_TREE",
     }
 )
-"""What a hook of git sets for its children: it would lead them back into the user's repository."""
+"""Variables that a git hook sets, and that would lead git back into the user's repository."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """The user's repository, and where in it the user stands."""
+    """The user's repository, and the folder in it that the user is in."""
 
     top: Path
     inside: str
-    """The current folder below ``top``; empty for ``top`` itself."""
+    """Current folder below ``top``; empty for ``top`` itself."""
 
 
 def without_git_variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """An environment in which git finds the repository that it stands in."""
+    """Return the environment without the variables that name another repository than the folder."""
     return {key: value for key, value in environment.items() if key not in _LOCAL_VARIABLES}
 
 
 def repository_at(folder: Path) -> Repository:
-    """The repository whose working tree a folder is in.
+    """Return the repository whose working tree a folder is in.
 
     Raises
     ------
     UnusableInput
         git is not installed, or the folder is in no working tree.
     """
-    # One at a time: a path may hold a newline.
+    # One question at a time, because a path may hold a newline.
     top = _git(folder, "rev-parse", "--show-toplevel")
     if top.returncode != 0:
         raise UnusableInput(
-            f"{folder} is in no git working tree that can be read{_said(top)}",
+            f"{folder} is in no git working tree that can be read{_reason(top)}",
             hint="run it in the repository whose revisions are to be compared",
         )
     inside = _path_of(_git(folder, "rev-parse", "--show-prefix"))
     return Repository(Path(_path_of(top)), inside.removesuffix("/"))
 
 
-def revision_named(repository: Repository, asked: str, option: str) -> Revision:
-    """The commit that the user names.
+def revision_named(repository: Repository, name: str, option: str) -> Revision:
+    """Return the commit that the user names.
 
     Parameters
     ----------
     option
-        By which it was named, for the message.
+        Option that names it, for the error.
 
     Raises
     ------
     UnusableInput
-        There is no such commit here.
+        The repository has no such commit.
     """
-    commit = _commit(repository.top, asked)
+    commit = _commit(repository.top, name)
     if commit is None:
         raise UnusableInput(
-            f"{option} {asked}: there is no such commit in {repository.top}{_depth(repository)}",
+            f"{option} {name}: there is no such commit in {repository.top}{_depth(repository)}",
             hint="check its spelling; a shallow clone has it only after "
             "`git fetch --unshallow` (GitHub: fetch-depth: 0, GitLab: GIT_DEPTH: 0)",
         )
-    return Revision(asked, commit)
+    return Revision(name, commit)
 
 
 def fork_point(repository: Repository, baseline: Revision, candidate: Revision) -> Revision:
-    """The newest commit that both revisions come from: where the one left the other's branch.
+    """Return the latest common ancestor of two revisions.
 
     Raises
     ------
     UnusableInput
-        There is none here.
+        The repository has none.
     """
     done = _git(repository.top, "merge-base", baseline.commit, candidate.commit)
     if done.returncode != 0:
@@ -130,12 +130,12 @@ def fork_point(repository: Repository, baseline: Revision, candidate: Revision) 
 
 
 def revision_of_working_tree(repository: Repository) -> Revision:
-    """HEAD, with what was changed in tracked files since.
+    """Return HEAD, with the later changes of tracked files.
 
     Raises
     ------
     UnusableInput
-        There is no commit yet.
+        The repository has no commit yet.
     """
     head = revision_named(repository, "HEAD", "the candidate")
     done = _git(repository.top, *_DIFFERENCES, "--quiet", "HEAD")
@@ -145,15 +145,15 @@ def revision_of_working_tree(repository: Repository) -> Revision:
 
 
 def untracked_files(repository: Repository) -> tuple[str, ...]:
-    """The files that are in no revision and are not ignored, as git lists them."""
+    """Return the files that are in no revision and not ignored."""
     listed = _git(repository.top, "ls-files", "--others", "--exclude-standard", "-z").stdout
     return tuple(os.fsdecode(name) for name in listed.split(b"\0") if name)
 
 
 def changed_submodules(repository: Repository) -> tuple[str, ...]:
-    """The submodules whose checked-out state is not the one that HEAD names, or has changes."""
-    told = _git(repository.top, "diff", "--raw", "-z", "--no-renames", "--no-ext-diff", "HEAD")
-    fields = told.stdout.split(b"\0")
+    """Return the submodules that are not at the commit that HEAD names, or have changes."""
+    listed = _git(repository.top, "diff", "--raw", "-z", "--no-renames", "--no-ext-diff", "HEAD")
+    fields = listed.stdout.split(b"\0")
     return tuple(
         os.fsdecode(path)
         for described, path in zip(fields[0::2], fields[1::2], strict=False)
@@ -167,11 +167,12 @@ def check_out(repository: Repository, revision: Revision, side: Path) -> Path:
     Parameters
     ----------
     side
-        A folder that is there, for this revision alone.
+        An existing folder for this revision alone.
 
     Returns
     -------
-    The root of the working tree.
+    Path
+        Root of the working tree.
 
     Raises
     ------
@@ -182,7 +183,7 @@ def check_out(repository: Repository, revision: Revision, side: Path) -> Path:
     _check_out_commit(repository.top, revision.commit, tree)
     if revision.uncommitted:
         changes = _done(_git(repository.top, *_DIFFERENCES, "HEAD"), revision.shown)
-        applied = _git(tree, "apply", "--whitespace=nowarn", "-", given=changes.stdout)
+        applied = _git(tree, "apply", "--whitespace=nowarn", "-", stdin=changes.stdout)
         _done(applied, revision.shown)
     return tree
 
@@ -196,7 +197,7 @@ _DIFFERENCES = (
 
 def _check_out_commit(source: Path, commit: str, tree: Path) -> None:
     shown = f"{commit} of {source}"
-    # A repository of SHA-256 knows what kind it is; one of an old git is of the usual kind.
+    # An old git does not know the question: its repositories are all of SHA-1.
     kind = _git(source, "rev-parse", "--show-object-format").stdout.decode().strip() or "sha1"
     made = _git(source, "init", "--quiet", "--template=", f"--object-format={kind}", str(tree))
     _done(made, shown)
@@ -208,8 +209,8 @@ def _check_out_commit(source: Path, commit: str, tree: Path) -> None:
     if shallow.is_file():
         (own / "shallow").write_bytes(shallow.read_bytes())
     tags = _git(source, "for-each-ref", "--format=create %(refname) %(objectname)", "refs/tags")
-    _done(_git(tree, "update-ref", "--stdin", given=tags.stdout), shown)
-    # Of a commit whose files are missing, a checkout makes an empty folder and is content.
+    _done(_git(tree, "update-ref", "--stdin", stdin=tags.stdout), shown)
+    # A checkout of a commit whose files are missing succeeds, with an empty folder.
     _done(_git(tree, "cat-file", "-e", f"{commit}^{{tree}}"), shown)
     checked_out = _git(tree, "checkout", "--quiet", "--detach", "--force", commit)
     _done(checked_out, shown)
@@ -220,7 +221,7 @@ def _check_out_commit(source: Path, commit: str, tree: Path) -> None:
 
 
 def _submodules(tree: Path, commit: str) -> list[tuple[str, str]]:
-    """The path and the commit of each submodule."""
+    """Return the path and the commit of each submodule."""
     listed = _git(tree, "ls-tree", "-r", "-z", commit).stdout.split(b"\0")
     found = []
     for entry in filter(None, listed):
@@ -232,7 +233,7 @@ def _submodules(tree: Path, commit: str) -> list[tuple[str, str]]:
 
 
 def _quoted(path: Path) -> bytes:
-    """A path as a line of ``objects/info/alternates``: in C's quotes, for it may hold a newline."""
+    """Return a path as a line of ``objects/info/alternates``, quoted as in C."""
     plain = os.fsencode(path).replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
     return b'"' + plain + b'"'
 
@@ -241,34 +242,34 @@ def _path_in(source: Path, name: str) -> Path:
     return source / _path_of(_git(source, "rev-parse", "--git-path", name))
 
 
-def _path_of(said: subprocess.CompletedProcess[bytes]) -> str:
-    return os.fsdecode(said.stdout.removesuffix(b"\n"))
+def _path_of(answer: subprocess.CompletedProcess[bytes]) -> str:
+    return os.fsdecode(answer.stdout.removesuffix(b"\n"))
 
 
-def _commit(top: Path, asked: str) -> str | None:
-    if "\0" in asked:
+def _commit(top: Path, name: str) -> str | None:
+    if "\0" in name:
         return None
-    done = _git(top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{asked}^{{commit}}")
+    done = _git(top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     return done.stdout.decode().strip() if done.returncode == 0 else None
 
 
 def _depth(repository: Repository) -> str:
-    told = _git(repository.top, "rev-parse", "--is-shallow-repository").stdout
-    return ", a shallow clone" if told.strip() == b"true" else ""
+    answer = _git(repository.top, "rev-parse", "--is-shallow-repository").stdout
+    return ", a shallow clone" if answer.strip() == b"true" else ""
 
 
 def _git(
-    folder: Path, *arguments: str, given: bytes | None = None
+    folder: Path, *arguments: str, stdin: bytes | None = None
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run git in a folder, without hooks and without asking anybody anything."""
+    """Run git in a folder, without hooks and without questions to the user."""
     environment = without_git_variables(os.environ)
     try:
         return subprocess.run(
             ["git", "-c", "core.hooksPath=/dev/null", *arguments],
             cwd=folder,
-            env={**environment, **_WHILE_WE_LOOK},
-            input=given,
-            stdin=subprocess.DEVNULL if given is None else None,
+            env={**environment, **_HARMLESS},
+            input=stdin,
+            stdin=subprocess.DEVNULL if stdin is None else None,
             capture_output=True,
             check=False,
         )
@@ -284,12 +285,12 @@ def _done(
 ) -> subprocess.CompletedProcess[bytes]:
     if done.returncode != 0:
         raise UnusableInput(
-            f"git cannot check out {shown}{_said(done)}",
-            hint="look whether `git fsck` and `git submodule update --init` succeed in your "
-            "repository, and whether the disk of TMPDIR is full",
+            f"git cannot check out {shown}{_reason(done)}",
+            hint="run `git fsck` and `git submodule update --init` in your repository, and check "
+            "whether the disk of TMPDIR is full",
         )
     return done
 
 
-def _said(done: subprocess.CompletedProcess[bytes]) -> str:
-    return last_words(done.stderr.decode("utf-8", "replace")).replace("; stderr: ", ": ")
+def _reason(done: subprocess.CompletedProcess[bytes]) -> str:
+    return stderr_suffix(done.stderr.decode("utf-8", "replace")).replace("; stderr: ", ": ")

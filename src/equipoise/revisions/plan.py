@@ -1,53 +1,83 @@
-"""From what a gate was asked to its plan: two built revisions, and what is compared."""
+"""The plan of a gate: two revisions, checked out and built, and what is compared."""
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from equipoise.cli.options import GATE_BLOCKS, metrics_named, stopping_of
 from equipoise.design.coin import fresh_seed
+from equipoise.design.commands import find_program
+from equipoise.design.limits import GATE_BLOCKS, GATE_MIN_EFFECT, CampaignLimits
 from equipoise.measure.builds import build_revision
 from equipoise.measure.counters import counters_among
-from equipoise.measure.native import native_programs
-from equipoise.measure.reported_metrics import metrics_reported
+from equipoise.measure.installation import native_programs
 from equipoise.measure.trials import own_environment
+from equipoise.measure.workload_metrics import metrics_reported
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import (
+    BENCHMARK,
     BENCHMARK_SUFFIX,
     PRIMARY_METRIC,
+    REVISION,
     STUDY,
     Condition,
+    Contrast,
     GatePlan,
     Judgement,
     Measure,
     Plan,
+    Process,
     Revision,
     Stopping,
 )
 from equipoise.model.record import CampaignWarning
-from equipoise.report.safe_text import visible
-from equipoise.report.shell_line import shell_line
-from equipoise.revisions.benchmark_tools import BenchmarkTool
+from equipoise.revisions.benchmarks import Benchmark, BenchmarkTool
 from equipoise.revisions.checkout import SIDES, Repository, check_out, without_git_variables
-from equipoise.revisions.conditions import Benchmark, CheckedOut, conditions_of_gate
+
+TIMEOUT_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What the user asked of a gate."""
+class GateRequest:
+    """What the user wants a gate to compare, and how."""
 
     repository: Repository
     baseline: Revision
     candidate: Revision
     benchmarks: tuple[Benchmark, ...]
-    build: str | None
-    tool: BenchmarkTool | None
-    options: Mapping[str, Any]
-    """The rest, as the command line gave it."""
+    build: str | None = None
+    """Line for a shell that builds a revision."""
+    tool: BenchmarkTool | None = None
+    """Tool that reads the results of the benchmarks, if they report them in its form."""
+    metrics: tuple[str, ...] | None = None
+    """By default the wall time, or the benchmarks that both revisions report to the tool."""
+    limits: CampaignLimits = CampaignLimits()
+    fail_undecided: bool = False
+    """Whether an undecided benchmark fails the gate."""
+    command_line: str = ""
+    """Line for a shell that runs the gate again."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedOut:
+    """A revision in a working tree of its own."""
+
+    role: str
+    """``baseline`` or ``candidate``."""
+    revision: Revision
+    tree: str
+    """Root of the working tree."""
+    folder: str
+    """Folder of the tree in which the build and the benchmarks run: the one that the user is in."""
+    instead_of: str
+    """Root of the user's own working tree."""
+
+    @property
+    def shown(self) -> str:
+        """Role, name and commit, as in ``candidate HEAD (1a2b3c4d5e)``."""
+        return f"{self.role} {self.revision.shown}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,40 +88,40 @@ class Pair:
     candidate: CheckedOut
 
 
-def checked_out_and_built(asked: Asked, scratch: Path, *, say: Callable[[str], None]) -> Pair:
+def check_out_and_build(request: GateRequest, scratch: Path, *, say: Callable[[str], None]) -> Pair:
     """Check both revisions out into the scratch folder and build them there.
 
     Parameters
     ----------
     say
-        Told what is done, for somebody who waits.
+        Called with a line on each step, for a user who waits.
 
     Raises
     ------
     UnusableInput
-        One cannot be checked out, or has no such folder as the one that the user stands in.
+        One cannot be checked out, or lacks the folder that the user is in.
     ConditionFailed
         One cannot be built.
     """
+    repository = request.repository
     sides = []
-    revisions = (("baseline", asked.baseline), ("candidate", asked.candidate))
+    revisions = (("baseline", request.baseline), ("candidate", request.candidate))
     for name, (role, revision) in zip(SIDES, revisions, strict=True):
         place = scratch / name
         place.mkdir()
-        say(visible(f"checking out the {role} {revision.shown}"))
-        tree = check_out(asked.repository, revision, place)
-        folder = tree / asked.repository.inside
+        say(f"checking out the {role} {revision.shown}")
+        tree = check_out(repository, revision, place)
+        folder = tree / repository.inside
         if not folder.is_dir():
             raise UnusableInput(
-                f"the {role} {revision.shown} has no folder {asked.repository.inside}",
+                f"the {role} {revision.shown} has no folder {repository.inside}",
                 hint="run the gate in a folder that both revisions have",
             )
-        top = str(asked.repository.top)
-        sides.append(CheckedOut(role, revision, str(tree), str(folder), top))
+        sides.append(CheckedOut(role, revision, str(tree), str(folder), str(repository.top)))
     for side in sides:
-        if asked.build is not None:
-            say(visible(f"building the {side.shown}: {asked.build}"))
-            _build(asked.build, side, asked.tool)
+        if request.build is not None:
+            say(f"building the {side.shown}: {request.build}")
+            _build(request.build, side, request.tool)
     return Pair(*sides)
 
 
@@ -101,130 +131,158 @@ def _build(line: str, side: CheckedOut, tool: BenchmarkTool | None) -> None:
     build_revision(line, Path(side.folder), Path(side.tree), environment, f"the {side.shown}")
 
 
-def planned(asked: Asked, pair: Pair, scratch: Path) -> tuple[Plan, tuple[CampaignWarning, ...]]:
-    """The plan of a gate, and what is to be said of it.
+def gate_plan(
+    request: GateRequest, pair: Pair, scratch: Path
+) -> tuple[Plan, tuple[CampaignWarning, ...]]:
+    """Return the plan of a gate, and warnings of benchmarks that only one revision has.
 
     Raises
     ------
     UnusableInput
-        A program is not there, nothing can be compared, or the options contradict each other.
+        A program does not exist, nothing can be compared, or the options contradict each other.
     ConditionFailed
-        A benchmark failed when it was asked what it reports.
+        A benchmark failed when it was run to see what it reports.
     """
-    given = asked.options
-    environment = own_environment()
+    limits, tool = request.limits, request.tool
     conditions, contrasts = conditions_of_gate(
-        asked.benchmarks,
+        request.benchmarks,
         pair.baseline,
         pair.candidate,
         native_programs(),
-        environment,
-        asked.tool,
+        own_environment(),
+        tool,
     )
-    metrics, notices = _metrics(asked, conditions, scratch)
-    primary, *others = metrics
-    warmup = given["warmup"]
-    seed = fresh_seed() if given["seed"] is None else given["seed"]
+    timeout_s = TIMEOUT_S if limits.timeout is None else limits.timeout
+    metrics, warnings = _metrics(request, conditions, scratch, timeout_s)
+    # A tool's benchmarks have just run once, to see what they report.
+    default_warmup = 1 if tool is None else 0
     plan = Plan(
         study=STUDY,
         conditions=conditions,
         measure=Measure(
             working_folder=pair.candidate.folder,
-            timeout_s=given["timeout"],
-            warmup=(1 if asked.tool is None else 0) if warmup is None else warmup,
+            timeout_s=timeout_s,
+            warmup=default_warmup if limits.warmup is None else limits.warmup,
             counters=counters_among(metrics),
         ),
-        stopping=stopping_of(given, Stopping(blocks=GATE_BLOCKS, leave_out_decided=True)),
-        judgement=Judgement(
-            alpha=given["alpha"],
-            min_effect=given["min_effect"],
-            primary_metric=primary,
-            other_metrics=tuple(others),
-        ),
-        seed=seed,
+        stopping=limits.stopping(Stopping(blocks=GATE_BLOCKS, leave_out_decided=True)),
+        judgement=limits.judgement(metrics, Judgement(min_effect=GATE_MIN_EFFECT)),
+        seed=fresh_seed() if limits.seed is None else limits.seed,
         chosen_contrasts=contrasts,
         gated=GatePlan(
-            asked.baseline,
-            asked.candidate,
+            request.baseline,
+            request.candidate,
             metrics,
-            given["fail_undecided"],
-            shell_line(_again(asked, seed)),
+            request.fail_undecided,
+            request.command_line,
         ),
     )
-    return plan, notices
+    return plan, warnings
 
 
 def _metrics(
-    asked: Asked, conditions: tuple[Condition, ...], scratch: Path
+    request: GateRequest, conditions: tuple[Condition, ...], scratch: Path, timeout_s: float
 ) -> tuple[tuple[str, ...], tuple[CampaignWarning, ...]]:
-    """What is compared: what was named, or the benchmarks that both revisions report."""
-    named = asked.options["metrics"]
-    if named is not None:
-        return tuple(metrics_named(named)), ()
-    if asked.tool is None:
+    """Return the metrics that are named, or the benchmarks that both revisions report."""
+    if request.metrics is not None:
+        return request.metrics, ()
+    if request.tool is None:
         return (PRIMARY_METRIC,), ()
-    timeout_s = asked.options["timeout"]
-    # The one benchmark command of a tool; it is run once in each revision.
+    # The one benchmark command of a tool; it runs once in each revision.
     baseline, candidate = (
-        {
-            one.metric: None
+        [
+            one.metric
             for one in metrics_reported(condition, own_environment(), scratch, timeout_s)
             if one.metric.endswith(BENCHMARK_SUFFIX)
-        }
+        ]
         for condition in conditions
     )
-    both = tuple(metric for metric in baseline if metric in candidate)
+    both = tuple(dict.fromkeys(metric for metric in baseline if metric in candidate))
     if not both:
         raise UnusableInput(
-            f"the two revisions report no benchmark of {asked.tool.name} that both have",
-            hint="see docs/gate.md for what is read of it",
+            f"the two revisions have no benchmark of {request.tool.name} in common",
+            hint="see docs/gate.md for what Equipoise reads of it",
         )
-    alone = (
-        *((metric, "baseline") for metric in baseline if metric not in candidate),
-        *((metric, "candidate") for metric in candidate if metric not in baseline),
-    )
+    alone = [(metric, "baseline") for metric in baseline if metric not in candidate]
+    alone += [(metric, "candidate") for metric in candidate if metric not in baseline]
     return both, tuple(
         CampaignWarning(
             "only_in_one_revision",
             f"{metric.removesuffix(BENCHMARK_SUFFIX)} is only in the {role}, and was not compared",
             "compare it once both revisions have it",
         )
-        for metric, role in alone
+        for metric, role in dict.fromkeys(alone)
     )
 
 
-_NUMBERS = (
-    "blocks",
-    "min_blocks",
-    "budget",
-    "precision",
-    "alpha",
-    "min_effect",
-    "timeout",
-    "warmup",
-)
+def conditions_of_gate(
+    benchmarks: Sequence[Benchmark],
+    baseline: CheckedOut,
+    candidate: CheckedOut,
+    native_programs: Path,
+    environment: Mapping[str, str],
+    tool: BenchmarkTool | None = None,
+) -> tuple[tuple[Condition, ...], tuple[Contrast, ...]]:
+    """Return each benchmark of both revisions as a condition, and their contrasts.
+
+    Parameters
+    ----------
+    environment
+        Environment whose PATH finds programs without a slash in their name.
+    tool
+        Tool that reads the results of the benchmarks, if they report them in its form.
+
+    Raises
+    ------
+    UnusableInput
+        A program does not exist, or lies in the user's own working tree.
+    """
+    conditions: list[Condition] = []
+    contrasts: list[Contrast] = []
+    for benchmark in benchmarks:
+        stratum = {BENCHMARK: benchmark.name} if len(benchmarks) > 1 else {}
+        contrasts.append(Contrast(len(conditions), len(conditions) + 1, REVISION, stratum))
+        for side in (baseline, candidate):
+            program = _program(benchmark.command[0], side, native_programs, environment)
+            condition = Condition(
+                name=f"{benchmark.name}: {side.shown}" if stratum else side.shown,
+                command=(program, *benchmark.command[1:]),
+                levels={BENCHMARK: benchmark.name, REVISION: side.shown},
+                process=Process(working_folder=side.folder),
+            )
+            conditions.append(condition if tool is None else _read_by(tool, condition, side))
+    return tuple(conditions), tuple(contrasts)
 
 
-def _again(asked: Asked, seed: int) -> Iterator[str]:
-    given = asked.options
-    yield from ("equipoise", "gate", "--baseline", asked.baseline.commit)
-    if not asked.candidate.uncommitted:
-        yield from ("--candidate", asked.candidate.commit)
-    for option, line in (
-        ("--build", asked.build),
-        ("--kind", None if asked.tool is None else asked.tool.name),
-        ("--metrics", given["metrics"]),
-    ):
-        if line is not None:
-            yield from (option, line)
-    for name in _NUMBERS:
-        if given[name] is not None:
-            yield from (f"--{name.replace('_', '-')}", f"{given[name]:g}")
-    if given["fail_undecided"]:
-        yield "--fail-undecided"
-    yield from ("--seed", str(seed))
-    if len(asked.benchmarks) == 1:
-        yield from ("--", *asked.benchmarks[0].command)
-        return
-    for benchmark in asked.benchmarks:
-        yield from ("--bench", f"{benchmark.name}={shlex.join(benchmark.command)}")
+def _read_by(tool: BenchmarkTool, condition: Condition, side: CheckedOut) -> Condition:
+    return replace(
+        condition,
+        command=tool.reading(condition.command),
+        environment=tool.environment_in(side.tree, instead_of=side.instead_of),
+    )
+
+
+def _program(
+    name: str, side: CheckedOut, native_programs: Path, environment: Mapping[str, str]
+) -> str:
+    if "/" not in name:
+        return find_program(name, native_programs, environment)
+    if os.path.isabs(name) and _is_below(name, side.instead_of):
+        raise UnusableInput(
+            f"{name} is a program of your own working tree: it would be run as both revisions",
+            hint=f"name it by its path in the repository, "
+            f"./{os.path.relpath(name, side.instead_of)}",
+        )
+    path = os.path.normpath(os.path.join(side.folder, name))
+    if os.path.isfile(path) and not os.access(path, os.X_OK):
+        raise UnusableInput(f"{name} of the {side.shown} cannot be executed", hint="chmod +x it")
+    if not os.path.isfile(path):
+        raise UnusableInput(
+            f"the {side.shown} has no program {name}",
+            hint="let --build make it; the path is from the folder in which you run the gate",
+        )
+    return path
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return os.path.realpath(path).startswith(os.path.realpath(folder) + os.sep)

@@ -9,12 +9,12 @@ the drift: a drift only adds noise, and a local trend takes most of that out.
 from __future__ import annotations
 
 import math
-from statistics import NormalDist
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from equipoise._native import student_quantile
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import CarryOver
 from equipoise.stats.arrays import FloatArray, IntArray
@@ -107,30 +107,6 @@ def should_warn(measured: CarryOver, *, min_effect: float) -> bool:
     reach = 0.5 * (math.log(high) - math.log(low))
     error = reach / student_quantile(1.0 - LEVEL / 2.0, measured.trials - 2)
     return size > WARN_ERRORS * error and size / 2.0 >= margin_of(min_effect) / 4.0
-
-
-def student_quantile(probability: float, freedom: int) -> float:
-    """The quantile of Student's t by the expansion of Cornish and Fisher.
-
-    Abramowitz and Stegun 26.7.5; at 0.975 within 0.001 from 4 degrees of freedom on. One and two
-    degrees have closed forms.
-    """
-    if freedom == 1:
-        return math.tan(math.pi * (probability - 0.5))
-    if freedom == 2:
-        twice = 2.0 * probability - 1.0
-        return twice * math.sqrt(2.0 / (1.0 - twice**2))
-    z = NormalDist().inv_cdf(probability)
-    terms = (
-        (z**3 + z) / 4.0,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96.0,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384.0,
-        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160.0,
-    )
-    correction = 0.0
-    for term in reversed(terms):
-        correction = (correction + term) / freedom
-    return z + correction
 
 
 def _finite_logs(costs: FloatArray) -> FloatArray | None:

@@ -17,9 +17,9 @@ from statistics import NormalDist
 
 import numpy as np
 
+from equipoise._native import student_p_value
 from equipoise.model.result import ModeAssociation
 from equipoise.stats.arrays import FloatArray, IntArray, shared_ranks
-from equipoise.stats.pooling import student_outside
 
 LEAST_TRIALS = 20
 LEAST_MEMBERS = 4
@@ -193,7 +193,7 @@ def _of_few(correlation: float, trials: float) -> float:
     if freedom < 1:
         return 1.0
     size = min(abs(correlation), 1.0 - 1e-12)
-    return student_outside(size * math.sqrt(freedom / (1.0 - size**2)), freedom)
+    return student_p_value(size * math.sqrt(freedom / (1.0 - size**2)), freedom)
 
 
 def _p_value(correlation: float, trials: float) -> float:

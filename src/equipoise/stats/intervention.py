@@ -1,4 +1,9 @@
-"""What an intervention did to a gap: closed, or not, and by which of its two ends."""
+"""What an intervention did to a gap: the fraction that it explains, and the verdict on the cause.
+
+A block holds four conditions: A, B, and both with the intervention. The fraction of the gap
+explained is what the intervention removes of the gap between A and B. The betting engine keeps its
+confidence set, in logarithms and in the unit of the metric (verdict.md §7; crates/verdict).
+"""
 
 from __future__ import annotations
 
@@ -8,63 +13,114 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from equipoise._native import FractionSequence
 from equipoise.model.errors import UnusableInput
+from equipoise.model.interval import Interval
 from equipoise.model.why import Outcome
-from equipoise.stats.arrays import FloatArray, as_costs
-from equipoise.stats.share import ClosedShare, ClosingBlocks
+from equipoise.stats.arrays import as_costs
 
 CONFIRMED_ABOVE = 0.5
-"""No share in logarithms up to this may fit, and the share in seconds must be beyond it, for a
-cause to count as confirmed (verdict.md §7)."""
+"""A confirmed cause excludes all fractions in logarithms up to this, and its fraction in seconds
+lies beyond it (verdict.md §7)."""
 
 FROM_THE_SLOWER = 0.5
-"""At least so much of the closed share must come from the slower condition's getting faster."""
+"""Least part of the fraction that must come from the slower condition's getting faster."""
 
 REFUTED_WITHIN = 0.2
-"""A share that certainly lies within plus or minus this closes nothing (verdict.md §7)."""
+"""A fraction that certainly lies within plus or minus this explains nothing (verdict.md §7)."""
 
 NARROW = 2 * REFUTED_WITHIN
-"""So narrow is the set of what is refuted; blocks go on until that of what is confirmed is, too."""
+"""Width of the set of a refuted cause; a confirmed one gets blocks until its set is as narrow."""
 
 WELL_KNOWN = 0.1
-"""A set so narrow is answer enough, whatever it holds."""
+"""Width of a set that is answer enough, whatever it holds."""
 
 
 @dataclass(frozen=True, slots=True)
-class Intervened:
-    """How the gap between two conditions changed by an intervention on both."""
+class ExplainedFraction:
+    """Fraction of a gap that an intervention explains, on one scale."""
+
+    estimate: float | None
+    """One minus the median gap with the intervention over the median gap without it; ``None``
+    if that is no number."""
+    pieces: tuple[Interval, ...]
+    """Whole confidence set: intervals that do not touch, with ``None`` for an end beyond the
+    fractions tried. Empty if no fraction agrees with the blocks."""
+
+    @property
+    def low(self) -> float | None:
+        """Lower end of the set; ``None`` if there is none."""
+        return self.pieces[0][0] if self.pieces else None
+
+    @property
+    def high(self) -> float | None:
+        """Upper end of the set; ``None`` if there is none."""
+        return self.pieces[-1][1] if self.pieces else None
+
+    def lies_within(self, low: float, high: float) -> bool:
+        """Return whether the set is not empty and lies between two fractions."""
+        if self.low is None or self.high is None:
+            return False
+        return low <= self.low and self.high <= high
+
+
+def describe_fraction(fraction: float | None, interval: Interval) -> str:
+    """Return, for example, ``97 % [94, 99]``; an unknown end is ``…``."""
+    if fraction is None:
+        return "unknown"
+    if interval == (None, None):
+        return f"about {_percent(fraction)} %"
+    ends = ", ".join("…" if end is None else _percent(end) for end in interval)
+    return f"{_percent(fraction)} % [{ends}]"
+
+
+def _percent(fraction: float) -> str:
+    return f"{round(100 * fraction)}"
+
+
+@dataclass(frozen=True, slots=True)
+class InterventionEffect:
+    """What an intervention on two conditions did to the gap between them."""
 
     outcome: Outcome
-    logs: ClosedShare
-    """The share of the ratio: what counts for a cost that multiplies."""
-    seconds: ClosedShare
-    """The share of the difference in the metric's unit. An intervention that adds the same to both
-    closes a part of the ratio and nothing of this."""
+    logs: ExplainedFraction
+    """Fraction of the ratio: what counts for a cost that multiplies."""
+    seconds: ExplainedFraction
+    """Fraction of the difference in the metric's unit. An intervention that adds the same cost to
+    both conditions explains a part of the ratio and nothing of this."""
     from_candidate: float | None
-    """ln(B / B_w) over ln(B / A): what of the gap went because the candidate changed."""
+    """ln(B / B_w) over ln(B / A): part of the gap that went because the candidate changed."""
     from_baseline: float | None
-    """ln(A_w / A) over ln(B / A): what of it went because the baseline changed."""
+    """ln(A_w / A) over ln(B / A): part of the gap that went because the baseline changed."""
 
 
 class InterventionBlocks:
-    """The blocks of one intervention, as they come; see `intervened`.
+    """Blocks of one intervention, as they come.
 
     Parameters
     ----------
     level
-        1 minus the coverage of each of the two sets.
+        1 minus the coverage of each of the two confidence sequences, after alpha was divided by
+        the number of interventions: the set after *every* number of blocks holds the true
+        fraction in all but this share of campaigns. ``refuted`` needs both sets to agree,
+        ``confirmed`` the set in logarithms and more, so neither outcome is wrong in more than
+        this share of campaigns.
 
     Raises
     ------
     UnusableInput
-        If the level is not between 0 and 1.
+        The level is not between 0 and 1.
     """
 
     def __init__(self, level: float) -> None:
-        self._logs, self._seconds = ClosingBlocks(level), ClosingBlocks(level)
+        if not 0 < level < 1:
+            raise UnusableInput(
+                f"the level is {level}", hint="give a number between 0 and 1, such as 0.05"
+            )
+        self._logs, self._seconds = FractionSequence(level), FractionSequence(level)
         self._gaps: list[float] = []
-        self._faster: list[float] = []
-        self._slower: list[float] = []
+        self._candidate_changes: list[float] = []
+        self._baseline_changes: list[float] = []
 
     def __len__(self) -> int:
         return len(self._gaps)
@@ -72,100 +128,77 @@ class InterventionBlocks:
     def append(
         self, baseline: float, candidate: float, baseline_with: float, candidate_with: float
     ) -> None:
-        """Take the next block; costs and errors as for `intervened`."""
+        """Add the next block: costs from 0 up, +inf for a trial that timed out.
+
+        Raises
+        ------
+        UnusableInput
+            A cost is no number from 0 up.
+        """
         costs = as_costs([baseline, candidate, baseline_with, candidate_with], "an intervention")
-        plain, slow, plain_with, slow_with = costs
         with np.errstate(divide="ignore", invalid="ignore"):
-            logs = np.log(costs)
-            self._gaps.append(float(logs[1] - logs[0]))
-            self._faster.append(float(logs[1] - logs[3]))
-            self._slower.append(float(logs[2] - logs[0]))
-            self._logs.append(float(logs[1] - logs[0]), float(logs[3] - logs[2]))
-            self._seconds.append(float(slow - plain), float(slow_with - plain_with))
+            a, b, a_with, b_with = np.log(costs)
+            self._gaps.append(float(b - a))
+            self._candidate_changes.append(float(b - b_with))
+            self._baseline_changes.append(float(a_with - a))
+            self._logs.push(float(b - a), float(b_with - a_with))
+            self._seconds.push(float(costs[1] - costs[0]), float(costs[3] - costs[2]))
 
-    def so_far(self) -> Intervened:
-        """The outcome, with sets whose ends are rounded outwards: quick, for a look."""
-        return self._judged(self._logs.so_far(), self._seconds.so_far())
+    def rounded_effect(self) -> InterventionEffect:
+        """Return the effect, with the ends of the sets rounded outwards: quick."""
+        logs, seconds = self._logs.rounded_set(), self._seconds.rounded_set()
+        return self._effect(tuple(logs), tuple(seconds))
 
-    def exactly(self) -> Intervened:
-        """The same outcome, with the ends of the sets as they are."""
-        return self._judged(self._logs.exactly(), self._seconds.exactly())
+    def exact_effect(self) -> InterventionEffect:
+        """Return the same effect, with the ends of the sets as they are."""
+        return self._effect(tuple(self._logs.exact_set()), tuple(self._seconds.exact_set()))
 
-    def _judged(self, logs: ClosedShare, seconds: ClosedShare) -> Intervened:
+    def _effect(
+        self, log_set: tuple[Interval, ...], seconds_set: tuple[Interval, ...]
+    ) -> InterventionEffect:
+        logs = ExplainedFraction(self._logs.estimate(), log_set)
+        seconds = ExplainedFraction(self._seconds.estimate(), seconds_set)
         gap = _median(self._gaps)
-        from_candidate, from_baseline = _part(self._faster, gap), _part(self._slower, gap)
+        from_candidate = _part(self._candidate_changes, gap)
+        from_baseline = _part(self._baseline_changes, gap)
         from_the_slower = from_baseline if gap is not None and gap < 0 else from_candidate
         outcome = _outcome(logs, seconds, from_the_slower)
-        return Intervened(outcome, logs, seconds, from_candidate, from_baseline)
+        return InterventionEffect(outcome, logs, seconds, from_candidate, from_baseline)
 
 
-def intervened(
-    baseline: FloatArray,
-    candidate: FloatArray,
-    baseline_with: FloatArray,
-    candidate_with: FloatArray,
-    *,
-    level: float,
-) -> Intervened:
-    """Judges an intervention by its blocks (verdict.md §7).
+def is_final(effect: InterventionEffect) -> bool:
+    """Return whether more blocks would change nothing that counts.
 
-    Parameters
-    ----------
-    baseline, candidate, baseline_with, candidate_with
-        Shape (n,): costs in the order of the blocks, +inf for a trial that timed out.
-    level
-        1 minus the coverage of each of the two sets by itself, after alpha was divided by the
-        number of interventions. ``refuted`` asks both sets to agree, ``confirmed`` the set in
-        logarithms and more, so neither outcome is wrong in more than this share of campaigns.
-
-    Raises
-    ------
-    UnusableInput
-        If a cost is no number from 0 up, the lengths differ, or the level is not between 0 and 1.
+    The set only ever shrinks. So it is final that a cause is neither confirmed nor refuted where no
+    fraction beyond a half fits and none within ±0.2, and where the ratio shrinks but the difference
+    in seconds does not. A set known to a tenth that is still open lies around a half, or a fifth.
     """
-    costs = (baseline, candidate, baseline_with, candidate_with)
-    if len({len(values) for values in costs}) != 1:
-        raise UnusableInput(
-            "the four conditions of a block have not run equally often",
-            hint="give the complete blocks only",
-        )
-    blocks = InterventionBlocks(level)
-    for block in zip(*costs, strict=True):
-        blocks.append(*map(float, block))
-    return blocks.exactly()
-
-
-def is_final(found: Intervened) -> bool:
-    """Whether more blocks would tell nothing that counts.
-
-    The set only ever shrinks, so it is final that a cause is neither confirmed nor refuted where
-    no share beyond a half fits and none within ±0.2; and where the ratio shrinks, the difference in
-    seconds does not. What is known to a tenth and still open closes about a half, or a fifth.
-    """
-    low, high = found.logs.low, found.logs.high
-    if found.outcome == "refuted" or not found.logs.pieces:
+    low, high = effect.logs.low, effect.logs.high
+    if effect.outcome == "refuted" or not effect.logs.pieces:
         return True
     if low is None or high is None:
         return False
-    if found.outcome == "confirmed":
+    if effect.outcome == "confirmed":
         return high - low <= NARROW
-    closes_a_part = REFUTED_WITHIN <= low and high <= CONFIRMED_ABOVE
+    explains_a_part = REFUTED_WITHIN <= low and high <= CONFIRMED_ABOVE
     widens = high <= -REFUTED_WITHIN
-    adds_a_cost = found.seconds.high is not None and found.seconds.high <= CONFIRMED_ABOVE <= low
-    return closes_a_part or widens or adds_a_cost or high - low <= WELL_KNOWN
+    adds_a_cost = effect.seconds.high is not None and effect.seconds.high <= CONFIRMED_ABOVE <= low
+    return explains_a_part or widens or adds_a_cost or high - low <= WELL_KNOWN
 
 
-def _outcome(logs: ClosedShare, seconds: ClosedShare, from_the_slower: float | None) -> Outcome:
+def _outcome(
+    logs: ExplainedFraction, seconds: ExplainedFraction, from_the_slower: float | None
+) -> Outcome:
     within = (-REFUTED_WITHIN, REFUTED_WITHIN)
     if logs.lies_within(*within) and seconds.lies_within(*within):
         return "refuted"
     if logs.low is None or logs.estimate is None or seconds.estimate is None:
         return "open"
-    closes = logs.low >= CONFIRMED_ABOVE and seconds.estimate > CONFIRMED_ABOVE
+    explains = logs.low >= CONFIRMED_ABOVE and seconds.estimate > CONFIRMED_ABOVE
     by_the_slower = from_the_slower is not None and (
         from_the_slower >= FROM_THE_SLOWER * logs.estimate
     )
-    return "confirmed" if closes and by_the_slower else "open"
+    return "confirmed" if explains and by_the_slower else "open"
 
 
 def _median(values: Sequence[float]) -> float | None:
@@ -173,9 +206,9 @@ def _median(values: Sequence[float]) -> float | None:
     return float(np.median(known)) if known else None
 
 
-def _part(values: Sequence[float], gap: float | None) -> float | None:
-    """The median change as a share of the gap; ``None`` if either is no number."""
-    change = _median(values)
+def _part(changes: Sequence[float], gap: float | None) -> float | None:
+    """Return the median change as a fraction of the gap; ``None`` if either is no number."""
+    change = _median(changes)
     if change is None or gap is None or gap == 0 or not np.isfinite([change, gap]).all():
         return None
     return change / gap

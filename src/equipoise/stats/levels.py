@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from equipoise._native import student_quantile
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import Component
 from equipoise.stats.arrays import FloatArray, IntArray
-from equipoise.stats.carry_over import student_quantile
 
 DRAWS = 4000
 

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache
 
 import numpy as np
 
+from equipoise._native import student_quantile
 from equipoise.model.errors import UnusableInput
 from equipoise.model.interval import Interval
 from equipoise.model.result import PooledEffect
 from equipoise.stats.arrays import FloatArray
-
-_LARGEST_QUANTILE = 1e6
-_HALVINGS = 100
 
 
 def pool(
@@ -63,37 +60,3 @@ def pool(
     spread = float(np.var(effects, ddof=1)) if len(effects) > 1 else 0.0
     between = max(0.0, spread - float(np.mean(errors**2)))
     return PooledEffect(math.exp(mean), interval, math.sqrt(between), len(effects), count)
-
-
-@cache
-def student_quantile(probability: float, freedom: int) -> float:
-    """The quantile of Student's t, for a probability above one half, exact for any freedom.
-
-    By bisection of the distribution function (Abramowitz and Stegun 26.7.3 and 26.7.4).
-    """
-    low, high = 0.0, _LARGEST_QUANTILE
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        if 0.5 + 0.5 * _within(middle, freedom) < probability:
-            low = middle
-        else:
-            high = middle
-    return 0.5 * (low + high)
-
-
-def student_outside(t: float, freedom: int) -> float:
-    """P(|T| > t), for t from 0 up."""
-    return max(0.0, 1.0 - _within(t, freedom))
-
-
-def _within(t: float, freedom: int) -> float:
-    """P(|T| <= t)."""
-    angle = math.atan2(t, math.sqrt(freedom))
-    sine, cosine = math.sin(angle), math.cos(angle)
-    odd = freedom % 2 == 1
-    term = cosine if odd else 1.0
-    total = 0.0 if freedom == 1 else term
-    for power in range(3 if odd else 2, freedom - 1, 2):
-        term *= cosine**2 * (power - 1) / power
-        total += term
-    return 2.0 / math.pi * (angle + sine * total) if odd else sine * total

@@ -27,8 +27,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from equipoise._native import student_p_value, student_quantile
 from equipoise.stats.arrays import FloatArray, IntArray
-from equipoise.stats.pooling import student_outside, student_quantile
 
 LEAST_PROCESSES = 2
 _LEAST_FOR_HALVES = 4
@@ -295,7 +295,7 @@ def _p_value(difference: float, error: float, freedom: int, matters: float) -> f
     beyond = abs(difference) - matters
     if freedom == 0 or beyond <= 0.0:
         return 1.0
-    return student_outside(beyond / error, freedom) if error > 0.0 else 0.0
+    return student_p_value(beyond / error, freedom) if error > 0.0 else 0.0
 
 
 def _selected(p_values: FloatArray, alpha: float) -> int:

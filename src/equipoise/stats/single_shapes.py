@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
+from numpy.polynomial import Chebyshev
 
 from equipoise.stats.arrays import FloatArray
 
@@ -254,24 +256,30 @@ _DIAGONALS = np.array([[1.0, 1.0, -1.0], [-1.0, -1.0, 1.0], [1.0, 0.0, -1.0], [-
 
 
 def _scaled_erfc(values: FloatArray) -> FloatArray:
-    """exp(x²)·erfc(x) for x from 0 up, to 1.2e-7 (a Chebyshev fit; Press et al. 1992, §6.2)."""
-    short = 1.0 / (1.0 + 0.5 * values)
-    exponent = np.full_like(values, _ERFC[-1])
-    for coefficient in _ERFC[-2::-1]:
-        exponent = exponent * short + coefficient
-    scaled: FloatArray = short * np.exp(exponent)
+    """Return exp(x²)·erfc(x) for x from 0 up, to 1e-9 of itself."""
+    place = (values - _MIDDLE) / (values + _MIDDLE)
+    scaled: FloatArray = _scaled_erfc_series()(place) / (1.0 + 2.0 * values)
     return scaled
 
 
-_ERFC = (
-    -1.26551223,
-    1.00002368,
-    0.37409196,
-    0.09678418,
-    -0.18628806,
-    0.27886807,
-    -1.13520398,
-    1.48851587,
-    -0.82215223,
-    0.17087277,
-)
+@cache
+def _scaled_erfc_series() -> Chebyshev:
+    """Interpolate (1 + 2x)·exp(x²)·erfc(x), x = _MIDDLE·(1 + t)/(1 - t), for t from -1 to 1."""
+
+    def exact(place: float) -> float:
+        value = _MIDDLE * (1.0 + place) / (1.0 - place)
+        if value < _FAR:
+            return (1.0 + 2.0 * value) * math.exp(value**2) * math.erfc(value)
+        # The first terms of the asymptotic series (Abramowitz and Stegun 7.1.23).
+        square = 2.0 * value**2
+        series = 1.0 - (1.0 - 3.0 / square * (1.0 - 5.0 / square * (1.0 - 7.0 / square))) / square
+        return (2.0 + 1.0 / value) / math.sqrt(math.pi) * series
+
+    return Chebyshev.interpolate(np.vectorize(exact, otypes=[np.float64]), _DEGREE)
+
+
+_MIDDLE = 3.75
+"""Value that lies in the middle of the interpolation."""
+_FAR = 25.0
+"""Value from which on the series replaces the product, which would overflow."""
+_DEGREE = 14

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from equipoise._native import student_quantile
 from equipoise.model.interval import Interval
 from equipoise.stats.arrays import FloatArray
-from equipoise.stats.carry_over import student_quantile
 
 ESTIMAND = "ratio of geometric means"
 NO_SPREAD = "the values do not vary"

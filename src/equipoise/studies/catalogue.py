@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from equipoise.model.errors import UnusableInput
 from equipoise.model.findings import Findings
 from equipoise.model.result import ResultDocument
-from equipoise.studies.reader.table import one_of
+from equipoise.studies.reader.toml_file import one_of
 
 if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
@@ -44,12 +44,12 @@ class BuiltInStudy:
 
 
 def built_in_studies() -> tuple[BuiltInStudy, ...]:
-    """All of them, by name."""
+    """Return all of them, by name."""
     return tuple(BuiltInStudy(file.parent.name, file.parent, _summary(file)) for file in _files())
 
 
 def built_in_study(name: str) -> BuiltInStudy | None:
-    """The built-in study of that name."""
+    """Return the built-in study of that name."""
     return next(
         (
             BuiltInStudy(name, file.parent, _summary(file))
@@ -61,7 +61,7 @@ def built_in_study(name: str) -> BuiltInStudy | None:
 
 
 def find_study(asked: str) -> tuple[Path, str]:
-    """The file of a study, and what errors call it: a path, or the name of a built-in one.
+    """Return the file of a study, and what errors call it: a path, or the name of a built-in one.
 
     Raises
     ------

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from equipoise.design.allocators import (
+from equipoise.design.libraries import (
+    BLAS_LIBRARIES,
     NEVER_GIVEN_BACK,
     PRELOADED,
     TUNABLES_VARIABLE,
     tunables_text,
 )
-from equipoise.design.blas import LIBRARIES
 from equipoise.model.study import Level
 
 
@@ -45,7 +45,7 @@ BLAS = tuple(
         package=library.package,
         summary=library.summary,
     )
-    for library in LIBRARIES
+    for library in BLAS_LIBRARIES
 )
 """Each finds out by itself what it runs on."""
 
@@ -59,7 +59,7 @@ TUNED_BLAS = tuple(
         package=library.package,
         summary=f"{library.name}, told that the CPU is of the type {core.says}",
     )
-    for library in LIBRARIES
+    for library in BLAS_LIBRARIES
     if library.core_variable is not None
     for name, core in library.core_types.items()
 )

@@ -45,11 +45,11 @@ class Ratio:
         return self.ratio_ci[1] is not None and self.ratio_ci[1] < 1.0
 
     def words(self) -> str:
-        """The ratio with its interval; with the range over blocks where there is no interval."""
+        """Return the ratio with its interval, or with the range over blocks."""
         return f"{times(self.ratio)} ({self.interval_words()})"
 
     def interval_words(self) -> str:
-        """The interval, or the range over blocks where there is none yet."""
+        """Return the interval, or the range over blocks where there is none yet."""
         low, high = self.ratio_ci
         if low is None or high is None:
             if self.blocks == 1:
@@ -65,7 +65,7 @@ class StudyData:
     document: ResultDocument
 
     def levels(self, factor: str) -> tuple[str, ...]:
-        """The levels of a factor that were run, in the order of the plan."""
+        """Return the levels of a factor that were run, in the order of the plan."""
         return tuple(
             dict.fromkeys(
                 one.levels[factor] for one in self.document.conditions if factor in one.levels
@@ -73,7 +73,7 @@ class StudyData:
         )
 
     def condition(self, **levels: str) -> ConditionResult | None:
-        """The condition that has these levels, whatever its others; ``None`` if none has."""
+        """Return the condition that has these levels, whatever its others; ``None`` if none has."""
         return next(
             (
                 one
@@ -84,12 +84,12 @@ class StudyData:
         )
 
     def summary(self, metric: str, **levels: str) -> MetricSummary | None:
-        """The distribution of a metric; ``None`` where it was not measured."""
+        """Return the distribution of a metric; ``None`` where it was not measured."""
         found = self.condition(**levels)
         return None if found is None else found.metrics.get(metric)
 
     def median(self, metric: str, **levels: str) -> float | None:
-        """The median of a metric; ``None`` where it was not measured."""
+        """Return the median of a metric; ``None`` where it was not measured."""
         found = self.summary(metric, **levels)
         return None if found is None else found.median
 
@@ -108,7 +108,7 @@ class StudyData:
         )
 
     def iterations(self, metric: str, **levels: str) -> FloatArray:
-        """Every iteration of the analysed trials: description only, never independent trials."""
+        """Return every iteration of the analysed trials; iterations are not independent trials."""
         found = self.condition(**levels)
         if found is None:
             return np.empty(0)
@@ -123,7 +123,7 @@ class StudyData:
         )
 
     def comparison(self, metric: str, **levels: str) -> Comparison | None:
-        """The verdict on the candidate with these levels."""
+        """Return the verdict on the candidate with these levels."""
         found = self.condition(**levels)
         return next(
             (
@@ -172,7 +172,7 @@ class StudyData:
 
 
 def times(ratio: float) -> str:
-    """A ratio as people read it: ``×2.31``, or ``+3.1 %`` where it is near 1."""
+    """Return a ratio as people read it: ``×2.31``, or ``+3.1 %`` where it is near 1."""
     if ratio >= _BIG_FACTOR:
         return f"×{short(ratio)}"
     change = 100.0 * (ratio - 1.0)
@@ -180,7 +180,7 @@ def times(ratio: float) -> str:
 
 
 def quantity(metric: str, value: float | None) -> str:
-    """A value with the unit that its metric's name ends in."""
+    """Return a value with the unit that its metric's name ends in."""
     if value is None:
         return UNKNOWN
     if value == 0:
@@ -207,7 +207,7 @@ def size_words(count: float) -> str:
 
 
 def joined(words: Iterable[str]) -> str:
-    """``a, b and c``."""
+    """Return the texts as a list in words: ``a, b and c``."""
     listed = list(words)
     if len(listed) < 2:
         return "".join(listed)

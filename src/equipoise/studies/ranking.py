@@ -54,7 +54,7 @@ class Reversal:
 def ranks(
     measured: StudyData, metric: str, tasks: str, factor: str, levels: Sequence[str]
 ) -> Iterator[RankedLevel]:
-    """The levels that ran on each task, fastest first.
+    """Yield the levels that ran on each task, fastest first.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def ranks(
 def reversals(
     measured: StudyData, metric: str, tasks: str, factor: str, levels: Sequence[str]
 ) -> list[Reversal]:
-    """Every pair of levels whose typical ratio lies on other sides of 1 on two tasks.
+    """Return every pair of levels whose typical ratio lies on other sides of 1 on two tasks.
 
     Of each pair the two tasks with the strongest effects; certain ones first, then by size.
     """
@@ -115,7 +115,7 @@ HEIGHT = 340
 def rank_table(
     measured: StudyData, metric: str, tasks: str, factor: str, levels: Sequence[str], title: str
 ) -> FindingTable:
-    """A row for each level, a column for each task: rank, median and ratio to the best."""
+    """Return a row for each level, a column for each task: rank, median and ratio to the best."""
     ranked = {(one.task, one.level): one for one in ranks(measured, metric, tasks, factor, levels)}
     shown = [
         task for task in measured.levels(tasks) if any((task, one) in ranked for one in levels)
@@ -144,7 +144,7 @@ def rank_table(
 def reversal_paragraph(
     measured: StudyData, metric: str, tasks: str, factor: str, levels: Sequence[str], what: str
 ) -> str:
-    """Where the order of two levels reverses, the certain ones first."""
+    """Return where the order of two levels reverses, the certain ones first."""
     found = reversals(measured, metric, tasks, factor, levels)
     certain = [one for one in found if one.is_certain]
     if not found:
@@ -166,7 +166,7 @@ def reversal_paragraph(
 def order_answer(
     measured: StudyData, metric: str, tasks: str, factor: str, levels: Sequence[str], what: str
 ) -> str:
-    """Whether one order holds on every task, in one sentence."""
+    """Return whether one order holds on every task, in one sentence."""
     found = reversals(measured, metric, tasks, factor, levels)
     certain = [one for one in found if one.is_certain]
     if certain:
@@ -186,11 +186,11 @@ def _pairs(count: int) -> str:
 def rank_chart(
     measured: StudyData, metric: str, tasks: str, factor: str, levels: Sequence[str], title: str
 ) -> alt.LayerChart:
-    """The ratio to the best on each task, a line for each level."""
+    """Return the ratio to the best on each task, a line for each level."""
     import altair as alt
 
-    from equipoise.figures.building import condition_color, condition_shape, drawn_from, framed
-    from equipoise.figures.ticks import log_ticks
+    from equipoise.figures.building import chart_of, condition_color, condition_shape, frame
+    from equipoise.figures.quantity import log_ticks
 
     rows = [
         {"task": one.task, "condition": one.level, "value": one.over_best}
@@ -198,7 +198,7 @@ def rank_chart(
     ]
     names = list(dict.fromkeys(str(row["condition"]) for row in rows))
     order = list(dict.fromkeys(str(row["task"]) for row in rows))
-    data = drawn_from(rows)
+    data = chart_of(rows)
     x = alt.X("task:N", title=tasks, sort=order, axis=alt.Axis(labelAngle=0))
     largest = max(float(one.over_best) for one in ranks(measured, metric, tasks, factor, levels))
     y = alt.Y(
@@ -208,7 +208,7 @@ def rank_chart(
         axis=alt.Axis(values=log_ticks(1.0, 2.0 * largest), format="~r"),
     )
     color, shape = condition_color(names), condition_shape(names)
-    return framed(
+    return frame(
         [
             data.mark_line(strokeWidth=1.5).encode(x=x, y=y, color=color),
             data.mark_point(filled=True, size=60, opacity=1).encode(
@@ -223,7 +223,7 @@ def rank_chart(
 
 
 def of_each(names: Sequence[str], among: Sequence[str]) -> Iterator[str]:
-    """Those of the names that are among the others, in their order."""
+    """Return those of the names that are among the others, in their order."""
     return (name for name in names if name in among)
 
 

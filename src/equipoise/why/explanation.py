@@ -1,24 +1,25 @@
-"""Why one condition of a campaign is slower, as far as its observations tell: a pure function.
-
-The experiment that tests what is suggested here is a campaign of its own.
-"""
+"""Why one condition of a campaign is slower, as far as is known: pure functions of its record."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
 from equipoise.model.why import Explanation, ExtraTime, PartName, TimePart
 from equipoise.stats.spread import KIND as SPREAD
 from equipoise.why.campaigns import explains_gap
-from equipoise.why.causes.ranked import causes
-from equipoise.why.differences.result import Change, Difference
-from equipoise.why.differences.whole import difference
-from equipoise.why.differences.words import where_the_time_is
-from equipoise.why.evidence.evidence_set import Gathered, Runs, gathered
-from equipoise.why.evidence.store import latest_conditions, of_pair
-from equipoise.why.experiment.outcome import tested
+from equipoise.why.causes.ranking import causes
+from equipoise.why.differences.changes import Change, Difference
+from equipoise.why.differences.compare import difference_between
+from equipoise.why.differences.wording import where_the_time_goes
+from equipoise.why.evidence.evidence_set import (
+    EvidenceSet,
+    decode_evidence,
+    latest_conditions,
+    observations_of_pair,
+)
+from equipoise.why.experiment.outcome import tested_causes
 from equipoise.why.gap import Gap, gaps_of
 
 _PARTS: dict[str, PartName] = {
@@ -30,21 +31,16 @@ _PARTS: dict[str, PartName] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class GapEvidence:
     """A gap, and what its observations say of it."""
 
     gap: Gap
-    gathered: Gathered
+    evidence: EvidenceSet
     difference: Difference
 
-
-def explained(record: RunRecord) -> tuple[Explanation, ...]:
-    """The causes of the gap that was observed last, all open, ranked by seconds.
-
-    Nothing without observations, or if the gap is not called.
-    """
-    evidence = evidence_of(record)
-    return () if evidence is None else suggested(evidence)
+    def suggested_causes(self) -> tuple[Explanation, ...]:
+        """Return the causes that evidence suggests, all open, ranked by seconds."""
+        return causes(self.difference)
 
 
 def with_causes(
@@ -54,106 +50,118 @@ def with_causes(
 
     Parameters
     ----------
+    document
+        The result of the campaign.
+    record
+        The campaign.
     experiment
-        The campaign that tested them, if there is one.
+        The campaign that tested the causes, if there is one.
     """
-    evidence = evidence_of(record)
-    return replace(
-        document,
-        why=(*document.why, *causes_of_gap(record, evidence, experiment)),
-        extra_time=None if evidence is None else extra_time(evidence),
-    )
+    evidence = latest_evidence(record)
+    return _with(document, evidence, _causes(record, evidence, experiment))
 
 
-def explaining(
+def with_causes_of_gap(
     document: ResultDocument, record: RunRecord, gap: Gap, experiment: RunRecord | None = None
 ) -> ResultDocument:
-    """The document with what is known of this gap, of several that were observed.
+    """Return the document with the causes of this gap, of several that were observed.
 
     Parameters
     ----------
+    document
+        The result of the campaign.
+    record
+        The campaign.
+    gap
+        The gap to explain.
     experiment
-        The campaign that tested what was found, if there is one; the document knows it, too.
+        The campaign that tested the causes, if there is one; the document knows it, too.
     """
-    shown = document.extra_time
-    one = gap.comparison
-    if shown is not None and (shown.baseline, shown.candidate) == (one.baseline, one.candidate):
+    shown, comparison = document.extra_time, gap.comparison
+    if shown is not None and (shown.baseline, shown.candidate) == (
+        comparison.baseline,
+        comparison.candidate,
+    ):
         return document
     evidence = evidence_of_gap(record, gap)
-    of_spread = tuple(one for one in document.why if one.kind == SPREAD)
-    return replace(
-        document,
-        why=(*of_spread, *causes_of_gap(record, evidence, experiment)),
-        extra_time=extra_time(evidence),
-    )
+    spread = tuple(one for one in document.why if one.kind == SPREAD)
+    return _with(replace(document, why=spread), evidence, _causes(record, evidence, experiment))
 
 
-def causes_of_gap(
-    record: RunRecord, evidence: Evidence | None, experiment: RunRecord | None
-) -> tuple[Explanation, ...]:
-    """What is known of why: as an experiment showed it, else as evidence suggests, all open."""
-    if record.plan.explains is not None:
-        return tested(record)
-    if experiment is not None and (
-        evidence is None or explains_gap(experiment, record, evidence.gap.contrast)
-    ):
-        return tested(experiment)
-    return () if evidence is None else suggested(evidence)
-
-
-def evidence_of(record: RunRecord) -> Evidence | None:
-    """What the observations of the gap that was observed last say; ``None`` without one."""
+def latest_evidence(record: RunRecord) -> GapEvidence | None:
+    """Return what the observations of the gap that was observed last say; ``None`` without one."""
     gap = _observed_gap(record)
     return None if gap is None else evidence_of_gap(record, gap)
 
 
-def evidence_of_gap(record: RunRecord, gap: Gap) -> Evidence:
-    """What the observations of this gap say; without any, what the trials' own accounts say."""
+def evidence_of_gap(record: RunRecord, gap: Gap) -> GapEvidence:
+    """Return what the observations of a gap say; without any, what its trials' accounts say."""
     baseline, candidate = gap.contrast.baseline, gap.contrast.candidate
-    seen = gathered(of_pair(record.observations, baseline, candidate), baseline, candidate)
+    observations = observations_of_pair(record.observations, baseline, candidate)
+    evidence = decode_evidence(observations, baseline, candidate)
     conditions = (record.plan.conditions[baseline], record.plan.conditions[candidate])
-    return Evidence(gap, seen, difference(gap.trials, seen, conditions))
+    return GapEvidence(gap, evidence, difference_between(gap.trials, evidence, conditions))
 
 
-def suggested(evidence: Evidence) -> tuple[Explanation, ...]:
-    """The causes that evidence suggests, all open, ranked by seconds."""
-    return causes(evidence.difference)
-
-
-def extra_time(evidence: Evidence) -> ExtraTime:
-    """Where the extra time is."""
-    found = evidence.difference
-    names = {
-        "baseline": evidence.gap.comparison.baseline,
-        "candidate": evidence.gap.comparison.candidate,
-    }
-    parts = tuple(
-        _part(_PARTS[name], change, found.gap.extra) for name, change in found.split.items()
+def _with(
+    document: ResultDocument, evidence: GapEvidence | None, explanations: tuple[Explanation, ...]
+) -> ResultDocument:
+    return replace(
+        document,
+        why=(*document.why, *explanations),
+        extra_time=None if evidence is None else _extra_time(evidence),
     )
+
+
+def _causes(
+    record: RunRecord, evidence: GapEvidence | None, experiment: RunRecord | None
+) -> tuple[Explanation, ...]:
+    """Return the causes as an experiment showed them, else as evidence suggests, all open."""
+    if record.plan.explains is not None:
+        return tested_causes(record)
+    if experiment is not None and (
+        evidence is None or explains_gap(experiment, record, evidence.gap.contrast)
+    ):
+        return tested_causes(experiment)
+    return () if evidence is None else evidence.suggested_causes()
+
+
+def _extra_time(evidence: GapEvidence) -> ExtraTime:
+    """Return where the extra time goes."""
+    comparison, difference = evidence.gap.comparison, evidence.difference
+    names = {"baseline": comparison.baseline, "candidate": comparison.candidate}
+    gap_s = difference.gap.extra
     return ExtraTime(
         baseline=names["baseline"],
         candidate=names["candidate"],
-        slower=names[found.slower],
-        gap_s=found.gap.extra,
-        gap_s_ci=found.gap.extra_ci,
-        parts=parts,
-        observed=_observed(evidence.gathered),
-        # What the other accounts lack stands beside each trial.
-        unseen={source: told for source, told in found.unseen.items() if source != "accounts"},
-        summary=where_the_time_is(found),
+        slower=names[difference.slower],
+        gap_s=gap_s,
+        gap_s_ci=difference.gap.extra_ci,
+        parts=tuple(
+            _part(_PARTS[name], change, gap_s) for name, change in difference.split.items()
+        ),
+        observed={
+            source: (len(runs.baseline), len(runs.candidate))
+            for source, runs in evidence.evidence.by_source().items()
+            if runs.every
+        },
+        # Accounts that are not known stand beside each trial.
+        unseen={
+            source: remarks for source, remarks in difference.unseen.items() if source != "accounts"
+        },
+        summary=where_the_time_goes(difference),
     )
 
 
 def _observed_gap(record: RunRecord) -> Gap | None:
+    """Return the gap that was observed last, if it is called."""
     conditions = latest_conditions(record.observations)
     if not conditions:
         return None
-    fitting = [
-        gap
-        for gap in gaps_of(record)
-        if gap.is_called and conditions <= {gap.contrast.baseline, gap.contrast.candidate}
-    ]
-    return fitting[0] if fitting else None
+    for gap in gaps_of(record):
+        if gap.is_called and conditions <= {gap.contrast.baseline, gap.contrast.candidate}:
+            return gap
+    return None
 
 
 def _part(name: PartName, change: Change, gap_s: float) -> TimePart:
@@ -165,12 +173,3 @@ def _part(name: PartName, change: Change, gap_s: float) -> TimePart:
         extra_s_ci=change.extra_ci,
         share_of_gap=change.extra / gap_s if gap_s > 0 else None,
     )
-
-
-def _observed(seen: Gathered) -> dict[str, tuple[int, int]]:
-    found = {}
-    for one in fields(seen):
-        runs = getattr(seen, one.name)
-        if isinstance(runs, Runs) and (runs.baseline or runs.candidate):
-            found[one.name] = (len(runs.baseline), len(runs.candidate))
-    return found

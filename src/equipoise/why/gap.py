@@ -1,4 +1,4 @@
-"""Which gap of a campaign is to be explained: that of two conditions whose times surely differ."""
+"""The gap that is explained: between two conditions whose times surely differ."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Gap:
 
     contrast: Contrast
     comparison: Comparison
-    """Of the wall time, whatever the campaign's primary metric is."""
+    """Comparison of the wall times, whatever the campaign's primary metric is."""
     trials: Runs[Trial]
-    """Those of the complete blocks in which both ran."""
+    """Trials of the complete blocks in which both ran."""
     chosen_because: str | None = None
-    """Why this one of several, in words."""
+    """Sentence that says why this gap of several."""
     judged_by: str = PRIMARY_METRIC
     """The campaign's own primary metric."""
 
@@ -39,13 +39,12 @@ class Gap:
 
     @property
     def longest_s(self) -> float:
-        """What the longest trial of the two took."""
-        both = (*self.trials.baseline, *self.trials.candidate)
-        return max((trial.accounting.wall_s or 0.0 for trial in both), default=0.0)
+        """Seconds of the longest trial of the two."""
+        return max((trial.accounting.wall_s or 0.0 for trial in self.trials.every), default=0.0)
 
 
-def choose(record: RunRecord, baseline: str | None = None, candidate: str | None = None) -> Gap:
-    """The gap that is meant: the named one, or that which was called and is the largest.
+def choose_gap(record: RunRecord, baseline: str | None = None, candidate: str | None = None) -> Gap:
+    """Return the named gap, or the largest gap that was called.
 
     Parameters
     ----------
@@ -77,23 +76,23 @@ def choose(record: RunRecord, baseline: str | None = None, candidate: str | None
             f"run {record.id} compares nothing, or has no complete block",
             hint=f"go on with it: equipoise resume {record.id}",
         )
-    fitting = [
+    matching = [
         one
         for one in gaps
         if baseline in (None, one.comparison.baseline)
         and candidate in (None, one.comparison.candidate)
     ]
-    if not fitting:
+    if not matching:
         raise UnusableInput(
             f"run {record.id} does not compare {candidate or 'anything'} with "
             f"{baseline or 'anything'}",
             hint=f"it compares {_listed(gaps)}",
         )
-    return fitting[0] if len(fitting) < SEVERAL else _largest(fitting)
+    return matching[0] if len(matching) < SEVERAL else _largest(matching)
 
 
 def gaps_of(record: RunRecord) -> tuple[Gap, ...]:
-    """Every comparison of wall times that the campaign has, in the order of its contrasts."""
+    """Return all comparisons of wall times of the campaign, in the order of its contrasts."""
     plan = record.plan
     blocks = complete_blocks(record.draws, record.trials)
     if not blocks:
@@ -113,7 +112,7 @@ def gaps_of(record: RunRecord) -> tuple[Gap, ...]:
 
 
 def largest_gap(record: RunRecord) -> Gap | None:
-    """The gap that `choose` gives if nobody names one; ``None`` if nothing is compared."""
+    """Return the gap that `choose_gap` returns without names; ``None`` if nothing is compared."""
     gaps = () if record.plan.imported is not None else gaps_of(record)
     if len(gaps) < SEVERAL:
         return gaps[0] if gaps else None
@@ -132,15 +131,15 @@ def as_reported(gap: Gap, recorded: RunRecord, reported: RunRecord) -> Gap:
 
 
 def nothing_to_explain(gap: Gap) -> str:
-    """Why there is nothing, in words."""
+    """Return the sentence that says why a gap that was not called is not explained."""
     one = gap.comparison
     if one.verdict == "mixed":
         return f"which of the two is slower depends on what counts: {one.summary}"
-    words = f"there is nothing to explain: {one.summary}"
+    sentence = f"there is nothing to explain: {one.summary}"
     if gap.judged_by == PRIMARY_METRIC:
-        return words
+        return sentence
     return (
-        f"{words} Wall time is what is explained, not {gap.judged_by}: where trials run for a "
+        f"{sentence} Equipoise explains wall time, not {gap.judged_by}: where trials run for a "
         "fixed time, give them a fixed amount of work instead"
     )
 
@@ -148,16 +147,13 @@ def nothing_to_explain(gap: Gap) -> str:
 def _largest(gaps: Sequence[Gap]) -> Gap:
     called = [one for one in gaps if one.is_called]
     ranked = called or list(gaps)
-    largest = max(ranked, key=_size)
     which = "the largest gap that was called" if called else "the largest gap; none was called"
-    return replace(
-        largest,
-        chosen_because=f"of {len(gaps)} comparisons this is {which}",
-    )
+    because = f"of {len(gaps)} comparisons this is {which}"
+    return replace(max(ranked, key=_size), chosen_because=because)
 
 
 def _size(gap: Gap) -> float:
-    """How far the ratio is from 1, either way; a ratio that is not finite is farthest."""
+    """Return how far the ratio is from 1; a ratio that is not finite is farthest."""
     ratio = gap.comparison.ratio
     return abs(math.log(ratio)) if ratio else math.inf
 

@@ -12,13 +12,14 @@ from equipoise.cli.study_findings import with_findings
 from equipoise.ledger import open_for_writing
 from equipoise.model.plan import Condition, Judgement, Measure, Plan, Stopping
 from equipoise.model.record import Accounting, Draw, Trial
-from equipoise.report import html
+from equipoise.report.builders.result import CampaignReport
 from equipoise.report.json_document import decode
 from tests.fuzz.case import Case, Target
 from tests.fuzz.judge import command_line
 from tests.fuzz.mutators import json_bytes, mutated_bytes, mutated_tree
 from tests.fuzz.targets.pages import check_csv, check_html, check_latex, check_markdown
 from tests.fuzz.targets.samples_of_documents import sample_documents
+from tests.report.forms import page
 
 FIGURES, AGAINST, IMPORT, TWO = "figures", "against", "import", "two"
 WORDS = "words"
@@ -69,8 +70,8 @@ def _run(case: Case, folder: Path) -> None:
             command_line("show", "last", "--ledger", ledger, "--against", str(path))
         case "words":
             document = with_findings(decode(case.content, str(path)))
-            with mock.patch("equipoise.report.html.gallery", return_value=iter(())):
-                check_html(html.page([html.Reported(document)]))
+            with mock.patch("equipoise.figures.gallery.gallery", return_value=iter(())):
+                check_html(page([CampaignReport(document)]))
         case "import":
             command_line("import", "--ledger", ledger, str(path))
         case "two":

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from equipoise.ledger import open_for_reading, open_for_writing
-from equipoise.measure import own_metrics
+from equipoise.measure import workload_metrics
 from equipoise.model.plan import Condition, Judgement, Measure, Plan, Stopping
 from equipoise.model.record import Accounting, Draw, Sample, Trial
 from tests.fuzz.case import Case, Target, WrongResult
@@ -49,7 +49,7 @@ def _line(generator: random.Random) -> Any:
 def _run(case: Case, folder: Path) -> None:
     path = folder / "metrics.jsonl"
     path.write_bytes(case.content)
-    samples = own_metrics.read(path).samples
+    samples = workload_metrics.read(path).samples
     for one in samples:
         if not math.isfinite(one.value):
             raise WrongResult(f"a sample is {one.value}")

@@ -13,12 +13,12 @@ from equipoise.design.choice import quick_form, without_idle_factors
 from equipoise.design.grid import build_lines, grid_of
 from equipoise.design.site import without_missing
 from equipoise.measure.counters import COUNTERS
-from equipoise.measure.here import site_here
+from equipoise.measure.installation import host_site
 from equipoise.studies.reader.study import read_study
 from tests.fuzz.case import Case, Target
 from tests.fuzz.mutators import TEXTS, any_text, mutated_bytes, mutated_tree
 
-SOURCES = Path(__file__).resolve().parents[3] / "src/equipoise/studies/builtin"
+SOURCES = Path(__file__).resolve().parents[3] / "src" / "equipoise" / "studies" / "builtin"
 QUICK, WHOLE = "quick", "whole"
 _SERVER = """
 [study]
@@ -114,7 +114,7 @@ def _run(case: Case, folder: Path) -> None:
     study = read_study(path, str(path), counters=COUNTERS)
     if case.variant == QUICK:
         study = quick_form(study)
-    site = site_here()
+    site = host_site()
     study, _ = without_idle_factors(study)
     study, _ = without_missing(study, site)
     lines = build_lines(study)

@@ -13,17 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.measure.disturbances import (
-    busy_processes,
-    cpu_quota,
-    examine,
-    full_temporary_folder,
-    look_around,
-)
-from equipoise.measure.disturbances.window import watch
-from equipoise.measure.surroundings import Host, Unknown
-from equipoise.measure.surroundings.containment import groups
-from tests.measure.planted import quiet_scene
+from equipoise.measure.disturbances import examine, observe_host
+from equipoise.measure.disturbances.host_state import watch
+from equipoise.measure.disturbances.memory import full_temporary_folder
+from equipoise.measure.disturbances.other_work import busy_processes, cpu_quota
+from equipoise.measure.environment import Host, Unknown
+from equipoise.measure.environment.cgroups import groups
+from tests.measure.planted import quiet_state
 
 
 @pytest.fixture
@@ -41,12 +37,14 @@ def spinning() -> Iterator[subprocess.Popen[bytes]]:
 def test_a_process_that_really_spins_is_named(
     spinning: subprocess.Popen[bytes], tmp_path: Path
 ) -> None:
-    window = watch(Host())
+    activity = watch(Host())
     # Of all that runs meanwhile only the planted one counts: there may be busier ones.
-    last = {spinning.pid: window.last.processes[spinning.pid]}
-    window = dataclasses.replace(window, last=dataclasses.replace(window.last, processes=last))
-    scene = dataclasses.replace(quiet_scene(tmp_path), window=window)
-    (mine,) = [one for one in busy_processes.check(scene) if one.code == "busy_process"]
+    last = {spinning.pid: activity.last.processes[spinning.pid]}
+    activity = dataclasses.replace(
+        activity, last=dataclasses.replace(activity.last, processes=last)
+    )
+    state = dataclasses.replace(quiet_state(tmp_path), activity=activity)
+    (mine,) = [one for one in busy_processes(state) if one.code == "busy_process"]
     assert mine.severity == "disturbs"
     assert f"process {spinning.pid} (" in mine.summary
     assert f"kill -STOP {spinning.pid}" in mine.hint
@@ -55,10 +53,8 @@ def test_a_process_that_really_spins_is_named(
 def test_a_process_that_sleeps_is_not_named(tmp_path: Path) -> None:
     child = subprocess.Popen(["sleep", "1000"])
     try:
-        scene = dataclasses.replace(quiet_scene(tmp_path), window=watch(Host(), 0.1))
-        assert not any(
-            f"process {child.pid} " in one.summary for one in busy_processes.check(scene)
-        )
+        state = dataclasses.replace(quiet_state(tmp_path), activity=watch(Host(), 0.1))
+        assert not any(f"process {child.pid} " in one.summary for one in busy_processes(state))
     finally:
         child.kill()
         child.wait()
@@ -101,9 +97,10 @@ def _remove(folder: Path) -> None:
 PROGRAM_IN_A_GROUP = """
 import sys
 open(sys.argv[1] + "/cgroup.procs", "w").write("0")
-from equipoise.measure.disturbances import cpu_quota, look_around
-for one in cpu_quota.check(look_around()):
-    print(one.severity, one.words, one.hint, sep="\\n")
+from equipoise.measure.disturbances import observe_host
+from equipoise.measure.disturbances.other_work import cpu_quota
+for one in cpu_quota(observe_host()):
+    print(one.severity, one.summary, one.hint, sep="\\n")
 """
 
 
@@ -121,7 +118,7 @@ def test_a_real_quota_is_found_from_inside(group: Path) -> None:
 
 
 def test_outside_of_the_group_there_is_no_such_quota(group: Path) -> None:
-    assert not any(str(group) in one.hint for one in cpu_quota.check(look_around()))
+    assert not any(str(group) in one.hint for one in cpu_quota(observe_host()))
 
 
 def test_a_real_tiny_file_system_is_found(tmp_path: Path) -> None:
@@ -134,8 +131,8 @@ def test_a_real_tiny_file_system_is_found(tmp_path: Path) -> None:
     if mounted.returncode != 0:
         pytest.skip(f"may not mount a file system: {mounted.stderr.strip()}")
     try:
-        scene = dataclasses.replace(look_around(), scratch=tmp_path)
-        (one,) = full_temporary_folder.check(scene)
+        state = dataclasses.replace(observe_host(), scratch=tmp_path)
+        (one,) = full_temporary_folder(state)
     finally:
         subprocess.run(["umount", str(tmp_path)], check=True)
     assert one.code == "small_temporary_folder"
@@ -143,6 +140,6 @@ def test_a_real_tiny_file_system_is_found(tmp_path: Path) -> None:
 
 
 def test_this_host_can_be_examined() -> None:
-    examination = examine(look_around())
+    examination = examine(observe_host())
     assert "busy_processes" in examination.checked
     assert all(one.summary and one.hint for one in examination.disturbances)

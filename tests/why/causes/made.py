@@ -7,10 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from equipoise.model.why import Explanation
-from equipoise.why.causes.found import Found
-from equipoise.why.causes.ranked import causes
-from equipoise.why.causes.remaining import Remaining
-from equipoise.why.differences.result import (
+from equipoise.why.causes.ranking import RULES, causes
+from equipoise.why.causes.remaining import Cause, Remaining
+from equipoise.why.differences.changes import (
     AllocationsChange,
     CallsChange,
     Change,
@@ -42,14 +41,13 @@ def calls(
     typical_bytes: int | None = None,
     waits: bool = False,
 ) -> CallsChange:
-    """Calls of one name, as many in each run."""
+    """Return calls of one name, as many in each run."""
     return CallsChange(change(baseline, candidate), seconds, errors or {}, typical_bytes, waits)
 
 
 def file(**changes: Change) -> FileChange:
     """What was done with one file: nothing but this."""
-    nothing = FileChange(NONE, NONE, NONE, NONE, NONE, NONE)
-    return replace(nothing, **changes)
+    return FileChange(**changes)
 
 
 def lock(waits: Change, seconds: Change) -> LockChange:
@@ -62,9 +60,9 @@ def function(name: str, module: str = "program", kind: Any = "user") -> Function
     return Function(name, module, kind)
 
 
-def wait(door: str, name: str = "waiter") -> Wait:
+def wait(entry: str, name: str = "waiter") -> Wait:
     """A place where threads wait."""
-    return Wait(door, function(name))
+    return Wait(entry, function(name))
 
 
 def blocks(size: int, baseline: float, candidate: float) -> SizeClassChange:
@@ -99,29 +97,7 @@ def faults(baseline: float, candidate: float, by: str = "toucher") -> FaultsChan
 
 def made(**fields: Any) -> Difference:
     """One second more in the candidate, on one thread; nothing else differs but the fields."""
-    plain = Difference(
-        slower="candidate",
-        gap=change(1.0, 2.0, 0.1),
-        split={},
-        accounts={},
-        on_processor=None,
-        doors={},
-        functions={},
-        reached={},
-        doors_by_function={},
-        waits={},
-        calls={},
-        files={},
-        locks={},
-        faults=None,
-        allocations=None,
-        instructions={},
-        processes=ONE,
-        threads=ONE,
-        programs=ONE,
-        settings=(),
-        unseen={},
-    )
+    plain = Difference("candidate", change(1.0, 2.0, 0.1), processes=ONE, threads=ONE, programs=ONE)
     return replace(plain, **fields)
 
 
@@ -135,7 +111,6 @@ def first(difference: Difference) -> Explanation:
     return causes(difference)[0]
 
 
-def found_by(rule: Any, difference: Difference) -> tuple[Found, ...]:
-    """What one rule by itself finds."""
-    found: tuple[Found, ...] = rule.find(Remaining(difference))
-    return found
+def found_by(rule: str, difference: Difference) -> tuple[Cause, ...]:
+    """Return what one rule by itself finds."""
+    return tuple(RULES[rule](Remaining(difference)))

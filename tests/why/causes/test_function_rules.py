@@ -6,13 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from equipoise.why.causes import (
-    memory_contention,
-    more_time_in_function,
-    more_time_in_python_function,
-    wrong_blas_kernel,
-)
-from equipoise.why.differences.result import Setting
+from equipoise.why.differences.changes import Setting
 from tests.why.causes.made import (
     calls,
     change,
@@ -45,7 +39,7 @@ CONTENDING = made(
 
 def test_the_kernel_of_another_processor_is_named_with_the_one_that_it_replaces() -> None:
     found = first(BLAS)
-    assert found.cause == wrong_blas_kernel.CAUSE
+    assert found.cause == "wrong_blas_kernel"
     assert found.evidence["function"] == SLOW.name
     assert found.evidence["instead_of"] == FAST.name
     assert found.evidence["settings"] == {
@@ -54,20 +48,20 @@ def test_the_kernel_of_another_processor_is_named_with_the_one_that_it_replaces(
     # What the other kernel took is taken off.
     assert found.seconds == pytest.approx(1.1)
     assert found.share_of_gap == 1.0
-    assert named(BLAS) == [wrong_blas_kernel.CAUSE]
+    assert named(BLAS) == ["wrong_blas_kernel"]
 
 
 def test_the_other_kernel_is_certain_where_its_seconds_are_not() -> None:
     noisy = {**BLAS.functions, SLOW: change(0.0, 1.6, 1.7)}
-    assert first(replace(BLAS, functions=noisy)).cause == wrong_blas_kernel.CAUSE
+    assert first(replace(BLAS, functions=noisy)).cause == "wrong_blas_kernel"
     unsure = {**noisy, FAST: change(0.6, 0.0, 0.7)}
-    assert not found_by(wrong_blas_kernel, replace(BLAS, functions=unsure))
+    assert not found_by("wrong_blas_kernel", replace(BLAS, functions=unsure))
 
 
 def test_more_of_one_kernel_is_more_time_in_it() -> None:
     more = replace(BLAS, functions={SLOW: change(0.6, 1.6, 0.1)})
-    assert not found_by(wrong_blas_kernel, more)
-    assert first(more).cause == more_time_in_function.CAUSE
+    assert not found_by("wrong_blas_kernel", more)
+    assert first(more).cause == "more_time_in_function"
 
 
 def test_kernels_without_names_are_told_by_what_the_library_was_told() -> None:
@@ -78,14 +72,14 @@ def test_kernels_without_names_are_told_by_what_the_library_was_told() -> None:
         settings=(Setting("environment BLIS_ARCH_TYPE", "0", "25"),),
     )
     found = first(nameless)
-    assert found.cause == wrong_blas_kernel.CAUSE
+    assert found.cause == "wrong_blas_kernel"
     assert found.evidence["settings"] == {
         "environment BLIS_ARCH_TYPE": {"baseline": "0", "candidate": "25"}
     }
     assert found.evidence["function"] is None
-    assert "as BLIS_ARCH_TYPE tells it to" in found.summary
+    assert "with the setting of BLIS_ARCH_TYPE" in found.summary
     untold = replace(nameless, settings=())
-    assert first(untold).cause == more_time_in_function.CAUSE
+    assert first(untold).cause == "more_time_in_function"
     assert "code without a name in libblas.so.3" in first(untold).summary
 
 
@@ -97,13 +91,13 @@ def test_two_functions_of_no_blas_are_no_kernels() -> None:
             function("sort", "libsort.so"): change(0.6, 0.0, 0.1),
         },
     )
-    assert not found_by(wrong_blas_kernel, other)
+    assert not found_by("wrong_blas_kernel", other)
 
 
 def test_the_slower_function_is_named_and_the_others_are_not() -> None:
     fifty = {function(f"function_{at:02}"): change(0.02, 0.021, 0.02) for at in range(50)}
     difference = made(functions={**fifty, function("function_17"): change(0.02, 1.0, 0.05)})
-    (found,) = found_by(more_time_in_function, difference)
+    (found,) = found_by("more_time_in_function", difference)
     assert found.evidence["function"] == "function_17"
 
 
@@ -132,17 +126,17 @@ def test_a_python_function_is_named_instead_of_what_copies_for_it() -> None:
         },
     )
     found = first(difference)
-    assert found.cause == more_time_in_python_function.CAUSE
+    assert found.cause == "more_time_in_python_function"
     assert found.evidence["function"] == "by_copying"
     assert found.evidence["module"] == "/home/script.py"
     assert found.evidence["inside"] == "__memmove_avx"
-    assert named(difference) == [more_time_in_python_function.CAUSE]
+    assert named(difference) == ["more_time_in_python_function"]
 
 
 def test_equal_instructions_make_contention_certain() -> None:
     counted = replace(CONTENDING, instructions={"count_up": change(6e8, 6e8)})
     found = first(counted)
-    assert found.cause == memory_contention.CAUSE
+    assert found.cause == "memory_contention"
     assert "for the same instructions" in found.summary
     # Two threads at once: each second of theirs is half a second of the gap.
     assert found.seconds == pytest.approx(1.0)
@@ -150,19 +144,19 @@ def test_equal_instructions_make_contention_certain() -> None:
 
 def test_more_instructions_are_more_work() -> None:
     more = replace(CONTENDING, instructions={"count_up": change(6e8, 12e8)})
-    assert first(more).cause == more_time_in_function.CAUSE
+    assert first(more).cause == "more_time_in_function"
 
 
 def test_without_instructions_contention_is_only_possible() -> None:
     found = first(CONTENDING)
-    assert (found.cause, found.evidence["function"]) == (memory_contention.CAUSE, "count_up")
+    assert (found.cause, found.evidence["function"]) == ("memory_contention", "count_up")
     assert "may contend" in found.summary
 
 
 def test_where_other_things_differ_it_is_more_work() -> None:
     busier = replace(CONTENDING, calls={"write": calls(100, 200)})
-    assert first(busier).cause == more_time_in_function.CAUSE
+    assert first(busier).cause == "more_time_in_function"
 
 
 def test_one_thread_has_nobody_to_contend_with() -> None:
-    assert not found_by(memory_contention, replace(CONTENDING, threads=change(1, 1)))
+    assert not found_by("memory_contention", replace(CONTENDING, threads=change(1, 1)))

@@ -9,9 +9,8 @@ from equipoise.model.plan import Condition
 from equipoise.model.record import Accounting, Trial
 from equipoise.why.evidence.allocations import Allocations, SizeClass
 from equipoise.why.evidence.evidence_set import Runs
-from equipoise.why.evidence.observed import End
-from equipoise.why.evidence.sampled import Sampled, Source
-from equipoise.why.evidence.stacks import Frame, Kind, Stack, Stacks
+from equipoise.why.evidence.process import End
+from equipoise.why.evidence.stacks import Frame, Kind, Sampled, SampledSource, Stack, Stacks
 from equipoise.why.evidence.system_calls import (
     Calls,
     FileUse,
@@ -62,7 +61,7 @@ def stacks(weights: Mapping[str, float]) -> Stacks:
 
 def sampled(
     weights: Mapping[str, float],
-    source: Source = "profile",
+    source: SampledSource = "profile",
     *,
     total: float | None = None,
     unseen: tuple[str, ...] = (),

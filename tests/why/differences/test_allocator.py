@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from equipoise.why.differences.allocator import is_of_allocator
-from equipoise.why.differences.result import Function
+from equipoise.why.differences.allocations import is_of_allocator
+from equipoise.why.differences.changes import Function
 
 
 @pytest.mark.parametrize(

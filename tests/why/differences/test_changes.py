@@ -11,7 +11,6 @@ import pytest
 from equipoise.why.differences.changes import (
     changes,
     counted,
-    is_certain,
     measured,
     paired_counted,
     paired_measured,
@@ -24,17 +23,17 @@ REPLICATIONS = 2000
 def test_a_count_that_every_run_repeats_is_exact() -> None:
     found = counted(Runs((12.0, 12.0, 12.0), (400_012.0, 400_012.0)), "candidate")
     assert found.extra_ci == (400_000.0, 400_000.0)
-    assert is_certain(found)
+    assert found.is_certain
     equal = counted(Runs((3.0, 3.0), (3.0, 3.0)), "candidate")
     assert equal.extra_ci == (0.0, 0.0)
-    assert not is_certain(equal)
+    assert not equal.is_certain
 
 
 def test_a_measure_that_does_not_vary_has_no_interval() -> None:
     found = measured(Runs((0.0, 0.0), (0.001, 0.001)), "candidate")
     assert found.extra == 0.001
     assert found.extra_ci == (None, None)
-    assert not is_certain(found)
+    assert not found.is_certain
 
 
 def test_one_run_of_a_condition_says_nothing_of_the_next() -> None:
@@ -54,7 +53,7 @@ def test_the_slower_baseline_turns_the_sign_and_the_interval() -> None:
     low, high = forward.extra_ci
     assert low is not None and high is not None
     assert turned.extra_ci == (-high, -low)
-    assert is_certain(forward) and is_certain(turned)
+    assert forward.is_certain and turned.is_certain
 
 
 def test_what_a_run_did_not_see_it_has_none_of() -> None:
@@ -98,3 +97,12 @@ def test_of_paired_trials_one_interval_in_twenty_misses() -> None:
 def test_a_count_that_differs_by_the_same_in_every_block_is_exact() -> None:
     found = paired_counted(Runs((10.0, 12.0, 11.0), (15.0, 17.0, 16.0)), "candidate")
     assert found.extra_ci == (5.0, 5.0)
+
+
+def test_the_quantile_of_students_t_is_exact_at_few_degrees_of_freedom() -> None:
+    """At 3 degrees of freedom an expansion gives 3.179 for 3.182."""
+    change = paired_measured(Runs((0.0, 0.0, 0.0, 0.0), (1.0, 2.0, 3.0, 4.0)), "candidate")
+    low, high = change.extra_ci
+    standard_error = math.sqrt(5.0 / 3.0) / 2.0
+    assert low is not None and high is not None
+    assert (high - low) / 2.0 / standard_error == pytest.approx(3.182446, abs=1e-6)

@@ -10,21 +10,19 @@ from xml.etree import ElementTree
 import pytest
 
 from equipoise.model.errors import UnusableInput
-from equipoise.why.differences.firefox_profile import firefox_profile
-from equipoise.why.differences.flame_graph import flame_graph
-from equipoise.why.differences.result import Side
-from equipoise.why.evidence.evidence_set import Gathered, Runs
+from equipoise.why.differences.pictures import firefox_profile, flame_graph
+from equipoise.why.evidence.evidence_set import EvidenceSet, Runs, Side
 from tests.payloads import PAYLOADS
 from tests.why.differences.made import sampled
 
 HOSTILE = '<script>alert("x")</script>&amp;]]>\x01\x1b[31m\n# 5 7'
-PROFILES = Gathered(
+PROFILES = EvidenceSet(
     profile=Runs(
         (sampled({"main": 0.5, "main;work": 0.1}), sampled({"main": 0.5, "main;work": 0.3})),
         (sampled({"main": 0.25, "main;work;mmap@kernel": 0.75}),),
     )
 )
-Draw = Callable[[Gathered, tuple[str, str], Side], bytes]
+Draw = Callable[[EvidenceSet, tuple[str, str], Side], bytes]
 
 
 def elements(svg: bytes, name: str) -> list[str]:
@@ -33,7 +31,7 @@ def elements(svg: bytes, name: str) -> list[str]:
     return [found.text or "" for found in tree.iter(f"{{http://www.w3.org/2000/svg}}{name}")]
 
 
-def firefox(gathered: Gathered, names: tuple[str, str]) -> dict[str, Any]:
+def firefox(gathered: EvidenceSet, names: tuple[str, str]) -> dict[str, Any]:
     """The profile, read."""
     document: dict[str, Any] = json.loads(firefox_profile(gathered, names, "candidate"))
     return document
@@ -59,7 +57,7 @@ def test_the_same_profiles_give_the_same_bytes() -> None:
 
 def test_a_hostile_name_stays_text_in_the_flame_graph() -> None:
     profile = sampled({HOSTILE: 1.0})
-    both = Gathered(profile=Runs((profile,), (profile,)))
+    both = EvidenceSet(profile=Runs((profile,), (profile,)))
     svg = flame_graph(both, (HOSTILE, HOSTILE), "candidate")
     assert [told.partition(" (")[0] for told in elements(svg, "title")] == [
         "all",
@@ -76,7 +74,7 @@ def test_no_name_of_a_function_or_a_condition_makes_an_element_or_an_attribute()
     kinds = []
     for functions in (names, [f"function {place}" for place in range(len(names))]):
         profile = sampled(dict.fromkeys(functions, 1.0))
-        both = Gathered(profile=Runs((profile,), (profile,)))
+        both = EvidenceSet(profile=Runs((profile,), (profile,)))
         svg = flame_graph(both, ("no text \udcff", functions[0]), "candidate")
         tree = ElementTree.fromstring(svg)
         kinds.append({(one.tag, tuple(sorted(one.attrib))) for one in tree.iter()})
@@ -137,7 +135,7 @@ def test_the_firefox_profile_is_whole() -> None:
 
 @pytest.mark.parametrize("draw", [flame_graph, firefox_profile])
 def test_without_a_profile_of_both_there_is_nothing_to_draw(draw: Draw) -> None:
-    one = Gathered(profile=Runs((sampled({"main": 1.0}),), ()))
-    for nothing in (Gathered(), one, Gathered(profile=Runs((sampled({}),), (sampled({}),)))):
+    one = EvidenceSet(profile=Runs((sampled({"main": 1.0}),), ()))
+    for nothing in (EvidenceSet(), one, EvidenceSet(profile=Runs((sampled({}),), (sampled({}),)))):
         with pytest.raises(UnusableInput, match="no profile of both"):
             draw(nothing, ("a", "b"), "candidate")

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import ModuleType
 from typing import Any
 
 import pytest
 
-from equipoise.why.differences.result import Difference
-from equipoise.why.differences.whole import difference
-from equipoise.why.differences.words import where_the_time_is
-from equipoise.why.evidence import allocations, page_faults, profile, system_calls
-from equipoise.why.evidence.evidence_set import Gathered, Runs
-from equipoise.why.evidence.observed import Process
+from equipoise.why.differences.changes import Difference
+from equipoise.why.differences.compare import difference_between
+from equipoise.why.differences.wording import where_the_time_goes
+from equipoise.why.evidence.evidence_set import EvidenceSet, Runs
+from equipoise.why.evidence.process import Process
+from equipoise.why.evidence.sources import SOURCES
 from tests.why.differences.made import CONDITIONS, trial
 from tests.why.evidence.programs import ENVIRONMENT, compiled, run
 from tests.why.evidence.test_sampled import needs_kernel
@@ -41,22 +40,23 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Difference:
     """A block of 35,600 bytes over and over: kept, and returned to the kernel at each free."""
     program = compiled(tmp_path_factory.mktemp("program"), SOURCE, "-fno-optimize-sibling-calls")
 
-    def seen(source: ModuleType, environment: Mapping[str, str]) -> Any:
+    def observed(name: str, environment: Mapping[str, str]) -> Any:
         folder = tmp_path_factory.mktemp("evidence")
+        source = SOURCES[name]
         run(source.wrap(Process((str(program),), {**ENVIRONMENT, **environment}), folder))
         return source.read(folder)
 
-    def both(source: ModuleType) -> Runs[Any]:
+    def both(name: str) -> Runs[Any]:
         return Runs(
-            tuple(seen(source, {}) for _ in range(2)),
-            tuple(seen(source, RETURNED_AT_ONCE) for _ in range(2)),
+            tuple(observed(name, {}) for _ in range(2)),
+            tuple(observed(name, RETURNED_AT_ONCE) for _ in range(2)),
         )
 
-    gathered = Gathered(
-        system_calls=both(system_calls),
-        profile=both(profile),
-        page_faults=both(page_faults),
-        allocations=both(allocations),
+    evidence = EvidenceSet(
+        system_calls=both("system_calls"),
+        profile=both("profile"),
+        page_faults=both("page_faults"),
+        allocations=both("allocations"),
     )
     # The order of magnitude that they have; nothing here is about times.
     own = Runs(
@@ -66,7 +66,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Difference:
             for block in range(1, 4)
         ),
     )
-    return difference(own, gathered, CONDITIONS)
+    return difference_between(own, evidence, CONDITIONS)
 
 
 @needs_kernel
@@ -83,11 +83,13 @@ def test_the_faults_rise_by_the_pages_of_each_block(found: Difference) -> None:
 
 
 @needs_kernel
-def test_the_time_goes_to_these_doors_below_the_function_that_asks(found: Difference) -> None:
-    doors = {"mmap", "munmap", "page_fault"}
-    in_doors = sum(change.extra for door, change in found.doors.items() if door in doors)
+def test_the_time_goes_to_these_entries_below_the_function_that_asks(
+    found: Difference,
+) -> None:
+    entries = {"mmap", "munmap", "page_fault"}
+    in_kernel = sum(found.entries[entry].extra for entry in entries & found.entries.keys())
     assert found.on_processor is not None
-    assert in_doors > 0.5 * found.on_processor.extra > 0
+    assert in_kernel > 0.5 * found.on_processor.extra > 0
     reached_s = sum(
         change.extra for function, change in found.reached.items() if function.name == "churn"
     )
@@ -100,7 +102,7 @@ def test_both_allocate_the_same_and_only_the_words_tell_what(found: Difference) 
     assert found.allocations.count.extra == 0
     assert found.allocations.classes[0].typical_bytes == 35_600
     assert next(iter(found.allocations.by_function)).name == "churn"
-    words = where_the_time_is(found)
+    words = where_the_time_goes(found)
     assert "of the extra time is system time" in words
     assert f"to {ROUNDS + found.calls['munmap'].count.baseline:,.0f} calls" in words
     assert "of the allocations are of 35,600 bytes" in words

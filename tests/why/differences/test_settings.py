@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from equipoise.model.plan import Condition, Hooks, Process, Server
-from equipoise.why.differences.result import Setting
+from equipoise.why.differences.changes import Setting
 from equipoise.why.differences.settings import settings
 
 PLAIN = Condition("plain", ("sort", "--parallel=2", "words"))

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from equipoise.why.differences.trials import trials_change
+from equipoise.why.differences.trials import trials_difference
 from equipoise.why.evidence.evidence_set import Runs
 from tests.why.differences.made import trial, trials
 
 
 def test_trials_are_paired_by_their_blocks() -> None:
     """The third block ran while the machine was slow: that is no part of the difference."""
-    found = trials_change(
+    found = trials_difference(
         Runs(
             tuple(trial(block, 0, wall) for block, wall in ((1, 1.0), (3, 9.0), (2, 1.1))),
             tuple(trial(block, 1, wall) for block, wall in ((1, 1.5), (2, 1.7), (3, 9.6), (4, 99))),
@@ -26,7 +26,7 @@ def test_trials_are_paired_by_their_blocks() -> None:
 
 
 def test_the_parts_add_up_to_the_gap() -> None:
-    found = trials_change(
+    found = trials_difference(
         Runs(
             tuple(trial(block, 0, 1.0, user_s=0.5, sys_s=0.3) for block in range(1, 4)),
             tuple(
@@ -39,13 +39,13 @@ def test_the_parts_add_up_to_the_gap() -> None:
 
 def test_the_typical_block_says_which_is_slower() -> None:
     """One candidate in five has an accident, which turns the mean."""
-    found = trials_change(trials([1.0, 1.0, 1.0, 1.0, 9.0], [1.5, 1.4, 1.5, 1.6, 1.5]))
+    found = trials_difference(trials([1.0, 1.0, 1.0, 1.0, 9.0], [1.5, 1.4, 1.5, 1.6, 1.5]))
     assert found.slower == "candidate"
     assert found.gap.extra < 0
 
 
 def test_several_threads_at_once_leave_the_waiting_unknown() -> None:
-    found = trials_change(
+    found = trials_difference(
         Runs(
             (trial(1, 0, 1.0, user_s=0.9, sys_s=0.0), trial(2, 0, 1.0, user_s=0.9, sys_s=0.0)),
             (trial(1, 1, 2.0, user_s=3.5, sys_s=0.1), trial(2, 1, 2.0, user_s=3.5, sys_s=0.1)),
@@ -62,7 +62,7 @@ def test_accounts_that_are_unknown_have_their_reason() -> None:
     accounting = replace(
         unknown.accounting, max_rss_bytes=None, unknown={"max_rss_bytes": "the kernel hides it"}
     )
-    found = trials_change(
+    found = trials_difference(
         Runs(
             (replace(unknown, accounting=accounting),),
             (trial(1, 1, 2.0, user_s=2.0, sys_s=0.0, minor_faults=9, max_rss_bytes=4096),),
@@ -76,7 +76,7 @@ def test_accounts_that_are_unknown_have_their_reason() -> None:
 def test_a_trial_that_was_stopped_counts_with_its_time_and_that_is_said() -> None:
     pairs = trials([1.0, 1.1], [5.0, 60.0])
     stopped = replace(pairs.candidate[1], timed_out=True)
-    found = trials_change(Runs(pairs.baseline, (pairs.candidate[0], stopped)))
+    found = trials_difference(Runs(pairs.baseline, (pairs.candidate[0], stopped)))
     assert found.gap.candidate == 32.5
     assert "1 of 4 trials" in found.unseen["trials"][0]
 
@@ -84,5 +84,5 @@ def test_a_trial_that_was_stopped_counts_with_its_time_and_that_is_said() -> Non
 def test_trials_of_the_warm_up_are_no_part_of_it() -> None:
     pairs = trials([1.0, 1.0], [2.0, 2.5])
     warm_up = replace(pairs.baseline[0], phase="warmup")
-    found = trials_change(Runs((warm_up, pairs.baseline[1]), pairs.candidate))
+    found = trials_difference(Runs((warm_up, pairs.baseline[1]), pairs.candidate))
     assert found.gap.extra == 1.5

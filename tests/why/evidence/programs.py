@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.why.evidence.observed import Process
+from equipoise.why.evidence.process import Process
 
 NOBODY = 65534
 ENVIRONMENT = {"PATH": os.environ["PATH"]}

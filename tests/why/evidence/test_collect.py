@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from equipoise.measure.launcher import Report, Request, Starter
-from equipoise.measure.own_metrics import VARIABLE
+from equipoise.measure.workload_metrics import METRICS_VARIABLE
 from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.observation import Observation
 from equipoise.model.plan import (
@@ -28,14 +28,14 @@ from equipoise.model.plan import (
     Process,
     Server,
 )
-from equipoise.why.evidence import collect as gathering
-from equipoise.why.evidence import observed
+from equipoise.why.evidence import collect as collecting
+from equipoise.why.evidence import process
 from equipoise.why.evidence.allocations import Allocations
-from equipoise.why.evidence.collect import Wanted, draw_runs, gather, usual_repetitions
-from equipoise.why.evidence.observed import Process as ObservedProcess
-from equipoise.why.evidence.sampled import Sampled
+from equipoise.why.evidence.collect import EvidenceRun, collect, draw_runs, usual_repetitions
+from equipoise.why.evidence.evidence_set import latest_conditions, observations_of_pair
+from equipoise.why.evidence.process import Process as ObservedProcess
 from equipoise.why.evidence.sources import BY_DEFAULT, SOURCES, known_sources
-from equipoise.why.evidence.store import latest_conditions, of_pair
+from equipoise.why.evidence.stacks import Sampled
 from equipoise.why.evidence.system_calls import SystemCalls
 from tests.plans import plan_of
 from tests.scripted import FINISHED, ScriptedStarter
@@ -47,18 +47,19 @@ CALLS = (
 )
 
 
-def hired(starter: Starter) -> Callable[[Path], AbstractContextManager[Starter]]:
+def starting(starter: Starter) -> Callable[[Path], AbstractContextManager[Starter]]:
     @contextmanager
-    def hire(scratch: Path) -> Iterator[Starter]:
+    def factory(scratch: Path) -> Iterator[Starter]:
         yield starter
 
-    return hire
+    return factory
 
 
-def gathered_by(
-    starter: Starter, plan: Plan, runs: Sequence[Wanted], longest_s: float = 0.1
+def collected(
+    starter: Starter, plan: Plan, runs: Sequence[EvidenceRun], longest_s: float = 0.1
 ) -> list[Observation]:
-    made = gather(plan, runs, longest_s=longest_s, hire=hired(starter), now=lambda: 5.0)
+    factory = starting(starter)
+    made = collect(plan, runs, longest_s=longest_s, starter_factory=factory, now=lambda: 5.0)
     return list(made)
 
 
@@ -72,7 +73,7 @@ def writes_calls(status: int = 0) -> Callable[[Request], None]:
     return write
 
 
-BOTH = (Wanted("system_calls", 0, 1), Wanted("system_calls", 1, 1))
+BOTH = (EvidenceRun("system_calls", 0, 1), EvidenceRun("system_calls", 1, 1))
 
 
 def test_each_source_sees_both_conditions_equally_often() -> None:
@@ -102,7 +103,7 @@ def test_either_condition_is_as_likely_to_be_observed_first() -> None:
 def test_what_is_known_is_not_wanted_again() -> None:
     known = Observation("profile", 1, 2, 7, 1.0, b"{}", None)
     runs = draw_runs(0, 1, ("profile",), 2, 1, (known,))
-    assert Wanted("profile", 1, 2) not in runs
+    assert EvidenceRun("profile", 1, 2) not in runs
     assert len(runs) == 3
 
 
@@ -126,7 +127,7 @@ def test_the_program_gets_all_that_a_trial_gives_it(
         conditions=(condition, plan_of().conditions[1]),
     )
     starter = ScriptedStarter()
-    gathered_by(starter, plan, [Wanted("allocations", 0, 1), *BOTH[:1]], longest_s=2.0)
+    collected(starter, plan, [EvidenceRun("allocations", 0, 1), *BOTH[:1]], longest_s=2.0)
     recorded, traced = starter.requests
     assert recorded.argv == ("/bin/a", "--flag")
     recorder, behind = recorded.environment["LD_PRELOAD"].split()
@@ -136,7 +137,7 @@ def test_the_program_gets_all_that_a_trial_gives_it(
     assert traced.environment["LD_PRELOAD"] == "libjemalloc.so.2"
     for request in starter.requests:
         assert (request.environment["HOME"], request.environment["A"]) == ("/home/me", "1")
-        assert VARIABLE in request.environment
+        assert METRICS_VARIABLE in request.environment
         assert PADDING_VARIABLE in request.environment
         assert (request.working_folder, request.input, request.output, request.process) == (
             "/srv",
@@ -150,7 +151,7 @@ def test_the_program_gets_all_that_a_trial_gives_it(
 def test_in_a_layout_the_program_has_its_longer_path() -> None:
     plan = replace(plan_of(), layouts=(Layout(100, 3, random_addresses=False),))
     starter = ScriptedStarter()
-    gathered_by(starter, plan, BOTH[:1])
+    collected(starter, plan, BOTH[:1])
     (request,) = starter.requests
     assert request.argv[-1] == "/bin////a"
     assert request.process.random_addresses is False
@@ -165,7 +166,7 @@ def test_hooks_run_around_it_and_are_not_observed(tmp_path: Path) -> None:
     plan = replace(
         plan_of(measure=Measure(str(tmp_path))), conditions=(condition, plan_of().conditions[1])
     )
-    gathered_by(ScriptedStarter(), plan, [Wanted("allocations", 0, n) for n in (1, 2)])
+    collected(ScriptedStarter(), plan, [EvidenceRun("allocations", 0, n) for n in (1, 2)])
     names = [line.split() for line in seen.read_text().splitlines()]
     assert names == [
         [name, "unobserved"]
@@ -180,13 +181,13 @@ def test_a_hook_that_fails_ends_it_and_what_was_set_up_is_cleaned_up(tmp_path: P
         plan_of(measure=Measure(str(tmp_path))), conditions=(condition, plan_of().conditions[1])
     )
     with pytest.raises(ConditionFailed, match="--prepare of a failed"):
-        gathered_by(ScriptedStarter(), plan, BOTH)
+        collected(ScriptedStarter(), plan, BOTH)
     assert (tmp_path / "cleaned").exists()
 
 
 def test_no_run_starts_before_the_observation_of_the_one_before_was_taken() -> None:
     starter = ScriptedStarter(does=writes_calls())
-    made = gather(plan_of(), BOTH, longest_s=0.1, hire=hired(starter))
+    made = collect(plan_of(), BOTH, longest_s=0.1, starter_factory=starting(starter))
     assert len(starter.requests) == 0
     for taken, observation in enumerate(made, start=1):
         assert len(starter.requests) == taken
@@ -195,7 +196,7 @@ def test_no_run_starts_before_the_observation_of_the_one_before_was_taken() -> N
 
 def test_what_the_source_read_comes_back() -> None:
     starter = ScriptedStarter(does=writes_calls())
-    first, second = gathered_by(starter, plan_of(), BOTH)
+    first, second = collected(starter, plan_of(), BOTH)
     assert (first.source, first.condition, first.repetition) == ("system_calls", 0, 1)
     assert (second.condition, second.observed_at, second.failure) == (1, 5.0, None)
     assert second.document is not None
@@ -212,7 +213,7 @@ def test_a_source_that_says_why_it_cannot_be_used_is_quoted_and_the_others_go_on
             return super().run(request)
 
     starter = Forbidden(does=writes_calls())
-    waits, calls = gathered_by(starter, plan_of(), [Wanted("waits", 0, 1), BOTH[0]])
+    waits, calls = collected(starter, plan_of(), [EvidenceRun("waits", 0, 1), BOTH[0]])
     assert (waits.document, waits.failure) == (None, "perf_event_open: not permitted")
     assert calls.failure is None
 
@@ -220,9 +221,9 @@ def test_a_source_that_says_why_it_cannot_be_used_is_quoted_and_the_others_go_on
 def test_a_missing_observer_is_found_out_before_anything_is_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(observed, "native_programs", lambda: tmp_path)
+    monkeypatch.setattr(process, "native_programs", lambda: tmp_path)
     starter = ScriptedStarter()
-    (found,) = gathered_by(starter, plan_of(), BOTH[:1])
+    (found,) = collected(starter, plan_of(), BOTH[:1])
     assert found.failure is not None
     assert "equipoise-evidence is missing" in found.failure
     assert starter.requests == []
@@ -230,7 +231,7 @@ def test_a_missing_observer_is_found_out_before_anything_is_run(
 
 def test_a_missing_valgrind_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    (found,) = gathered_by(ScriptedStarter(), plan_of(), [Wanted("instructions", 0, 1)])
+    (found,) = collected(ScriptedStarter(), plan_of(), [EvidenceRun("instructions", 0, 1)])
     assert found.failure == "valgrind is missing, which counts instructions"
 
 
@@ -241,14 +242,14 @@ def test_a_program_that_fails_under_a_source_is_told_unless_failures_are_ignored
     ignored: bool, failure: str | None
 ) -> None:
     plan = plan_of(measure=Measure("/", ignore_failure=ignored))
-    (found,) = gathered_by(ScriptedStarter(does=writes_calls(3)), plan, BOTH[:1])
+    (found,) = collected(ScriptedStarter(does=writes_calls(3)), plan, BOTH[:1])
     assert found.failure == failure
     assert (found.document is None) is not ignored
 
 
 def test_a_run_that_takes_for_ever_is_ended_and_told() -> None:
     starter = ScriptedStarter(replace(FINISHED, exit=None, signal=9, timed_out=True))
-    (found,) = gathered_by(starter, plan_of(), BOTH[:1])
+    (found,) = collected(starter, plan_of(), BOTH[:1])
     assert found.failure == "timed out after 60 s"
 
 
@@ -260,8 +261,8 @@ def test_of_a_pair_the_newest_observation_counts_and_those_of_other_pairs_do_not
     other_pair = (seen(2, 0, 3.0), seen(0, 1, 4.0))
     again = (seen(1, 0, 5.0), seen(0, 1, 6.0, repetition=2))
     observations = (*first, *other_pair, *again)
-    assert {one.observed_at for one in of_pair(observations, 0, 1)} == {1.0, 5.0, 6.0}
-    assert {one.observed_at for one in of_pair(observations, 0, 2)} == {3.0, 4.0}
+    assert {one.observed_at for one in observations_of_pair(observations, 0, 1)} == {1.0, 5.0, 6.0}
+    assert {one.observed_at for one in observations_of_pair(observations, 0, 2)} == {3.0, 4.0}
     assert latest_conditions(observations[:4]) == {0, 2}
     assert latest_conditions(()) == frozenset()
 
@@ -280,8 +281,8 @@ def real(command: tuple[str, ...], *sources: str, server: Server | None = None) 
     """What these sources see of one real run each."""
     condition = Condition("real", command, server=server)
     plan = replace(plan_of(measure=PLAN_OF_HERE), conditions=(condition, plan_of().conditions[1]))
-    runs = [Wanted(source, 0, 1) for source in sources]
-    found = list(gather(plan, runs, longest_s=0.1))
+    runs = [EvidenceRun(source, 0, 1) for source in sources]
+    found = list(collect(plan, runs, longest_s=0.1))
     assert [one.failure for one in found] == [None] * len(runs)
     return {one.source: one.document for one in found if one.document is not None}
 
@@ -310,8 +311,8 @@ def test_children_that_die_and_programs_of_other_users_are_no_failure(tmp_path: 
 def test_a_program_that_dies_under_every_source_is_told_so() -> None:
     condition = Condition("dies", ("/bin/sh", "-c", "kill -SEGV $$"))
     plan = replace(plan_of(measure=PLAN_OF_HERE), conditions=(condition, plan_of().conditions[1]))
-    runs = [Wanted(source, 0, 1) for source in ("system_calls", "allocations")]
-    found = list(gather(plan, runs, longest_s=0.1))
+    runs = [EvidenceRun(source, 0, 1) for source in ("system_calls", "allocations")]
+    found = list(collect(plan, runs, longest_s=0.1))
     assert [one.failure for one in found] == ["dies fails under it: signal 11 (SIGSEGV)"] * 2
 
 
@@ -332,23 +333,20 @@ def test_of_a_server_and_its_client_the_server_is_observed() -> None:
 def test_a_server_whose_observer_is_refused_is_told_and_the_next_source_is_tried(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    class Refused:
-        """Says so and ends, as the observer does where the kernel forbids samples."""
+    def refused(process: ObservedProcess, folder: Path) -> ObservedProcess:
+        """Complain and end, as the observer does where the kernel forbids samples."""
+        says = "echo 'equipoise-evidence: not permitted' >&2; exit 1"
+        return ObservedProcess(("/bin/sh", "-c", says), process.environment)
 
-        def wrap(self, process: ObservedProcess, folder: Path) -> ObservedProcess:
-            says = "echo 'equipoise-evidence: not permitted' >&2; exit 1"
-            return ObservedProcess(("/bin/sh", "-c", says), process.environment)
-
-        def read(self, folder: Path) -> object:
-            raise AssertionError("there is nothing to read")
-
-    monkeypatch.setattr(gathering, "SOURCES", {**SOURCES, "waits": Refused()})
+    monkeypatch.setattr(
+        collecting, "SOURCES", {**SOURCES, "waits": replace(SOURCES["waits"], wrap=refused)}
+    )
     condition = Condition(
         "served", (sys.executable, "-c", FETCH), server=Server(HTTP, ready_s=20.0)
     )
     plan = replace(plan_of(measure=PLAN_OF_HERE), conditions=(condition, plan_of().conditions[1]))
-    runs = [Wanted("waits", 0, 1), Wanted("allocations", 0, 1)]
-    found = list(gather(plan, runs, longest_s=0.1))
+    runs = [EvidenceRun("waits", 0, 1), EvidenceRun("allocations", 0, 1)]
+    found = list(collect(plan, runs, longest_s=0.1))
     assert found[0].failure is not None
     assert found[0].failure.startswith("not permitted")
     assert found[1].failure is None

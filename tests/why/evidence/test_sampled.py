@@ -6,14 +6,11 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-from equipoise.why.evidence import page_faults, profile, waits
-from equipoise.why.evidence.observed import Process
-from equipoise.why.evidence.sampled import Sampled
-from equipoise.why.evidence.stacks import Frame
+from equipoise.why.evidence.process import Process
+from equipoise.why.evidence.stacks import Frame, Sampled, SampledSource, read_sampled, wrap_sampled
 from tests.why.evidence.programs import (
     ENVIRONMENT,
     compiled,
@@ -73,14 +70,12 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compiled(tmp_path_factory.mktemp("program"), SOURCE, "-fno-optimize-sibling-calls")
 
 
-def observed(source: ModuleType, folder: Path, *command: str) -> Sampled:
+def observed(name: SampledSource, folder: Path, *command: str) -> Sampled:
     """What the source saw of the command."""
-    wrapped = source.wrap(Process(command, ENVIRONMENT), folder)
+    wrapped = wrap_sampled(name, Process(command, ENVIRONMENT), folder)
     done = run(wrapped)
     assert (done.returncode, done.stderr) == (0, "")
-    found = source.read(folder)
-    assert isinstance(found, Sampled)
-    return found
+    return read_sampled(name, folder)
 
 
 def below(found: Sampled) -> dict[str, float]:
@@ -90,7 +85,7 @@ def below(found: Sampled) -> dict[str, float]:
 
 @needs_kernel
 def test_time_is_in_the_functions_that_use_it(tmp_path: Path, program: Path) -> None:
-    found = observed(profile, tmp_path, str(program), "time")
+    found = observed("profile", tmp_path, str(program), "time")
     seconds = below(found)
     # At 999 samples a second the standard errors are far below these bounds.
     assert seconds["slow_function"] == pytest.approx(0.3, abs=0.1)
@@ -106,7 +101,7 @@ def test_time_is_in_the_functions_that_use_it(tmp_path: Path, program: Path) -> 
 @needs_kernel
 def test_processes_that_are_too_short_to_be_sampled_are_told(tmp_path: Path) -> None:
     shell = "number=0; while [ $number -lt 200 ]; do /bin/true; number=$((number + 1)); done"
-    found = observed(profile, tmp_path, "sh", "-c", shell)
+    found = observed("profile", tmp_path, "sh", "-c", shell)
     assert found.total is not None
     missing = found.total - found.stacks.weight()
     assert any("too short" in words for words in found.unseen) is (missing > 0.1 * found.total)
@@ -114,7 +109,7 @@ def test_processes_that_are_too_short_to_be_sampled_are_told(tmp_path: Path) -> 
 
 @needs_kernel
 def test_faults_are_charged_to_who_touches(tmp_path: Path, program: Path) -> None:
-    found = observed(page_faults, tmp_path, str(program), "faults")
+    found = observed("page_faults", tmp_path, str(program), "faults")
     assert found.total is not None
     assert 50_000 <= found.total < 50_500
     # Sampled by the kernel at about 999 a second, each for the faults since the one before.
@@ -123,7 +118,7 @@ def test_faults_are_charged_to_who_touches(tmp_path: Path, program: Path) -> Non
 
 @needs_kernel
 def test_waits_are_charged_to_who_waits(tmp_path: Path, program: Path) -> None:
-    found = observed(waits, tmp_path, str(program), "waits")
+    found = observed("waits", tmp_path, str(program), "waits")
     assert found.total is not None
     assert found.total >= 0.1
     charged = below(found)
@@ -134,7 +129,7 @@ def test_waits_are_charged_to_who_waits(tmp_path: Path, program: Path) -> None:
 
 def test_the_kernel_is_entered_by_a_named_door(tmp_path: Path) -> None:
     copies = ("dd", "if=/dev/zero", "of=/dev/null", "bs=1M", "count=4000", "status=none")
-    found = observed(profile, tmp_path, *copies)
+    found = observed("profile", tmp_path, *copies)
     kernel = {
         frame.name: weight
         for frame, weight in found.stacks.of_frame().items()
@@ -150,7 +145,7 @@ def test_without_root_the_kernels_part_is_missing_or_all_is_refused(
     tmp_path: Path, program: Path
 ) -> None:
     mine = shutil.copy2(program, tmp_path / "mine")
-    wrapped = profile.wrap(Process((str(mine), "time"), ENVIRONMENT), tmp_path)
+    wrapped = wrap_sampled("profile", Process((str(mine), "time"), ENVIRONMENT), tmp_path)
     done = run_as_nobody(wrapped, tmp_path)
     paranoid = int(Path("/proc/sys/kernel/perf_event_paranoid").read_text())
     if paranoid > 2:
@@ -158,7 +153,7 @@ def test_without_root_the_kernels_part_is_missing_or_all_is_refused(
         assert "kernel.perf_event_paranoid" in done.stderr
         return
     assert done.returncode == 0, done.stderr
-    found = profile.read(tmp_path)
+    found = read_sampled("profile", tmp_path)
     assert any("kernel's own time" in words for words in found.unseen) is (paranoid == 2)
     assert below(found)["slow_function"] == pytest.approx(0.3, abs=0.1)
 
@@ -193,7 +188,7 @@ def test_python_functions_have_names_where_the_interpreter_tells_them(tmp_path: 
         pytest.skip("misses a CPython of 3.12 or later on the path or beside this one")
     script = tmp_path / "script.py"
     script.write_text(PYTHON)
-    found = observed(profile, tmp_path, interpreter, str(script))
+    found = observed("profile", tmp_path, interpreter, str(script))
     python = {frame.name for frame in found.stacks.frames if frame.kind == "python"}
     assert {f"busy_function:{script}", f"calling_function:{script}"} <= python
     assert not any("Python" in words for words in found.unseen)
@@ -211,7 +206,7 @@ def test_python_functions_have_names_where_the_interpreter_tells_them(tmp_path: 
 def test_an_interpreter_that_tells_nothing_is_named(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(PYTHON)
-    found = observed(profile, tmp_path, sys.executable, str(script))
+    found = observed("profile", tmp_path, sys.executable, str(script))
     assert any(words.startswith("Python functions of ") for words in found.unseen)
 
 
@@ -274,14 +269,14 @@ def test_names_of_code_made_at_run_time_are_read_from_a_regular_file_of_ours_alo
 ) -> None:
     if kind == "other" and os.geteuid() != 0:
         pytest.skip("only root can give a file to another user")
-    wrapped = profile.wrap(
-        Process((str(names_itself), kind, str(tmp_path / "map")), ENVIRONMENT), tmp_path
+    wrapped = wrap_sampled(
+        "profile", Process((str(names_itself), kind, str(tmp_path / "map")), ENVIRONMENT), tmp_path
     )
     done = run(wrapped)
     map_file = Path(done.stdout)
     try:
         assert done.returncode == 0, done.stderr
-        found = profile.read(tmp_path)
+        found = read_sampled("profile", tmp_path)
         told = {frame.name for frame in found.stacks.frames if frame.kind == "told"}
         assert told == ({"made_up_function"} if reason is None else set())
         ignored = [words for words in found.unseen if str(map_file) in words]
@@ -298,11 +293,11 @@ def test_a_fifo_that_another_made_before_lets_nobody_wait_who_writes_a_map(
     tmp_path: Path, names_itself: Path
 ) -> None:
     line = f"mkfifo /tmp/perf-$$.map && exec {names_itself} own"
-    done = run(profile.wrap(Process(("sh", "-c", line), ENVIRONMENT), tmp_path))
+    done = run(wrap_sampled("profile", Process(("sh", "-c", line), ENVIRONMENT), tmp_path))
     map_file = Path(done.stdout)
     try:
         assert (done.returncode, done.stderr) == (0, "")
-        found = profile.read(tmp_path)
+        found = read_sampled("profile", tmp_path)
         assert found.end.exit == 0
         assert (
             f"names of code made at run time, in {map_file}: it is no regular file" in found.unseen
@@ -319,12 +314,12 @@ def test_a_full_disk_ends_the_samples_and_not_the_command(
     disk.mkdir()
     line = f"{names_itself} own && echo && echo done"
     process = Process(("sh", "-c", line), ENVIRONMENT | {"TMPDIR": str(disk)})
-    done = run(with_small_disk(profile.wrap(process, tmp_path), disk, 64))
+    done = run(with_small_disk(wrap_sampled("profile", process, tmp_path), disk, 64))
     assert (done.returncode, done.stderr) == (0, "")
     map_file, last = done.stdout.splitlines()
     Path(map_file).unlink(missing_ok=True)
     assert last == "done"
-    found = profile.read(tmp_path)
+    found = read_sampled("profile", tmp_path)
     assert found.end.exit == 0
     assert 0 < found.samples < 20
     (words,) = [words for words in found.unseen if words.startswith("everything after the first 0")]

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from equipoise.why.evidence import system_calls
-from equipoise.why.evidence.observed import Process
+from equipoise.why.evidence.process import Process
 from equipoise.why.evidence.system_calls import Method, SystemCalls
 from tests.why.evidence.programs import (
     ENVIRONMENT,

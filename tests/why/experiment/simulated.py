@@ -13,9 +13,9 @@ import numpy as np
 from equipoise.design.coin import draw_block
 from equipoise.model.plan import ExperimentPlan, Judgement, Plan, PlannedIntervention, Stopping
 from equipoise.model.record import Draw, RunRecord, Trial
-from equipoise.model.why import Explanation, Tested
+from equipoise.model.why import Explanation, InterventionOutcome
 from equipoise.why.campaigns import judge_of
-from equipoise.why.experiment.outcome import tested
+from equipoise.why.experiment.outcome import tested_causes
 from tests.plans import plan_of, trial_of
 
 ALPHA = 0.05
@@ -136,9 +136,9 @@ def campaign(
     return RunRecord("run", plan, 1.7e9, (), tuple(draws), tuple(trials), ())
 
 
-def outcomes(record: RunRecord) -> tuple[Tested, ...]:
+def outcomes(record: RunRecord) -> tuple[InterventionOutcome, ...]:
     """What came of each attempt."""
-    return tuple(test for cause in tested(record) for test in cause.tested)
+    return tuple(test for cause in tested_causes(record) for test in cause.tested)
 
 
 def simulated(
@@ -149,7 +149,7 @@ def simulated(
     *,
     blocks: int = 80,
     alpha: float = ALPHA,
-) -> tuple[Tested, ...]:
+) -> tuple[InterventionOutcome, ...]:
     """What came of each attempt of a new campaign."""
     plan, seconds = plan_and_seconds(
         gap,
@@ -161,7 +161,7 @@ def simulated(
     return outcomes(campaign(plan, seconds, noise, generator))
 
 
-def misses(test: Tested, share: float) -> bool:
+def misses(test: InterventionOutcome, share: float) -> bool:
     """Whether the interval leaves out the true share; no share is no interval."""
     low, high = test.share_ci
     return test.share is not None and (
@@ -169,7 +169,7 @@ def misses(test: Tested, share: float) -> bool:
     )
 
 
-def is_wrong(test: Tested, share: float) -> bool:
+def is_wrong(test: InterventionOutcome, share: float) -> bool:
     """Whether the outcome is false: half a gap is neither closed nor left."""
     return (test.outcome == "confirmed" and share <= 0.5) or (
         test.outcome == "refuted" and abs(share) > 0.2

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.campaign.conduct import ExtendedLimits, Interrupted
-from equipoise.measure.trials import Ran
+from equipoise.campaign.conduct import Interrupted
+from equipoise.design.limits import CampaignLimits
+from equipoise.measure.trials import TrialReport
 from equipoise.model.errors import ConditionFailed
 from equipoise.model.plan import OmittedIntervention, Plan, Stopping
 from equipoise.model.record import Accounting, Draw, RunRecord
@@ -44,7 +45,7 @@ def without_causes(plan: Plan, *places: int) -> Plan:
 
 def test_a_cause_is_confirmed_another_refuted_in_words_and_numbers(tmp_path: Path) -> None:
     record = conducted(tmp_path, (Truth(0.97), Truth(0.0)))
-    confirmed, refuted = outcome.tested(record)
+    confirmed, refuted = outcome.tested_causes(record)
     assert (confirmed.status, refuted.status) == ("confirmed", "refuted")
     assert confirmed.share_of_gap == pytest.approx(0.97, abs=0.05)
     low, high = confirmed.share_ci
@@ -78,7 +79,7 @@ def test_a_cause_is_confirmed_by_any_and_refuted_only_by_all_of_its_intervention
     )
     stage = Stage(tmp_path, medians=seconds)
     run_id = stage.start(dataclasses.replace(plan, explains=explains))
-    found = outcome.tested(stage.ledger.read_run(run_id))
+    found = outcome.tested_causes(stage.ledger.read_run(run_id))
     assert [one.status for one in found] == ["confirmed", "confirmed", "refuted"]
     assert [len(one.tested) for one in found] == [2, 1, 1]
     assert found[0].share_of_gap == pytest.approx(1.0, abs=0.1)
@@ -92,7 +93,7 @@ def test_what_would_leave_a_cause_untouched_does_not_refute_it(tmp_path: Path) -
     explains = dataclasses.replace(plan.explains, attempts=(weak, second))
     stage = Stage(tmp_path, medians=seconds)
     run_id = stage.start(dataclasses.replace(plan, explains=explains))
-    found = outcome.tested(stage.ledger.read_run(run_id))
+    found = outcome.tested_causes(stage.ledger.read_run(run_id))
     assert [one.tested[0].outcome for one in found] == ["refuted", "refuted"]
     assert [one.status for one in found] == ["open", "refuted"]
 
@@ -101,7 +102,7 @@ def test_the_user_s_own_is_an_entry_of_its_own(tmp_path: Path) -> None:
     plan, seconds = plan_and_seconds(2.4, (Truth(1.0), Truth(0.0)), stopping=NO_LIMIT, seed=1)
     stage = Stage(tmp_path, medians=seconds)
     run_id = stage.start(without_causes(plan, 1))
-    found = outcome.tested(stage.ledger.read_run(run_id))
+    found = outcome.tested_causes(stage.ledger.read_run(run_id))
     assert [one.cause for one in found] == ["cause 0", "cause 1", outcome.TRIED_BY_USER]
     assert found[2].kind == "configuration"
     assert found[2].status == "refuted"
@@ -120,7 +121,7 @@ def test_what_was_not_tried_is_told_with_its_reason(tmp_path: Path) -> None:
     explains = dataclasses.replace(plan.explains, not_tried=(left_out,))
     stage = Stage(tmp_path, medians=seconds)
     run_id = stage.start(dataclasses.replace(plan, explains=explains))
-    (found,) = outcome.tested(stage.ledger.read_run(run_id))
+    (found,) = outcome.tested_causes(stage.ledger.read_run(run_id))
     assert found.status == "open"
     assert found.share_of_gap == 0.9
     assert [one.outcome for one in found.tested] == ["open", "open"]
@@ -129,14 +130,14 @@ def test_what_was_not_tried_is_told_with_its_reason(tmp_path: Path) -> None:
 
 
 def test_a_cost_that_both_bear_is_told_in_the_ratio_and_in_seconds(tmp_path: Path) -> None:
-    (found,) = outcome.tested(conducted(tmp_path, (Truth(0.0, machinery_s=0.1),)))
+    (found,) = outcome.tested_causes(conducted(tmp_path, (Truth(0.0, machinery_s=0.1),)))
     assert found.status == "open"
     assert "of the gap as a ratio, but" in found.summary
     assert found.summary.endswith("of it in seconds.")
 
 
 def test_a_gap_that_is_not_there_gives_no_share(tmp_path: Path) -> None:
-    (found,) = outcome.tested(conducted(tmp_path, (Truth(0.5),), gap=1.0, noise=0.002))
+    (found,) = outcome.tested_causes(conducted(tmp_path, (Truth(0.5),), gap=1.0, noise=0.002))
     (test,) = found.tested
     assert (found.status, test.share, test.share_ci) == ("open", None, (None, None))
     assert test.unknown_because == (
@@ -158,7 +159,7 @@ def test_an_intervention_that_breaks_a_condition_ends_and_the_others_go_on(
 
     stage.runner.before_trial = fails_whenever_it_runs
     record = stage.ledger.read_run(stage.start(plan))
-    broken, other = outcome.tested(record)
+    broken, other = outcome.tested_causes(record)
     assert (broken.status, other.status) == ("open", "confirmed")
     (test,) = broken.tested
     assert test.share is None
@@ -178,7 +179,7 @@ def test_a_condition_that_cannot_even_start_with_an_intervention_costs_the_other
     """Its trial has no time; the block is complete and counts for the gap."""
 
     class Unstartable(ScriptedRunner):
-        def _run(self, draw: Draw, place: int) -> Ran:
+        def _run(self, draw: Draw, place: int) -> TrialReport:
             ran = super()._run(draw, place)
             if (draw.phase, draw.order[place]) != ("measured", 2):
                 return ran
@@ -209,7 +210,7 @@ def test_with_every_intervention_broken_the_gap_is_still_judged(tmp_path: Path) 
     record = conducted(tmp_path, (Truth(1.0),), fails_at=("warmup", 1, 2))
     assert record.segments[-1].stopped_because == "verdict"
     assert {len(draw.order) for draw in record.draws if draw.phase == "measured"} == {2}
-    assert outcome.tested(record)[0].status == "open"
+    assert outcome.tested_causes(record)[0].status == "open"
 
 
 def test_a_campaign_that_was_interrupted_goes_on_as_it_would_have(tmp_path: Path) -> None:
@@ -234,7 +235,7 @@ def test_a_campaign_that_was_interrupted_goes_on_as_it_would_have(tmp_path: Path
     expected = [draw for draw in undisturbed.draws if draw.phase == "measured"]
     assert measured[:9] == expected[:9]
     assert [draw.phase for draw in record.draws].count("warmup") == 2
-    assert outcome.tested(record)[0].status == "confirmed"
+    assert outcome.tested_causes(record)[0].status == "confirmed"
 
 
 def test_an_attempt_that_failed_stays_ended_when_the_campaign_goes_on(tmp_path: Path) -> None:
@@ -242,16 +243,16 @@ def test_an_attempt_that_failed_stays_ended_when_the_campaign_goes_on(tmp_path: 
     plan, seconds = plan_and_seconds(2.4, truths, stopping=Stopping(blocks=6), seed=1)
     stage = Stage(tmp_path, medians=seconds, fails_at=("warmup", 1, 2))
     run_id = stage.start(plan)
-    stage.resume(run_id, ExtendedLimits(blocks=12))
+    stage.resume(run_id, CampaignLimits(blocks=12))
     record = stage.ledger.read_run(run_id)
     assert all(2 not in draw.order for draw in record.draws[1:])
-    assert outcome.tested(record)[0].tested[0].unknown_because is not None
+    assert outcome.tested_causes(record)[0].tested[0].unknown_because is not None
 
 
 def test_a_plan_that_explains_nothing_tested_nothing(tmp_path: Path) -> None:
     record = conducted(tmp_path, (Truth(1.0),))
     plain = dataclasses.replace(record, plan=dataclasses.replace(record.plan, explains=None))
-    assert outcome.tested(plain) == ()
+    assert outcome.tested_causes(plain) == ()
 
 
 def test_the_ledger_finds_the_campaigns_that_explain_another(tmp_path: Path) -> None:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 
 import pytest
 
-from equipoise.model.errors import UnusableInput
+from equipoise.model.errors import TookNoEffect, UnusableInput
 from equipoise.model.plan import Condition, Contrast, Judgement, Measure, Plan, Stopping
 from equipoise.model.record import RunRecord
-from equipoise.why.experiment.plan import OpenGap, plan_of_interventions
+from equipoise.why.experiment.plan import (
+    ExperimentRequest,
+    OpenGap,
+    effective_plan,
+    plan_of_interventions,
+)
 from equipoise.why.interventions.intervention import Alter, Intervention
 from tests.plans import plan_of
 from tests.why.experiment.simulated import cause_of
@@ -38,10 +44,9 @@ def gap(*seconds: float, plan: Plan | None = None, contrast: Contrast | None = N
     return OpenGap(record, contrast or Contrast(0, 1), causes)
 
 
-def planned(asked: OpenGap, *interventions: Intervention, most: int = 4) -> Plan:
-    return plan_of_interventions(
-        asked, interventions, stopping=Stopping(blocks=50), alpha=0.05, seed=3, most=most
-    )
+def planned(open_gap: OpenGap, *interventions: Intervention, most: int = 4) -> Plan:
+    request = ExperimentRequest(Stopping(blocks=50), alpha=0.05, seed=3, most=most)
+    return plan_of_interventions(open_gap, interventions, request)
 
 
 def test_the_gap_comes_first_and_each_intervention_is_made_to_both() -> None:
@@ -119,7 +124,7 @@ def test_what_cannot_be_tried_here_is_left_out_with_its_reason() -> None:
     assert plan.explains is not None
     assert {one.intervention: one.because for one in plan.explains.not_tried} == {
         "jemalloc": "libjemalloc2 is not installed",
-        "nothing": "both conditions are so already",
+        "nothing": "both conditions are like that already",
     }
     assert len(plan.conditions) == 4
 
@@ -161,3 +166,46 @@ def test_conditions_with_levels_are_told_apart_by_one_more() -> None:
     plan = dataclasses.replace(plan_of(), conditions=(leveled, leveled))
     found = planned(gap(0.01, plan=plan), intervention("never_mmap", "cause 0"))
     assert found.conditions[2].levels == {"allocator": "glibc", "intervention": "never mmap"}
+
+
+MISSING = setting(LD_PRELOAD="/nowhere/libmissing.so")
+
+
+def effective(*interventions: Intervention, preloads: str | None = None) -> Plan:
+    """The plan over a real program, of which the second may preload something itself."""
+    own = {} if preloads is None else {"LD_PRELOAD": preloads}
+    conditions = (
+        Condition("a", (sys.executable, "-c", "")),
+        Condition("b", (sys.executable, "-c", ""), environment=own),
+    )
+    explained = dataclasses.replace(plan_of(), conditions=conditions)
+
+    request = ExperimentRequest(Stopping(), alpha=0.05, seed=1)
+    return effective_plan(gap(0.01, plan=explained), interventions, request)
+
+
+def test_a_preload_that_is_not_mapped_is_told_and_the_others_are_tried() -> None:
+    plan = effective(
+        intervention("missing", "cause 0", alter=MISSING), intervention("seen", "cause 0")
+    )
+    assert plan.explains is not None
+    assert [one.intervention for one in plan.explains.attempts] == ["seen"]
+    (left_out,) = plan.explains.not_tried
+    assert left_out.intervention == "missing"
+    assert "libmissing.so is not mapped" in left_out.because
+
+
+def test_a_sham_that_takes_no_effect_leaves_its_intervention_out() -> None:
+    plan = effective(intervention("odd", "cause 0", sham=MISSING), intervention("seen", "cause 0"))
+    assert plan.explains is not None
+    assert [one.intervention for one in plan.explains.attempts] == ["seen"]
+
+
+def test_with_nothing_left_it_says_why() -> None:
+    with pytest.raises(UnusableInput, match="libmissing.so is not mapped"):
+        effective(intervention("missing", "cause 0", alter=MISSING))
+
+
+def test_a_condition_of_the_gap_that_took_no_effect_is_an_error() -> None:
+    with pytest.raises(TookNoEffect, match="b did not take effect"):
+        effective(intervention("seen", "cause 0"), preloads="/nowhere/libmissing.so")

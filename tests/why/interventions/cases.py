@@ -8,17 +8,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from equipoise.design.site import Site
-from equipoise.measure.here import site_here
+from equipoise.measure.environment import CovariateReader, Host
+from equipoise.measure.installation import host_site, launcher_program
 from equipoise.measure.launcher import Launcher
-from equipoise.measure.native import launcher_program
-from equipoise.measure.surroundings import CovariateReader, Host
-from equipoise.measure.trials import Ran, TrialRunner
+from equipoise.measure.trials import TrialReport, TrialRunner
 from equipoise.model.plan import Condition, Measure, Output
 from equipoise.model.record import Draw
 from equipoise.model.why import Explanation
-from equipoise.why.interventions.case import Case
 from equipoise.why.interventions.catalogue import offered
-from equipoise.why.interventions.intervention import Intervention
+from equipoise.why.interventions.intervention import Case, Intervention
 from tests.plans import plan_of
 
 BASELINE = Condition("a", ("/bin/a", "one"))
@@ -68,10 +66,10 @@ def shell(script: str) -> Condition:
 
 def case_here(condition: Condition) -> Case:
     """The condition beside itself, on this host."""
-    return Case((condition, dataclasses.replace(condition, name="other")), site_here())
+    return Case((condition, dataclasses.replace(condition, name="other")), host_site())
 
 
-def ran(condition: Condition, folder: Path, output: Output | None = None) -> Ran:
+def ran(condition: Condition, folder: Path, output: Output | None = None) -> TrialReport:
     """One trial of a condition in a folder, which must end well."""
     environment = {"PATH": "/usr/bin:/bin"}
     measure = Measure(str(folder), output=output or Output("file", "printed"), timeout_s=60.0)

@@ -7,15 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.design import blas as design
+from equipoise.design import libraries as design
 from equipoise.model.plan import Condition
 from equipoise.why.interventions import blas
-from equipoise.why.interventions.case import Case
-from equipoise.why.interventions.intervention import Intervention
+from equipoise.why.interventions.intervention import Case, Intervention
 from tests.why.interventions.cases import BASELINE, CANDIDATE, case_of, site
 
 AVX512 = frozenset({"avx2", "fma", "avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"})
-FOLDER = {library.name: str(library.folder) for library in design.LIBRARIES}
+FOLDER = {library.name: str(library.folder) for library in design.BLAS_LIBRARIES}
 
 
 def using(name: str, **environment: str) -> Condition:
@@ -85,8 +84,8 @@ def test_the_library_that_is_used_already_changes_nothing() -> None:
 def test_a_library_that_is_not_installed_says_which_package_has_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    absent = dataclasses.replace(design.LIBRARIES[2], folder=tmp_path)
-    monkeypatch.setattr(blas, "LIBRARIES", (absent,))
+    absent = dataclasses.replace(design.BLAS_LIBRARIES[2], folder=tmp_path)
+    monkeypatch.setattr(blas, "BLAS_LIBRARIES", (absent,))
     (swap,) = blas.offered(case_of())
     assert swap.impossible_because == (
         "libopenblas0-pthread is not installed: apt install libopenblas0-pthread"

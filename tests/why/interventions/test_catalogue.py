@@ -10,10 +10,9 @@ import pytest
 from equipoise.design.site import Site
 from equipoise.model.plan import Condition, Output
 from equipoise.studies.kinds import ALLOCATORS
-from equipoise.why.causes.registry import RULES
-from equipoise.why.interventions.case import Case
-from equipoise.why.interventions.catalogue import FILES, offered, proposed
-from equipoise.why.interventions.intervention import Intervention
+from equipoise.why.causes.ranking import RULES
+from equipoise.why.interventions.catalogue import every_intervention, offered, proposed
+from equipoise.why.interventions.intervention import Case, Intervention
 from tests.why.interventions.cases import (
     BASELINE,
     CANDIDATE,
@@ -34,7 +33,7 @@ def test_names_are_of_one_intervention_each() -> None:
 @pytest.mark.parametrize("one", EVERY, ids=lambda one: one.name)
 def test_each_says_what_it_tests_and_how_it_is_seen(one: Intervention) -> None:
     assert one.causes
-    assert one.words
+    assert one.summary
     assert one.verified
     assert one.advice is None or "{command}" in one.advice
 
@@ -126,6 +125,6 @@ def test_no_advice_is_given_for_what_nobody_should_keep() -> None:
 
 def test_every_cause_that_is_tested_is_one_that_can_be_found() -> None:
     able = frozenset({"avx2", "fma"})
-    known = tuple(one for file in FILES for one in file(case_of(at=site(instructions=able))))
-    found = {rule.cause for rule in RULES}
+    known = every_intervention(case_of(at=site(instructions=able)))
+    found = RULES.keys()
     assert {cause for one in known for cause in one.causes} <= found

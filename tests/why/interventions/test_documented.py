@@ -7,17 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from equipoise.design.blas import LIBRARIES, Blas
+from equipoise.design.libraries import BLAS_LIBRARIES, Blas
 from equipoise.model.plan import Output
 from equipoise.why.interventions import blas
-from equipoise.why.interventions.case import Case
-from equipoise.why.interventions.catalogue import FILES
-from equipoise.why.interventions.intervention import Intervention
+from equipoise.why.interventions.catalogue import every_intervention
+from equipoise.why.interventions.intervention import Case, Intervention
 from tests.why.interventions.cases import BASELINE, CANDIDATE, site
 
 DOCS = Path(__file__).parents[3] / "docs" / "why.md"
 CASE = Case((BASELINE, CANDIDATE), site(), output=Output("inherit"))
-KNOWN = tuple(one for file in FILES for one in file(CASE))
+KNOWN = every_intervention(CASE)
 SECTION = DOCS.read_text().partition("## Interventions")[2].partition("\n## ")[0]
 ROWS = [
     [cell.strip() for cell in line.strip("|").split("|")]
@@ -46,7 +45,7 @@ def test_its_causes_stand_there(one: Intervention) -> None:
 
 
 def test_core_types_stand_there_by_their_library() -> None:
-    able = frozenset(one for library in LIBRARIES for one in library_asks(library))
+    able = frozenset(one for library in BLAS_LIBRARIES for one in library_asks(library))
     told = blas.offered(Case((BASELINE, CANDIDATE), site(instructions=able)))
     prefixes = {name for row in ROWS for name in re.findall(r"`([a-z_]+_)…`", row[0])}
     assert {one.name.partition("_")[0] + "_" for one in told if "_" in one.name} == prefixes

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from equipoise.measure.here import site_here
+from equipoise.measure.installation import host_site
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition, Server
 from equipoise.why.interventions.own import user_command, user_try
@@ -46,18 +46,18 @@ def test_what_is_no_variable_is_refused_with_the_form(text: str) -> None:
     ],
 )
 def test_a_command_stands_before_or_around(line: str, expected: tuple[str, ...]) -> None:
-    assert user_command(f"own={line}", site_here()).alter(CANDIDATE).command == expected
+    assert user_command(f"own={line}", host_site()).alter(CANDIDATE).command == expected
 
 
 def test_a_word_that_needs_quotes_is_quoted_for_a_shell() -> None:
     candidate = Condition("b", ("/bin/b", "a b"))
-    altered = user_command("own=sh -c 'exec {command}'", site_here()).alter(candidate)
+    altered = user_command("own=sh -c 'exec {command}'", host_site()).alter(candidate)
     assert altered.command[-1] == "exec /bin/b 'a b'"
 
 
 def test_a_server_is_started_by_the_command() -> None:
     candidate = Condition("b", ("/bin/client",), server=Server(("/bin/server", "x")))
-    altered = user_command("own=nice", site_here()).alter(candidate)
+    altered = user_command("own=nice", host_site()).alter(candidate)
     assert altered.command == ("/bin/client",)
     assert altered.server is not None
     assert altered.server.start == (NICE, "/bin/server", "x")
@@ -77,5 +77,5 @@ def test_a_server_is_started_by_the_command() -> None:
 )
 def test_what_is_no_command_is_refused_with_its_mend(text: str, words: str) -> None:
     with pytest.raises(UnusableInput, match=words) as caught:
-        user_command(text, site_here())
+        user_command(text, host_site())
     assert caught.value.hint is not None

@@ -11,14 +11,13 @@ from pathlib import Path
 import pytest
 
 from equipoise.campaign.verification import check_that_each_took_effect, mapped_by_condition
-from equipoise.design import blas as design
-from equipoise.measure.here import site_here
-from equipoise.measure.native import native_programs
-from equipoise.measure.surroundings import Host
-from equipoise.measure.surroundings.processor import instructions
+from equipoise.design import libraries as design
+from equipoise.measure.environment import Host
+from equipoise.measure.environment.hardware import instructions
+from equipoise.measure.installation import host_site, native_programs
 from equipoise.model.plan import Condition, Output, Process
-from equipoise.why.interventions.case import Case
-from equipoise.why.interventions.catalogue import FILES
+from equipoise.why.interventions.catalogue import every_intervention
+from equipoise.why.interventions.intervention import Case
 from tests.plans import plan_of
 from tests.why.evidence.programs import compiled
 from tests.why.interventions.cases import (
@@ -94,7 +93,7 @@ def test_freed_memory_that_is_kept_is_not_faulted_in_again(tmp_path: Path) -> No
 def test_huge_pages_are_what_the_kernel_says(name: str, allowed: str, tmp_path: Path) -> None:
     usual = shell("grep THP_enabled /proc/self/status")
     forbidden = dataclasses.replace(usual, process=Process(huge_pages=False))
-    change = named(name, Case((forbidden, usual), site_here()))
+    change = named(name, Case((forbidden, usual), host_site()))
     if change.impossible_because is not None:
         pytest.skip(change.impossible_because)
     altered = change.alter(usual if name == "no_huge_pages" else forbidden)
@@ -193,7 +192,7 @@ def test_pinned_is_on_one_cpu_and_freed_on_all(tmp_path: Path) -> None:
     verified(pinned)
     last = max(os.sched_getaffinity(0))
     assert printed(pinned, tmp_path).split()[1] == str(last)
-    freed = named("every_cpu", Case((pinned, status), site_here())).alter(pinned)
+    freed = named("every_cpu", Case((pinned, status), host_site())).alter(pinned)
     assert printed(freed, tmp_path) == printed(status, tmp_path)
 
 
@@ -222,7 +221,7 @@ def test_variables_reach_the_process(name: str, tmp_path: Path) -> None:
 
 def test_output_goes_to_a_file_without_a_name_or_nowhere(tmp_path: Path) -> None:
     where = Condition("where", (shutil.which("readlink") or "/bin/readlink", "/proc/self/fd/1"))
-    loud = Case((where, where), site_here(), output=Output("file", "printed"))
+    loud = Case((where, where), host_site(), output=Output("file", "printed"))
     nowhere = named("output_discarded", loud).alter(where)
     ran(nowhere, tmp_path)
     assert not (tmp_path / "printed").exists()
@@ -261,7 +260,7 @@ def test_a_program_of_python_gets_its_own_buffers_back(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("library", ["openblas", "blis"])
 def test_a_blas_says_the_core_type_that_it_was_told(library: str, tmp_path: Path) -> None:
-    chosen = next(one for one in design.LIBRARIES if one.name == library)
+    chosen = next(one for one in design.BLAS_LIBRARIES if one.name == library)
     if not chosen.is_installed():
         pytest.skip(f"apt install {chosen.package}")
     if "avx2" not in (instructions(Host()) or ()):
@@ -271,10 +270,7 @@ def test_a_blas_says_the_core_type_that_it_was_told(library: str, tmp_path: Path
     swapped = named(library, case_here(dgemm)).alter(dgemm)
     verified(swapped)
     (told,) = (
-        one
-        for file in FILES
-        for one in file(case_here(swapped))
-        if one.name.startswith(f"{library}_")
+        one for one in every_intervention(case_here(swapped)) if one.name.startswith(f"{library}_")
     )
     altered = told.alter(swapped)
     assert altered.tuned_for

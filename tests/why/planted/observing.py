@@ -5,17 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from equipoise.design.coin import draw_block
+from equipoise.measure.environment import CovariateReader
 from equipoise.measure.scratch import scratch_folder
-from equipoise.measure.surroundings import CovariateReader
 from equipoise.measure.trials import TrialRunner, own_environment
 from equipoise.model.plan import Judgement, Measure, Plan, Stopping
 from equipoise.model.record import Draw, Trial
-from equipoise.why.differences.changes import is_certain
-from equipoise.why.differences.result import Difference
-from equipoise.why.differences.trials import trials_change
-from equipoise.why.differences.whole import difference
-from equipoise.why.evidence.collect import REPETITIONS, draw_runs, gather, native_starter
-from equipoise.why.evidence.evidence_set import Runs, gathered
+from equipoise.why.differences.changes import Difference
+from equipoise.why.differences.compare import difference_between
+from equipoise.why.differences.trials import trials_difference
+from equipoise.why.evidence.collect import REPETITIONS, collect, draw_runs, native_starter
+from equipoise.why.evidence.evidence_set import Runs, decode_evidence
 from equipoise.why.evidence.sources import BY_DEFAULT
 from tests.why.planted.pairs import Planted
 
@@ -48,8 +47,8 @@ def observed(
     trials = _trials(plan, most_blocks)
     longest_s = max(trial.accounting.wall_s or 0.0 for trial in trials.candidate)
     runs = draw_runs(0, 1, BY_DEFAULT, repetitions, seed)
-    seen = gathered(tuple(gather(plan, runs, longest_s=longest_s)), 0, 1)
-    return difference(trials, seen, conditions)
+    observations = tuple(collect(plan, runs, longest_s=longest_s))
+    return difference_between(trials, decode_evidence(observations, 0, 1), conditions)
 
 
 def _trials(plan: Plan, most_blocks: int) -> Runs[Trial]:
@@ -68,7 +67,7 @@ def _trials(plan: Plan, most_blocks: int) -> Runs[Trial]:
                 tuple(trial for trial in trials if trial.condition == 0),
                 tuple(trial for trial in trials if trial.condition == 1),
             )
-            if block >= FEWEST_BLOCKS and is_certain(trials_change(by_condition).gap):
+            if block >= FEWEST_BLOCKS and trials_difference(by_condition).gap.is_certain:
                 break
     return by_condition
 

@@ -17,8 +17,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from equipoise.design.blas import LIBRARY_FOLDERS
-from equipoise.measure.native import native_programs
+from equipoise.design.libraries import LIBRARY_FOLDERS
+from equipoise.measure.installation import native_programs
 from equipoise.model.plan import Condition
 
 SOURCES = Path(__file__).parent

@@ -1,13 +1,22 @@
 //! Adds up what threads did.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::calls::descriptors::Descriptors;
 use crate::calls::kinds::{self, OnDescriptor};
 use crate::calls::locks::Locks;
 use crate::calls::moment::{Caller, Moment, What};
-use crate::calls::sizes::Frequent;
+use crate::command::End;
 use syscalls::Sysno;
+
+/// What a method has observed.
+pub struct Observation {
+    pub account: Account,
+    pub end: End,
+    /// What could not be observed.
+    pub remarks: Vec<String>,
+}
 
 /// All calls of one number.
 #[derive(Debug, Default)]
@@ -215,6 +224,45 @@ fn errno_of(result: i64) -> Option<i32> {
         .filter(|errno| (1..=4095).contains(errno))
 }
 
+/// Number of different numbers that are counted at once.
+const COUNTED: usize = 64;
+/// Number of numbers that are reported.
+const REPORTED: usize = 8;
+
+/// Counts numbers, in little memory. The counts are exact while there are few different numbers, and
+/// then for those that make up more than a fraction of `1 / COUNTED` (Misra and Gries 1982).
+#[derive(Debug, Default)]
+pub struct Frequent {
+    counts: HashMap<u64, u64>,
+}
+
+impl Frequent {
+    pub fn add(&mut self, number: u64) {
+        if let Some(count) = self.counts.get_mut(&number) {
+            *count += 1;
+        } else if self.counts.len() < COUNTED {
+            self.counts.insert(number, 1);
+        } else {
+            self.counts.retain(|_, count| {
+                *count -= 1;
+                *count > 0
+            });
+        }
+    }
+
+    /// Returns the most frequent numbers, each with a lower bound of its count.
+    pub fn most(&self) -> Vec<(u64, u64)> {
+        let mut all: Vec<_> = self
+            .counts
+            .iter()
+            .map(|(number, count)| (*number, *count))
+            .collect();
+        all.sort_by_key(|(number, count)| (Reverse(*count), *number));
+        all.truncate(REPORTED);
+        all
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -281,5 +329,26 @@ mod tests {
         account.take(&moment(5, What::Ended));
         assert_eq!(account.calls[&number].unfinished, 1);
         assert_eq!(account.calls[&number].count, 1);
+    }
+
+    #[test]
+    fn few_different_numbers_are_counted_exactly() {
+        let mut frequent = Frequent::default();
+        for number in [5, 7, 5, 9, 5, 7] {
+            frequent.add(number);
+        }
+        assert_eq!(frequent.most(), [(5, 3), (7, 2), (9, 1)]);
+    }
+
+    #[test]
+    fn a_frequent_number_is_found_among_many_rare_ones() {
+        let mut frequent = Frequent::default();
+        for rare in 0..10_000 {
+            frequent.add(1_000_000 + rare);
+            frequent.add(42);
+        }
+        let (number, count) = frequent.most()[0];
+        assert_eq!(number, 42);
+        assert!((9_500..=10_000).contains(&count), "{count}");
     }
 }

@@ -3,14 +3,17 @@
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::io;
+use std::os::unix::process::ExitStatusExt;
 use std::ptr;
 
-use crate::calls::Seen;
-use crate::calls::account::Account;
+use equipoise_kernel::call::check;
+use equipoise_kernel::child;
+use equipoise_kernel::clock::monotonic_ns;
+use equipoise_reporting::problem::Problem;
+
+use crate::calls::account::{Account, Observation};
 use crate::calls::moment::{Moment, What};
-use crate::clock::monotonic_ns;
 use crate::command::{End, Held};
-use crate::problem::Problem;
 use crate::signals;
 
 /// What is wanted of every traced thread; a tracer that dies takes them with it.
@@ -34,7 +37,7 @@ const ENDS_A_THREAD: [(u32, u64); 4] = [
 ///
 /// # Errors
 /// It cannot be executed or traced.
-pub fn observe(mut held: Held) -> Result<Seen, Problem> {
+pub fn observe(mut held: Held) -> Result<Observation, Problem> {
     let pid = held.pid;
     let refused = |error: io::Error| {
         Problem::failure(format!(
@@ -65,7 +68,7 @@ pub fn observe(mut held: Held) -> Result<Seen, Problem> {
         );
     }
     tracer.account.finish();
-    Ok(Seen {
+    Ok(Observation {
         account: tracer.account,
         end,
         remarks,
@@ -84,16 +87,8 @@ struct Tracer {
 impl Tracer {
     fn run(&mut self) -> Result<End, Problem> {
         loop {
-            let mut status = 0;
-            // SAFETY: the status is valid for writing.
-            let thread = unsafe { libc::waitpid(-1, &raw mut status, libc::__WALL) };
-            if thread < 0 {
-                let error = io::Error::last_os_error();
-                if error.kind() == io::ErrorKind::Interrupted {
-                    continue;
-                }
-                return Err(Problem::system("waiting for the observed command", &error));
-            }
+            let (thread, status) = child::wait_for_any(libc::__WALL)
+                .map_err(|error| Problem::system("waiting for the observed command", &error))?;
             if let Some(end) = End::of(status) {
                 self.note(thread, What::Ended);
                 self.processes.remove(&thread);
@@ -102,7 +97,7 @@ impl Tracer {
                     return Ok(end);
                 }
             } else {
-                self.stopped(thread, status);
+                self.stopped(thread, status.into_raw());
             }
         }
     }
@@ -237,18 +232,10 @@ impl Tracer {
         for thread in std::mem::take(&mut self.processes).into_keys() {
             interrupt(thread);
         }
-        loop {
-            let mut status = 0;
-            // SAFETY: the status is valid for writing.
-            let thread = unsafe { libc::waitpid(-1, &raw mut status, libc::__WALL) };
-            if thread < 0 {
-                if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted {
-                    continue;
-                }
-                return;
-            }
-            if libc::WIFSTOPPED(status) {
-                detach(thread, status);
+        // The last wait fails, as no child is left.
+        while let Ok((thread, status)) = child::wait_for_any(libc::__WALL) {
+            if status.stopped_signal().is_some() {
+                detach(thread, status.into_raw());
             }
         }
     }
@@ -304,12 +291,7 @@ fn message(thread: libc::pid_t) -> Option<libc::pid_t> {
 
 fn request(request: libc::c_uint, thread: libc::pid_t, data: usize) -> io::Result<()> {
     // SAFETY: these requests take numbers only.
-    let done = unsafe { libc::ptrace(request, thread, ptr::null_mut::<c_void>(), data) };
-    if done == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    check(unsafe { libc::ptrace(request, thread, ptr::null_mut::<c_void>(), data) }).map(drop)
 }
 
 fn number(pid: libc::pid_t) -> u32 {

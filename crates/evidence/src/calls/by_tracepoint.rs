@@ -2,16 +2,16 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use crate::calls::Seen;
-use crate::calls::account::Account;
+use equipoise_kernel::clock::monotonic_ns;
+use equipoise_kernel::perf::{EventOptions, TRACEPOINT, flag, sample};
+use equipoise_reporting::problem::Problem;
+
+use crate::calls::account::{Account, Observation};
 use crate::calls::moment::{Moment, What};
-use crate::clock::monotonic_ns;
 use crate::command::Held;
-use crate::perf::event::{Wanted, flag, sample};
 use crate::perf::record::{Reader, Record, time_of};
 use crate::perf::rings::Rings;
 use crate::perf::tracepoint;
-use crate::problem::Problem;
 
 /// On all processors together.
 const RING_BYTES: usize = 32 << 20;
@@ -33,14 +33,13 @@ pub fn prepare() -> Result<Tracepoints, String> {
         exit: numbers[1],
     };
     let own = libc::pid_t::try_from(std::process::id()).unwrap_or(0);
-    Rings::open(&tracepoints.wanted(), own, 1 << 16)
+    Rings::open(&tracepoints.events(), own, 1 << 16)
         .map_err(|error| format!("perf_event_open: {error}"))?;
     Ok(tracepoints)
 }
 
 impl Tracepoints {
-    fn wanted(&self) -> [Wanted; 2] {
-        const TRACEPOINT: u32 = 2;
+    fn events(&self) -> [EventOptions; 2] {
         [
             (
                 self.enter,
@@ -48,14 +47,13 @@ impl Tracepoints {
             ),
             (self.exit, 0),
         ]
-        .map(|(event, flags)| Wanted {
+        .map(|(event, flags)| EventOptions {
             class: TRACEPOINT,
             event,
             flags,
             period_or_frequency: 1,
             sample_type: sample::RAW,
-            user_registers: 0,
-            user_stack_bytes: 0,
+            ..EventOptions::default()
         })
     }
 }
@@ -64,8 +62,8 @@ impl Tracepoints {
 ///
 /// # Errors
 /// It cannot be executed or observed.
-pub fn observe(tracepoints: &Tracepoints, held: Held) -> Result<Seen, Problem> {
-    let mut rings = Rings::open(&tracepoints.wanted(), held.pid, RING_BYTES)
+pub fn observe(tracepoints: &Tracepoints, held: Held) -> Result<Observation, Problem> {
+    let mut rings = Rings::open(&tracepoints.events(), held.pid, RING_BYTES)
         .map_err(|error| Problem::system("perf_event_open", &error))?;
     let running = held.start()?;
     let refused = |error| Problem::system("the observed command", &error);
@@ -81,7 +79,7 @@ pub fn observe(tracepoints: &Tracepoints, held: Held) -> Result<Seen, Problem> {
     let end = running.wait().map_err(refused)?;
     rings.drain(|ring, record| merged.add(ring, record));
     merged.release_until(u64::MAX);
-    Ok(Seen {
+    Ok(Observation {
         end,
         remarks: merged.remarks(),
         account: {

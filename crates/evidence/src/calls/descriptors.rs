@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 
+use equipoise_kernel::clock::monotonic_ns;
+
 use crate::calls::moment::Caller;
-use crate::clock::monotonic_ns;
 
 /// All that was done with what has one name.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]

@@ -9,16 +9,15 @@ mod kinds;
 mod locks;
 mod moment;
 mod report;
-mod sizes;
 
 use std::ffi::OsString;
 
-use crate::clock::monotonic_ns;
-use crate::problem::Problem;
+use equipoise_kernel::clock::monotonic_ns;
+use equipoise_reporting::problem::Problem;
 
 pub use report::Report;
 
-/// How the kernel is asked.
+/// How system calls are observed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
     /// By tracepoints, and by `ptrace` where they are forbidden.
@@ -30,7 +29,7 @@ pub enum Method {
 /// Runs the command and observes its system calls.
 ///
 /// # Errors
-/// The command cannot be executed, or the method cannot be had.
+/// The command cannot be executed, or the method is not available.
 pub fn observe(method: Method, command: Vec<OsString>) -> Result<Report, Problem> {
     let forbidden = match method {
         Method::Ptrace => None,
@@ -38,8 +37,8 @@ pub fn observe(method: Method, command: Vec<OsString>) -> Result<Report, Problem
             Ok(tracepoints) => {
                 let held = crate::command::hold(command)?;
                 let started_ns = monotonic_ns();
-                let seen = by_tracepoint::observe(&tracepoints, held)?;
-                return Ok(Report::new("tracepoints", started_ns, seen));
+                let observation = by_tracepoint::observe(&tracepoints, held)?;
+                return Ok(Report::new("tracepoints", started_ns, observation));
             }
             Err(why) => Some(why),
         },
@@ -49,18 +48,11 @@ pub fn observe(method: Method, command: Vec<OsString>) -> Result<Report, Problem
     }
     let held = crate::command::hold(command)?;
     let started_ns = monotonic_ns();
-    let mut seen = by_ptrace::observe(held)?;
+    let mut observation = by_ptrace::observe(held)?;
     if let Some(why) = forbidden {
-        seen.remarks
+        observation
+            .remarks
             .push(format!("every call was stopped twice by ptrace: {why}"));
     }
-    Ok(Report::new("ptrace", started_ns, seen))
-}
-
-/// What a method saw.
-struct Seen {
-    account: account::Account,
-    end: crate::command::End,
-    /// What it could not see, in words.
-    remarks: Vec<String>,
+    Ok(Report::new("ptrace", started_ns, observation))
 }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::calls::Seen;
-use crate::calls::account::Calls;
+use equipoise_kernel::clock::monotonic_ns;
+
+use crate::calls::account::{Calls, Observation};
 use crate::calls::descriptors::{GONE, Use};
 use crate::calls::kinds;
-use crate::clock::monotonic_ns;
 use crate::command::End;
 
 /// So many files and locks are told, those with the most time first.
@@ -73,8 +73,8 @@ struct LockReport {
 }
 
 impl Report {
-    pub(super) fn new(method: &'static str, started_ns: u64, seen: Seen) -> Self {
-        let account = &seen.account;
+    pub(super) fn new(method: &'static str, started_ns: u64, observation: Observation) -> Self {
+        let account = &observation.account;
         let mut calls: Vec<_> = account
             .calls
             .iter()
@@ -98,7 +98,7 @@ impl Report {
             })
             .collect();
         locks.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
-        let mut unseen = seen.remarks;
+        let mut unseen = observation.remarks;
         if let Some(gone) = named.get(GONE) {
             unseen.push(format!(
                 "{} reads and writes were of files that were closed before their names could be \
@@ -118,7 +118,7 @@ impl Report {
             version: 1,
             method,
             wall_s: seconds(monotonic_ns() - started_ns),
-            end: seen.end,
+            end: observation.end,
             processes: account.processes.len(),
             threads: account.threads.len(),
             programs: account.programs,

@@ -1,7 +1,9 @@
-//! What the kernel reports through `perf_event_open`: events, their rings and their records.
+//! Records that the kernel reports through `perf_event_open`.
+//!
+//! - `rings`: events on every processor, and their rings.
+//! - `record`: the records in a ring.
+//! - `tracepoint`: the numbers of tracepoints.
 
-pub mod event;
 pub mod record;
-pub mod ring;
 pub mod rings;
 pub mod tracepoint;

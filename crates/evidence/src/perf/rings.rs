@@ -1,11 +1,16 @@
-//! The same events on every processor, each with its ring, for one command and its descendants.
+//! Events on every processor, each with the ring through which the kernel hands over its records.
 
-use std::io;
+use std::ffi::c_void;
+use std::fs::File;
+use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::clock::monotonic_ns;
-use crate::perf::event::{self, Wanted};
-use crate::perf::ring::Ring;
+use equipoise_kernel::call::check;
+use equipoise_kernel::clock::monotonic_ns;
+use equipoise_kernel::cpus::parse_list;
+use equipoise_kernel::perf::{self, EventOptions, flag, sample};
 
 /// A ring for each processor; the events beside the first write there, too.
 pub struct Rings {
@@ -19,7 +24,7 @@ impl Rings {
     ///
     /// # Errors
     /// What `perf_event_open` or `mmap` says.
-    pub fn open(wanted: &[Wanted], pid: libc::pid_t, all_bytes: usize) -> io::Result<Self> {
+    pub fn open(events: &[EventOptions], pid: libc::pid_t, all_bytes: usize) -> io::Result<Self> {
         let processors = processors()?;
         let ring_bytes = share(all_bytes, processors.len());
         let wakeup = u32::try_from(ring_bytes / 8).unwrap_or(u32::MAX);
@@ -29,17 +34,17 @@ impl Rings {
             scratch: Vec::new(),
         };
         for cpu in processors {
-            let Some((first, rest)) = wanted.split_first() else {
+            let Some((first, rest)) = events.split_first() else {
                 break;
             };
-            let ring = match event::open(*first, pid, cpu, wakeup) {
+            let ring = match open(*first, pid, cpu, wakeup) {
                 // A processor that is off.
                 Err(error) if error.raw_os_error() == Some(libc::ENODEV) => continue,
-                opened => Ring::map(opened?, ring_bytes)?,
+                event => Ring::map(event?, ring_bytes)?,
             };
-            for wanted in rest {
-                let other = event::open(*wanted, pid, cpu, wakeup)?;
-                event::share_ring(&other, ring.event())?;
+            for event in rest {
+                let other = open(*event, pid, cpu, wakeup)?;
+                share_ring(&other, ring.event())?;
                 opened.others.push(other);
             }
             opened.of_processors.push(ring);
@@ -61,7 +66,7 @@ impl Rings {
     pub fn count(&self) -> io::Result<u64> {
         self.of_processors
             .iter()
-            .map(|ring| event::count(ring.event()))
+            .map(|ring| count(ring.event()))
             .sum()
     }
 
@@ -114,36 +119,164 @@ fn share(all_bytes: usize, rings: usize) -> usize {
     1 << most.ilog2()
 }
 
-/// The numbers of the processors that are on.
+/// Returns the numbers of the processors that are on.
 fn processors() -> io::Result<Vec<libc::c_int>> {
-    let list = std::fs::read_to_string("/sys/devices/system/cpu/online")?;
-    Ok(numbers(list.trim()))
+    Ok(parse_list(&std::fs::read_to_string(
+        "/sys/devices/system/cpu/online",
+    )?))
 }
 
-fn numbers(list: &str) -> Vec<libc::c_int> {
-    list.split(',')
-        .filter_map(|range| {
-            let (low, high) = range.split_once('-').unwrap_or((range, range));
-            Some(low.parse().ok()?..=high.parse().ok()?)
-        })
-        .flatten()
-        .collect()
+/// Opens an event for a process on one processor, to start at the exec of the process and to go on in
+/// its descendants.
+fn open(
+    event: EventOptions,
+    pid: libc::pid_t,
+    cpu: libc::c_int,
+    wakeup_bytes: u32,
+) -> io::Result<OwnedFd> {
+    let flags = flag::DISABLED
+        | flag::INHERIT
+        | flag::ENABLE_ON_EXEC
+        | flag::EXCLUDE_HYPERVISOR
+        | flag::WATERMARK
+        | flag::IDENTIFY_ALL
+        | flag::USE_CLOCK;
+    let event = EventOptions {
+        sample_type: event.sample_type | sample::TID | sample::TIME,
+        flags: event.flags | flags,
+        wakeup_bytes,
+        clock: libc::CLOCK_MONOTONIC,
+        ..event
+    };
+    perf::open(event, pid, cpu)
+}
+
+/// Sends an event's records into the ring of another one on the same processor.
+fn share_ring(event: &OwnedFd, with: &OwnedFd) -> io::Result<()> {
+    const SET_OUTPUT: libc::c_ulong = 0x2405;
+    // SAFETY: passes descriptors only.
+    check(unsafe { libc::ioctl(event.as_raw_fd(), SET_OUTPUT, with.as_raw_fd()) }).map(drop)
+}
+
+/// What the event has counted, in the descendants that have ended, too.
+fn count(event: &OwnedFd) -> io::Result<u64> {
+    let mut word = [0; 8];
+    File::from(event.try_clone()?).read_exact(&mut word)?;
+    Ok(u64::from_ne_bytes(word))
+}
+
+/// Where `struct perf_event_mmap_page` has the kernel's and our position.
+const HEAD: usize = 1024;
+const TAIL: usize = 1032;
+const PAGE: usize = 4096;
+
+/// An event's descriptor and the ring that it writes to.
+struct Ring {
+    event: OwnedFd,
+    memory: *mut c_void,
+    data_bytes: usize,
+}
+
+impl Ring {
+    /// Maps a ring of so many bytes (a power of two), or of less if the kernel allows no more.
+    ///
+    /// # Errors
+    /// What `mmap` says of the smallest ring.
+    fn map(event: OwnedFd, data_bytes: usize) -> io::Result<Self> {
+        let mut data_bytes = data_bytes;
+        loop {
+            // SAFETY: the kernel chooses a place that nobody uses.
+            let memory = unsafe {
+                libc::mmap(
+                    ptr::null_mut(),
+                    PAGE + data_bytes,
+                    libc::PROT_READ | libc::PROT_WRITE,
+                    libc::MAP_SHARED,
+                    event.as_raw_fd(),
+                    0,
+                )
+            };
+            if memory != libc::MAP_FAILED {
+                return Ok(Self {
+                    event,
+                    memory,
+                    data_bytes,
+                });
+            }
+            let error = io::Error::last_os_error();
+            data_bytes /= 2;
+            if data_bytes < PAGE {
+                return Err(error);
+            }
+        }
+    }
+
+    /// The descriptor, readable when the ring has filled up to the watermark.
+    fn event(&self) -> &OwnedFd {
+        &self.event
+    }
+
+    /// Hands over every whole record that is there, and gives their room back.
+    fn drain(&mut self, scratch: &mut Vec<u8>, mut take: impl FnMut(&[u8])) {
+        let head = self.position(HEAD).load(Ordering::Acquire);
+        let mut tail = self.position(TAIL).load(Ordering::Relaxed);
+        while tail < head {
+            /// `struct perf_event_header`: type, miscellaneous, size.
+            const SIZE_AT: u64 = 6;
+            let mut size = [0; 2];
+            self.copy(tail + SIZE_AT, &mut size);
+            let size = u16::from_ne_bytes(size);
+            if size < 8 {
+                break;
+            }
+            scratch.resize(usize::from(size), 0);
+            self.copy(tail, scratch);
+            take(scratch);
+            tail += u64::from(size);
+        }
+        self.position(TAIL).store(tail, Ordering::Release);
+    }
+
+    fn position(&self, offset: usize) -> &AtomicU64 {
+        // SAFETY: the page is aligned, and has a number of 8 bytes there.
+        unsafe {
+            &*self
+                .memory
+                .cast::<AtomicU64>()
+                .add(offset / size_of::<AtomicU64>())
+        }
+    }
+
+    fn copy(&self, at: u64, into: &mut [u8]) {
+        let mask = self.data_bytes - 1;
+        let start = usize::try_from(at).unwrap_or(0) & mask;
+        let first = into.len().min(self.data_bytes - start);
+        let (before, after) = into.split_at_mut(first);
+        // SAFETY: both parts lie inside the data, which the kernel does not write before our
+        // position has passed it.
+        unsafe {
+            let data = self.memory.cast::<u8>().add(PAGE);
+            ptr::copy_nonoverlapping(data.add(start), before.as_mut_ptr(), before.len());
+            ptr::copy_nonoverlapping(data, after.as_mut_ptr(), after.len());
+        }
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours alone.
+        unsafe { libc::munmap(self.memory, PAGE + self.data_bytes) };
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{numbers, share};
+    use super::share;
 
     #[test]
     fn rings_share_what_there_is_in_powers_of_two() {
         assert_eq!(share(32 << 20, 2), 16 << 20);
         assert_eq!(share(32 << 20, 3), 8 << 20);
         assert_eq!(share(32 << 20, 1000), 1 << 17);
-    }
-
-    #[test]
-    fn a_list_of_processors_is_read() {
-        assert_eq!(numbers("0-2,5"), [0, 1, 2, 5]);
-        assert_eq!(numbers("0"), [0]);
     }
 }

@@ -1,20 +1,21 @@
-//! The numbers of tracepoints, which only a mounted tracefs tells.
+//! The numbers of tracepoints, which only a mounted tracefs has.
 
 use std::ffi::CStr;
 use std::fs;
-use std::io::{self, Read, Write};
-use std::os::fd::{FromRawFd, RawFd};
+use std::io::{self, PipeWriter, Read, Write};
 use std::ptr;
+
+use equipoise_kernel::call::check;
 
 const MOUNTED: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
-/// The numbers of these tracepoints (`raw_syscalls/sys_enter`), in their order.
+/// Returns the numbers of tracepoints (`raw_syscalls/sys_enter`), in their order.
 ///
 /// Where tracefs is not mounted, a child mounts it in a mount namespace of its own, which ends
 /// with it.
 ///
 /// # Errors
-/// Why they cannot be read, in words.
+/// Why they cannot be read.
 pub fn numbers(names: &[&str]) -> Result<Vec<u64>, String> {
     for folder in MOUNTED {
         if let Ok(numbers) = read_all(folder, names) {
@@ -35,24 +36,12 @@ fn read_all(folder: &str, names: &[&str]) -> io::Result<Vec<u64>> {
 }
 
 fn from_private_mount(names: &[&str]) -> io::Result<Vec<u64>> {
-    let mut ends: [RawFd; 2] = [0; 2];
-    // SAFETY: `ends` is valid for writing two numbers.
-    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: pipe2 returned two new descriptors that nobody else owns.
-    let (mut out, input) = unsafe {
-        (
-            fs::File::from_raw_fd(ends[0]),
-            fs::File::from_raw_fd(ends[1]),
-        )
-    };
-    // SAFETY: this process has one thread, so the child may do what it likes.
+    let (mut out, input) = io::pipe()?;
+    // SAFETY: this process has one thread, so the child may use everything.
     let child = unsafe { libc::fork() };
-    match child {
-        -1 => return Err(io::Error::last_os_error()),
+    match check(child)? {
         0 => {
-            let status = i32::from(tell(input, names).is_err());
+            let status = i32::from(report(input, names).is_err());
             // SAFETY: leaves without running anything of the parent's.
             unsafe { libc::_exit(status) }
         }
@@ -60,8 +49,7 @@ fn from_private_mount(names: &[&str]) -> io::Result<Vec<u64>> {
     }
     let mut text = String::new();
     let read = out.read_to_string(&mut text);
-    // SAFETY: reaps our own child; no status is wanted.
-    unsafe { libc::waitpid(child, ptr::null_mut(), 0) };
+    equipoise_kernel::child::discard(child);
     read?;
     let numbers: Vec<u64> = text
         .split_ascii_whitespace()
@@ -75,7 +63,7 @@ fn from_private_mount(names: &[&str]) -> io::Result<Vec<u64>> {
 }
 
 /// In the child: writes the numbers, or why there are none.
-fn tell(mut output: fs::File, names: &[&str]) -> io::Result<()> {
+fn report(mut output: PipeWriter, names: &[&str]) -> io::Result<()> {
     match mount().and_then(|()| read_all(MOUNTED[0], names)) {
         Ok(numbers) => numbers
             .iter()

@@ -8,9 +8,9 @@ use fxprof_processed_profile::{
 };
 use serde_json::Value;
 
-use crate::pictures::Conditions;
-use crate::pictures::conditions::Condition;
-use crate::problem::Problem;
+use equipoise_reporting::problem::Problem;
+
+use crate::pictures::{Condition, Conditions};
 use crate::stacks::folded::Kind;
 
 /// Writes the profile as JSON. One sample is one stack; its weight is how long it ran in a run, on

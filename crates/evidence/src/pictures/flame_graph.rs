@@ -5,9 +5,9 @@ use std::io;
 
 use inferno::flamegraph::{self, Options};
 
-use crate::pictures::Conditions;
-use crate::pictures::conditions::{Condition, Stack};
-use crate::problem::Problem;
+use equipoise_reporting::problem::Problem;
+
+use crate::pictures::{Condition, Conditions, Stack};
 
 /// Narrower frames are left out, in per cent of the whole.
 const LEAST_WIDTH: f64 = 0.1;
@@ -97,7 +97,7 @@ fn microseconds(seconds: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pictures::conditions::Side;
+    use crate::pictures::Side;
     use crate::stacks::folded::{Frame, Kind};
 
     fn condition(name: &str, stacks: &[(&[&str], f64)]) -> Condition {

@@ -1,7 +1,83 @@
-//! What two conditions did, as files to look at: a flame graph and a profile for Firefox.
+//! What two conditions did, as files to look at.
+//!
+//! - `flame_graph`: a differential flame graph.
+//! - `firefox`: a profile for Firefox.
 
-mod conditions;
 pub mod firefox;
 pub mod flame_graph;
 
-pub use conditions::{Conditions, read};
+use std::fs;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::stacks::folded::Frame;
+use equipoise_reporting::problem::Problem;
+
+/// Two conditions, each with the mean stacks of its runs, as Equipoise writes them.
+#[derive(Debug, Deserialize)]
+pub struct Conditions {
+    pub baseline: Condition,
+    pub candidate: Condition,
+    pub slower: Side,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Condition {
+    pub name: String,
+    pub frames: Vec<Frame>,
+    pub stacks: Vec<Stack>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Stack {
+    /// Indices into `frames`, the outermost first.
+    pub frames: Vec<usize>,
+    pub seconds: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Side {
+    Baseline,
+    Candidate,
+}
+
+impl Conditions {
+    pub fn slower(&self) -> &Condition {
+        match self.slower {
+            Side::Baseline => &self.baseline,
+            Side::Candidate => &self.candidate,
+        }
+    }
+
+    pub fn faster(&self) -> &Condition {
+        match self.slower {
+            Side::Baseline => &self.candidate,
+            Side::Candidate => &self.baseline,
+        }
+    }
+}
+
+/// Reads two conditions from a file.
+///
+/// # Errors
+/// The file cannot be read, has another form, or has a stack with an unknown frame.
+pub fn read(file: &Path) -> Result<Conditions, Problem> {
+    let place = file.display();
+    let text = fs::read(file).map_err(|error| Problem::system(&place.to_string(), &error))?;
+    let read: Conditions = serde_json::from_slice(&text).map_err(|error| {
+        Problem::failure(format!("{place} does not hold two conditions: {error}"))
+    })?;
+    for condition in [&read.baseline, &read.candidate] {
+        let frames = condition.frames.len();
+        let mut places = condition.stacks.iter().flat_map(|stack| &stack.frames);
+        if let Some(missing) = places.find(|place| **place >= frames) {
+            return Err(Problem::failure(format!(
+                "{place}: {} has a stack with frame {missing} of {frames}",
+                condition.name
+            )));
+        }
+    }
+    Ok(read)
+}

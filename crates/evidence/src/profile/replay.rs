@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::perf::record::{Reader, Record, Turn};
-use crate::profile::What;
+use crate::profile::sampling::Sampling;
 use crate::stacks::folded::{Folded, Frame, Kind, Stacks};
 use crate::stacks::kernel::KernelFunctions;
 use crate::stacks::map_file::MapFiles;
@@ -12,7 +12,7 @@ use crate::stacks::space::{Cache, Captured, Images, Space};
 
 /// What is known after so many records.
 pub struct Replay {
-    what: What,
+    sampling: Sampling,
     map_files: MapFiles,
     images: Images,
     spaces: HashMap<u32, Space>,
@@ -56,9 +56,9 @@ struct Sample<'a> {
 
 impl Replay {
     /// A replay that knows nothing so far.
-    pub fn new(what: What, map_files: MapFiles) -> Self {
+    pub fn new(sampling: Sampling, map_files: MapFiles) -> Self {
         Self {
-            what,
+            sampling,
             map_files,
             images: Images::default(),
             spaces: HashMap::new(),
@@ -115,12 +115,12 @@ impl Replay {
     fn sampled(&mut self, sample: &Sample<'_>) {
         self.samples += 1;
         let frames = self.frames(sample);
-        match self.what {
-            What::Time => self
+        match self.sampling {
+            Sampling::Time => self
                 .folded
                 .add(frames.into_iter(), sample.period as f64 * 1e-9),
-            What::Faults => self.folded.add(frames.into_iter(), sample.period as f64),
-            What::Waits => {
+            Sampling::Faults => self.folded.add(frames.into_iter(), sample.period as f64),
+            Sampling::Waits => {
                 let sampled = Some((frames, sample.period as f64));
                 let since_ns = None;
                 self.waiting
@@ -231,7 +231,7 @@ fn is_python(path: &str) -> bool {
 }
 
 impl<'a> Sample<'a> {
-    /// In the order of `perf_event_open(2)` for what `What::wanted` asks for.
+    /// In the order of `perf_event_open(2)` for what `Sampling::wanted` asks for.
     fn read(mut reader: Reader<'a>) -> Option<Self> {
         const NO_REGISTERS: u64 = 0;
         let (process, thread, _ns) = (reader.u32()?, reader.u32()?, reader.u64()?);

@@ -4,11 +4,12 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::FileExt;
 
-use crate::command;
+use equipoise_kernel::call::owned;
+use equipoise_reporting::problem::Problem;
+
 use crate::perf::record::time_of;
 use crate::perf::rings::Rings;
-use crate::problem::Problem;
-use crate::profile::STACK_BYTES;
+use crate::profile::sampling::STACK_BYTES;
 
 /// Records of all processors.
 pub struct Spool {
@@ -66,13 +67,10 @@ impl Spool {
         let folder = std::ffi::CString::new(folder.as_os_str().as_encoded_bytes())
             .map_err(io::Error::other)?;
         let flags = libc::O_TMPFILE | libc::O_RDWR | libc::O_CLOEXEC;
-        // SAFETY: the folder's name is NUL-terminated.
-        let descriptor = unsafe { libc::open(folder.as_ptr(), flags, 0o600) };
+        // SAFETY: the name of the folder ends with NUL, and open returns a new descriptor.
+        let file = unsafe { owned(libc::open(folder.as_ptr(), flags, 0o600)) }?;
         Ok(Self {
-            output: BufWriter::with_capacity(
-                1 << 20,
-                File::from(command::owned(libc::c_long::from(descriptor))?),
-            ),
+            output: BufWriter::with_capacity(1 << 20, File::from(file)),
             written: 0,
             index: Vec::new(),
             ended: None,

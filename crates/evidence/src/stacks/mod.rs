@@ -7,4 +7,3 @@ pub mod map_file;
 pub mod names;
 pub mod space;
 pub mod tables;
-mod trampoline;

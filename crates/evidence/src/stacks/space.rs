@@ -6,8 +6,7 @@ use std::rc::Rc;
 
 use framehop::{CacheNative, MayAllocateDuringUnwind, UnwindRegsNative, Unwinder, UnwinderNative};
 
-use crate::stacks::image::{Bytes, Image};
-use crate::stacks::trampoline;
+use crate::stacks::image::{Bytes, Image, trampolines};
 
 /// Deeper stacks are cut.
 const DEEPEST: usize = 512;
@@ -100,7 +99,7 @@ impl Space {
     pub fn name_trampolines(&mut self, is_told: impl Fn(u64, u64) -> bool) {
         for range in std::mem::take(&mut self.unnamed) {
             if is_told(range.start, range.end) {
-                self.unwinder.add_module(trampoline::module(range));
+                self.unwinder.add_module(trampolines(range));
             }
         }
     }

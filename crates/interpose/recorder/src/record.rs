@@ -49,7 +49,7 @@ pub fn made(block: *mut c_void, size: usize, origin: Origin) {
         && !thread.busy.get()
         && let Some(header) = recording::header()
     {
-        samples::take(thread, header, size, ticks);
+        samples::take(thread, header, recording::keep_maps, size, ticks);
     }
 }
 

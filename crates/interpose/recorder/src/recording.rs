@@ -13,6 +13,7 @@ use crate::file::{
     CLASSES, FILE_BYTES, Header, LIFETIMES, MAGIC, MAPS_OFFSET, NO_ROOM_BYTES, PAGE, Row, SAMPLES,
     SAMPLES_OFFSET, Sample, TABLE_BYTES, TABLES, Table,
 };
+use crate::maps;
 use crate::samples;
 use crate::system;
 use crate::thread::Thread;
@@ -100,17 +101,9 @@ pub fn attach(thread: &Thread) {
     thread.busy.set(false);
 }
 
-/// Calls `work` unless another thread is in such a call: one thread at a time writes the maps.
-///
-/// A thread that finds another one there does not wait for it: that one reads the same maps. So
-/// neither a signal handler nor a child, whose page is wiped, waits for a thread that is not going
-/// on.
-pub fn alone_with_maps(work: impl FnOnce()) {
-    let keeps = &process().keeps_maps;
-    if !keeps.swap(true, Ordering::Acquire) {
-        work();
-        keeps.store(false, Ordering::Release);
-    }
+/// Writes the maps of this process to its file, unless another thread does so now.
+pub fn keep_maps(header: &Header) {
+    maps::keep(header, &process().keeps_maps);
 }
 
 /// The C library has started, and with it this library.
@@ -121,7 +114,7 @@ pub fn library_started() {
 /// The process leaves by `exit`.
 pub fn ended() {
     if let Some(header) = header() {
-        errno::preserved(|| samples::keep_maps(header));
+        errno::preserved(|| keep_maps(header));
         header.ended.set(1);
     }
 }
@@ -259,7 +252,7 @@ fn describe(header: &Header) {
     header.parent.set(u64::from(system::parent()));
     header.steady_clock.set(u64::from(clock::is_steady()));
     header.machine.set(samples::MACHINE);
-    samples::keep_maps(header);
+    keep_maps(header);
     while clock::nanoseconds() - ns < CALIBRATION_NS {
         std::hint::spin_loop();
     }

@@ -109,7 +109,8 @@ impl Distributions {
                         ends.push(end);
                     }
                 }
-                into.push(exact(reach, end / 2, &ends));
+                let size = end / 2;
+                into.push(exact(reach * size as u64, size, size, &ends));
             }
             return;
         }

@@ -1,4 +1,4 @@
-//! The p-value of the two-sided Kolmogorov-Smirnov test of two samples of one size.
+//! The p-value of the two-sided Kolmogorov-Smirnov test of two samples.
 
 use std::f64::consts::{FRAC_PI_2, PI};
 
@@ -42,35 +42,35 @@ pub fn asymptotic(x: f64, as_in_r: bool) -> f64 {
     above
 }
 
-/// P(distance ≥ `reach` / n) over all orders of the 2n pooled rows, given their ties.
+/// P(distance ≥ `reach` / (n m)) over all orders of the pooled rows of n treated and m controls,
+/// given their ties.
 ///
 /// `ends` says after how many pooled rows each group of equal values ends, ascending; the last is
-/// 2n. A path over the sorted rows stands at (i, j) after i treated and j controls, and its
-/// distance |i - j| counts only where a group ends (Schröer and Trenkler 1995, Computational
+/// n + m. A path over the sorted rows stands at (i, j) after i treated and j controls, and its
+/// distance |i m - j n| counts only where a group ends (Schröer and Trenkler 1995, Computational
 /// Statistics & Data Analysis 20, 185-202). The mass that reaches it is taken out and added up, so
 /// that small p-values keep their digits.
 #[must_use]
-pub fn exact(reach: u64, size: usize, ends: &[usize]) -> f64 {
+pub fn exact(reach: u64, treated: usize, controls: usize, ends: &[usize]) -> f64 {
     if reach == 0 {
         return 1.0;
     }
     let mut ends = ends.iter().copied().peekable();
-    let mut mass = vec![0.0; size + 2];
+    let mut mass = vec![0.0; treated + 2];
     mass[0] = 1.0;
     let mut reached = 0.0;
-    for step in 1..=2 * size {
-        let left = (2 * size - step + 1) as f64;
-        let (low, high) = (step.saturating_sub(size), step.min(size));
+    for step in 1..=treated + controls {
+        let left = (treated + controls - step + 1) as f64;
+        let (low, high) = (step.saturating_sub(controls), step.min(treated));
         // From above downwards, in place: i treated come from i - 1 and one more, or from i.
         for i in (low..=high).rev() {
-            let controls_before = step - 1;
-            let from_control = if i < step && controls_before - i < size {
-                mass[i] * (size - (controls_before - i)) as f64
+            let from_control = if i < step && step - 1 - i < controls {
+                mass[i] * (controls - (step - 1 - i)) as f64
             } else {
                 0.0
             };
             let from_treated = if i > 0 {
-                mass[i - 1] * (size - (i - 1)) as f64
+                mass[i - 1] * (treated - (i - 1)) as f64
             } else {
                 0.0
             };
@@ -82,7 +82,7 @@ pub fn exact(reach: u64, size: usize, ends: &[usize]) -> f64 {
         if ends.peek() == Some(&step) {
             ends.next();
             for (i, part) in mass.iter_mut().enumerate().take(high + 1).skip(low) {
-                if i.abs_diff(step - i) as u64 >= reach {
+                if (i * controls).abs_diff((step - i) * treated) as u64 >= reach {
                     reached += *part;
                     *part = 0.0;
                 }

@@ -17,7 +17,6 @@ pub mod options;
 mod order;
 mod scan;
 mod several;
-pub mod student;
 mod units;
 
 use crate::matcher::Matcher;

@@ -2,9 +2,9 @@
 
 use crate::fitness::covariates::{Covariates, PAD};
 use crate::fitness::links::Link;
-use crate::fitness::student::Student;
 use crate::instructions::Instructions;
 use crate::problem::Rules;
+use equipoise_special::Student;
 
 /// The weighted differences of the pairs: their mean and the sum of squares around it.
 #[derive(Default)]

@@ -5,39 +5,41 @@
 //! write, read and visit alone, with a pipe that is never empty when it is read: the median of that
 //! time is subtracted. What remains is the switch, and the caches that it leaves to be filled again.
 
+use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use equipoise_reporting::problem::Problem;
 
-use crate::asked::Asked;
 use crate::batches::{less, time_to_keep_out};
 use crate::channel::End;
+use crate::child::{Helper, cpu_here};
 use crate::cpus::{hold, sides};
-use crate::helper::{Helper, cpu_here};
-use crate::probe::{Class, Metric, Opened, Operation, Parameter, Placement, Probe, Row};
+use crate::probe::{Class, OpenProbe, Operation, Parameter, Placement, Probe, ProbeOptions, Row};
 use crate::system::{problem_of, wrong};
-use crate::working_set::WorkingSet;
 
-/// What `--list` says.
-pub const PROBE: Probe = Probe {
+/// Probe `context_switch`.
+///
+/// A token goes round. Each process that gets it visits its own working set and writes the token
+/// on, so that a hop is a write, a switch, a read and a visit. Before, this process does the same
+/// write, read and visit alone, with a pipe that is never empty when it is read: the median of that
+/// time is subtracted. What remains is the switch, and the caches that it leaves to be filled again.
+pub const CONTEXT_SWITCH: Probe = Probe {
     name: "context_switch",
     class: Class::ContextSwitch,
-    words: "a switch to the next process of a ring on one CPU, each with a working set",
-    metric: Metric::Latency,
+    summary: "a switch to the next process of a ring on one CPU, each with a working set",
     placements: &[Placement::SameCpu],
     size: Some(Parameter {
-        words: "bytes that each process visits when its turn comes",
+        summary: "bytes that each process visits when its turn comes",
         default: 0,
-        least: 0,
-        most: 1 << 30,
+        minimum: 0,
+        maximum: 1 << 30,
     }),
     count: Some(Parameter {
-        words: "processes in the ring",
+        summary: "processes in the ring",
         default: 2,
-        least: 2,
-        most: 256,
+        minimum: 2,
+        maximum: 256,
     }),
-    needs: "",
     rows: &[
         row("context_switch_2_processes_0k", 2, 0),
         row("context_switch_2_processes_16k", 2, 16 << 10),
@@ -49,19 +51,19 @@ pub const PROBE: Probe = Probe {
         row("context_switch_16_processes_16k", 16, 16 << 10),
         row("context_switch_16_processes_64k", 16, 64 << 10),
     ],
-    open,
+    ..Probe::latency(open)
 };
 
 const fn row(name: &'static str, processes: u64, bytes: u64) -> Row {
     Row::plain(name).of_count(processes).of_size(bytes)
 }
 
-fn open(asked: &Asked) -> Result<Opened, Problem> {
-    let sides = sides(asked.placement)?;
+fn open(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
+    let sides = sides(options.placement)?;
     hold(sides.here)?;
-    let mut ends = ring(asked.count)?;
+    let mut ends = ring(options.count)?;
     let first = ends.remove(0);
-    let size = asked.size;
+    let size = options.size;
     let mut helpers = ends
         .into_iter()
         .map(|end| Helper::start(sides.there, move || pass_on(end, size)))
@@ -76,7 +78,7 @@ fn open(asked: &Asked) -> Result<Opened, Problem> {
         own,
         alone_s,
     };
-    Ok(Opened::latency(ring)
+    Ok(OpenProbe::latency(ring)
         .with_fact("cpu", cpu_here()?.to_string())
         .with_fact("helper_cpu", found.join(" "))
         .with_fact("subtracted_s", alone_s.to_string()))
@@ -156,4 +158,49 @@ fn ring(processes: u64) -> Result<Vec<End>, Problem> {
         .zip(writers)
         .map(|(reader, writer)| End::new(reader, writer))
         .collect())
+}
+
+/// What the caches of nearly all processors hold together.
+const LINE: usize = 64;
+
+const WORDS_IN_A_LINE: usize = LINE / size_of::<u64>();
+
+/// So many bytes, of which one word in each cache line is read and written at each visit.
+pub struct WorkingSet(Vec<u64>);
+
+impl WorkingSet {
+    /// So many bytes, visited once: the pages are there from then on.
+    pub fn new(bytes: u64) -> Self {
+        let words = usize::try_from(bytes).unwrap_or(usize::MAX) / size_of::<u64>();
+        let mut set = Self(vec![0; words]);
+        set.visit();
+        set
+    }
+
+    /// Adds one to a word of each cache line.
+    pub fn visit(&mut self) {
+        for word in black_box(&mut self.0).iter_mut().step_by(WORDS_IN_A_LINE) {
+            *word = word.wrapping_add(1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_visit_reaches_every_cache_line_once() {
+        let mut set = WorkingSet::new(256);
+        set.visit();
+        let visited: Vec<_> = (0..4).flat_map(|_| [2, 0, 0, 0, 0, 0, 0, 0]).collect();
+        assert_eq!(set.0, visited);
+    }
+
+    #[test]
+    fn no_bytes_are_nothing_to_visit() {
+        let mut set = WorkingSet::new(0);
+        set.visit();
+        assert!(set.0.is_empty());
+    }
 }

@@ -5,32 +5,26 @@ use std::os::fd::{AsRawFd, FromRawFd};
 
 use equipoise_reporting::problem::Problem;
 
-use crate::asked::Asked;
-use crate::probe::{Class, Metric, Opened, Placement, Probe, Row, timed};
+use crate::probe::{Class, OpenProbe, Probe, ProbeOptions, Row, timed};
 use crate::system::{accepted, expect};
 
-/// What `--list` says.
-pub const PROBE: Probe = Probe {
+/// Probe `fcntl_lock`.
+pub const FCNTL_LOCK: Probe = Probe {
     name: "fcntl_lock",
     class: Class::Files,
-    words: "fcntl(F_SETLK) that locks a byte of a memory file for writing, and unlocks it",
-    metric: Metric::Latency,
-    placements: &[Placement::None],
-    size: None,
-    count: None,
-    needs: "",
+    summary: "fcntl(F_SETLK) that locks a byte of a memory file for writing, and unlocks it",
     rows: &[Row::plain("fcntl_lock")],
-    open,
+    ..Probe::latency(open)
 };
 
-fn open(_: &Asked) -> Result<Opened, Problem> {
+fn open(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     // SAFETY: the name ends with a null byte.
     let file = unsafe { libc::memfd_create(c"equipoise-lock".as_ptr(), libc::MFD_CLOEXEC) };
     // SAFETY: a new descriptor that nobody else owns.
     let file = unsafe { File::from_raw_fd(accepted("memfd_create", file)?) };
     let lock = first_byte(libc::F_WRLCK)?;
     let unlock = first_byte(libc::F_UNLCK)?;
-    Ok(Opened::latency(move |count| {
+    Ok(OpenProbe::latency(move |count| {
         timed(count, || {
             set(&file, &lock)?;
             set(&file, &unlock)

@@ -8,26 +8,22 @@ use std::thread::{JoinHandle, spawn};
 
 use equipoise_reporting::problem::Problem;
 
-use crate::asked::Asked;
 use crate::cpus::{hold, sides};
-use crate::probe::{Class, Metric, Opened, Placement, Probe, Row, timed};
+use crate::probe::{Class, OpenProbe, Placement, Probe, ProbeOptions, Row, timed};
 use crate::system::accepted;
 
-/// What `--list` says.
-pub const PROBE: Probe = Probe {
+/// Probe `futex`.
+pub const FUTEX: Probe = Probe {
     name: "futex",
     class: Class::Thread,
-    words: "a token to another thread and back, by FUTEX_WAKE and FUTEX_WAIT (a round trip)",
-    metric: Metric::Latency,
-    placements: &[Placement::SameCpu, Placement::AcrossCpus],
-    size: None,
-    count: None,
+    summary: "a token to another thread and back, by FUTEX_WAKE and FUTEX_WAIT (a round trip)",
+    placements: Placement::TWO_SIDES,
     needs: "a second CPU for across_cpus",
     rows: &[
         Row::plain("futex_same_cpu").at(Placement::SameCpu),
         Row::plain("futex_across_cpus").at(Placement::AcrossCpus),
     ],
-    open,
+    ..Probe::latency(open)
 };
 
 const HERE: u32 = 0;
@@ -37,11 +33,11 @@ const OVER: u32 = 2;
 /// The other thread could not go on.
 const BROKEN: u32 = 3;
 
-fn open(asked: &Asked) -> Result<Opened, Problem> {
-    let sides = sides(asked.placement)?;
+fn open(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
+    let sides = sides(options.placement)?;
     let other = Other::start(sides.there)?;
     hold(sides.here)?;
-    Ok(Opened::latency(move |count| {
+    Ok(OpenProbe::latency(move |count| {
         timed(count, || {
             hand_over(&other.token, THERE)?;
             match wait_while(&other.token, THERE)? {

@@ -10,24 +10,23 @@ use std::time::Instant;
 use equipoise_reporting::problem::Problem;
 use fastrand::Rng;
 
-use crate::asked::Asked;
 use crate::memory::room_for;
-use crate::probe::{Class, Metric, Opened, Parameter, Placement, Probe, Row};
+use crate::probe::{Class, OpenProbe, Parameter, Probe, ProbeOptions, Row};
 
-/// What `--list` says.
-pub const PROBE: Probe = Probe {
+/// Probe `memory_latency`.
+///
+/// The lines of the working set form one cycle in random order: no prefetcher knows the next one,
+/// and each is visited before any is visited again.
+pub const MEMORY_LATENCY: Probe = Probe {
     name: "memory_latency",
     class: Class::Memory,
-    words: "a dependent load from a random cache line of the working set",
-    metric: Metric::Latency,
-    placements: &[Placement::None],
+    summary: "a dependent load from a random cache line of the working set",
     size: Some(Parameter {
-        words: "bytes of the working set",
+        summary: "bytes of the working set",
         default: 64 << 20,
-        least: 128,
-        most: 16 << 30,
+        minimum: 128,
+        maximum: 16 << 30,
     }),
-    count: None,
     needs: "four times the working set in free memory",
     rows: &[
         Row::plain("memory_latency_4k").of_size(4 << 10),
@@ -39,7 +38,7 @@ pub const PROBE: Probe = Probe {
         Row::plain("memory_latency_16m").of_size(16 << 20),
         Row::plain("memory_latency_64m").of_size(64 << 20),
     ],
-    open,
+    ..Probe::latency(open)
 };
 
 /// The same order in every process: they differ by the memory that they get.
@@ -51,11 +50,11 @@ struct Line {
     next: *const Line,
 }
 
-fn open(asked: &Asked) -> Result<Opened, Problem> {
-    let order = order_of(room_for(asked.size)? / size_of::<Line>());
+fn open(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
+    let order = order_of(room_for(options.size)? / size_of::<Line>());
     let lines = linked(&order);
     let mut visits = 0;
-    Ok(Opened::latency(move |count| {
+    Ok(OpenProbe::latency(move |count| {
         let mut at = from_ref(&lines[order[visits % order.len()]]);
         let started = Instant::now();
         for _ in 0..count {
@@ -93,8 +92,7 @@ fn linked(order: &[usize]) -> Vec<Line> {
 
 #[cfg(test)]
 mod tests {
-    use super::{linked, order_of};
-    use std::ptr::from_ref;
+    use super::*;
 
     #[test]
     fn every_line_is_visited_once_before_the_first_comes_again() {

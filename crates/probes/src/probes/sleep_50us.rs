@@ -5,33 +5,27 @@ use std::time::Duration;
 
 use equipoise_reporting::problem::Problem;
 
-use crate::asked::Asked;
-use crate::probe::{Class, Metric, Opened, Placement, Probe, Row, timed};
+use crate::probe::{Class, OpenProbe, Probe, ProbeOptions, Row, timed};
 use crate::system::{accepted, problem_of};
 
-/// What `--list` says.
-pub const PROBE: Probe = Probe {
+/// Probe `sleep_50us`.
+pub const SLEEP_50US: Probe = Probe {
     name: "sleep_50us",
     class: Class::Time,
-    words: "how much later than after 50 us a thread wakes that sleeps for 50 us",
-    metric: Metric::Latency,
-    placements: &[Placement::None],
-    size: None,
-    count: None,
-    needs: "",
+    summary: "how much later than after 50 us a thread wakes that sleeps for 50 us",
     rows: &[Row::plain("sleep_50us")],
-    open,
+    ..Probe::latency(open)
 };
 
 const NANOSECONDS: u32 = 50_000;
 
-fn open(_: &Asked) -> Result<Opened, Problem> {
+fn open(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     // SAFETY: passes numbers only.
     let slack = unsafe { libc::prctl(libc::PR_GET_TIMERSLACK) };
     let slack = accepted("prctl(PR_GET_TIMERSLACK)", slack)?;
-    Ok(Opened::latency(|count| {
+    Ok(OpenProbe::latency(|count| {
         let took = timed(count, sleep)?;
-        took.checked_sub(asked_for(count))
+        took.checked_sub(requested_time(count))
             .ok_or_else(|| Problem::failure("it woke earlier than asked for"))
     })
     .with_fact("timer_slack_ns", slack.to_string()))
@@ -55,6 +49,6 @@ fn sleep() -> Result<(), Problem> {
     ))
 }
 
-fn asked_for(count: u64) -> Duration {
+fn requested_time(count: u64) -> Duration {
     Duration::from_nanos(u64::from(NANOSECONDS).saturating_mul(count))
 }

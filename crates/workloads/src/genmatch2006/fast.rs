@@ -3,7 +3,7 @@
 use equipoise_matching::{Estimand, Matcher, Method, Metric, Pairs, Problem, Rules};
 
 use super::data::{COVARIATES, Data};
-use super::{Matching, TOLERANCE};
+use super::matching::{Matching, TOLERANCE};
 
 /// The engine with its data.
 pub struct Fast<'a> {

@@ -5,9 +5,9 @@ use equipoise_matching::Pairs;
 use crate::blas::Blas;
 
 use super::data::Data;
+use super::matching::{Matching, standardised};
 use super::matrix::Matrix;
 use super::selection::Selection;
-use super::{Matching, standardised};
 
 /// The algorithm with its data and its work space.
 pub struct OneDgemm<'a> {

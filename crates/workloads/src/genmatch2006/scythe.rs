@@ -6,11 +6,11 @@
 use equipoise_matching::Pairs;
 
 use super::data::Data;
+use super::matching::{Matching, standardised};
 use super::matrix::{
     Matrix, column_sums, difference, multiplied, ones, product, row_of, transposed,
 };
 use super::selection::Selection;
-use super::{Matching, standardised};
 
 /// The algorithm with its data.
 pub struct Scythe<'a> {
@@ -56,9 +56,9 @@ mod tests {
     use super::distances;
     use crate::counting::allocations_of;
     use crate::genmatch2006::data::{COVARIATES, Data};
+    use crate::genmatch2006::matching::standardised;
     use crate::genmatch2006::matrix::Matrix;
     use crate::genmatch2006::selection::Selection;
-    use crate::genmatch2006::standardised;
 
     #[test]
     fn a_distance_is_the_weighted_sum_of_squares() {

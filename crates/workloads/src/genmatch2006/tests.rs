@@ -25,7 +25,7 @@ fn few() -> Data {
 
 /// Every pair that should be found, straight from the definition.
 fn expected(data: &Data, weights: &[f64]) -> Vec<(usize, usize)> {
-    let standardised = super::standardised(data);
+    let standardised = super::matching::standardised(data);
     let squared = |unit: usize, other: usize| -> f64 {
         (0..COVARIATES.len())
             .map(|column| {
@@ -42,7 +42,7 @@ fn expected(data: &Data, weights: &[f64]) -> Vec<(usize, usize)> {
             .fold(f64::INFINITY, f64::min);
         pairs.extend(
             others()
-                .filter(|&other| squared(unit, other) <= nearest + super::TOLERANCE)
+                .filter(|&other| squared(unit, other) <= nearest + super::matching::TOLERANCE)
                 .map(|other| (unit, other)),
         );
     }

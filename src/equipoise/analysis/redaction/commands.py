@@ -123,7 +123,7 @@ def _word(line: str, start: int, end: int) -> tuple[Word, list[tuple[int, int]]]
 
 
 def _closing(line: str, at: int, end: int, closing: str) -> int:
-    """The place of the sign that closes what is open at ``at``; the end without one."""
+    """Return the place of the sign that closes what is open at ``at``; the end without one."""
     opening = {")": "(", "}": "{"}.get(closing)
     depth = 1
     while at < end:
@@ -152,7 +152,7 @@ def _closing_quote(line: str, at: int, end: int, quote: str) -> int:
 
 
 def _substitutions(line: str, at: int, end: int) -> Iterator[tuple[int, int]]:
-    """The places of the commands that are substituted between double quotes."""
+    """Yield the places of the commands that are substituted between double quotes."""
     while at < end:
         if line[at] == "\\":
             at += 2
@@ -200,7 +200,7 @@ _SPLIT_OPTION = re.compile(r"-[A-Za-z]*S|--split-string")
 
 
 def with_values_replaced(line: str, replace: Replace) -> str:
-    """A shell's line with the values of the variables that it sets replaced."""
+    """Replace the values of the variables that a shell's line sets."""
     changes: list[tuple[int, int, str]] = []
     for words in simple_commands(line):
         changes.extend(_changes(line, words, replace))
@@ -213,7 +213,7 @@ def with_values_replaced(line: str, replace: Replace) -> str:
 
 
 def command_with_values_replaced(words: Sequence[str], replace: Replace) -> tuple[str, ...]:
-    """The words of a command that no shell reads, likewise."""
+    """Replace the values of the variables that the words of a command set."""
     changed = list(words)
     for place, kind in _places(words):
         if kind == "line":
@@ -227,7 +227,7 @@ def command_with_values_replaced(words: Sequence[str], replace: Replace) -> tupl
 
 
 def _changes(line: str, words: Sequence[Word], replace: Replace) -> Iterator[tuple[int, int, str]]:
-    """The start and the end of each word that changes, and what stands there instead."""
+    """Yield the start and the end of each word that changes, and what stands there instead."""
     first = 0
     while first < len(words) and words[first].text in _KEYWORDS:
         first += 1
@@ -261,14 +261,14 @@ def _assigned(line: str, word: Word, replace: Replace) -> Iterator[tuple[int, in
 
 
 def _parts(text: str) -> tuple[str, str, str]:
-    """The name, the sign (``=`` or ``+=``) and the value of an assignment."""
+    """Return the name, the sign (``=`` or ``+=``) and the value of an assignment."""
     found = _ASSIGNMENT.match(text)
     assert found is not None, "only an assignment is taken apart"
     return found["name"], found["sign"], text[found.end() :]
 
 
 def _places(words: Sequence[str]) -> Iterator[tuple[int, _Kind]]:
-    """The arguments of a command that set a variable or are a shell's line."""
+    """Yield the arguments of a command that set a variable or are a shell's line."""
     program = ""
     is_setting = False
     has_line_next = False
@@ -292,7 +292,7 @@ def _places(words: Sequence[str]) -> Iterator[tuple[int, _Kind]]:
 
 
 def _outermost(changes: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, int, str]]:
-    """The changes that do not lie within another one, which replaces them as well."""
+    """Yield the changes that do not lie within another one, which replaces them as well."""
     covered = 0
     for start, end, text in sorted(changes, key=lambda one: (one[0], -one[1])):
         if start >= covered:

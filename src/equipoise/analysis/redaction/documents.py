@@ -39,7 +39,7 @@ def without_hidden_values(records: Sequence[RunRecord]) -> tuple[RunRecord, ...]
 
 
 def without_hidden_variables(environment: Mapping[str, Any]) -> dict[str, Any]:
-    """A recorded environment with the values of known tuning variables only.
+    """Return a recorded environment with the values of known tuning variables only.
 
     The ledgers of the first release hold every value of ``LC_*``, ``OMP_*``, ``MALLOC_*``,
     ``OPENBLAS_*`` and ``BLIS_*``. Files of hyperfine name the variables of each command.
@@ -60,7 +60,7 @@ def without_hidden_variables(environment: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_hidden_imports(of_file: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What an imported file says: its variables, of each command, are given their placeholders."""
+    """Replace the variables of each command of an imported file by placeholders."""
     of_commands = of_file.get(VARIABLES)
     if not isinstance(of_commands, Mapping):
         return {key: _deeper(value) for key, value in of_file.items()}
@@ -81,7 +81,7 @@ def _deeper(value: Any) -> Any:
 
 
 def _assigned_in(plan: Plan) -> Iterator[Assigned]:
-    """Every variable that the plan sets, with its value, in the order of the plan."""
+    """Return every variable that the plan sets, with its value, in the order of the plan."""
     found: list[Assigned] = []
 
     def take(name: str, value: str) -> None:
@@ -104,7 +104,7 @@ def _assigned_in(plan: Plan) -> Iterator[Assigned]:
 
 
 def _changed_names(records: Sequence[RunRecord], hidden: HiddenValues) -> Iterator[tuple[str, str]]:
-    """The name of each condition that holds a hidden value, and the name that is shown."""
+    """Yield the name of each condition that holds a hidden value, and the name that is shown."""
     for record in records:
         for condition in record.plan.conditions:
             name = _name_without(condition, hidden)
@@ -233,7 +233,7 @@ def _explains_without(explains: ExperimentPlan, hidden: HiddenValues) -> Experim
 def _attempt_with_values_replaced(
     attempt: PlannedIntervention, replacement: Any
 ) -> PlannedIntervention:
-    """An intervention that the user asked for, with the values in its text replaced."""
+    """Return an intervention that the user asked for, with the values in its text replaced."""
     option, text = attempt.asked_by or ("", "")
     advice = attempt.advice and with_values_replaced(attempt.advice, replacement)
     if option == _TRY:
@@ -256,7 +256,7 @@ def _assignment_replaced(assignment: str, replacement: Any) -> str:
 
 
 def _with_names_of_their_own(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
-    """The conditions with a number behind a name that another one has already."""
+    """Return the conditions with a number behind a name that another one has already."""
     taken: set[str] = set()
     renamed = []
     for condition in conditions:

@@ -37,25 +37,25 @@ class HiddenValues:
     """Finds what is replaced in a text; ``None`` if nothing is."""
 
     def replacement(self, name: str, value: str) -> str | None:
-        """The placeholder of a value; ``None`` if the value is shown."""
+        """Return the placeholder of a value; ``None`` if the value is shown."""
         return self.placeholders.get((name, value))
 
     def in_environment(self, environment: Mapping[str, str]) -> dict[str, str]:
-        """The variables, each with its value or with a placeholder."""
+        """Return the variables, each with its value or with a placeholder."""
         return {
             name: self.placeholders.get((name, value), value) for name, value in environment.items()
         }
 
     def in_line(self, line: str) -> str:
-        """A shell's line without hidden values."""
+        """Return a shell's line without hidden values."""
         return with_values_replaced(line, self.replacement)
 
     def in_command(self, words: Sequence[str]) -> tuple[str, ...]:
-        """The words of a command without hidden values."""
+        """Return the words of a command without hidden values."""
         return command_with_values_replaced(words, self.replacement)
 
     def in_text(self, text: str) -> str:
-        """A name or a message without hidden values.
+        """Return a name or a message without hidden values.
 
         An assignment (``TOKEN=x``) is replaced, and a value that stands alone if it is long enough
         and no ordinary word.
@@ -65,7 +65,7 @@ class HiddenValues:
         return self.pattern.sub(lambda found: self.in_texts[found[0]], text)
 
     def everywhere_in(self, part: Any) -> Any:
-        """Data as JSON holds them, with every text in them replaced likewise."""
+        """Replace hidden values in every text of data as JSON holds them."""
         match part:
             case str():
                 return self.in_text(part)
@@ -76,7 +76,7 @@ class HiddenValues:
         return part
 
     def with_names(self, names: Mapping[str, str]) -> HiddenValues:
-        """The same values, with these names of conditions replaced in texts as well."""
+        """Return the same values, with these names of conditions replaced in texts as well."""
         return HiddenValues(self.placeholders, names, *_in_texts(self.placeholders, names))
 
 

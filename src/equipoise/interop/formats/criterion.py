@@ -61,7 +61,7 @@ def _read(file: SourceFile) -> Reading:
 
 
 def _samples(file: SourceFile) -> list[Path]:
-    """Every sample in the folder, in an order that the names alone give."""
+    """Return every sample in the folder, in an order that the names alone give."""
     try:
         found = sorted(
             (path for path in file.path.rglob(_SAMPLE) if path.exists() and not path.is_dir()),
@@ -96,7 +96,7 @@ def _without_copies(samples: list[Path]) -> list[Path]:
 
 
 def _rank(path: Path) -> tuple[int, str]:
-    """Saved baselines come first, then the run before the latest, then the latest."""
+    """Return the rank of a run: saved baselines, the run before the latest, the latest."""
     saved = path.parent.name
     return ({_BEFORE: 1, _LATEST: 2}.get(saved, 0), saved)
 

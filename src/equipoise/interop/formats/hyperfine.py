@@ -93,7 +93,7 @@ def _read(file: SourceFile) -> Reading:
 
 
 def _environment(export: _Export) -> dict[str, Any]:
-    """What is of no single run: the host, and for each command what it was."""
+    """Return the facts that belong to no single run: the host, and each command."""
     environment: dict[str, Any] = dict(export.metadata.platform)
     if export.metadata.start_time is not None:
         environment["start_time"] = export.metadata.start_time
@@ -151,7 +151,7 @@ def _processes(file: SourceFile, result: _Result) -> Iterator[Process]:
 def _process(
     name: str, values: dict[str, float], levels: dict[str, str], ended: tuple[int | None, ...]
 ) -> Process:
-    """A run; ``ended`` is empty if the file has no exit code of it."""
+    """Return one run; ``ended`` is empty if the file has no exit code of it."""
     if not ended:
         return Process(name, values, levels=levels)
     code = ended[0]

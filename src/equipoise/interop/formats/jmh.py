@@ -101,7 +101,7 @@ def _mean_of(counted: list[tuple[float, int]]) -> float:
 
 
 def _others(benchmark: _Benchmark, place: int) -> dict[str, list[float]]:
-    """What profilers reported of one fork, in their own units."""
+    """Return the metrics that profilers reported of one fork, in their own units."""
     return {
         name: other.raw_data[place]
         for name, other in benchmark.secondary.items()
@@ -110,7 +110,7 @@ def _others(benchmark: _Benchmark, place: int) -> dict[str, list[float]]:
 
 
 def _unit(file: SourceFile, benchmark: _Benchmark) -> tuple[float, bool]:
-    """What a score is multiplied by, and whether it is a throughput."""
+    """Return the factor of a score's unit, and whether the score is a throughput."""
     above, _, below = benchmark.primary.score_unit.partition("/")
     seconds = seconds_in(below if above == "ops" else above)
     if seconds is None:

@@ -77,7 +77,7 @@ def _read(file: SourceFile) -> Reading:
 
 
 def _version(suite: _Suite) -> str | None:
-    """pyperf moves metadata up as far as they are common: they may stand at any level."""
+    """Return the metadata of a run, which pyperf moves up to the level that shares them."""
     levels = [suite.metadata]
     for benchmark in suite.benchmarks[:1]:
         levels += [benchmark.metadata, *(run.metadata for run in benchmark.runs[:1])]

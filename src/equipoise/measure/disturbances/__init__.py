@@ -1,80 +1,93 @@
-"""What disturbs measurements on this host, and the command that mends it; nothing is changed.
+"""What disturbs measurements on this host, each with the command that ends it; nothing is changed.
 
-One file a check. None of them ever suggests to switch mitigations of the processor's faults
-off: a faster benchmark is not worth an open machine.
+Files, in reading order:
+
+- ``host_state``: what a check may look at, and half a second of the host's activity.
+- ``other_work``: other processes, the load, a CPU quota, stolen CPU time, shared cores.
+- ``power``: battery, frequency governor, turbo.
+- ``memory``: full memory, swap, huge pages, a full temporary folder.
+- ``settings``: variables and settings that change how a program runs.
+- ``instruments``: a slow clock, missing performance counters and covariates.
+
+A check is a function of a `HostState` that yields disturbances and raises ``Unknown`` if it cannot
+tell. No check ever suggests switching mitigations of the processor's faults off: a faster
+benchmark is not worth an open machine.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 
-from equipoise.measure.disturbances import (
-    battery,
-    busy_processes,
+from equipoise.measure.disturbances.host_state import HostState, watch
+from equipoise.measure.disturbances.instruments import (
     coarse_clock,
     counters,
-    cpu_quota,
-    debug_variables,
-    fixed_addresses,
+    unread_covariates,
+)
+from equipoise.measure.disturbances.memory import (
     full_memory,
     full_temporary_folder,
-    governor,
     huge_pages,
+    swap,
+)
+from equipoise.measure.disturbances.other_work import (
+    busy_processes,
+    cpu_quota,
     load,
     shared_cores,
     steal,
-    swap,
-    turbo,
-    unread_covariates,
 )
-from equipoise.measure.disturbances.scene import Check, Scene
-from equipoise.measure.disturbances.window import watch
-from equipoise.measure.surroundings.host import Host, Unknown
+from equipoise.measure.disturbances.power import battery, governor, turbo
+from equipoise.measure.disturbances.settings import debug_variables, fixed_addresses
+from equipoise.measure.environment.host import Host, Unknown
 from equipoise.model.host import SEVERITIES, Disturbance, Examination
 
-__all__ = ["CHECKS", "Scene", "examine", "look_around"]
+__all__ = ["CHECKS", "HostState", "examine", "observe_host"]
 
-CHECKS: Mapping[str, Check] = {
-    "busy_processes": busy_processes.check,
-    "cpu_quota": cpu_quota.check,
-    "steal": steal.check,
-    "full_memory": full_memory.check,
-    "swap": swap.check,
-    "load": load.check,
-    "debug_variables": debug_variables.check,
-    "full_temporary_folder": full_temporary_folder.check,
-    "coarse_clock": coarse_clock.check,
-    "battery": battery.check,
-    "governor": governor.check,
-    "turbo": turbo.check,
-    "shared_cores": shared_cores.check,
-    "huge_pages": huge_pages.check,
-    "fixed_addresses": fixed_addresses.check,
-    "counters": counters.check,
-    "unread_covariates": unread_covariates.check,
+CHECKS: Mapping[str, Callable[[HostState], Iterable[Disturbance]]] = {
+    check.__name__: check
+    for check in (
+        busy_processes,
+        cpu_quota,
+        steal,
+        full_memory,
+        swap,
+        load,
+        debug_variables,
+        full_temporary_folder,
+        coarse_clock,
+        battery,
+        governor,
+        turbo,
+        shared_cores,
+        huge_pages,
+        fixed_addresses,
+        counters,
+        unread_covariates,
+    )
 }
-"""The worst first; a new check is one new file and one line here."""
+"""Checks by name, the worst first; a new check is one function and one line here."""
 
 
-def look_around() -> Scene:
-    """This host, watched for half a second."""
+def observe_host() -> HostState:
+    """Watch this host for half a second."""
     host = Host()
-    return Scene(host, watch(host), dict(os.environ), we_are_root=os.geteuid() == 0)
+    return HostState(host, watch(host), dict(os.environ), we_are_root=os.geteuid() == 0)
 
 
-def examine(scene: Scene) -> Examination:
-    """Run every check; one that cannot tell is named with its reason."""
-    found: list[Disturbance] = []
+def examine(state: HostState) -> Examination:
+    """Run every check; name each that could not tell, with the reason."""
+    disturbances: list[Disturbance] = []
     checked: list[str] = []
     unchecked: dict[str, str] = {}
     for name, check in CHECKS.items():
         try:
-            for disturbance in check(scene):
-                # One by one: what was found counts even if the rest cannot be read.
-                found.append(disturbance)
+            for disturbance in check(state):
+                # One by one: an earlier disturbance counts even if the check then fails.
+                disturbances.append(disturbance)
             checked.append(name)
         except Unknown as reason:
             unchecked[name] = str(reason)
-    found.sort(key=lambda one: SEVERITIES.index(one.severity))
-    return Examination(tuple(found), tuple(checked), unchecked)
+    disturbances.sort(key=lambda disturbance: SEVERITIES.index(disturbance.severity))
+    return Examination(tuple(disturbances), tuple(checked), unchecked)

@@ -1,12 +1,19 @@
-"""Servers as workloads: each in a folder of its own, with a client that is timed.
+"""Servers as workloads: each runs in a folder of its own, and its client is timed.
 
-A server is started by a launcher of its own, so that it is accounted for like a trial, and so
-that it ends with all of its descendants when Equipoise does, however that happens. What is run
-around it (to make its data, to ask whether it is ready, to stop it) goes through a launcher too,
-for the same reason.
+A launcher starts each server, so that it is accounted for like a trial, and so that it ends with
+all its descendants when Equipoise does, however that happens. The commands around a server (to make
+its data, to ask whether it is ready, to stop it) go through a launcher for the same reason.
+
+Files, in reading order:
+
+- ``servers``: `Servers` starts a server for a trial and stops it.
+- ``life``: one life of a server, from its start through its being ready to its end.
+- ``place``: folder, port and password of one life, closed to other users.
+- ``initial_data``: data that each life begins with, made once and copied.
+- ``commands``: commands around a server, and the user that they run as.
+- ``processes``: what a server's processes consumed, and whether its settings took effect.
 """
 
-from equipoise.measure.servers.hiring import Servers
-from equipoise.measure.servers.service import Service
+from equipoise.measure.servers.servers import Servers, Service
 
 __all__ = ["Servers", "Service"]

@@ -1,7 +1,4 @@
-"""Running what is to be run around servers, and as whom.
-
-Through a launcher, so that a command that is running ends when Equipoise is killed.
-"""
+"""Commands around servers, run through a launcher, and the user that servers run as."""
 
 from __future__ import annotations
 
@@ -9,20 +6,24 @@ import grp
 import os
 import pwd
 import random
+import re
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from equipoise.measure.hooks import last_words
 from equipoise.measure.launcher import Launcher, Report, Request, User
-from equipoise.measure.servers.full_disk import full_disk
-from equipoise.measure.servers.service import how_it_ended
+from equipoise.measure.untimed import describe_signal, stderr_suffix
 from equipoise.model.errors import ConditionFailed
 
 UNPRIVILEGED = ("postgres", "nobody")
-"""Whom a server that refuses root runs as: the first of them that there is."""
-TEST = "/usr/bin/test"
+"""Users to run a server that refuses root, in order of preference."""
+FULL_DISK_HINT = "make room there, or set TMPDIR to a folder of a larger disk"
+_TEST = "/usr/bin/test"
+_FULL_DISK = re.compile(
+    r"no space left|disk (is )?full|could not (write|extend).*space|\berr(or|no)[:=]? 28\b",
+    re.IGNORECASE,
+)
 _GROUPS = range(61184, 65520)
 """Numbers that no system gives to accounts; systemd draws its dynamic users from them too."""
 _DRAWS = 50
@@ -30,13 +31,13 @@ _GROUP_MAP = Path("/proc/self/gid_map")
 
 
 @dataclass(frozen=True, slots=True)
-class Errand:
+class ServerCommand:
     """One command around a server."""
 
-    what: str
-    """Its key in a study."""
-    of: str
-    """The name of the condition."""
+    key: str
+    """Key of the command in a study."""
+    condition: str
+    """Name of the condition."""
     words: tuple[str, ...]
     environment: Mapping[str, str]
     folder: str
@@ -44,80 +45,106 @@ class Errand:
     user: User | None = None
 
     @property
-    def failure(self) -> str:
-        """That it failed, in words."""
-        return f"the {self.what} command of the server of {self.of} failed"
+    def subject(self) -> str:
+        """Beginning of each message about the command."""
+        return f"the {self.key} command of the server of {self.condition}"
 
-    def failed(self, how: str) -> ConditionFailed:
-        """The error for it."""
+    def error(self, problem: str) -> ConditionFailed:
+        """Return the error for a problem with the command."""
         return ConditionFailed(
-            f"the {self.what} command of the server of {self.of} {how}",
-            hint=f"see {self.what} in the table of the server",
+            f"{self.subject} {problem}", hint=f"see {self.key} in the table of the server"
         )
 
 
 class Commands:
-    """Runs errands one after the other.
+    """Runner of commands, one after the other.
 
     Parameters
     ----------
     launcher
-        Makes the launcher for them, when the first one is to be run.
+        Function that makes their launcher, when the first one is to be run.
     """
 
     def __init__(self, launcher: Callable[[], Launcher]) -> None:
-        self._make = launcher
+        self._make_launcher = launcher
         self._launcher: Launcher | None = None
 
     def close(self) -> None:
-        """End the launcher, and what it runs; may be called again."""
+        """End the launcher, and what it runs; a second call does nothing."""
         if self._launcher is not None:
             self._launcher.close()
             self._launcher = None
 
-    def ask(self, errand: Errand) -> bool:
-        """Whether the command succeeds.
+    def succeeds(self, command: ServerCommand) -> bool:
+        """Run a command; return whether it succeeds.
 
         Raises
         ------
         ConditionFailed
-            It cannot be run.
+            The command cannot be run.
         """
-        report = self._report(errand)
-        return report.exit == 0
+        return self._report(command).exit == 0
 
-    def run(self, errand: Errand) -> None:
-        """Run the command to its end.
+    def run(self, command: ServerCommand) -> None:
+        """Run a command to its end.
 
         Raises
         ------
         ConditionFailed
-            It cannot be run, failed or took too long.
+            The command cannot be run, failed or took too long.
         """
-        report = self._report(errand)
+        report = self._report(command)
         if report.timed_out:
-            raise errand.failed(f"failed: timed out after {errand.timeout_s:g} s")
+            raise command.error(f"failed: timed out after {command.timeout_s:g} s")
         if report.exit != 0:
-            no_room = full_disk(errand.failure, report.error_tail, errand.folder)
-            if no_room is not None:
-                raise no_room
-            raise errand.failed(f"failed: {how_it_ended(report)}{last_words(report.error_tail)}")
+            raise full_disk(
+                f"{command.subject} failed", report.error_tail, command.folder
+            ) or command.error(f"failed: {describe_end(report)}{stderr_suffix(report.error_tail)}")
 
-    def _report(self, errand: Errand) -> Report:
+    def _report(self, command: ServerCommand) -> Report:
         if self._launcher is None:
-            self._launcher = self._make()
+            self._launcher = self._make_launcher()
         report = self._launcher.run(
             Request(
-                argv=errand.words,
-                environment=errand.environment,
-                working_folder=errand.folder,
-                timeout_s=errand.timeout_s,
-                user=errand.user,
+                argv=command.words,
+                environment=command.environment,
+                working_folder=command.folder,
+                timeout_s=command.timeout_s,
+                user=command.user,
             )
         )
         if report.could_not_start is not None:
-            raise errand.failed(f"cannot be run: {report.could_not_start}")
+            raise command.error(f"cannot be run: {report.could_not_start}")
         return report
+
+
+def describe_end(report: Report) -> str:
+    """Describe how a server or a command ended."""
+    if report.could_not_start is not None:
+        return f"could not be started: {report.could_not_start}"
+    if report.signal is not None:
+        return describe_signal(report.signal)
+    return f"exit status {report.exit}"
+
+
+def full_disk(failure: str, output: str, folder: str) -> ConditionFailed | None:
+    """Return the error for a full disk, if the output shows that it is the cause.
+
+    Parameters
+    ----------
+    failure
+        What failed.
+    output
+        What the program wrote.
+    folder
+        Folder in which it ran.
+    """
+    line = next((line.strip() for line in output.splitlines() if _FULL_DISK.search(line)), None)
+    if line is None:
+        return None
+    return ConditionFailed(
+        f"{failure}: the disk of {Path(folder).parent} is full: {line}", hint=FULL_DISK_HINT
+    )
 
 
 def unprivileged_user(name: str, group: int | None) -> User | None:
@@ -125,22 +152,24 @@ def unprivileged_user(name: str, group: int | None) -> User | None:
 
     Parameters
     ----------
+    name
+        Name of the condition.
     group
         Group of the server in place of the account's own.
 
     Raises
     ------
     ConditionFailed
-        There is nobody to run it as.
+        The host has no such user.
     """
     if os.geteuid() != 0:
         return None
     for user in UNPRIVILEGED:
         try:
-            found = pwd.getpwnam(user)
+            account = pwd.getpwnam(user)
         except KeyError:
             continue
-        return User(found.pw_uid, found.pw_gid if group is None else group)
+        return User(account.pw_uid, account.pw_gid if group is None else group)
     raise ConditionFailed(
         f"the server of {name} refuses to run as root, and there is no user "
         + " or ".join(UNPRIVILEGED),
@@ -180,17 +209,16 @@ def _mapped_groups() -> list[range]:
     return [range(first, first + count) for first, count in starts_and_counts]
 
 
-def check_reachable(folder: str, user: User, commands: Commands, name: str) -> None:
+def check_writable(folder: str, user: User, commands: Commands, name: str) -> None:
     """Refuse a folder that its user cannot write in.
 
     Raises
     ------
     ConditionFailed
-        The user cannot enter the folder.
+        The user cannot enter the folder, or not write in it.
     """
-    test = shutil.which("test") or TEST
-    reachable = Errand("test", name, (test, "-w", folder), {}, "/", 10.0, user)
-    if not commands.ask(reachable):
+    words = (shutil.which("test") or _TEST, "-w", folder)
+    if not commands.succeeds(ServerCommand("test", name, words, {}, "/", 10.0, user)):
         raise ConditionFailed(
             f"the server of {name} refuses to run as root, and user {user.uid} cannot write in "
             f"{folder}",

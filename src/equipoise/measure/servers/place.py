@@ -1,4 +1,4 @@
-"""Where one server lives: its folder, its port and its password, closed to other users."""
+"""Folder, port and password of one life of a server, closed to other users."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PRIVATE_FOLDER, _PRIVATE_FILE = 0o700, 0o600
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where one server lives.
+    """Folder, port and password of one life of a server.
 
     The server's user owns the folder and the password file. The outer folder and the log stay
     ours, so that no process of that user can make us write through a link.
@@ -60,12 +60,12 @@ class Place:
             .replace("{password_file}", self.password_file)
         )
 
-    def words(self, words: tuple[str, ...]) -> tuple[str, ...]:
-        """The same for each word."""
+    def fill_all(self, words: tuple[str, ...]) -> tuple[str, ...]:
+        """Replace the placeholders in each word."""
         return tuple(self.fill(word) for word in words)
 
-    def variables(self, environment: Mapping[str, str]) -> dict[str, str]:
-        """The same for each value."""
+    def fill_values(self, environment: Mapping[str, str]) -> dict[str, str]:
+        """Replace the placeholders in each value."""
         return {name: self.fill(value) for name, value in environment.items()}
 
 
@@ -116,10 +116,10 @@ def port_accepts(port: int) -> bool:
 
 
 def free_port() -> int:
-    """A port of the loopback interface that nobody listens on now.
+    """Return a port of the loopback interface that nobody listens on now.
 
-    Below those that the kernel gives to outgoing connections, so that none of them takes it
-    before the server does; where that leaves no room, one that the kernel gives.
+    The port lies below those that the kernel gives to outgoing connections, so that none of them
+    takes it before the server does. Where that leaves no room, the kernel chooses the port.
     """
     draw = random.SystemRandom()
     above = _first_ephemeral()
@@ -129,8 +129,8 @@ def free_port() -> int:
             return port
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as line:
         line.bind((LOOPBACK, 0))
-        given: int = line.getsockname()[1]
-        return given
+        chosen: int = line.getsockname()[1]
+        return chosen
 
 
 def _is_free(port: int) -> bool:

@@ -1,17 +1,24 @@
-"""Reading a study's file."""
+"""A study's TOML file (design.md §4) read into a `Study`.
+
+Each table has a form (``Form``): its keys and their types, which msgspec checks. What a type
+cannot say is checked here, with the same file, line and key in the message.
+"""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable
+import signal
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Literal, Protocol, get_args
+from typing import Annotated, Any, Literal, Protocol
+
+from msgspec import Meta
 
 from equipoise.design.choice import named_data
 from equipoise.design.grid import kept_settings
-from equipoise.model.plan import PRIMARY_METRIC
+from equipoise.model.plan import PRIMARY_METRIC, SOCKET, ServerTrial
 from equipoise.model.record import Accounting
 from equipoise.model.study import (
     ComparedFactor,
@@ -29,35 +36,264 @@ from equipoise.model.study import (
 )
 from equipoise.studies.data_sets import DATA_SETS
 from equipoise.studies.kinds import KINDS, PACKAGES, Kind
-from equipoise.studies.reader.server_table import (
-    PLACEHOLDERS,
-    check_that_trials_are_of_one_kind,
-    read_server,
-    server_metrics,
-    servers_of,
+from equipoise.studies.reader.toml_file import Form, Table, one_of, read_toml
+
+METRICS = tuple(
+    field.name for field in fields(Accounting) if field.name not in ("counters", "unknown")
 )
-from equipoise.studies.reader.table import Table, one_of
-
-_CPUS = re.compile(r"\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*")
+"""Metrics that every trial has."""
+SERVER_METRICS = (
+    "server_user_s",
+    "server_sys_s",
+    "server_max_rss_bytes",
+    "server_pss_bytes",
+    "server_minor_faults",
+    "server_major_faults",
+    "server_voluntary_switches",
+    "server_involuntary_switches",
+)
+"""Metrics of every server that lives for one trial."""
+_LIFE_METRICS = ("server_voluntary_switches", "server_involuntary_switches")
+"""Metrics that are known only when the server has ended."""
+_SERVER_PLACEHOLDERS = ("folder", "port", "password_file")
+"""Placeholders in the commands of a server and its client, beside the factors."""
+_RESERVED = ("study", "python", "build", "data", "folder", "port")
+_NAME = re.compile(r"[A-Za-z0-9][\w .-]*")
 _FACTOR = re.compile(r"[A-Za-z_][\w-]*")
-_ROLES: tuple[Role, ...] = get_args(Role)
-_TAKEN = ("study", "python", "build", "data", "folder", "port")
+_CPUS = re.compile(r"\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*")
+_PLACEHOLDER = re.compile(r"(?<!\{)\{([A-Za-z_][\w-]*)\}(?!\})")
+
+Values = dict[str, Any]
+Texts = Annotated[str | list[str], Meta(description="a string or an array of strings")]
+Command = Annotated[str | list[str], Meta(description="a command: a string or an array of strings")]
+Cpus = Annotated[int | str, Meta(description='CPUs, as in cpu = 0 or cpu = "0-1,4"')]
+Positive = Annotated[float, Meta(gt=0, description="a number above 0")]
+NotNegative = Annotated[float, Meta(ge=0, description="a number from 0 up")]
+Alpha = Annotated[float, Meta(gt=0, lt=0.5, description="a number above 0 and below 0.5")]
+Count = Annotated[int, Meta(ge=1, le=10**9, description="a whole number from 1 up")]
+Warmup = Annotated[int, Meta(ge=0, le=1000, description="a whole number from 0 to 1000")]
+Layouts = Annotated[int, Meta(ge=2, le=1000, description="a whole number from 2 to 1000")]
 
 
-def read_factors(table: Table, folder: str) -> tuple[Factor, ...]:
-    """Read ``[factors]``.
+class _File(Form, frozen=True):
+    study: Values = {}
+    workload: Values = {}
+    factors: Values = {}
+    exclude: Annotated[list[Values], Meta(description="an array of tables: [[exclude]]")] = []
+    measure: Values = {}
+    compare: Values = {}
+    quick: Values | None = None
+
+
+class _Header(Form, frozen=True):
+    name: Annotated[str, Meta(examples=['[study] name = "allocators"'])]
+    summary: str = ""
+
+
+class _Workload(Form, frozen=True):
+    command: Command | None = None
+    server: Values | None = None
+    folder: str | None = None
+    reports: Texts = []
+    data: str | None = None
+
+
+class _Server(Form, frozen=True):
+    client: Annotated[Command, Meta(examples=['client = ["curl", "…"]'])]
+    start: Annotated[Command, Meta(examples=['start = ["python3", "-m", "http.server"]'])]
+    install: Command | None = None
+    fill: Command | None = None
+    prepare: Command | None = None
+    ready: Command | None = None
+    stop: Command | None = None
+    signal: str = "TERM"
+    ready_s: Positive = 30.0
+    path: Texts = []
+    needs: Values = {}
+    unprivileged: bool = False
+    trial: ServerTrial = "life"
+
+
+class _Factor(Form, frozen=True):
+    role: Role = "treatment"
+    kind: str | None = None
+    levels: list[str | int | float] | None = None
+
+
+class _Level(Form, frozen=True):
+    env: Values = {}
+    preload: Texts = []
+    library_path: Texts = []
+    args: Texts = []
+    command: Command | None = None
+    server: Values | None = None
+    client: Values = {}
+    folder: str | None = None
+    cpu: Cpus | None = None
+    aslr: bool | None = None
+    huge_pages: bool | None = None
+    build: str | None = None
+    instructions: Texts = []
+    tuned_for: Texts = []
+    package: str | None = None
+    summary: str = ""
+
+
+class _Client(Form, frozen=True):
+    args: Texts = []
+    cpu: Cpus | None = None
+
+
+class _Measure(Form, frozen=True):
+    metrics: Texts = PRIMARY_METRIC
+    min_effect: NotNegative | None = None
+    alpha: Alpha | None = None
+    budget: Positive | None = None
+    blocks: Count | None = None
+    min_blocks: Count | None = None
+    precision: Positive | None = None
+    warmup: Warmup | None = None
+    timeout: Positive | None = None
+    washout: bool = False
+    ignore_failure: bool = False
+    about: Positive | None = None
+    layouts: Layouts | None = None
+    aslr: Literal["drawn", "on", "off"] | None = None
+
+
+class _Compare(Form, frozen=True):
+    factor: str | None = None
+    baseline: str | None = None
+    not_at: Values = {}
+
+
+class _Quick(Form, frozen=True):
+    factors: Values = {}
+    not_at: Values = {}
+    command: Command | None = None
+    budget: Positive | None = None
+    blocks: Count | None = None
+
+
+def read_study(path: Path, name: str | None = None, *, counters: Collection[str] = ()) -> Study:
+    """Read the file of a study.
 
     Parameters
     ----------
-    folder
-        What relative paths start from.
+    path
+        The file.
+    name
+        What errors call the file; by default its path.
+    counters
+        Counters that each trial can have, and that can so be a metric.
 
     Raises
     ------
     UnusableInput
-        A factor without levels, an unknown role, kind or key, a wrong type.
+        The file cannot be read, or is no study: file, line, key and the hint.
     """
-    factors = tuple(_factor(table, name, folder) for name in table.keys())
+    file = read_toml(path, str(path) if name is None else name)
+    sections = file.checked(_File)
+    header_table = file.table("study")
+    header = header_table.checked(_Header)
+    if not _NAME.fullmatch(header.name):
+        raise header_table.fail(
+            "name", f"{header.name!r} is no name", "use letters, digits, - and _"
+        )
+    folder = os.path.abspath(path.parent)
+    workload = _workload(file.table("workload"), folder)
+    factors = _factors(file.table("factors"), folder)
+    study = Study(
+        name=header.name,
+        folder=folder,
+        workload=workload,
+        factors=factors,
+        exclusions=tuple(_exclusion(table, factors) for table in file.tables("exclude")),
+        measure=_measure(file.table("measure"), workload, factors, counters),
+        compared=_compared(file.table("compare"), factors),
+        quick=None if sections.quick is None else _quick(file.table("quick"), factors),
+        summary=header.summary,
+        places=file.places,
+    )
+    _check_commands(file, study)
+    _check_server_trials(file, study)
+    _check_exclusions(file, study)
+    _check_placeholders(file, study)
+    return study
+
+
+def _workload(table: Table, folder: str) -> Workload:
+    form = table.checked(_Workload)
+    server: ServerWorkload | None = None
+    command = table.command("command") or ()
+    place = table.place("command")
+    if form.server is not None:
+        if command:
+            raise table.fail(
+                "command", "a workload with a server has a client", "move it to [workload.server]"
+            )
+        server, command = _server(table.table("server"))
+        place = table.table("server").place("client")
+    working_folder = None if form.folder is None else os.path.join(folder, form.folder)
+    if working_folder is not None and not os.path.isdir(working_folder):
+        raise table.fail(
+            "folder",
+            f"there is no folder {working_folder}",
+            "make it; a relative one starts from the study's own folder",
+        )
+    reports = table.texts("reports")
+    for metric in reports:
+        if not metric or reports.count(metric) > 1:
+            raise table.fail(
+                "reports", f"{metric!r} is no name, or stands there twice", "name each metric once"
+            )
+        if metric in METRICS:
+            raise table.fail("reports", f"every trial has {metric} anyway", "leave it out")
+    if form.data is not None and form.data not in DATA_SETS:
+        raise table.fail(
+            "data", f"there is no data set {form.data!r}", one_of(form.data, list(DATA_SETS))
+        )
+    return Workload(
+        command=command,
+        command_place=place,
+        server=server,
+        working_folder=working_folder,
+        reports=reports,
+        data=form.data,
+    )
+
+
+def _server(table: Table) -> tuple[ServerWorkload, Words]:
+    """Return a server, and the command of its client."""
+    form = table.checked(_Server)
+    if f"SIG{form.signal.removeprefix('SIG')}" not in signal.Signals.__members__:
+        raise table.fail("signal", f"there is no signal {form.signal}", "as in TERM or INT")
+    start, ready = table.command("start") or (), table.command("ready")
+    if ready is None and not any("{port}" in word or word.endswith(SOCKET) for word in start):
+        raise table.fail(
+            None, "ready is missing", "give a command that succeeds when the server is ready"
+        )
+    server = ServerWorkload(
+        start=start,
+        install=table.command("install"),
+        fill=table.command("fill"),
+        prepare=table.command("prepare"),
+        ready=ready,
+        stop=table.command("stop"),
+        stop_signal=form.signal,
+        ready_s=form.ready_s,
+        path=table.texts("path"),
+        needs=table.environment("needs"),
+        unprivileged=form.unprivileged,
+        trial=form.trial,
+        keys=table.path,
+    )
+    return server, table.command("client") or ()
+
+
+def _factors(table: Table, folder: str) -> tuple[Factor, ...]:
+    """Return the factors; relative paths start from ``folder``."""
+    factors = tuple(_factor(table, name, folder) for name in table.values)
     if not factors:
         raise table.fail(None, "there are no factors", "as in [factors.size] levels = [1, 2]")
     building = [factor for factor in factors if any(level.build for level in factor.levels)]
@@ -71,153 +307,271 @@ def read_factors(table: Table, folder: str) -> tuple[Factor, ...]:
 
 
 def _factor(factors: Table, name: str, folder: str) -> Factor:
-    if not _FACTOR.fullmatch(name) or name in _TAKEN:
+    if not _FACTOR.fullmatch(name) or name in _RESERVED:
         raise factors.fail(name, f"a factor cannot be called {name!r}", "give it another name")
     table = factors.table(name)
-    role = _role(table)
-    kind = table.text("kind")
-    if kind is not None and kind not in KINDS:
-        raise table.fail("kind", f"there is no kind {kind!r}", one_of(kind, sorted(KINDS)))
-    own = tuple(_level(table, level, folder) for level in _own_levels(table))
-    if kind is None:
-        choices: tuple[Level, ...] = ()
-        levels = own or tuple(Level(level) for level in table.values_of("levels") or ())
-    else:
-        choices = KINDS[kind].choices
-        levels = (*_of_kind(table, KINDS[kind], own), *own)
-    if not levels:
-        raise table.fail(None, "it has no levels", "as in levels = [1, 2]")
-    if role == "size":
-        _check_sizes(table, levels)
-    return Factor(name, levels, role, plain=table.has("levels") and kind is None, choices=choices)
-
-
-def _own_levels(table: Table) -> tuple[str, ...]:
-    """The levels that are tables."""
-    listed = table.has("levels")
-    own = table.keys()
-    if listed and own and not table.has("kind"):
+    settings = {key: value for key, value in table.values.items() if key in _FACTOR_KEYS}
+    form = Table(table.places, settings, table.path).checked(_Factor)
+    own_names = [key for key in table.values if key not in settings]
+    if form.levels is not None and own_names and form.kind is None:
         raise table.fail(
-            own[0],
+            own_names[0],
             "a factor has levels = [...] or a table for each level, not both",
             "write each level as a table",
         )
-    return own
-
-
-def _of_kind(table: Table, kind: Kind, own: tuple[Level, ...]) -> tuple[Level, ...]:
-    """The levels of a kind that a factor has: those it lists, or the usual ones."""
-    listed = table.values_of("levels")
-    if listed is None:
-        return () if own else kind.usual
-    for level in own:
-        if level.name in listed:
-            raise table.fail(level.name, "it stands among levels too", "leave one of them out")
-    return tuple(_chosen(table, level, kind.choices) for level in listed)
-
-
-def _check_sizes(table: Table, levels: Iterable[Level]) -> None:
-    for level in levels:
+    own = tuple(_level(table.table(level), level, folder) for level in own_names)
+    if form.kind is None:
+        choices: tuple[Level, ...] = ()
+        levels = own or tuple(Level(level) for level in table.names("levels"))
+    elif form.kind in KINDS:
+        choices = KINDS[form.kind].choices
+        levels = (*_levels_of_kind(table, KINDS[form.kind], own), *own)
+    else:
+        hint = one_of(form.kind, sorted(KINDS))
+        raise table.fail("kind", f"there is no kind {form.kind!r}", hint)
+    if not levels:
+        raise table.fail(None, "it has no levels", "as in levels = [1, 2]")
+    for level in levels if form.role == "size" else ():
         if not is_size(level.name):
             raise table.fail(
-                level.name if table.has(level.name) else "levels",
+                level.name if level.name in table.values else "levels",
                 f"{level.name!r} is no size",
                 'give numbers above 0, or role = "stratum" to what is no number',
             )
+    plain = form.levels is not None and form.kind is None
+    return Factor(name, levels, form.role, plain=plain, choices=choices)
 
 
-def _role(table: Table) -> Role:
-    asked = table.text("role") or "treatment"
-    for role in _ROLES:
-        if role == asked:
-            return role
-    raise table.fail("role", f"there is no role {asked!r}", one_of(asked, _ROLES))
+_FACTOR_KEYS = frozenset(_Factor.__struct_fields__)
 
 
-def _chosen(table: Table, name: str, choices: tuple[Level, ...]) -> Level:
-    for level in choices:
-        if level.name == name:
-            return level
-    raise table.fail(
-        "levels", f"there is no level {name!r}", one_of(name, [level.name for level in choices])
-    )
+def _levels_of_kind(table: Table, kind: Kind, own: tuple[Level, ...]) -> tuple[Level, ...]:
+    """Return the levels of a kind that a factor has: those it lists, or the usual ones."""
+    if "levels" not in table.values:
+        return () if own else kind.usual
+    listed = table.names("levels")
+    for level in own:
+        if level.name in listed:
+            raise table.fail(level.name, "it stands among levels too", "leave one of them out")
+    choices = {level.name: level for level in kind.choices}
+    for name in listed:
+        if name not in choices:
+            raise table.fail("levels", f"there is no level {name!r}", one_of(name, [*choices]))
+    return tuple(choices[name] for name in listed)
 
 
-def _level(factor: Table, name: str, folder: str) -> Level:
-    table = factor.table(name)
-    preload = table.texts("preload") or ()
-    working_folder = table.text("folder")
-    package = table.text("package")
+def _level(table: Table, name: str, folder: str) -> Level:
+    form = table.checked(_Level)
     server: ServerWorkload | None = None
-    command = table.words("command")
-    if table.has("server"):
+    command = table.command("command")
+    if form.server is not None:
         if command is not None:
             raise table.fail("command", "a server has a client", "move it to the table server")
-        server, command = read_server(table.table("server"))
+        server, command = _server(table.table("server"))
     client = table.table("client")
-    client_arguments, client_cpus = client.texts("args") or (), _cpus(client)
-    client.finish()
+    client_cpus = client.checked(_Client).cpu
+    preload = table.texts("preload")
+    package = form.package
     if package is None:
         package = next((PACKAGES[library] for library in preload if library in PACKAGES), None)
-    level = Level(
+    return Level(
         name,
-        environment=table.mapping("env") or {},
-        preload=tuple(_path(folder, library) for library in preload),
-        library_path=tuple(os.path.join(folder, one) for one in table.texts("library_path") or ()),
-        arguments=table.texts("args") or (),
+        environment=table.environment("env"),
+        # The loader looks for a plain file name; a path starts from the study.
+        preload=tuple(os.path.join(folder, one) if "/" in one else one for one in preload),
+        library_path=tuple(os.path.join(folder, one) for one in table.texts("library_path")),
+        arguments=table.texts("args"),
         command=command,
         server=server,
-        client_arguments=client_arguments,
-        client_cpus=client_cpus,
-        working_folder=None if working_folder is None else os.path.join(folder, working_folder),
-        cpus=_cpus(table),
-        random_addresses=table.truth("aslr"),
-        huge_pages=table.truth("huge_pages"),
-        build=table.text("build"),
-        instructions=table.texts("instructions") or (),
-        tuned_for=table.texts("tuned_for") or (),
+        client_arguments=client.texts("args"),
+        client_cpus=_cpus(client, client_cpus),
+        working_folder=None if form.folder is None else os.path.join(folder, form.folder),
+        cpus=_cpus(table, form.cpu),
+        random_addresses=form.aslr,
+        huge_pages=form.huge_pages,
+        build=form.build,
+        instructions=table.texts("instructions"),
+        tuned_for=table.texts("tuned_for"),
         package=package,
-        summary=table.text("summary") or "",
+        summary=form.summary,
     )
-    table.finish()
-    return level
 
 
-def _path(folder: str, library: str) -> str:
-    """A file name is looked for where the loader looks; a path starts from the study."""
-    return os.path.join(folder, library) if "/" in library else library
-
-
-def _cpus(table: Table) -> tuple[int, ...] | None:
-    if not table.has("cpu"):
+def _cpus(table: Table, value: int | str | None) -> tuple[int, ...] | None:
+    """Return the CPUs of a number, or of a list with ranges such as ``0-1,4``."""
+    if value is None:
         return None
-    value = table.values["cpu"]
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-        return (value,)
-    if not isinstance(value, str) or not _CPUS.fullmatch(value):
-        raise table.fail("cpu", f"{value!r} names no CPUs", 'as in cpu = 0 or cpu = "0-1,4"')
     cpus: set[int] = set()
-    for part in value.split(","):
+    for part in str(value).split(",") if _CPUS.fullmatch(str(value)) else ():
         first, _, last = part.partition("-")
         cpus.update(range(int(first), int(last or first) + 1))
     if not cpus:
-        raise table.fail("cpu", f"{value!r} names no CPUs", 'as in cpu = "0-1"')
+        raise table.fail("cpu", f"{value!r} names no CPUs", 'as in cpu = 0 or cpu = "0-1,4"')
     return tuple(sorted(cpus))
 
 
-_PLACEHOLDER = re.compile(r"(?<!\{)\{([A-Za-z_][\w-]*)\}(?!\})")
-_FILE_PLACEHOLDERS = ("study", "python")
+def _exclusion(table: Table, factors: tuple[Factor, ...]) -> Exclusion:
+    levels = _levels_by_factor(table, factors)
+    if not levels:
+        raise table.fail(None, "it excludes everything", "name at least one factor and its level")
+    return levels
 
 
-def check_placeholders(file: Table, study: Study) -> None:
-    """Refuse a name in braces that stands for nothing, and one in a path.
+def _levels_by_factor(table: Table, factors: Iterable[Factor]) -> Exclusion:
+    """Return the levels, one or more, that a table names of some of these factors."""
+    by_name = {factor.name: factor for factor in factors}
+    for key in table.values:
+        if key not in by_name:
+            raise table.unknown(key, one_of(key, sorted(by_name)))
+    found: Exclusion = {}
+    for name, factor in by_name.items():
+        if name in table.values:
+            found[name] = table.names(name)
+            _check_levels(table, factor, found[name])
+    return found
 
-    Raises
-    ------
-    UnusableInput
-        It names the key, and what there is.
-    """
-    known = {*_FILE_PLACEHOLDERS, *(factor.name for factor in study.factors)}
+
+def _check_levels(table: Table, factor: Factor, levels: Sequence[str]) -> None:
+    if not levels:
+        raise table.fail(factor.name, "it has no levels", "name at least one")
+    known = list(dict.fromkeys(_names((*factor.levels, *factor.choices))))
+    for level in levels:
+        if factor.role == "size" and not is_size(level):
+            raise table.fail(factor.name, f"{level!r} is no size", "give numbers above 0")
+        if level not in known and not factor.plain:
+            raise table.fail(
+                factor.name, f"{factor.name} has no level {level!r}", one_of(level, known)
+            )
+
+
+def _measure(
+    table: Table, workload: Workload, factors: tuple[Factor, ...], counters: Collection[str]
+) -> StudyMeasure:
+    form = table.checked(_Measure)
+    metrics = table.texts("metrics") if "metrics" in table.values else (PRIMARY_METRIC,)
+    if not metrics:
+        raise table.fail("metrics", "it is empty", 'as in metrics = ["wall_s"]')
+    known = (*METRICS, *counters, *_server_metrics(workload, factors), *workload.reports)
+    for metric in metrics:
+        if metric not in known:
+            raise table.fail(
+                "metrics",
+                f"there is no metric {metric!r}",
+                f"{one_of(metric, known)}; name the metrics that the workload itself reports in "
+                "[workload] reports",
+            )
+        if metrics.count(metric) > 1:
+            raise table.fail("metrics", f"{metric} stands there twice", "leave one of them out")
+    if form.blocks is not None and form.min_blocks is not None and form.min_blocks > form.blocks:
+        raise table.fail(
+            "min_blocks", f"it is {form.min_blocks}, more than blocks = {form.blocks}", "lower it"
+        )
+    return StudyMeasure(
+        metrics=metrics,
+        min_effect=form.min_effect,
+        alpha=form.alpha,
+        budget_s=form.budget,
+        blocks=form.blocks,
+        min_blocks=form.min_blocks,
+        precision=form.precision,
+        warmup=form.warmup,
+        timeout_s=form.timeout,
+        washout=form.washout,
+        ignore_failure=form.ignore_failure,
+        about_s=form.about,
+        layouts=form.layouts,
+        aslr=form.aslr,
+    )
+
+
+def _server_metrics(workload: Workload, factors: tuple[Factor, ...]) -> Iterator[str]:
+    """Yield the metrics of all servers of a study."""
+    servers = _servers(workload, factors)
+    lives = all(server.trial == "life" for server in servers)
+    for metric in SERVER_METRICS if servers else ():
+        if lives or metric not in _LIFE_METRICS:
+            yield metric
+
+
+def _servers(workload: Workload, factors: Iterable[Factor]) -> tuple[ServerWorkload, ...]:
+    """Return every server of a study: the workload's own and those of levels."""
+    levels = (level.server for factor in factors for level in factor.levels)
+    return tuple(one for one in (workload.server, *levels) if one is not None)
+
+
+def _compared(table: Table, factors: tuple[Factor, ...]) -> ComparedFactor | None:
+    form = table.checked(_Compare)
+    treatments = [factor for factor in factors if factor.role == "treatment"]
+    name = form.factor
+    if name is None:
+        if form.baseline is not None or len(treatments) > 1:
+            raise table.fail(
+                None,
+                "factor is missing",
+                f"name what is compared: {', '.join(_names(treatments))}",
+            )
+        if not treatments:
+            return None
+        return ComparedFactor(treatments[0].name, treatments[0].levels[0].name)
+    factor = next((factor for factor in factors if factor.name == name), None)
+    if factor is None:
+        raise table.fail("factor", f"there is no factor {name!r}", one_of(name, _names(factors)))
+    if factor.role != "treatment":
+        raise table.fail(
+            "factor",
+            f"{name} is a {factor.role}, not a treatment",
+            f"compare another factor at each {factor.role}",
+        )
+    levels = _names(factor.levels)
+    baseline = levels[0] if form.baseline is None else form.baseline
+    if baseline not in levels:
+        raise table.fail("baseline", f"{name} has no level {baseline!r}", one_of(baseline, levels))
+    others = [one for one in factors if one != factor]
+    return ComparedFactor(name, baseline, _levels_by_factor(table.table("not_at"), others))
+
+
+def _quick(table: Table, factors: tuple[Factor, ...]) -> QuickForm:
+    form = table.checked(_Quick)
+    return QuickForm(
+        levels=_levels_by_factor(table.table("factors"), factors),
+        not_at=_levels_by_factor(table.table("not_at"), factors),
+        command=table.command("command"),
+        command_place=table.place("command"),
+        budget_s=form.budget,
+        blocks=form.blocks,
+    )
+
+
+def _check_commands(file: Table, study: Study) -> None:
+    brings_its_own = any(
+        all(level.command is not None for level in factor.levels) for factor in study.factors
+    )
+    if not study.workload.command and not brings_its_own:
+        raise file.table("workload").fail(
+            None, "command is missing", 'as in command = ["sort", "words"]'
+        )
+
+
+def _check_server_trials(file: Table, study: Study) -> None:
+    """Refuse lives beside intervals: they vary over different things."""
+    if len({server.trial for server in _servers(study.workload, study.factors)}) > 1:
+        raise file.table("factors").fail(
+            None,
+            "a trial is a whole life of one server and an interval of another",
+            "give every server the same trial",
+        )
+
+
+def _check_exclusions(file: Table, study: Study) -> None:
+    if next(iter(kept_settings(study)), None) is None:
+        raise file.tables("exclude")[-1].fail(
+            None, "with it, nothing is left to run", "leave out one level from it"
+        )
+
+
+def _check_placeholders(file: Table, study: Study) -> None:
+    """Refuse a name in braces that stands for nothing, and any in a path."""
+    known = {"study", "python", *_names(study.factors)}
     if any(level.build is not None for factor in study.factors for level in factor.levels):
         known.add("build")
     if study.workload.data is not None:
@@ -228,327 +582,56 @@ def check_placeholders(file: Table, study: Study) -> None:
                 "layouts", "there is a factor called layout already", "leave out one of them"
             )
         known.add("layout")
-    server = study.workload.server
-    if servers_of(study.workload, study.factors):
-        known.update(PLACEHOLDERS)
-    workload = file.table("workload")
-    if server is None:
-        _check_words(workload, "command", study.workload.command, known)
-    else:
-        table = workload.table("server")
-        for key, words in {**server.commands(), "client": study.workload.command}.items():
-            _check_words(table, key, words, known)
-    if study.quick is not None and study.quick.command is not None:
-        _check_words(file.table("quick"), "command", study.quick.command, known)
-    factors = file.table("factors")
-    for factor in study.factors:
-        for level in factor.levels:
-            table = factors.table(factor.name).table(level.name) if not factor.plain else factors
-            if level.server is not None:
-                for key, words in level.server.commands().items():
-                    _check_words(table.table("server"), key, words, known)
-            _check_words(table, "command", level.command or (), known)
-            _check_words(table, "client", level.client_arguments, known)
-            _check_words(table, "args", level.arguments, known)
-            _check_words(table, "env", tuple(level.environment.values()), known)
-            _check_words(table, "build", (level.build or "",), known)
-            paths = {
-                "preload": level.preload,
-                "library_path": level.library_path,
-                "folder": (level.working_folder or "",),
-            }
-            for key, words in paths.items():
-                _refuse_placeholders(table, key, words, known)
-
-
-def _check_words(table: Table, key: str, words: Words, known: set[str]) -> None:
-    for name in (found for word in words for found in _PLACEHOLDER.findall(word)):
-        if name not in known:
-            raise table.fail(
-                key,
-                f"{{{name}}} stands for nothing",
-                f"{one_of(name, sorted(known))}; write {{{{{name}}}}} for the braces themselves",
-            )
-
-
-def _refuse_placeholders(table: Table, key: str, words: Words, known: set[str]) -> None:
-    for name in (found for word in words for found in _PLACEHOLDER.findall(word)):
-        if name in known:
-            raise table.fail(
-                key,
-                f"nothing is put in for {{{name}}} in a path",
-                "write the path out; a relative one starts from the study's own folder",
-            )
-
-
-METRICS = tuple(
-    field.name for field in fields(Accounting) if field.name not in ("counters", "unknown")
-)
-"""What every trial has."""
-MOST_WARMUP = 1000
-"""As ``--warmup``."""
-MOST_LAYOUTS = 1000
-"""As ``--layouts``."""
-_NAME = re.compile(r"[A-Za-z0-9][\w .-]*")
-
-
-def read_study(path: Path, shown: str | None = None, *, counters: Collection[str] = ()) -> Study:
-    """Read the file of a study.
-
-    Parameters
-    ----------
-    path
-        The file.
-    shown
-        What errors call it; by default the path.
-    counters
-        What can be counted in each trial, and so be a metric.
-
-    Raises
-    ------
-    UnusableInput
-        It cannot be read, or is no study: file, line, key and the hint.
-    """
-    file = Table.of_file(path, str(path) if shown is None else shown)
-    header = file.table("study")
-    name = header.required("name", header.text, '[study] name = "allocators"')
-    if not _NAME.fullmatch(name):
-        raise header.fail("name", f"{name!r} is no name", "use letters, digits, - and _")
-    summary = header.text("summary") or ""
-    header.finish()
-    folder = os.path.abspath(path.parent)
-    workload = _workload(file.table("workload"), folder)
-    factors = read_factors(file.table("factors"), folder)
-    exclusions = tuple(_exclusion(table, factors) for table in file.tables("exclude"))
-    study = Study(
-        name=name,
-        folder=folder,
-        workload=workload,
-        factors=factors,
-        exclusions=exclusions,
-        measure=_measure(file.table("measure"), workload, factors, counters),
-        compared=_compared(file.table("compare"), factors),
-        quick=_quick(file.table("quick"), factors) if file.has("quick") else None,
-        summary=summary,
-        places=file.places,
-    )
-    file.finish()
-    _check_that_everything_has_a_command(file, study)
-    check_that_trials_are_of_one_kind(file, study)
-    _check_that_something_is_left(file, study)
-    check_placeholders(file, study)
-    if workload.data is not None and named_data(study) is None:
+    if _servers(study.workload, study.factors):
+        known.update(_SERVER_PLACEHOLDERS)
+    for table, key, words, is_path in _texts_with_placeholders(file, study):
+        for name in (name for word in words for name in _PLACEHOLDER.findall(word)):
+            if is_path and name in known:
+                raise table.fail(
+                    key,
+                    f"a path cannot hold {{{name}}}",
+                    "write the path out; a relative one starts from the study's own folder",
+                )
+            if not is_path and name not in known:
+                raise table.fail(
+                    key,
+                    f"{{{name}}} stands for nothing",
+                    f"{one_of(name, sorted(known))}; write {{{{{name}}}}} for the braces "
+                    "themselves",
+                )
+    if study.workload.data is not None and named_data(study) is None:
         raise file.table("workload").fail(
             "data", "nothing asks for {data}", "write {data} where the file of the rows belongs"
         )
-    return study
 
 
-def _workload(table: Table, folder: str) -> Workload:
-    server_table = table.table("server") if table.has("server") else None
-    server: ServerWorkload | None = None
-    command: Words = ()
-    if server_table is None:
-        command = table.words("command") or ()
-        command_place = table.place("command")
+def _texts_with_placeholders(file: Table, study: Study) -> Iterator[tuple[Table, str, Words, bool]]:
+    """Yield each text of a study that may hold a placeholder; last, whether it is a path."""
+    workload = file.table("workload")
+    if study.workload.server is None:
+        yield workload, "command", study.workload.command, False
     else:
-        if table.has("command"):
-            raise table.fail(
-                "command", "a workload with a server has a client", "move it to [workload.server]"
-            )
-        server, command = read_server(server_table)
-        command_place = server_table.place("client")
-    own_folder = table.text("folder")
-    if own_folder is not None and not os.path.isdir(os.path.join(folder, own_folder)):
-        raise table.fail(
-            "folder",
-            f"there is no folder {os.path.join(folder, own_folder)}",
-            "make it; a relative one starts from the study's own folder",
-        )
-    reports = table.texts("reports") or ()
-    for metric in reports:
-        if not metric or reports.count(metric) > 1:
-            raise table.fail(
-                "reports", f"{metric!r} is no name, or stands there twice", "name each metric once"
-            )
-        if metric in METRICS:
-            raise table.fail("reports", f"{metric} is measured of every trial", "leave it out")
-    data = table.text("data")
-    if data is not None and data not in DATA_SETS:
-        raise table.fail("data", f"there is no data set {data!r}", one_of(data, list(DATA_SETS)))
-    found = Workload(
-        command=command,
-        command_place=command_place,
-        server=server,
-        working_folder=None if own_folder is None else os.path.join(folder, own_folder),
-        reports=reports,
-        data=data,
-    )
-    table.finish()
-    return found
-
-
-def _measure(
-    table: Table,
-    workload: Workload,
-    factors: tuple[Factor, ...],
-    counters: Collection[str],
-) -> StudyMeasure:
-    metrics = table.texts("metrics")
-    if metrics == ():
-        raise table.fail("metrics", "it is empty", 'as in metrics = ["wall_s"]')
-    metrics = metrics or (PRIMARY_METRIC,)
-    of_server = server_metrics(servers_of(workload, factors))
-    known = (*METRICS, *counters, *of_server, *workload.reports)
-    for metric in metrics:
-        if metric not in known:
-            raise table.fail(
-                "metrics",
-                f"there is no metric {metric!r}",
-                f"{one_of(metric, known)}; what the workload itself reports is named in "
-                "[workload] reports",
-            )
-        if metrics.count(metric) > 1:
-            raise table.fail("metrics", f"{metric} stands there twice", "leave one of them out")
-    alpha = table.number("alpha", above=0)
-    if alpha is not None and alpha >= 0.5:
-        raise table.fail("alpha", f"it is {alpha:g}", "give a number above 0 and below 0.5")
-    found = StudyMeasure(
-        metrics=metrics,
-        min_effect=table.number("min_effect", least=0),
-        alpha=alpha,
-        budget_s=table.number("budget", above=0),
-        blocks=table.whole("blocks", least=1),
-        min_blocks=table.whole("min_blocks", least=1),
-        precision=table.number("precision", above=0),
-        warmup=table.whole("warmup", least=0, most=MOST_WARMUP),
-        timeout_s=table.number("timeout", above=0),
-        washout=table.truth("washout") or False,
-        ignore_failure=table.truth("ignore_failure") or False,
-        about_s=table.number("about", above=0),
-        layouts=table.whole("layouts", least=2, most=MOST_LAYOUTS),
-        aslr=_aslr(table),
-    )
-    blocks, min_blocks = found.blocks, found.min_blocks
-    if blocks is not None and min_blocks is not None and min_blocks > blocks:
-        raise table.fail(
-            "min_blocks", f"it is {min_blocks}, more than blocks = {blocks}", "lower it"
-        )
-    table.finish()
-    return found
-
-
-def _aslr(table: Table) -> Literal["drawn", "on", "off"] | None:
-    word = table.text("aslr")
-    match word:
-        case None | "drawn" | "on" | "off":
-            return word
-    raise table.fail("aslr", f"there is no {word!r}", one_of(word, ["drawn", "on", "off"]))
-
-
-def _compared(table: Table, factors: tuple[Factor, ...]) -> ComparedFactor | None:
-    treatments = [factor for factor in factors if factor.role == "treatment"]
-    name = table.text("factor")
-    if name is None:
-        if table.has("baseline") or len(treatments) > 1:
-            raise table.fail(
-                None,
-                "factor is missing",
-                f"name what is compared: {', '.join(factor.name for factor in treatments)}",
-            )
-        table.finish()
-        return (
-            ComparedFactor(treatments[0].name, treatments[0].levels[0].name) if treatments else None
-        )
-    factor = next((factor for factor in factors if factor.name == name), None)
-    if factor is None:
-        raise table.fail("factor", f"there is no factor {name!r}", one_of(name, _names(factors)))
-    if factor.role != "treatment":
-        raise table.fail(
-            "factor",
-            f"{name} is a {factor.role}, not a treatment",
-            f"compare another factor at each {factor.role}",
-        )
-    baseline = table.text("baseline") or factor.levels[0].name
-    levels = _names(factor.levels)
-    if baseline not in levels:
-        raise table.fail("baseline", f"{name} has no level {baseline!r}", one_of(baseline, levels))
-    not_at = _levels_by_factor(table.table("not_at"), [one for one in factors if one != factor])
-    table.finish()
-    return ComparedFactor(name, baseline, not_at)
-
-
-def _exclusion(table: Table, factors: tuple[Factor, ...]) -> Exclusion:
-    found = _levels_by_factor(table, factors)
-    if not found:
-        raise table.fail(None, "it excludes everything", "name at least one factor and its level")
-    return found
-
-
-def _levels_by_factor(table: Table, factors: Iterable[Factor]) -> dict[str, tuple[str, ...]]:
-    """A table that is nothing but levels, one or more, of some of these factors."""
-    found: dict[str, tuple[str, ...]] = {}
-    for factor in factors:
-        if table.has(factor.name):
-            levels = table.one_or_more(factor.name)
-            if not levels:
-                raise table.fail(factor.name, "it has no levels", "name at least one")
-            _check_levels(table, factor, levels)
-            found[factor.name] = levels
-    table.finish()
-    return found
-
-
-def _check_that_everything_has_a_command(file: Table, study: Study) -> None:
-    brings_its_own = any(
-        all(level.command is not None for level in factor.levels) for factor in study.factors
-    )
-    if not study.workload.command and not brings_its_own:
-        raise file.table("workload").fail(
-            None, "command is missing", 'as in command = ["sort", "words"]'
-        )
-
-
-def _check_that_something_is_left(file: Table, study: Study) -> None:
-    for _ in kept_settings(study):
-        return
-    raise file.tables("exclude")[-1].fail(
-        None, "with it, nothing is left to run", "leave out one level from it"
-    )
-
-
-def _quick(table: Table, factors: tuple[Factor, ...]) -> QuickForm:
-    levels_table = table.table("factors")
-    levels: dict[str, tuple[str, ...]] = {}
-    for factor in factors:
-        chosen = levels_table.values_of(factor.name)
-        if chosen is not None:
-            if not chosen:
-                raise levels_table.fail(factor.name, "it has no levels", "name at least one")
-            _check_levels(levels_table, factor, chosen)
-            levels[factor.name] = chosen
-    levels_table.finish()
-    found = QuickForm(
-        levels=levels,
-        not_at=_levels_by_factor(table.table("not_at"), factors),
-        command=table.words("command"),
-        command_place=table.place("command"),
-        budget_s=table.number("budget", above=0),
-        blocks=table.whole("blocks", least=1),
-    )
-    table.finish()
-    return found
-
-
-def _check_levels(table: Table, factor: Factor, levels: Iterable[str]) -> None:
-    known = list(dict.fromkeys(_names((*factor.levels, *factor.choices))))
-    for level in levels:
-        if factor.role == "size" and not is_size(level):
-            raise table.fail(factor.name, f"{level!r} is no size", "give numbers above 0")
-        if level not in known and not factor.plain:
-            raise table.fail(
-                factor.name, f"{factor.name} has no level {level!r}", one_of(level, known)
-            )
+        server = workload.table("server")
+        for key, words in study.workload.server.commands().items():
+            yield server, key, words, False
+        yield server, "client", study.workload.command, False
+    if study.quick is not None and study.quick.command is not None:
+        yield file.table("quick"), "command", study.quick.command, False
+    for factor in study.factors:
+        factors = file.table("factors")
+        for level in factor.levels:
+            table = factors if factor.plain else factors.table(factor.name).table(level.name)
+            if level.server is not None:
+                for key, words in level.server.commands().items():
+                    yield table.table("server"), key, words, False
+            yield table, "command", level.command or (), False
+            yield table, "client", level.client_arguments, False
+            yield table, "args", level.arguments, False
+            yield table, "env", tuple(level.environment.values()), False
+            yield table, "build", (level.build or "",), False
+            yield table, "preload", level.preload, True
+            yield table, "library_path", level.library_path, True
+            yield table, "folder", (level.working_folder or "",), True
 
 
 class _Named(Protocol):

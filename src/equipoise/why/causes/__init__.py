@@ -1,6 +1,16 @@
-"""Rules that turn what differs into named causes, one file each.
+"""Causes: rules that turn what differs into named causes.
 
-A file has ``CAUSE``, its stable id; ``WORDS``, what it means, for the docs; and ``find``, which
-gives what it finds in what no other rule has claimed. `equipoise.why.causes.registry` lists
-them, the most specific first.
+A rule is a generator in the file of its subject. It yields each cause that it finds in what no
+earlier rule has claimed. Adding a cause is one such function, one line in ``ranking.RULES``, which
+names it, and one row in docs/why.md.
+
+- ``ranking.py``: all rules in their order, and the causes of a gap ranked by seconds
+- ``remaining.py``: the difference without what causes have claimed, in seconds of the gap
+- ``vocabulary.py``: names of system calls, and questions that many rules ask
+- ``memory.py``: allocations, page faults, huge pages
+- ``files.py``: reads, writes, syncs and look-ups of files
+- ``system_calls.py``: system calls of any kind, messages
+- ``processes.py``: forks, many processes, fewer threads
+- ``waiting.py``: locks, sleeps, waits of any kind
+- ``functions.py``: functions of the program, of Python and of BLAS libraries
 """

@@ -1,13 +1,13 @@
-"""What no cause has claimed yet of the difference, and how its seconds become seconds of the gap.
+"""The difference without what causes have claimed, and its seconds as seconds of the gap.
 
-The sources add up over threads what passes only once. Three things keep that from being told
+The sources add up over threads what passes only once. Three rules keep a second from counting
 twice:
 
 - Where all threads together use more extra seconds on processors than the gap has, these ran side
   by side, and each such second counts as that fraction of one.
-- Who waits while another one works is not the reason: where there are several threads or
-  processes, only what the extra work leaves of the gap can be explained by waiting. A single thread
-  cannot do both at once, and no such bound is needed.
+- A thread that waits while another one works is not the reason. Where there are several threads or
+  processes, waiting can explain only what the extra work leaves of the gap. A single thread cannot
+  do both at once, and needs no such bound.
 - What is claimed as waiting is taken off that.
 """
 
@@ -16,19 +16,43 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from equipoise.model.interval import Interval
 from equipoise.model.why import Kind
-from equipoise.why.causes.found import Found, Part
-from equipoise.why.causes.wording import sides
-from equipoise.why.differences.profile import WHOLE_KERNEL
-from equipoise.why.differences.result import Change, Difference, Function, Wait
+from equipoise.why.differences.changes import (
+    NO_CHANGE,
+    Change,
+    Difference,
+    Function,
+    Wait,
+    sum_of,
+)
+from equipoise.why.differences.stacks import WHOLE_KERNEL
 
 LONG_CALL_S = 50e-6
-"""A call that takes longer waits, as a rule, and what observing it costs is small beside that."""
+"""A call that takes longer usually waits, and observing it costs little beside that."""
 
-NOTHING = Change(0.0, 0.0, 0.0, (0.0, 0.0))
+Part = tuple[Literal["entry", "function", "wait"], str]
+"""A part of the extra time: a kernel entry point, a function itself (``name in module``), a kernel
+entry point at which threads waited. A part that one cause has claimed counts for no later one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One cause that a rule found, before anything was changed on purpose."""
+
+    kind: Kind
+    evidence: dict[str, Any]
+    """Names the thing (``syscall``, ``function``, ``file``, ``lock``, ``size_bytes``), with counts
+    and seconds as ``{"baseline": …, "candidate": …}``."""
+    seconds: float
+    """Seconds of the gap that the cause accounts for."""
+    seconds_ci: Interval
+    summary: str
+    claims: frozenset[Part]
+    waited_s: float = 0.0
+    """Seconds of waiting among ``seconds``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,23 +60,22 @@ class Extra:
     """Extra time in some parts together."""
 
     sides: Change
-    """Over all threads."""
+    """Seconds over all threads."""
     seconds: float
-    """Of the gap."""
+    """Seconds of the gap."""
     seconds_ci: Interval
     waited_s: float
-    """How much of the seconds is waiting."""
+    """Seconds of waiting among ``seconds``."""
     claims: frozenset[Part]
 
-    def found(self, *, cause: str, kind: Kind, evidence: dict[str, Any], words: str) -> Found:
-        """The cause that has this extra time, which its evidence then shows, too."""
-        return Found(
-            cause=cause,
+    def cause(self, kind: Kind, evidence: dict[str, Any], summary: str) -> Cause:
+        """Return the cause that has this extra time; its evidence then shows the time, too."""
+        return Cause(
             kind=kind,
             evidence={**evidence, "seconds": sides(self.sides)},
             seconds=self.seconds,
             seconds_ci=self.seconds_ci,
-            words=words,
+            summary=summary,
             claims=self.claims,
             waited_s=self.waited_s,
         )
@@ -65,7 +88,7 @@ class Remaining:
     difference: Difference
     claimed: frozenset[Part] = field(default_factory=frozenset)
     waited_s: float = 0.0
-    """Of the gap, that causes have claimed as waiting."""
+    """Seconds of the gap that causes have claimed as waiting."""
 
     @property
     def gap_s(self) -> float:
@@ -73,128 +96,132 @@ class Remaining:
         return self.difference.gap.extra
 
     @property
-    def doors(self) -> Mapping[str, Change]:
-        """Seconds on a processor in the kernel, by doors that nobody has claimed."""
-        return {
-            door: change
-            for door, change in self.difference.doors.items()
-            if ("door", door) not in self.claimed
-        }
+    def entries(self) -> Mapping[str, Change]:
+        """Seconds on a processor in the kernel, by entry points that no cause has claimed."""
+        entries = self.difference.entries
+        return {one: entries[one] for one in entries if ("entry", one) not in self.claimed}
 
     @property
     def functions(self) -> Mapping[Function, Change]:
-        """Seconds on a processor in functions themselves that nobody has claimed."""
-        return {
-            function: change
-            for function, change in self.difference.functions.items()
-            if part(function) not in self.claimed
-        }
+        """Seconds on a processor in functions themselves that no cause has claimed."""
+        functions = self.difference.functions
+        return {one: functions[one] for one in functions if _part(one) not in self.claimed}
 
     @property
     def waits(self) -> Mapping[Wait, Change]:
-        """Seconds off the processor at doors that nobody has claimed."""
+        """Seconds off the processor at entry points that no cause has claimed."""
+        waits = self.difference.waits
+        return {one: waits[one] for one in waits if ("wait", one.entry) not in self.claimed}
+
+    @property
+    def waits_by_entry(self) -> Mapping[str, Change]:
+        """Sums of ``waits`` by kernel entry point."""
+        waits = self.waits
         return {
-            wait: change
-            for wait, change in self.difference.waits.items()
-            if ("wait", wait.door) not in self.claimed
+            entry: sum_of(change for wait, change in waits.items() if wait.entry == entry)
+            for entry in dict.fromkeys(wait.entry for wait in waits)
         }
 
-    def without(self, found: Found) -> Remaining:
-        """What is left when this cause has got its parts."""
+    def without(self, cause: Cause) -> Remaining:
+        """Return what is left when this cause has claimed its parts."""
         return replace(
-            self, claimed=self.claimed | found.claims, waited_s=self.waited_s + found.waited_s
+            self, claimed=self.claimed | cause.claims, waited_s=self.waited_s + cause.waited_s
         )
 
     def extra(
         self,
-        doors: Iterable[str] = (),
+        entries: Iterable[str] = (),
         functions: Iterable[Function] = (),
         waits: Iterable[str] = (),
-        called: Iterable[str] = (),
+        calls: Iterable[str] = (),
     ) -> Extra:
-        """The extra time at these doors, in these functions and waiting at these doors.
+        """Return the extra time at kernel entry points, in functions and in waits.
 
         Where there is no profile, or it does not show the kernel, the system calls' own seconds
-        stand for their doors; where waits could not be seen, those of long calls stand for them.
+        stand for their entry points. Where waits could not be seen, those of long calls stand for
+        them.
 
         Parameters
         ----------
-        called
-            Doors of long calls that samples miss: the calls' own seconds count in any case.
+        entries
+            Kernel entry points, for the time on a processor.
+        functions
+            Functions themselves.
+        waits
+            Kernel entry points, for the time spent waiting there.
+        calls
+            Long system calls that samples miss: their own seconds count in any case.
         """
-        doors, functions, waits = tuple(doors), tuple(functions), tuple(waits)
-        called = tuple(called)
-        entered = [self._at_door(door) for door in doors]
-        entered += [self._in_calls(door) for door in called]
-        inside = [self.functions[one] for one in functions if one in self.functions]
-        work = added([*entered, *inside])
-        waiting = self._waiting(waits)
-        worked_s = work.extra / self._side_by_side()
-        waited_s = max(0.0, min(waiting.extra, self._most_waiting_s()))
-        halves = (
-            _half(work) / self._side_by_side(),
-            _half(waiting) * (waited_s / waiting.extra if waiting.extra > 0 else 0.0),
+        entries, functions, waits = tuple(entries), tuple(functions), tuple(waits)
+        calls = tuple(calls)
+        unclaimed = self.functions
+        work = sum_of(
+            [
+                *(self._at_entry(one) for one in entries),
+                *(self._in_calls(one) for one in calls),
+                *(unclaimed[one] for one in functions if one in unclaimed),
+            ]
         )
-        seconds, half = worked_s + waited_s, math.hypot(*halves)
+        claims = frozenset(
+            (
+                *(("entry", one) for one in (*entries, *calls)),
+                *(_part(one) for one in functions),
+                *(("wait", one) for one in waits),
+            )
+        )
+        waiting = self.waiting(self._waiting(waits), claims)
+        worked_s = work.extra / self._side_by_side()
+        half = math.hypot(work.half_width / self._side_by_side(), _half(waiting.seconds_ci))
+        seconds = worked_s + waiting.waited_s
         return Extra(
-            sides=added([work, waiting]),
+            sides=sum_of([work, waiting.sides]),
             seconds=seconds,
             seconds_ci=(seconds - half, seconds + half),
-            waited_s=waited_s,
-            claims=frozenset(
-                (
-                    *(("door", door) for door in (*doors, *called)),
-                    *(part(function) for function in functions),
-                    *(("wait", door) for door in waits),
-                )
-            ),
+            waited_s=waiting.waited_s,
+            claims=claims,
         )
 
     def waiting(self, change: Change, claims: frozenset[Part]) -> Extra:
-        """Extra time that was spent waiting, as another source than ``waits`` saw it."""
+        """Return extra time that was spent waiting, by any source."""
         waited_s = max(0.0, min(change.extra, self._most_waiting_s()))
-        half = _half(change) * (waited_s / change.extra if change.extra > 0 else 0.0)
+        half = change.half_width * (waited_s / change.extra if change.extra > 0 else 0.0)
         return Extra(change, waited_s, (waited_s - half, waited_s + half), waited_s, claims)
 
-    def _at_door(self, door: str) -> Change:
-        if ("door", door) in self.claimed:
-            return NOTHING
-        if self._sees_doors():
-            return self.difference.doors.get(door, NOTHING)
-        calls = self.difference.calls.get(door)
-        return NOTHING if calls is None or self._mostly_waits(door) else calls.seconds
+    def _at_entry(self, entry: str) -> Change:
+        if ("entry", entry) in self.claimed:
+            return NO_CHANGE
+        if self.difference.entries.keys() - {WHOLE_KERNEL}:
+            return self.difference.entries.get(entry, NO_CHANGE)
+        return NO_CHANGE if self._mostly_waits(entry) else self._in_calls(entry)
 
-    def _in_calls(self, door: str) -> Change:
-        calls = self.difference.calls.get(door)
-        return NOTHING if calls is None or ("door", door) in self.claimed else calls.seconds
+    def _in_calls(self, name: str) -> Change:
+        calls = self.difference.calls.get(name)
+        return NO_CHANGE if calls is None or ("entry", name) in self.claimed else calls.seconds
 
-    def _sees_doors(self) -> bool:
-        return bool(self.difference.doors.keys() - {WHOLE_KERNEL})
-
-    def _waiting(self, doors: Sequence[str]) -> Change:
-        unclaimed = [door for door in doors if ("wait", door) not in self.claimed]
+    def _waiting(self, entries: Sequence[str]) -> Change:
+        unclaimed = [one for one in entries if ("wait", one) not in self.claimed]
         if self.difference.waits:
-            return added(change for wait, change in self.waits.items() if wait.door in unclaimed)
+            return sum_of(change for wait, change in self.waits.items() if wait.entry in unclaimed)
         calls = self.difference.calls
-        return added(calls[door].seconds for door in unclaimed if self._mostly_waits(door))
+        return sum_of(calls[one].seconds for one in unclaimed if self._mostly_waits(one))
 
-    def _mostly_waits(self, door: str) -> bool:
-        """Whether the calls' own seconds stand for waiting, as nothing saw the waits."""
-        calls = self.difference.calls.get(door)
+    def _mostly_waits(self, name: str) -> bool:
+        """Return whether a call's own seconds stand for waiting, as nothing saw the waits."""
+        calls = self.difference.calls.get(name)
         if calls is None or self.difference.waits:
             return False
-        each_s = LONG_CALL_S * getattr(calls.count, self.difference.slower)
-        return calls.waits or getattr(calls.seconds, self.difference.slower) > each_s
+        of_slower = self.difference.of_slower
+        return calls.waits or of_slower(calls.seconds) > LONG_CALL_S * of_slower(calls.count)
 
     def _side_by_side(self) -> float:
-        """How many extra seconds on processors passed within one second of the gap."""
+        """Return how many extra seconds on processors passed within one second of the gap."""
         on_processor = self.difference.on_processor
         if on_processor is None or self.gap_s <= 0:
             return 1.0
         return max(1.0, on_processor.extra / self.gap_s)
 
     def _most_waiting_s(self) -> float:
-        """How much of the gap can be explained by waiting that nobody has claimed."""
+        """Return how much of the gap waiting that no cause has claimed can explain."""
         on_processor = self.difference.on_processor
         worked_s = 0.0
         if on_processor is not None and self._has_several_threads():
@@ -202,31 +229,20 @@ class Remaining:
         return max(0.0, self.gap_s - worked_s - self.waited_s)
 
     def _has_several_threads(self) -> bool:
-        several = (self.difference.threads, self.difference.processes)
-        # Where nobody counted them there may be several.
-        return any(
-            change is None or getattr(change, self.difference.slower) > 1 for change in several
-        )
+        numbers = (self.difference.threads, self.difference.processes)
+        # Where no source counted them there may be several.
+        return any(one is None or self.difference.of_slower(one) > 1 for one in numbers)
 
 
-def part(function: Function) -> Part:
-    """A function itself as a part that can be claimed."""
+def sides(change: Change) -> dict[str, float]:
+    """Return both conditions as evidence shows them."""
+    return {"baseline": change.baseline, "candidate": change.candidate}
+
+
+def _part(function: Function) -> Part:
     return ("function", f"{function.name} in {function.module}")
 
 
-def added(changes: Iterable[Change]) -> Change:
-    """The sum of changes; a part whose interval is unknown may be nothing or twice as much."""
-    parts = tuple(changes)
-    extra = sum(change.extra for change in parts)
-    half = math.hypot(*(_half(change) for change in parts))
-    return Change(
-        baseline=sum(change.baseline for change in parts),
-        candidate=sum(change.candidate for change in parts),
-        extra=extra,
-        extra_ci=(extra - half, extra + half),
-    )
-
-
-def _half(change: Change) -> float:
-    low, high = change.extra_ci
-    return abs(change.extra) if low is None or high is None else (high - low) / 2
+def _half(interval: Interval) -> float:
+    low, high = interval
+    return 0.0 if low is None or high is None else (high - low) / 2

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from equipoise.why.differences.allocator import is_of_allocator
-from equipoise.why.differences.changes import changes, counted
-from equipoise.why.differences.places import Place, places, weights
-from equipoise.why.differences.result import (
+from equipoise.why.differences.changes import (
     AllocationsChange,
     Function,
-    Side,
     SizeClassChange,
+    changes,
+    counted,
 )
+from equipoise.why.differences.stacks import Place, places_of, weights
 from equipoise.why.evidence.allocations import Allocations, SizeClass
-from equipoise.why.evidence.evidence_set import Runs
+from equipoise.why.evidence.evidence_set import Runs, Side
 
 SHORT_LIVED_S = 64e-6
 
 MOST = 0.9
-"""The share of the blocks that live no longer than the usual lifetime."""
+"""Share of the blocks that live no longer than the usual lifetime."""
 
 Bounds = tuple[int, int]
-"""The least and the most bytes of a size class."""
+"""Smallest and largest number of bytes of a size class."""
 
 
 def allocations_change(runs: Runs[Allocations], slower: Side) -> AllocationsChange | None:
-    """The allocations; ``None`` unless both conditions have a run that was recorded."""
+    """Return the allocations; ``None`` unless both conditions have a recorded run."""
     recorded = Runs(_recorded(runs.baseline), _recorded(runs.candidate))
     if not recorded.both:
         return None
@@ -36,28 +36,28 @@ def allocations_change(runs: Runs[Allocations], slower: Side) -> AllocationsChan
         bytes=counted(recorded.map(lambda run: run.bytes), slower),
         classes=_classes(recorded, slower),
         by_function=changes(
-            recorded.map(lambda run: weights(places(run.stacks), _asked_by)), slower
+            recorded.map(lambda run: weights(places_of(run.stacks), _requester)), slower
         ),
     )
 
 
 def _recorded(runs: tuple[Allocations, ...]) -> tuple[Allocations, ...]:
-    """Without those in which nothing was recorded, which says nothing of what was allocated."""
+    """Return the runs without those that were not recorded."""
     return tuple(run for run in runs if run.processes)
 
 
 def _classes(runs: Runs[Allocations], slower: Side) -> tuple[SizeClassChange, ...]:
-    def each(take: Callable[[Allocations, SizeClass], float]) -> Runs[Mapping[Bounds, float]]:
-        return runs.map(lambda run: {_bounds(size): take(run, size) for size in run.classes})
+    def values(value_of: Callable[[Allocations, SizeClass], float]) -> Runs[Mapping[Bounds, float]]:
+        return runs.map(lambda run: {_bounds(size): value_of(run, size) for size in run.classes})
 
-    count = changes(each(lambda _, size: size.allocations), slower, counted)
-    in_bytes = changes(each(lambda _, size: size.bytes), slower, counted)
-    short_lived = changes(each(_short_lived), slower, counted)
-    found = []
+    count = changes(values(lambda _, size: size.allocations), slower, counted)
+    in_bytes = changes(values(lambda _, size: size.bytes), slower, counted)
+    short_lived = changes(values(_short_lived), slower, counted)
+    classes = []
     for bounds, change in count.items():
         more = runs.candidate if change.candidate >= change.baseline else runs.baseline
         typical_bytes, typical_share = _typical(more, bounds)
-        found.append(
+        classes.append(
             SizeClassChange(
                 least_bytes=bounds[0],
                 most_bytes=bounds[1],
@@ -69,8 +69,7 @@ def _classes(runs: Runs[Allocations], slower: Side) -> tuple[SizeClassChange, ..
                 typical_share=typical_share,
             )
         )
-    most_first = sorted(found, key=lambda one: -max(one.count.baseline, one.count.candidate))
-    return tuple(most_first)
+    return tuple(sorted(classes, key=lambda one: -max(one.count.baseline, one.count.candidate)))
 
 
 def _bounds(size: SizeClass) -> Bounds:
@@ -83,25 +82,25 @@ def _short_lived(run: Allocations, size: SizeClass) -> float:
 
 
 def _typical(runs: Sequence[Allocations], bounds: Bounds) -> tuple[int, float]:
-    """The most frequent size of a class, and its share of the class's blocks."""
-    seen: Counter[int] = Counter()
+    """Return the most frequent size of a class, and its share of the blocks of the class."""
+    sizes: Counter[int] = Counter()
     blocks = 0
     for run in runs:
         for size in run.classes:
             if _bounds(size) == bounds:
-                seen[size.typical_bytes] += size.typical_at_least
+                sizes[size.typical_bytes] += size.typical_at_least
                 blocks += size.allocations
-    typical = max(seen, key=lambda size: (seen[size], -size))
-    return typical, seen[typical] / blocks if blocks else 0.0
+    typical = max(sizes, key=lambda size: (sizes[size], -size))
+    return typical, sizes[typical] / blocks if blocks else 0.0
 
 
 def _usual_lifetime_s(runs: Sequence[Allocations], bounds: Bounds) -> float | None:
-    """The longest over the runs: the clocks of two runs need not be read at the same speed."""
-    found = [
+    """Return the longest lifetime over the runs: their clocks need not have the same speed."""
+    lifetimes = [
         _usual_of_run(run, size) for run in runs for size in run.classes if _bounds(size) == bounds
     ]
-    known = [lifetime_s for lifetime_s in found if lifetime_s is not None]
-    return max(known) if known and len(known) == len(found) else None
+    known = [lifetime_s for lifetime_s in lifetimes if lifetime_s is not None]
+    return max(known) if known and len(known) == len(lifetimes) else None
 
 
 def _usual_of_run(run: Allocations, size: SizeClass) -> float | None:
@@ -113,8 +112,56 @@ def _usual_of_run(run: Allocations, size: SizeClass) -> float | None:
     return None
 
 
-def _asked_by(place: Place) -> Iterator[Function]:
+def _requester(place: Place) -> Iterator[Function]:
+    """Yield the innermost function outside the allocator."""
     for function in reversed(place.functions):
         if not is_of_allocator(function):
             yield function
             return
+
+
+_ALLOCATOR_FILE = re.compile(
+    r"lib(equipoise_recorder|equipoise_dlmalloc|jemalloc|tcmalloc|mimalloc|scudo|tbbmalloc|snmalloc"
+    r"|rpmalloc|hoard)[\w.-]*"
+)
+"""Shared libraries that hold an allocator and nothing else."""
+
+_C_LIBRARY = re.compile(r"(libc|ld-linux|ld-musl)[\w.-]*")
+
+_INTERFACE = frozenset(
+    "malloc calloc realloc reallocarray free cfree memalign posix_memalign aligned_alloc valloc "
+    "pvalloc malloc_usable_size".split()
+)
+"""Names of malloc(3) and its like in any allocator."""
+
+_INSIDE_C_LIBRARY = re.compile(
+    r"_int_\w+|sysmalloc\w*|systrim\w*|unlink_chunk\w*|tcache_\w+|malloc_\w+|arena_\w+|heap_\w+"
+    r"|(__libc_|__GI___libc_|__GI___|__)(malloc|calloc|realloc|free|memalign)\w*"
+)
+
+_CPLUSPLUS_AND_RUST = (
+    "operator new",
+    "operator delete",
+    "std::__new_allocator<",
+    "std::allocator<",
+    "std::allocator_traits<",
+    "__gnu_cxx::new_allocator<",
+    "__gnu_cxx::__alloc_traits<",
+    "__rust_",
+    "__rdl_",
+    "alloc::alloc::",
+    "<alloc::alloc::",
+    "alloc::raw_vec::",
+    "std::alloc::",
+)
+"""Beginnings of names in the languages' own libraries that call the allocator."""
+
+
+def is_of_allocator(function: Function) -> bool:
+    """Return whether a function allocates for others, by its file or its name."""
+    if _ALLOCATOR_FILE.fullmatch(function.module) or function.name in _INTERFACE:
+        return True
+    if function.name.startswith(_CPLUSPLUS_AND_RUST):
+        return True
+    inside = _C_LIBRARY.fullmatch(function.module) is not None
+    return inside and _INSIDE_C_LIBRARY.fullmatch(function.name) is not None

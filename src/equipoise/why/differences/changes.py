@@ -1,18 +1,21 @@
-"""One quantity in both conditions: how a change is computed from the runs.
+"""Changes between two conditions: the data of a `Difference`, and how a change is computed.
 
-What is counted differs from what is measured or sampled in one thing. Where no run of a condition
-differs from another one, a count has been shown to be the same each time, and its change is exact:
-an interval without width. A time, or the weight of samples, repeats itself only because it was
-rounded or because hardly anything was sampled, and the interval is unknown.
+A count differs from a time or a sampled weight in one way. Where no run of a condition differs
+from another one, a count has been shown to be the same each time: its change is exact, and its
+interval has no width. A time or a weight repeats itself only by rounding or because hardly
+anything was sampled: its interval is unknown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
 
+from equipoise.model.interval import Interval
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.two_samples import (
     NO_SPREAD,
@@ -20,70 +23,264 @@ from equipoise.stats.two_samples import (
     paired_difference,
     welch_difference,
 )
-from equipoise.why.differences.result import Change, Side
-from equipoise.why.evidence.evidence_set import Runs
+from equipoise.why.evidence.evidence_set import Runs, Side
+from equipoise.why.evidence.stacks import Kind as FrameKind
 
 LEVEL = 0.05
 """1 minus the nominal coverage of each interval, by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One quantity in both conditions: means over the runs of the source that sees it.
+
+    A run that did not see the quantity counts as 0.
+    """
+
+    baseline: float
+    candidate: float
+    extra: float
+    """Slower condition minus faster condition; below 0 where the slower one has less."""
+    extra_ci: Interval
+    """Welch's interval over the repeated runs, at 95 % for each by itself; Student's over the
+    blocks for the campaign's own trials. Unknown where a condition has one run, and where no time
+    or sampled weight varies. Both bounds are ``extra`` for a count that was the same in all runs
+    of each condition."""
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the interval is known and excludes no change."""
+        low, high = self.extra_ci
+        return low is not None and high is not None and (low > 0 or high < 0)
+
+    @property
+    def half_width(self) -> float:
+        """Half of the interval; all of the change where the interval is unknown."""
+        low, high = self.extra_ci
+        return abs(self.extra) if low is None or high is None else (high - low) / 2
+
+
+NO_CHANGE = Change(0.0, 0.0, 0.0, (0.0, 0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function of the program."""
+
+    name: str
+    module: str
+    kind: FrameKind
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A place where threads wait."""
+
+    entry: str
+    """Kernel entry point."""
+    function: Function | None
+    """Function that entered the kernel."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallsChange:
+    """The system calls of one name."""
+
+    count: Change
+    seconds: Change
+    """Seconds from entry to return, over all threads; with the cost of observing them."""
+    errors: Mapping[str, Change]
+    typical_bytes: int | None
+    """Most frequent size argument in the slower condition."""
+    waits: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """The use of one file. All sockets are one file, and all pipes are one."""
+
+    reads: Change = NO_CHANGE
+    bytes_read: Change = NO_CHANGE
+    writes: Change = NO_CHANGE
+    bytes_written: Change = NO_CHANGE
+    syncs: Change = NO_CHANGE
+    seconds: Change = NO_CHANGE
+
+
+@dataclass(frozen=True, slots=True)
+class LockChange:
+    """The waits on the futexes of one place."""
+
+    waits: Change
+    seconds: Change
+
+
+@dataclass(frozen=True, slots=True)
+class SizeClassChange:
+    """The allocated blocks of one size class."""
+
+    least_bytes: int
+    most_bytes: int
+    typical_bytes: int
+    """Most frequent size in the condition that has more of these blocks."""
+    count: Change
+    bytes: Change
+    short_lived: Change
+    """Blocks that surely lived at most 64 microseconds."""
+    usual_lifetime_s: float | None = None
+    """Time below which nine in ten blocks surely lived, in the condition that has more of them;
+    ``None`` if they did not end, or their lifetimes are not known."""
+    typical_share: float = 0.0
+    """Least share of the blocks that have the typical size, in the same condition."""
+
+
+@dataclass(frozen=True, slots=True)
+class AllocationsChange:
+    """The allocations."""
+
+    count: Change
+    bytes: Change
+    classes: tuple[SizeClassChange, ...]
+    """Size classes, the largest number of blocks in either condition first."""
+    by_function: Mapping[Function, Change]
+    """Estimated bytes by the innermost function outside the allocator."""
+
+
+@dataclass(frozen=True, slots=True)
+class FaultsChange:
+    """The page faults."""
+
+    count: Change
+    by_function: Mapping[Function, Change]
+    """Page faults by the function that touches the page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting that the two conditions declare differently."""
+
+    name: str
+    """``environment OPENBLAS_CORETYPE``, ``argument 2``, ``huge pages``, ``library``."""
+    baseline: str | None
+    candidate: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """All that differs between two conditions. What no source saw is empty or ``None``."""
+
+    slower: Side
+    gap: Change
+    """Wall time of the campaign's own trials, in seconds: the mean of the differences within
+    blocks. No trial here ran under a source."""
+    split: Mapping[str, Change] = field(default_factory=dict)
+    """``user_s``, ``system_s``, ``waiting_s`` and ``queueing_s`` (for a processor) of these trials,
+    as far as they are known."""
+    accounts: Mapping[str, Change] = field(default_factory=dict)
+    """Other accounts of these trials: faults, switches, block reads and writes, peak memory."""
+    on_processor: Change | None = None
+    """Seconds on a processor, all stacks of the profile. All seconds of the sources are sums over
+    the threads: where threads run at once, more than the time that passed."""
+    entries: Mapping[str, Change] = field(default_factory=dict)
+    """Seconds on a processor inside the kernel, by kernel entry point. Where the kernel is hidden,
+    ``kernel`` alone: the system time of ``split``."""
+    functions: Mapping[Function, Change] = field(default_factory=dict)
+    """Seconds on a processor in a function itself, without the kernel."""
+    reached: Mapping[Function, Change] = field(default_factory=dict)
+    """Seconds on a processor in a function and in all that it called, with the kernel."""
+    entries_by_function: Mapping[tuple[str, Function], Change] = field(default_factory=dict)
+    """Seconds in the kernel by entry point and innermost function."""
+    waits: Mapping[Wait, Change] = field(default_factory=dict)
+    """Seconds off the processor, of all threads."""
+    calls: Mapping[str, CallsChange] = field(default_factory=dict)
+    files: Mapping[str, FileChange] = field(default_factory=dict)
+    locks: Mapping[str, LockChange] = field(default_factory=dict)
+    faults: FaultsChange | None = None
+    allocations: AllocationsChange | None = None
+    instructions: Mapping[str, Change] = field(default_factory=dict)
+    """Instructions outside the kernel, by function; empty unless they were asked for."""
+    processes: Change | None = None
+    threads: Change | None = None
+    programs: Change | None = None
+    """Programs that were executed."""
+    settings: tuple[Setting, ...] = ()
+    unseen: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Sentences about what could not be seen, by source."""
+
+    @property
+    def faster(self) -> Side:
+        """The other side."""
+        return "baseline" if self.slower == "candidate" else "candidate"
+
+    def of_slower(self, change: Change) -> float:
+        """Return what the slower condition has."""
+        return change.candidate if self.slower == "candidate" else change.baseline
+
+    def of_faster(self, change: Change) -> float:
+        """Return what the faster condition has."""
+        return change.baseline if self.slower == "candidate" else change.candidate
+
 
 Key = TypeVar("Key")
 Compute = Callable[[Runs[float], Side], Change]
 
 
-def counted(runs: Runs[float], slower: Side) -> Change:
-    """The change of something that each run counted exactly, by Welch's interval.
+def is_more(change: Change | None) -> bool:
+    """Return whether the slower condition certainly has more."""
+    return change is not None and change.extra > 0 and change.is_certain
 
-    Both conditions have a run.
-    """
-    baseline, candidate = _arrays(runs)
-    return _change(runs, _exact(welch_difference(baseline, candidate, level=LEVEL)), slower)
+
+def counted(runs: Runs[float], slower: Side) -> Change:
+    """Return the change of something that each run counted exactly, by Welch's interval."""
+    return _change(runs, _exact(welch_difference(*_arrays(runs), level=LEVEL)), slower)
 
 
 def measured(runs: Runs[float], slower: Side) -> Change:
-    """The change of something that was timed or sampled, by Welch's interval.
-
-    Both conditions have a run.
-    """
-    baseline, candidate = _arrays(runs)
-    return _change(runs, welch_difference(baseline, candidate, level=LEVEL), slower)
+    """Return the change of something that was timed or sampled, by Welch's interval."""
+    return _change(runs, welch_difference(*_arrays(runs), level=LEVEL), slower)
 
 
 def paired_counted(runs: Runs[float], slower: Side) -> Change:
-    """The change of a count in trials of the same blocks, by Student's t over their differences."""
-    baseline, candidate = _arrays(runs)
-    return _change(runs, _exact(paired_difference(baseline, candidate, level=LEVEL)), slower)
+    """Return the change of a count in trials of the same blocks, by Student's t."""
+    return _change(runs, _exact(paired_difference(*_arrays(runs), level=LEVEL)), slower)
 
 
 def paired_measured(runs: Runs[float], slower: Side) -> Change:
-    """The change of a measure in trials of the same blocks, by Student's t over their differences.
+    """Return the change of a measure in trials of the same blocks, by Student's t.
 
-    Of means, not medians: means of parts add up to the mean of the whole.
+    It is a change of means, not of medians: means of parts add up to the mean of the whole.
     """
-    baseline, candidate = _arrays(runs)
-    return _change(runs, paired_difference(baseline, candidate, level=LEVEL), slower)
+    return _change(runs, paired_difference(*_arrays(runs), level=LEVEL), slower)
 
 
 def changes(
     runs: Runs[Mapping[Key, float]], slower: Side, compute: Compute = measured
 ) -> dict[Key, Change]:
-    """The change of each thing that a run saw, what the slower condition has most more of first.
+    """Return the change of each thing that a run saw, the largest extra first.
 
-    What a run did not see it has 0 of. Empty unless both conditions have a run.
+    A run that did not see a thing counts as 0. Empty unless both conditions have a run.
     """
     if not runs.both:
         return {}
-    seen = dict.fromkeys(key for run in (*runs.baseline, *runs.candidate) for key in run)
-    found = {key: compute(runs.map(_of(key)), slower) for key in seen}
-    return dict(sorted(found.items(), key=lambda item: -item[1].extra))
+    keys = dict.fromkeys(key for run in runs.every for key in run)
+    by_key = {key: compute(runs.map(_value_of(key)), slower) for key in keys}
+    return dict(sorted(by_key.items(), key=lambda item: -item[1].extra))
 
 
-def is_certain(change: Change) -> bool:
-    """Whether the interval is known and excludes no change."""
-    low, high = change.extra_ci
-    return low is not None and high is not None and (low > 0 or high < 0)
+def sum_of(parts: Iterable[Change]) -> Change:
+    """Return the sum of changes; a part of unknown interval may be nothing or twice as much."""
+    parts = tuple(parts)
+    extra = sum(part.extra for part in parts)
+    half = math.hypot(*(part.half_width for part in parts))
+    return Change(
+        baseline=sum(part.baseline for part in parts),
+        candidate=sum(part.candidate for part in parts),
+        extra=extra,
+        extra_ci=(extra - half, extra + half),
+    )
 
 
-def _of(key: Key) -> Callable[[Mapping[Key, float]], float]:
+def _value_of(key: Key) -> Callable[[Mapping[Key, float]], float]:
     return lambda run: run.get(key, 0.0)
 
 
@@ -91,16 +288,18 @@ def _arrays(runs: Runs[float]) -> tuple[FloatArray, FloatArray]:
     return np.array(runs.baseline, dtype=np.float64), np.array(runs.candidate, dtype=np.float64)
 
 
-def _exact(found: SampleDifference) -> SampleDifference:
-    if found.unknown != NO_SPREAD:
-        return found
-    return SampleDifference(found.difference, (found.difference, found.difference), None)
+def _exact(difference: SampleDifference) -> SampleDifference:
+    if difference.unknown != NO_SPREAD:
+        return difference
+    return SampleDifference(
+        difference.difference, (difference.difference, difference.difference), None
+    )
 
 
-def _change(runs: Runs[float], found: SampleDifference, slower: Side) -> Change:
+def _change(runs: Runs[float], difference: SampleDifference, slower: Side) -> Change:
     baseline, candidate = _arrays(runs)
-    low, high = found.difference_ci
-    extra = found.difference
+    low, high = difference.difference_ci
+    extra = difference.difference
     if slower == "baseline":
         extra = -extra
         low, high = (None if high is None else -high, None if low is None else -low)

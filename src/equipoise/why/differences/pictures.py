@@ -1,4 +1,4 @@
-"""The stacks of both conditions, drawn by the native observer (``crates/evidence``)."""
+"""Pictures of both profiles, drawn by the native observer (``crates/evidence``)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,59 @@ from typing import Literal
 import msgspec
 
 from equipoise.model.errors import UnusableInput
-from equipoise.why.differences.result import Side
-from equipoise.why.evidence.evidence_set import Runs
-from equipoise.why.evidence.observed import evidence_program
-from equipoise.why.evidence.sampled import Sampled
-from equipoise.why.evidence.stacks import Frame
+from equipoise.why.evidence.evidence_set import EvidenceSet, Runs, Side
+from equipoise.why.evidence.process import evidence_program
+from equipoise.why.evidence.stacks import Frame, Sampled
 
 Picture = Literal["flame-graph", "firefox"]
+
+
+def flame_graph(evidence: EvidenceSet, names: tuple[str, str], slower: Side) -> bytes:
+    """Draw both profiles as one differential flame graph in SVG.
+
+    Widths are of the slower condition. Red is a function in which itself, without what it calls,
+    the slower condition spends more; blue is one in which it spends less. Frames narrower than a
+    thousandth of the whole are left out.
+
+    Parameters
+    ----------
+    evidence
+        The evidence that holds the profiles.
+    names
+        The names of the baseline and the candidate.
+    slower
+        The slower condition.
+
+    Raises
+    ------
+    UnusableInput
+        There is no profile of both conditions, or the native observer is missing.
+    """
+    return _picture("flame-graph", evidence.profile, names, slower)
+
+
+def firefox_profile(evidence: EvidenceSet, names: tuple[str, str], slower: Side) -> bytes:
+    """Write both profiles as two processes of one profile for https://profiler.firefox.com.
+
+    Weights are milliseconds of the mean run. The samples of a condition stand one after another,
+    the heaviest stack first: their order says nothing of when they were taken.
+
+    Parameters
+    ----------
+    evidence, names, slower
+        As for `flame_graph`.
+
+    Raises
+    ------
+    UnusableInput
+        There is no profile of both conditions, or the native observer is missing.
+    """
+    return _picture("firefox", evidence.profile, names, slower)
+
+
+def can_be_drawn(runs: Runs[Sampled], slower: Side) -> bool:
+    """Return whether both conditions have a run, and the slower one has a stack."""
+    return runs.both and any(run.stacks.stacks for run in runs.of(slower))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,21 +88,15 @@ class _Conditions:
     slower: Side
 
 
-def can_be_drawn(runs: Runs[Sampled], slower: Side) -> bool:
-    """Whether both conditions have a run, and the slower one a stack."""
-    slow = runs.baseline if slower == "baseline" else runs.candidate
-    return runs.both and any(run.stacks.stacks for run in slow)
-
-
-def drawn(picture: Picture, runs: Runs[Sampled], names: tuple[str, str], slower: Side) -> bytes:
-    """A file of the mean seconds of each stack over the runs of each condition.
+def _picture(picture: Picture, runs: Runs[Sampled], names: tuple[str, str], slower: Side) -> bytes:
+    """Return a file of the mean seconds of each stack over the runs of each condition.
 
     Parameters
     ----------
     runs
         Profiles, or other stacks with seconds.
     names
-        Of the baseline and the candidate.
+        The names of the baseline and the candidate.
 
     Raises
     ------
@@ -67,15 +107,15 @@ def drawn(picture: Picture, runs: Runs[Sampled], names: tuple[str, str], slower:
     if not can_be_drawn(runs, slower):
         raise UnusableInput(
             "nothing to draw: there is no profile of both conditions",
-            hint="observe them with the source `profile`; `equipoise why` tells why it saw nothing",
+            hint="observe both with --sources profile; `equipoise why` says what it could not see",
         )
     conditions = _Conditions(
         _condition(names[0], runs.baseline), _condition(names[1], runs.candidate), slower
     )
     with tempfile.TemporaryDirectory(prefix="equipoise-") as folder:
-        handed_over, file = Path(folder) / "conditions.json", Path(folder) / "picture"
-        handed_over.write_bytes(msgspec.json.encode(conditions))
-        command = (evidence_program(), picture, "--output", file, "--", handed_over)
+        stacks, file = Path(folder) / "conditions.json", Path(folder) / "picture"
+        stacks.write_bytes(msgspec.json.encode(conditions))
+        command = (evidence_program(), picture, "--output", file, "--", stacks)
         ended = subprocess.run(
             command,
             check=False,
@@ -93,7 +133,7 @@ def drawn(picture: Picture, runs: Runs[Sampled], names: tuple[str, str], slower:
 
 
 def _condition(name: str, runs: Sequence[Sampled]) -> _Condition:
-    """Means over the runs: a run that did not see a stack has 0 seconds of it."""
+    """Return means over the runs: a run that did not see a stack has 0 seconds of it."""
     places: dict[Frame, int] = {}
     sums: dict[tuple[int, ...], float] = defaultdict(float)
     for run in runs:

@@ -1,4 +1,4 @@
-"""What two conditions declare differently."""
+"""What differs in the settings that two conditions declare."""
 
 from __future__ import annotations
 
@@ -6,37 +6,39 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 
 from equipoise.model.plan import Condition, Process, Server
-from equipoise.why.differences.result import Setting
+from equipoise.why.differences.changes import Setting
 
 _PATHS = {"LD_PRELOAD": "preload", "LD_LIBRARY_PATH": "library path"}
 
 
 def settings(conditions: tuple[Condition, Condition]) -> tuple[Setting, ...]:
-    """What is set for one of them, or differently for both: the baseline, the candidate.
+    """Return the settings that the baseline and the candidate declare differently.
 
     Names are ``program``, ``argument 2``, ``environment LANG``, ``preload``, ``library path``,
     ``working folder``, ``cpus``, ``huge pages``, ``random addresses``, ``before each trial``, and
     the same after ``server``.
     """
     baseline, candidate = conditions
-    found = (
+    declared = (
         *_words("", baseline.command, candidate.command),
         *_environment("", baseline.environment, candidate.environment),
         *_process("", baseline.process, candidate.process),
         Setting("before each trial", baseline.hooks.prepare, candidate.hooks.prepare),
         *_server(baseline.server, candidate.server),
     )
-    return tuple(setting for setting in found if setting.baseline != setting.candidate)
+    return tuple(setting for setting in declared if setting.baseline != setting.candidate)
 
 
 def _words(prefix: str, baseline: Sequence[str], candidate: Sequence[str]) -> Iterator[Setting]:
-    """The words of a command; arguments are counted as in the candidate, or where it lacks one, in
-    the baseline."""
+    """Yield the program and the arguments that differ.
+
+    An argument has its place in the candidate, or, where the candidate lacks it, in the baseline.
+    """
     yield Setting(f"{prefix}program", _at(baseline, 0), _at(candidate, 0))
     ours, theirs = baseline[1:], candidate[1:]
     matcher = SequenceMatcher(None, ours, theirs, autojunk=False)
-    for what, begin, end, other_begin, other_end in matcher.get_opcodes():
-        if what == "equal":
+    for kind, begin, end, other_begin, other_end in matcher.get_opcodes():
+        if kind == "equal":
             continue
         for step in range(max(end - begin, other_end - other_begin)):
             one = ours[begin + step] if begin + step < end else None
@@ -59,10 +61,10 @@ def _environment(
 
 def _process(prefix: str, baseline: Process, candidate: Process) -> Iterator[Setting]:
     shown: dict[str, Callable[[Process], str | None]] = {
-        "working folder": lambda one: one.working_folder,
-        "cpus": lambda one: None if one.cpus is None else ",".join(map(str, one.cpus)),
-        "huge pages": lambda one: _on_or_off(one.huge_pages),
-        "random addresses": lambda one: _on_or_off(one.random_addresses),
+        "working folder": lambda process: process.working_folder,
+        "cpus": lambda process: None if process.cpus is None else ",".join(map(str, process.cpus)),
+        "huge pages": lambda process: _on_or_off(process.huge_pages),
+        "random addresses": lambda process: _on_or_off(process.random_addresses),
     }
     for name, show in shown.items():
         yield Setting(f"{prefix}{name}", show(baseline), show(candidate))

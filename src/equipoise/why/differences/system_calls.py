@@ -1,4 +1,4 @@
-"""What differs in the system calls, the files, the locks, and the processes.
+"""What differs in the system calls, the files, the locks and the processes.
 
 Seconds are sums over all threads, and hold what observing a call costs.
 """
@@ -7,54 +7,76 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 
-from equipoise.why.differences.changes import changes, counted, measured
-from equipoise.why.differences.result import (
+from equipoise.why.differences.changes import (
     CallsChange,
     Change,
+    Difference,
     FileChange,
     LockChange,
-    Side,
+    changes,
+    counted,
+    measured,
 )
-from equipoise.why.evidence.evidence_set import Runs
-from equipoise.why.evidence.system_calls import Calls, FileUse, LockWaits, SystemCalls
+from equipoise.why.evidence.evidence_set import Runs, Side
+from equipoise.why.evidence.system_calls import SystemCalls
+
+Items = Callable[[SystemCalls], Iterable[tuple[str, object]]]
+"""The named items of one run: its calls, its files or its locks."""
 
 
-@dataclass(frozen=True, slots=True)
-class SystemCallsChange:
-    """The fields of the same names of ``Difference``."""
+def with_system_calls(difference: Difference, runs: Runs[SystemCalls]) -> Difference:
+    """Add the system calls; nothing unless both conditions have a run.
 
-    calls: Mapping[str, CallsChange] = field(default_factory=dict)
-    files: Mapping[str, FileChange] = field(default_factory=dict)
-    locks: Mapping[str, LockChange] = field(default_factory=dict)
-    processes: Change | None = None
-    threads: Change | None = None
-    programs: Change | None = None
-
-
-def system_calls_change(runs: Runs[SystemCalls], slower: Side) -> SystemCallsChange:
-    """The system calls; nothing unless both conditions have a run.
-
-    In each mapping what the slower condition spent most more seconds with comes first.
+    In each mapping the item with the largest extra seconds comes first.
     """
     if not runs.both:
-        return SystemCallsChange()
-    return SystemCallsChange(
+        return difference
+    slower = difference.slower
+    return replace(
+        difference,
         calls=_calls(runs, slower),
-        files=_files(runs, slower),
-        locks=_locks(runs, slower),
+        files={
+            name: FileChange(**fields)
+            for name, fields in _fields(
+                runs,
+                slower,
+                lambda run: ((use.name, use) for use in run.files),
+                ("reads", "bytes_read", "writes", "bytes_written", "syncs"),
+            ).items()
+        },
+        locks={
+            place: LockChange(**fields)
+            for place, fields in _fields(
+                runs, slower, lambda run: ((lock.place, lock) for lock in run.locks), ("waits",)
+            ).items()
+        },
         processes=counted(runs.map(lambda run: run.processes), slower),
         threads=counted(runs.map(lambda run: run.threads), slower),
         programs=counted(runs.map(lambda run: run.programs), slower),
     )
 
 
-def _calls(runs: Runs[SystemCalls], slower: Side) -> dict[str, CallsChange]:
-    def each(take: Callable[[Calls], float]) -> Runs[Mapping[str, float]]:
-        return runs.map(lambda run: {calls.name: take(calls) for calls in run.calls})
+def _fields(
+    runs: Runs[SystemCalls], slower: Side, items: Items, counts: Sequence[str]
+) -> dict[str, dict[str, Change]]:
+    """Return by item the change of each of its counts and of its seconds."""
 
-    count = changes(each(lambda calls: calls.count), slower, counted)
+    def values(field: str) -> Runs[Mapping[str, float]]:
+        return runs.map(lambda run: _sums((name, getattr(one, field)) for name, one in items(run)))
+
+    by_count = {field: changes(values(field), slower, counted) for field in counts}
+    return {
+        name: {**{field: by_count[field][name] for field in counts}, "seconds": seconds}
+        for name, seconds in changes(values("seconds"), slower, measured).items()
+    }
+
+
+def _calls(runs: Runs[SystemCalls], slower: Side) -> dict[str, CallsChange]:
+    fields = _fields(
+        runs, slower, lambda run: ((calls.name, calls) for calls in run.calls), ("count",)
+    )
     errors = changes(
         runs.map(
             lambda run: {
@@ -66,22 +88,17 @@ def _calls(runs: Runs[SystemCalls], slower: Side) -> dict[str, CallsChange]:
         slower,
         counted,
     )
-    both = (*runs.baseline, *runs.candidate)
-    waiting = {calls.name for run in both for calls in run.calls if calls.waits}
+    waiting = {calls.name for run in runs.every for calls in run.calls if calls.waits}
     return {
         name: CallsChange(
-            count=count[name],
-            seconds=seconds,
-            errors={error: change for (call, error), change in errors.items() if call == name},
-            typical_bytes=_typical_bytes(_side(runs, slower), name),
+            count=change["count"],
+            seconds=change["seconds"],
+            errors={error: of_error for (call, error), of_error in errors.items() if call == name},
+            typical_bytes=_typical_bytes(runs.of(slower), name),
             waits=name in waiting,
         )
-        for name, seconds in changes(each(lambda calls: calls.seconds), slower, measured).items()
+        for name, change in fields.items()
     }
-
-
-def _side(runs: Runs[SystemCalls], side: Side) -> tuple[SystemCalls, ...]:
-    return runs.baseline if side == "baseline" else runs.candidate
 
 
 def _typical_bytes(runs: Sequence[SystemCalls], name: str) -> int | None:
@@ -93,41 +110,8 @@ def _typical_bytes(runs: Sequence[SystemCalls], name: str) -> int | None:
     return max(sizes, key=lambda size: (sizes[size], -size)) if sizes else None
 
 
-def _files(runs: Runs[SystemCalls], slower: Side) -> dict[str, FileChange]:
-    def each(take: Callable[[FileUse], float]) -> Runs[Mapping[str, float]]:
-        return runs.map(lambda run: _sums((use.name, take(use)) for use in run.files))
-
-    reads = changes(each(lambda use: use.reads), slower, counted)
-    bytes_read = changes(each(lambda use: use.bytes_read), slower, counted)
-    writes = changes(each(lambda use: use.writes), slower, counted)
-    bytes_written = changes(each(lambda use: use.bytes_written), slower, counted)
-    syncs = changes(each(lambda use: use.syncs), slower, counted)
-    return {
-        name: FileChange(
-            reads=reads[name],
-            bytes_read=bytes_read[name],
-            writes=writes[name],
-            bytes_written=bytes_written[name],
-            syncs=syncs[name],
-            seconds=seconds,
-        )
-        for name, seconds in changes(each(lambda use: use.seconds), slower, measured).items()
-    }
-
-
-def _locks(runs: Runs[SystemCalls], slower: Side) -> dict[str, LockChange]:
-    def each(take: Callable[[LockWaits], float]) -> Runs[Mapping[str, float]]:
-        return runs.map(lambda run: _sums((lock.place, take(lock)) for lock in run.locks))
-
-    waits = changes(each(lambda lock: lock.waits), slower, counted)
-    return {
-        place: LockChange(waits=waits[place], seconds=seconds)
-        for place, seconds in changes(each(lambda lock: lock.seconds), slower, measured).items()
-    }
-
-
 def _sums(pairs: Iterable[tuple[str, float]]) -> Mapping[str, float]:
-    """The sum for each name: several descriptors may have the same one."""
+    """Return the sum for each name: several descriptors may have the same name."""
     sums: dict[str, float] = defaultdict(float)
     for name, value in pairs:
         sums[name] += value

@@ -1,7 +1,7 @@
-"""The gap itself, and what the usual accounts of the campaign's own trials say of it.
+"""The gap itself, and what the accounts of the campaign's own trials say of it.
 
-No source was at work in these trials. Each change is the mean of the differences within blocks,
-with Student's t interval over the blocks: means, for then the parts of the gap add up to it.
+No trial here ran under a source. Each change is the mean of the differences within blocks, with
+Student's t interval over the blocks: means, because then the parts of the gap add up to it.
 """
 
 from __future__ import annotations
@@ -13,14 +13,18 @@ from typing import TypeVar
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import Accounting, Trial
-from equipoise.why.differences.changes import Compute, paired_counted, paired_measured
-from equipoise.why.differences.result import Change, Side
-from equipoise.why.evidence.evidence_set import Runs
-from equipoise.why.evidence.split import Split
-from equipoise.why.evidence.split import split as split_of
+from equipoise.why.differences.changes import (
+    Change,
+    Compute,
+    Difference,
+    paired_counted,
+    paired_measured,
+)
+from equipoise.why.evidence.evidence_set import Runs, Side
 
-One = TypeVar("One")
+Run = TypeVar("Run")
 
+PARTS = ("user_s", "system_s", "waiting_s", "queueing_s")
 ACCOUNTS = (
     "minor_faults",
     "major_faults",
@@ -33,21 +37,10 @@ ACCOUNTS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class TrialsChange:
-    """The fields of the same names of ``Difference``."""
+def trials_difference(trials: Runs[Trial]) -> Difference:
+    """Return the gap between the analysed trials of both conditions, paired by their blocks.
 
-    slower: Side
-    gap: Change
-    split: Mapping[str, Change]
-    accounts: Mapping[str, Change]
-    unseen: Mapping[str, tuple[str, ...]]
-
-
-def trials_change(trials: Runs[Trial]) -> TrialsChange:
-    """The gap between the analysed trials of both conditions, paired by their blocks.
-
-    The slower condition is that with more time in the typical block: the sign of the median
+    The slower condition is the one with more time in the typical block: the sign of the median
     difference. A trial that was stopped at its time limit counts with the time until then.
 
     Raises
@@ -63,24 +56,78 @@ def trials_change(trials: Runs[Trial]) -> TrialsChange:
         )
     walls = paired.map(_wall_s)
     slower = _slower(walls)
-    parts, unseen_parts = _split(paired, slower)
-    accounts, unseen_accounts = _accounts(paired, slower)
+    splits = paired.map(_split_of)
+    accountings = paired.map(lambda trial: trial.accounting)
+    # A part that is unknown in one trial would be of other trials than the rest.
+    parts = {
+        part: change
+        for part in PARTS
+        if (change := _known(splits, _field(part), slower, paired_measured)) is not None
+    }
+    accounts, unseen_accounts = _accounts(accountings, slower)
     unseen = {
         "trials": _stopped(paired),
-        "split": unseen_parts,
+        "split": tuple(dict.fromkeys(remark for one in splits.every for remark in one.unseen)),
         "accounts": unseen_accounts,
     }
-    return TrialsChange(
+    return Difference(
         slower=slower,
         gap=paired_measured(walls, slower),
         split=parts,
         accounts=accounts,
-        unseen={source: words for source, words in unseen.items() if words},
+        unseen={source: remarks for source, remarks in unseen.items() if remarks},
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Parts of the wall time of one trial, in seconds; ``None`` for a part that is not known."""
+
+    wall_s: float
+    user_s: float | None
+    system_s: float | None
+    waiting_s: float | None
+    """Wall time in which no thread ran, without ``queueing_s``."""
+    queueing_s: float | None
+    """Wall time in which the main thread could have run, and waited for a processor; ``None`` where
+    that was not read: then ``waiting_s`` holds it."""
+    unseen: tuple[str, ...]
+    """Sentences about what could not be seen."""
+
+
+def split(
+    wall_s: float,
+    user_s: float | None,
+    system_s: float | None,
+    run_delay_s: float | None = None,
+) -> Split:
+    """Split the wall time of one trial.
+
+    Where threads or processes ran at the same time, they used more than the time that passed, and
+    nobody can tell how long all of them waited.
+
+    Parameters
+    ----------
+    wall_s, user_s, system_s
+        The accounts of the trial.
+    run_delay_s
+        How long the main thread waited for a processor. The delays of other threads are not known:
+        while the main thread waits for them, they are waiting time.
+    """
+    if user_s is None or system_s is None:
+        return Split(wall_s, user_s, system_s, None, None, ("user and system time: not accounted",))
+    waiting_s = wall_s - user_s - system_s
+    if waiting_s < 0:
+        several = "waiting time: several threads or processes ran at the same time"
+        return Split(wall_s, user_s, system_s, None, None, (several,))
+    if run_delay_s is None:
+        return Split(wall_s, user_s, system_s, waiting_s, None, ())
+    queueing_s = min(run_delay_s, waiting_s)
+    return Split(wall_s, user_s, system_s, waiting_s - queueing_s, queueing_s, ())
+
+
 def _paired(trials: Runs[Trial]) -> Runs[Trial]:
-    """One trial of each condition for each block that has both, in the order of the blocks."""
+    """Return one trial of each condition for each block that has both, in the order of blocks."""
 
     def known(side: tuple[Trial, ...]) -> dict[int, Trial]:
         return {
@@ -111,63 +158,41 @@ def _slower(walls: Runs[float]) -> Side:
 
 
 def _stopped(paired: Runs[Trial]) -> tuple[str, ...]:
-    both = (*paired.baseline, *paired.candidate)
-    stopped = sum(trial.timed_out for trial in both)
+    stopped = sum(trial.timed_out for trial in paired.every)
     if not stopped:
         return ()
-    of = f"{stopped} of {len(both)} trials"
-    return (f"how long {of} would have run: they were stopped at the time limit",)
+    trials = f"{stopped} of {len(paired.every)} trials"
+    return (f"how long {trials} would have run: they were stopped at the time limit",)
 
 
-def _split(paired: Runs[Trial], slower: Side) -> tuple[dict[str, Change], tuple[str, ...]]:
-    """Each part that is known in every trial: the others would be of other trials."""
-
-    def of(trial: Trial) -> Split:
-        account = trial.accounting
-        return split_of(
-            _wall_s(trial), account.user_s, account.sys_s, trial.covariates.get("run_delay_s")
-        )
-
-    splits = Runs(tuple(map(of, paired.baseline)), tuple(map(of, paired.candidate)))
-    takes: dict[str, Callable[[Split], float | None]] = {
-        "user_s": lambda one: one.user_s,
-        "system_s": lambda one: one.system_s,
-        "waiting_s": lambda one: one.waiting_s,
-        "queueing_s": lambda one: one.queueing_s,
-    }
-    changes = {
-        name: change
-        for name, take in takes.items()
-        if (change := _known(splits, take, slower, paired_measured)) is not None
-    }
-    both = (*splits.baseline, *splits.candidate)
-    return changes, tuple(dict.fromkeys(words for one in both for words in one.unseen))
+def _split_of(trial: Trial) -> Split:
+    accounting = trial.accounting
+    delay_s = trial.covariates.get("run_delay_s")
+    return split(_wall_s(trial), accounting.user_s, accounting.sys_s, delay_s)
 
 
-def _accounts(paired: Runs[Trial], slower: Side) -> tuple[dict[str, Change], tuple[str, ...]]:
-    accountings = Runs(
-        tuple(trial.accounting for trial in paired.baseline),
-        tuple(trial.accounting for trial in paired.candidate),
-    )
-    both = (*accountings.baseline, *accountings.candidate)
-    counters = dict.fromkeys(name for one in both for name in one.counters)
-    takes: dict[str, Callable[[Accounting], float | None]] = {
+def _accounts(
+    accountings: Runs[Accounting], slower: Side
+) -> tuple[Mapping[str, Change], tuple[str, ...]]:
+    """Return the changes of all accounts that every trial has, and why others are unknown."""
+    counters = dict.fromkeys(name for one in accountings.every for name in one.counters)
+    values: dict[str, Callable[[Accounting], float | None]] = {
         **{name: _field(name) for name in ACCOUNTS},
         **{name: _counter(name) for name in counters},
     }
-    changes: dict[str, Change] = {}
+    known: dict[str, Change] = {}
     unseen: list[str] = []
-    for name, take in takes.items():
-        change = _known(accountings, take, slower, paired_counted)
+    for name, value_of in values.items():
+        change = _known(accountings, value_of, slower, paired_counted)
         if change is not None:
-            changes[name] = change
+            known[name] = change
             continue
-        reasons = dict.fromkeys(one.unknown[name] for one in both if name in one.unknown)
-        unseen += [f"{name}: {reason}" for reason in reasons]
-    return changes, tuple(unseen)
+        reasons = (one.unknown[name] for one in accountings.every if name in one.unknown)
+        unseen += [f"{name}: {reason}" for reason in dict.fromkeys(reasons)]
+    return known, tuple(unseen)
 
 
-def _field(name: str) -> Callable[[Accounting], float | None]:
+def _field(name: str) -> Callable[[object], float | None]:
     return lambda one: getattr(one, name)
 
 
@@ -176,14 +201,10 @@ def _counter(name: str) -> Callable[[Accounting], float | None]:
 
 
 def _known(
-    runs: Runs[One], take: Callable[[One], float | None], slower: Side, compute: Compute
+    runs: Runs[Run], value_of: Callable[[Run], float | None], slower: Side, compute: Compute
 ) -> Change | None:
-    """The change of what every run knows; ``None`` if one does not."""
-
-    def known(side: tuple[One, ...]) -> tuple[float, ...]:
-        return tuple(value for one in side if (value := take(one)) is not None)
-
-    values = Runs(known(runs.baseline), known(runs.candidate))
-    if len(values.baseline) < len(runs.baseline) or len(values.candidate) < len(runs.candidate):
+    """Return the change of what every run knows; ``None`` if a run does not know it."""
+    values = runs.map(value_of)
+    if None in values.every:
         return None
-    return compute(values, slower)
+    return compute(values.map(lambda value: value or 0.0), slower)

@@ -15,15 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from equipoise.why.evidence.observed import (
+from equipoise.why.evidence.process import (
     Process,
     decode_document,
     evidence_program,
-    recorder_library,
+    native_file,
 )
 from equipoise.why.evidence.stacks import Frame, Stack, Stacks
 
 VERSION = 1
+_RECORDER = "libequipoise_recorder.so"
 _VARIABLE = "EQUIPOISE_ALLOCATIONS"
 _MAGIC = int.from_bytes(b"EQALLOC1", "little")
 _NO_ROOM_BYTES = 1
@@ -53,10 +54,10 @@ class SizeClass:
     typical_bytes: int
     """The size that most blocks have, if one size is in the majority."""
     typical_at_least: int
-    """How many have just that size, at least."""
+    """Least number of blocks of exactly that size."""
     lifetimes: tuple[int, ...]
-    """Blocks freed in less than ``Allocations.lifetime_bounds_s``, and not less than the one
-    before."""
+    """Number of blocks freed below each bound of ``Allocations.lifetime_bounds_s``, and not below
+    the bound before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,21 +69,21 @@ class Allocations:
     bytes: int
     frees: int
     resized: int
-    """How many of the allocations were made by realloc, which frees another block each."""
+    """Number of allocations by realloc, each of which frees another block."""
     zeroed: int
     aligned: int
     classes: tuple[SizeClass, ...]
-    """Those with a block, by size."""
+    """Size classes with a block, the smallest first."""
     lifetime_bounds_s: tuple[float, ...]
     """Upper bounds, each twice the one before."""
     stacks: Stacks
-    """Of sampled allocations: weights are estimated bytes, and the innermost frame of each stack
-    is the size of the block."""
+    """Stacks of sampled allocations: weights are estimated bytes, and the innermost frame of each
+    stack is the size of the block."""
     unseen: tuple[str, ...]
-    """What could not be seen, in words."""
+    """Sentences about what could not be seen."""
 
     def freed_within(self, seconds: float) -> int:
-        """How many blocks were surely freed within so many seconds."""
+        """Return the number of blocks that were surely freed within so many seconds."""
         within = sum(bound <= seconds for bound in self.lifetime_bounds_s)
         return sum(sum(size.lifetimes[:within]) for size in self.classes)
 
@@ -102,7 +103,7 @@ class _Recording:
 
 
 def wrap(process: Process, folder: Path) -> Process:
-    """The process with the recorder before its allocator; it writes into the folder.
+    """Return the process with the recorder before its allocator.
 
     Raises
     ------
@@ -110,13 +111,13 @@ def wrap(process: Process, folder: Path) -> Process:
         The recorder is missing.
     """
     behind = process.environment.get("LD_PRELOAD", "").split()
-    preload = " ".join((str(recorder_library()), *behind))
+    preload = " ".join((str(native_file(_RECORDER)), *behind))
     added = {"LD_PRELOAD": preload, _VARIABLE: str(folder)}
     return Process(process.command, {**process.environment, **added})
 
 
 def read(folder: Path) -> Allocations:
-    """What the recorder left in the folder, with its stacks named.
+    """Read what the recorder left in the folder, and name its stacks.
 
     Raises
     ------
@@ -195,7 +196,7 @@ def _read_file(file: Path) -> _Recording | None:
 def _classes(
     recordings: list[_Recording],
 ) -> tuple[tuple[float, ...], tuple[SizeClass, ...]]:
-    """The bounds of lifetimes in seconds, and the size classes that have a block."""
+    """Return the bounds of lifetimes in seconds, and the size classes that have a block."""
     if not recordings:
         return (), ()
     # One processor, one clock: the first recording's calibration is everybody's.
@@ -228,7 +229,7 @@ def _classes(
 
 
 def _majority(rows: Any) -> tuple[int, int]:
-    """The size that most tables lead with, and how often it was seen at least."""
+    """Return the size that most tables lead with, and how often it was seen at least."""
     seen: dict[int, int] = {}
     for size, count in zip(rows[:, 2].tolist(), rows[:, 4].tolist(), strict=True):
         seen[size] = seen.get(size, 0) + count
@@ -236,30 +237,30 @@ def _majority(rows: Any) -> tuple[int, int]:
 
 
 def _unseen(recordings: list[_Recording]) -> list[str]:
-    """What the recorder itself says that it missed."""
+    """Return sentences about what the recorder itself missed."""
 
     def total(name: str) -> int:
         return sum(recording.header[name] for recording in recordings)
 
-    said = []
+    remarks = []
     if children := total("children_without_file"):
-        said.append(f"{children} forked processes could not make a recording of their own")
+        remarks.append(f"{children} forked processes could not make a recording of their own")
     calls, tables = total("calls_without_table"), total("tables_without_room")
     if tables:
-        said.append(f"{calls} calls of {tables} threads: {_DISK_IS_FULL}")
+        remarks.append(f"{calls} calls of {tables} threads: {_DISK_IS_FULL}")
     elif calls:
-        said.append(f"{calls} calls of threads beyond 1024 at a time")
+        remarks.append(f"{calls} calls of threads beyond 1024 at a time")
     if samples := total("samples_without_room"):
-        said.append(f"{samples} sampled stacks: {_DISK_IS_FULL}")
+        remarks.append(f"{samples} sampled stacks: {_DISK_IS_FULL}")
     if any(recording.header["maps_without_room"] for recording in recordings):
-        said.append(f"names of functions in some libraries: {_DISK_IS_FULL}")
+        remarks.append(f"names of functions in some libraries: {_DISK_IS_FULL}")
     if births := total("births_without_place"):
-        said.append(f"the lifetimes of {births} blocks, for want of address space")
+        remarks.append(f"the lifetimes of {births} blocks, for want of address space")
     if any(not recording.header["steady_clock"] for recording in recordings):
-        said.append("exact lifetimes: the processor's clock changes its speed")
+        remarks.append("exact lifetimes: the processor's clock changes its speed")
     if inherited := sum(recording.counts["inherited_frees"] for recording in recordings):
-        said.append(f"the lifetimes of {inherited} blocks that a child freed after a fork")
-    return said
+        remarks.append(f"the lifetimes of {inherited} blocks that a child freed after a fork")
+    return remarks
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,5 +274,5 @@ def _read_stacks(folder: Path) -> _StacksDocument:
     # By a pipe: the disk of the folder may be full.
     output = "/proc/self/fd/1"
     command = [str(evidence_program()), "allocations", "--output", output, "--", str(folder)]
-    done = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    return decode_document(done.stdout, "what names sampled stacks", _StacksDocument, VERSION)
+    ended = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    return decode_document(ended.stdout, "what names sampled stacks", _StacksDocument, VERSION)

@@ -1,7 +1,7 @@
-"""Gathering evidence: both conditions of a comparison are run under each source, in random order.
+"""Collect evidence: both conditions of a gap run again under each source, in random order.
 
 Such a run is a trial in everything but its command: hooks, working folder, environment, CPUs,
-layout, input and output are the plan's. It is never timed for a verdict (rule 4).
+layout, input and output are the plan's. Its time never counts for a verdict (rule 4).
 """
 
 from __future__ import annotations
@@ -10,56 +10,95 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
+from equipoise.campaign.verification import check_that_each_took_effect, mapped_by_condition
 from equipoise.design.coin import draw_block, draw_order
-from equipoise.measure.hooks import last_words, signal_words
+from equipoise.measure.environment import CovariateReader
+from equipoise.measure.installation import launcher_program
 from equipoise.measure.launcher import Launcher, OnWait, Report, Request, Starter
 from equipoise.measure.leftovers import clear_leftovers
-from equipoise.measure.native import launcher_program
 from equipoise.measure.scratch import scratch_folder
 from equipoise.measure.servers import Servers
-from equipoise.measure.surroundings import CovariateReader
 from equipoise.measure.trials import TrialRunner, own_environment
+from equipoise.measure.untimed import describe_signal, stderr_suffix
 from equipoise.model.errors import ConditionFailed, UnusableInput
 from equipoise.model.observation import Observation
 from equipoise.model.plan import Condition, Plan
-from equipoise.model.record import Trial
-from equipoise.why.evidence.observed import End, Process
-from equipoise.why.evidence.sources import SOURCES, Source
+from equipoise.model.record import RunRecord, Trial
+from equipoise.why.evidence.evidence_set import observations_of_pair
+from equipoise.why.evidence.process import End, Process
+from equipoise.why.evidence.sources import BY_DEFAULT, SOURCES, Source
+from equipoise.why.gap import Gap
 
 REPETITIONS = 3
 FEWEST_REPETITIONS = 2
 LONG_RUN_S = 10.0
 """Where a run takes longer, the fewest repetitions are usual."""
 
-SLOWED_DOWN = 200
-"""An observed run may take so many times the longest trial: what counts instructions takes 100."""
-LEAST_PATIENCE_S = 60.0
+LARGEST_SLOWDOWN = 200
+"""Longest observed run, in longest trials: counting instructions takes 100 times as long."""
+LEAST_TIMEOUT_S = 60.0
 
 OBSERVER = "equipoise-evidence: "
-"""So begins what the native observer says of itself."""
+"""Beginning of what the native observer says of itself."""
 
-Hire = Callable[[Path], AbstractContextManager[Starter]]
-"""Gives what runs trials; the folder is private, and is removed at the end."""
+StarterFactory = Callable[[Path], AbstractContextManager[Starter]]
+"""Makes what runs trials; the folder is private, and is removed at the end."""
+
+
+class ObservationStore(Protocol):
+    """The part of the ledger that observing writes to."""
+
+    def record_observation(self, run_id: str, observation: Observation) -> None:
+        """Commit an observation."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class EvidenceRequest:
+    """What is to be observed."""
+
+    sources: tuple[str, ...] = BY_DEFAULT
+    repetitions: int | None = None
+    """Repetitions of each source and condition; ``None`` for the usual number."""
+    again: bool = False
+    """Whether to observe again what is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceRun:
     """One run that is to be observed."""
 
     source: str
     condition: int
     repetition: int
-    """From 1."""
+    """Number of the repetition, from 1."""
+
+
+def missing_runs(record: RunRecord, gap: Gap, request: EvidenceRequest) -> tuple[EvidenceRun, ...]:
+    """Return the runs that are missing, in the order that the campaign's own coin draws.
+
+    Each call draws an order of its own: the draw depends on the number of observations so far.
+    """
+    baseline, candidate = gap.contrast.baseline, gap.contrast.candidate
+    known = observations_of_pair(record.observations, baseline, candidate)
+    return draw_runs(
+        baseline,
+        candidate,
+        request.sources,
+        request.repetitions or usual_repetitions(gap.longest_s),
+        record.plan.seed + len(record.observations),
+        () if request.again else known,
+    )
 
 
 def usual_repetitions(longest_s: float) -> int:
-    """How often each condition is run under each source, if nobody says."""
+    """Return how often each condition is run under each source by default."""
     return REPETITIONS if longest_s <= LONG_RUN_S else FEWEST_REPETITIONS
 
 
@@ -70,7 +109,7 @@ def draw_runs(
     repetitions: int,
     seed: int,
     known: Sequence[Observation] = (),
-) -> tuple[Wanted, ...]:
+) -> tuple[EvidenceRun, ...]:
     """Draw the order of all runs: that of sources and conditions anew in each repetition.
 
     Parameters
@@ -78,39 +117,83 @@ def draw_runs(
     known
         Observations that need not be made again.
     """
-    there = {(one.source, one.condition, one.repetition) for one in known}
+    made = {(one.source, one.condition, one.repetition) for one in known}
     kinds = [(source, one) for source in sources for one in (baseline, candidate)]
     runs = [
-        Wanted(*kinds[place], repetition)
+        EvidenceRun(*kinds[place], repetition)
         for repetition in range(1, repetitions + 1)
         for place in draw_order(seed, "evidence", repetition, len(kinds))
     ]
-    return tuple(run for run in runs if (run.source, run.condition, run.repetition) not in there)
+    return tuple(run for run in runs if (run.source, run.condition, run.repetition) not in made)
 
 
 def native_starter(scratch: Path) -> Launcher:
-    """The launcher of real trials."""
+    """Return the launcher of real trials."""
     return Launcher(launcher_program(), scratch=scratch)
 
 
-def gather(
+def observe(
+    record: RunRecord,
+    gap: Gap,
+    runs: Sequence[EvidenceRun],
+    store: ObservationStore,
+    *,
+    on_progress: Callable[[int], None] = lambda _: None,
+    starter_factory: StarterFactory = native_starter,
+) -> None:
+    """Make these runs; each observation is committed before the next run starts.
+
+    Parameters
+    ----------
+    on_progress
+        Called after each run with the number of runs so far.
+
+    Raises
+    ------
+    UnusableInput
+        A condition does not take effect any more.
+    ConditionFailed
+        A hook failed; what was observed before is kept.
+    EquipoiseError
+        The launcher cannot be started or has died.
+    """
+    _check_both_take_effect(record.plan, gap)
+    observations = collect(
+        record.plan, runs, longest_s=gap.longest_s, starter_factory=starter_factory
+    )
+    with closing(observations):
+        for made, observation in enumerate(observations, start=1):
+            store.record_observation(record.id, observation)
+            on_progress(made)
+
+
+def _check_both_take_effect(plan: Plan, gap: Gap) -> None:
+    """Check both conditions as before a first block: what was installed then may be gone now."""
+    both = (gap.contrast.baseline, gap.contrast.candidate)
+    pair = replace(plan, conditions=tuple(plan.conditions[one] for one in both))
+    environment = own_environment()
+    mapped = mapped_by_condition(pair, environment)
+    check_that_each_took_effect(pair, mapped, environment)
+
+
+def collect(
     plan: Plan,
-    runs: Sequence[Wanted],
+    runs: Sequence[EvidenceRun],
     *,
     longest_s: float,
     on_wait: OnWait = lambda: None,
-    hire: Hire = native_starter,
+    starter_factory: StarterFactory = native_starter,
     now: Callable[[], float] = time.time,
 ) -> Generator[Observation, None, None]:
-    """Make these runs, one for each observation that is asked for.
+    """Make these runs, one each time that the caller takes an observation.
 
-    Whoever iterates keeps each observation before asking for the next. What cannot be seen here
-    is an observation with its failure in words.
+    The caller keeps each observation before it takes the next. A source that cannot be used here
+    gives an observation with its failure as a sentence.
 
     Parameters
     ----------
     longest_s
-        What the longest trial of these conditions took, in seconds.
+        Seconds of the longest trial of these conditions.
 
     Raises
     ------
@@ -120,16 +203,16 @@ def gather(
         The launcher cannot be started or has died.
     """
     patient = _patient(plan, longest_s)
-    # What still runs of a killed campaign would run beside this.
+    # Processes of a killed campaign would run beside this one.
     clear_leftovers()
     with (
         scratch_folder() as scratch,
-        hire(scratch) as starter,
+        starter_factory(scratch) as starter,
         CovariateReader() as beside,
     ):
         observer = _Observer(starter)
         servers = Servers(
-            lambda: Launcher(launcher_program(), campaign=scratch), scratch, before=observer.dressed
+            lambda: Launcher(launcher_program(), campaign=scratch), scratch, wrap=observer.wrapped
         )
         runner = TrialRunner(
             patient,
@@ -149,26 +232,26 @@ def gather(
 
 
 class _Observer:
-    """What starts trials: under the source at hand, or, beside a server, as they are."""
+    """Starts trials under the current source; clients of a server start as they are."""
 
     def __init__(self, starter: Starter) -> None:
         self._starter = starter
         self._source: Source | None = None
         self._folder = Path()
-        self._of_client = False
+        self._is_client = False
 
     def watch(self, source: Source, folder: Path, condition: Condition) -> None:
         """Put what is started from now on under this source."""
         self._source, self._folder = source, folder
-        self._of_client = condition.server is not None
+        self._is_client = condition.server is not None
 
     def run(self, request: Request, on_wait: OnWait | None = None) -> Report:
-        """Run one trial to its end; the client of an observed server is let alone."""
-        return self._starter.run(request if self._of_client else self.dressed(request), on_wait)
+        """Run one trial to its end; the client of an observed server runs unobserved."""
+        return self._starter.run(request if self._is_client else self.wrapped(request), on_wait)
 
-    def dressed(self, request: Request) -> Request:
-        """The same start under the source."""
-        assert self._source is not None, "who runs something says first how it is observed"
+    def wrapped(self, request: Request) -> Request:
+        """Return the same request under the current source."""
+        assert self._source is not None, "watch() comes first"
         # In a layout the program has a longer path.
         command = (request.program or request.argv[0], *request.argv[1:])
         process = self._source.wrap(Process(command, request.environment), self._folder)
@@ -178,8 +261,8 @@ class _Observer:
 
 
 def _patient(plan: Plan, longest_s: float) -> Plan:
-    """The plan with the time that observed runs need; each life of a server is one trial."""
-    timeout_s = max(LEAST_PATIENCE_S, SLOWED_DOWN * longest_s)
+    """Return the plan with the time that observed runs need; each life of a server is one trial."""
+    timeout_s = max(LEAST_TIMEOUT_S, LARGEST_SLOWDOWN * longest_s)
     return replace(
         plan,
         measure=replace(plan.measure, timeout_s=timeout_s),
@@ -197,7 +280,7 @@ def _patient(plan: Plan, longest_s: float) -> Plan:
 
 def _observation(
     plan: Plan,
-    run: Wanted,
+    run: EvidenceRun,
     position: int,
     observed_at: float,
     scratch: Path,
@@ -218,12 +301,12 @@ def _observation(
 
 
 def _observed(
-    plan: Plan, run: Wanted, folder: Path, runner: TrialRunner, observer: _Observer
+    plan: Plan, run: EvidenceRun, folder: Path, runner: TrialRunner, observer: _Observer
 ) -> tuple[bytes | None, str | None]:
-    """What the source saw, as JSON, or why it saw nothing."""
+    """Return what the source saw as JSON, or why it saw nothing."""
     source, condition = SOURCES[run.source], plan.conditions[run.condition]
     try:
-        # Found out before anything is prepared for the run.
+        # A missing observer is reported before anything is prepared for the run.
         source.wrap(Process(condition.command), folder)
     except UnusableInput as missing:
         return None, missing.what
@@ -238,37 +321,37 @@ def _observed(
     except ConditionFailed as failed:
         if condition.server is None:
             raise
-        # Its observer may be what is refused here; the next source may do.
+        # The server may only refuse this observer: the next source may work.
         return None, _quoted(failed.what) or failed.what
     if trial.timed_out:
         return None, trial.failure
     try:
-        seen = source.read(folder)
+        evidence = source.read(folder)
     except UnusableInput as unread:
         return None, _complaint(trial) or unread.what
-    failure = _how_it_failed(trial, getattr(seen, "end", None), condition)
+    failure = _how_it_failed(trial, getattr(evidence, "end", None), condition)
     if failure is not None and not plan.measure.ignore_failure:
         return None, f"{condition.name} fails under it: {failure}"
-    return msgspec.json.encode(seen), None
+    return msgspec.json.encode(evidence), None
 
 
 def _complaint(trial: Trial) -> str | None:
-    """Why there is nothing to read: what the observer said last, or how the run failed."""
+    """Return why there is nothing to read: the observer's last message, or how the run failed."""
     if trial.failure is None:
         return None
-    return _quoted(trial.error_tail) or f"{trial.failure}{last_words(trial.error_tail)}"
+    return _quoted(trial.error_tail) or f"{trial.failure}{stderr_suffix(trial.error_tail)}"
 
 
 def _quoted(text: str) -> str | None:
-    """What the observer says of itself in the last line that has something of it."""
-    said = [line.partition(OBSERVER)[2] for line in text.splitlines() if OBSERVER in line]
-    return said[-1] if said else None
+    """Return the last message of the observer in a text, or ``None``."""
+    messages = [line.partition(OBSERVER)[2] for line in text.splitlines() if OBSERVER in line]
+    return messages[-1] if messages else None
 
 
 def _how_it_failed(trial: Trial, end: End | None, condition: Condition) -> str | None:
-    """Why the program itself failed; that a server was stopped is no failure."""
+    """Return how the program itself failed. A server that was stopped did not fail."""
     if end is None or condition.server is not None:
-        return trial.failure and f"{trial.failure}{last_words(trial.error_tail)}"
+        return trial.failure and f"{trial.failure}{stderr_suffix(trial.error_tail)}"
     if end.signal is not None:
-        return signal_words(end.signal)
+        return describe_signal(end.signal)
     return f"exit status {end.exit}" if end.exit else None

@@ -1,27 +1,33 @@
-"""The observations of two conditions, decoded, source by source."""
+"""The evidence of one pair of conditions: which observations count, and what they hold.
+
+The observations of one `equipoise why` are a series: their positions count from 0. Both conditions
+of its pair were observed in one random order, so a series serves no other pair.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 
 from equipoise.model.observation import Observation
 from equipoise.why.evidence.allocations import Allocations
 from equipoise.why.evidence.instructions import Instructions
-from equipoise.why.evidence.sampled import Sampled
+from equipoise.why.evidence.sources import SOURCES
+from equipoise.why.evidence.stacks import Sampled
 from equipoise.why.evidence.system_calls import SystemCalls
 
 Run = TypeVar("Run")
-Taken = TypeVar("Taken")
+Value = TypeVar("Value")
+Side = Literal["baseline", "candidate"]
 
 
 @dataclass(frozen=True, slots=True)
 class Runs(Generic[Run]):
-    """What was seen of the runs of each condition, in the order in which they were made."""
+    """Values of the runs of each condition, in the order in which they were made."""
 
     baseline: tuple[Run, ...] = ()
     candidate: tuple[Run, ...] = ()
@@ -31,14 +37,23 @@ class Runs(Generic[Run]):
         """Whether there is something to compare."""
         return bool(self.baseline and self.candidate)
 
-    def map(self, take: Callable[[Run], Taken]) -> Runs[Taken]:
-        """One thing of each run, such as a number."""
-        return Runs(tuple(map(take, self.baseline)), tuple(map(take, self.candidate)))
+    @property
+    def every(self) -> tuple[Run, ...]:
+        """The runs of the baseline, then those of the candidate."""
+        return (*self.baseline, *self.candidate)
+
+    def of(self, side: Side) -> tuple[Run, ...]:
+        """Return the runs of one condition."""
+        return self.baseline if side == "baseline" else self.candidate
+
+    def map(self, value_of: Callable[[Run], Value]) -> Runs[Value]:
+        """Return one value of each run."""
+        return Runs(tuple(map(value_of, self.baseline)), tuple(map(value_of, self.candidate)))
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
-    """All that the sources saw."""
+class EvidenceSet:
+    """What all sources saw of a pair of conditions."""
 
     system_calls: Runs[SystemCalls] = Runs()
     profile: Runs[Sampled] = Runs()
@@ -49,30 +64,60 @@ class Gathered:
     failures: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By source: why a run gave nothing, each reason once."""
 
+    def by_source(self) -> dict[str, Runs[Any]]:
+        """Return the runs of each source by its name."""
+        return {source: getattr(self, source) for source in SOURCES}
 
-def gathered(observations: Sequence[Observation], baseline: int, candidate: int) -> Gathered:
+
+def decode_evidence(
+    observations: Sequence[Observation], baseline: int, candidate: int
+) -> EvidenceSet:
     """Decode the observations of two conditions of a plan."""
     failures: dict[str, list[str]] = defaultdict(list)
+    documents: dict[tuple[str, int], list[bytes]] = defaultdict(list)
     for one in observations:
         if one.failure is not None and one.failure not in failures[one.source]:
             failures[one.source].append(one.failure)
+        if one.document is not None:
+            documents[one.source, one.condition].append(one.document)
 
-    def runs(source: str, kind: type[Run]) -> Runs[Run]:
-        def of(condition: int) -> tuple[Run, ...]:
-            return tuple(
-                msgspec.json.decode(one.document, type=kind)
-                for one in observations
-                if one.source == source and one.condition == condition and one.document is not None
-            )
+    def runs(source: str, condition: int) -> tuple[Any, ...]:
+        kind = SOURCES[source].document
+        return tuple(msgspec.json.decode(one, type=kind) for one in documents[source, condition])
 
-        return Runs(of(baseline), of(candidate))
-
-    return Gathered(
-        system_calls=runs("system_calls", SystemCalls),
-        profile=runs("profile", Sampled),
-        page_faults=runs("page_faults", Sampled),
-        waits=runs("waits", Sampled),
-        allocations=runs("allocations", Allocations),
-        instructions=runs("instructions", Instructions),
+    return EvidenceSet(
+        **{source: Runs(runs(source, baseline), runs(source, candidate)) for source in SOURCES},
         failures={source: tuple(reasons) for source, reasons in failures.items()},
     )
+
+
+def observations_of_pair(
+    observations: Iterable[Observation], baseline: int, candidate: int
+) -> tuple[Observation, ...]:
+    """Return the latest observation of each source, condition and repetition of a pair."""
+    latest: dict[tuple[str, int, int], Observation] = {}
+    for series in _series(observations):
+        if {one.condition for one in series} <= {baseline, candidate}:
+            for one in series:
+                latest[(one.source, one.condition, one.repetition)] = one
+    return tuple(latest.values())
+
+
+def latest_conditions(observations: Sequence[Observation]) -> frozenset[int]:
+    """Return the conditions of the latest series; none without observations."""
+    latest: tuple[Observation, ...] = ()
+    for series in _series(observations):
+        latest = series
+    return frozenset(one.condition for one in latest)
+
+
+def _series(observations: Iterable[Observation]) -> Iterator[tuple[Observation, ...]]:
+    """Yield the observations of each series, the oldest first."""
+    current: list[Observation] = []
+    for one in observations:
+        if one.position == 0 and current:
+            yield tuple(current)
+            current = []
+        current.append(one)
+    if current:
+        yield tuple(current)

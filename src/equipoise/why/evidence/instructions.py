@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from equipoise.model.errors import UnusableInput
-from equipoise.why.evidence.observed import Process
+from equipoise.why.evidence.process import Process
 
 _PREFIX = "callgrind"
 
@@ -28,13 +28,13 @@ class Instructions:
 
     total: int
     functions: Mapping[str, int]
-    """Those of each function itself, without what it called."""
+    """Instructions of each function itself, without those of what it called."""
     unseen: tuple[str, ...]
-    """What could not be seen, in words."""
+    """Sentences about what could not be seen."""
 
 
 def wrap(process: Process, folder: Path) -> Process:
-    """The process under callgrind, which writes a file for each process into the folder.
+    """Return the process under callgrind, which writes a file for each process into the folder.
 
     Raises
     ------
@@ -56,12 +56,12 @@ def wrap(process: Process, folder: Path) -> Process:
 
 
 def read(folder: Path) -> Instructions:
-    """What callgrind wrote into the folder.
+    """Read what callgrind wrote into the folder.
 
     Raises
     ------
     UnusableInput
-        It wrote nothing.
+        Callgrind wrote nothing.
     """
     files = sorted(folder.glob(f"{_PREFIX}.*"))
     if not files:
@@ -80,11 +80,11 @@ def read(folder: Path) -> Instructions:
 
 
 def _functions(lines: Iterable[str]) -> Counter[str]:
-    """The first cost of each function itself in one file."""
+    """Return the first cost of each function itself in one file."""
     names: dict[str, str] = {}
     sums: Counter[str] = Counter()
     function = ""
-    of_a_call = False
+    is_of_a_call = False
     for line in lines:
         if named := _NAMED.match(line):
             kind, rest = named.groups()
@@ -93,17 +93,17 @@ def _functions(lines: Iterable[str]) -> Counter[str]:
                 name = _name(rest, names)
                 function = name if kind == "fn" else function
         elif line.startswith("calls="):
-            of_a_call = True
+            is_of_a_call = True
         elif _COSTS.match(line):
             costs = line.split()
-            if not of_a_call and len(costs) > 1:
+            if not is_of_a_call and len(costs) > 1:
                 sums[function] += int(costs[1])
-            of_a_call = False
+            is_of_a_call = False
     return sums
 
 
 def _name(text: str, names: dict[str, str]) -> str:
-    """A name, which is told once with a number and later by the number alone."""
+    """Return a name. The file gives it once with a number, and later the number alone."""
     compressed = _COMPRESSED.fullmatch(text.strip())
     if compressed is None:
         return text.strip()

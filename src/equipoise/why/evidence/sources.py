@@ -1,56 +1,62 @@
-"""The sources of evidence, by their names."""
+"""The table of sources: what can observe a run, and how each is started and read."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
 from equipoise.model.errors import UnusableInput
-from equipoise.why.evidence import (
-    allocations,
-    instructions,
-    page_faults,
-    profile,
-    system_calls,
-    waits,
-)
-from equipoise.why.evidence.observed import Process
+from equipoise.why.evidence import allocations, instructions, system_calls
+from equipoise.why.evidence.allocations import Allocations
+from equipoise.why.evidence.instructions import Instructions
+from equipoise.why.evidence.process import Process
+from equipoise.why.evidence.stacks import Sampled, SampledSource, read_sampled, wrap_sampled
+from equipoise.why.evidence.system_calls import SystemCalls
 
 
-class Source(Protocol):
-    """What a file under ``explain/evidence/`` offers."""
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One way to observe a run."""
 
-    def wrap(self, process: Process, folder: Path) -> Process:
-        """The process under the observer, which writes into the folder."""
+    wrap: Callable[[Process, Path], Process]
+    """Returns the process under the observer, which writes into the folder."""
+    read: Callable[[Path], Any]
+    """Returns what the observer wrote into the folder, a value of type ``document``."""
+    document: type
+    """A dataclass that JSON can hold."""
 
-    def read(self, folder: Path) -> Any:
-        """What the observer wrote into the folder: a dataclass that JSON can hold."""
+
+def _sampled(name: SampledSource) -> Source:
+    return Source(partial(wrap_sampled, name), partial(read_sampled, name), Sampled)
 
 
 SOURCES: Mapping[str, Source] = MappingProxyType(
     {
-        "system_calls": system_calls,
-        "profile": profile,
-        "page_faults": page_faults,
-        "waits": waits,
-        "allocations": allocations,
-        "instructions": instructions,
+        "system_calls": Source(system_calls.wrap, system_calls.read, SystemCalls),
+        "profile": _sampled("profile"),
+        "page_faults": _sampled("page_faults"),
+        "waits": _sampled("waits"),
+        "allocations": Source(allocations.wrap, allocations.read, Allocations),
+        "instructions": Source(instructions.wrap, instructions.read, Instructions),
     }
 )
+"""All sources by name. Each name is a field of `EvidenceSet`."""
 ON_REQUEST = "instructions"
-"""It takes 20 to 100 times the run time."""
+"""The source that takes 20 to 100 times the run time."""
 BY_DEFAULT = tuple(name for name in SOURCES if name != ON_REQUEST)
 
 
 def known_sources(names: Sequence[str]) -> tuple[str, ...]:
-    """The named sources, each once, in the order in which they were named.
+    """Return the named sources, each once, in the order in which they were named.
 
     Raises
     ------
     UnusableInput
-        There is no such source, or none was named.
+        A name is of no source, or none was named.
     """
     unknown = [name for name in names if name not in SOURCES]
     if unknown or not names:

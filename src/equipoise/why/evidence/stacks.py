@@ -1,32 +1,50 @@
-"""Stacks with weights, as the native observer writes them."""
+"""Sampled stacks with weights: seconds on a processor, seconds of waiting, page faults.
+
+The native observer (``crates/evidence``) unwinds and names the stacks after the run.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
+from equipoise.why.evidence.process import End, Process, evidence_program, read_document
+
+VERSION = 1
+FREQUENCY_HZ = 999
+
+KERNEL_IS_HIDDEN = "the kernel's own time and stacks"
+"""Beginning of what the observer says where it may not look into the kernel."""
+
 Kind = Literal["user", "inlined", "python", "told", "kernel", "size", "unknown"]
+SampledSource = Literal["profile", "page_faults", "waits"]
+_COMMANDS: dict[SampledSource, str] = {
+    "profile": "profile",
+    "page_faults": "faults",
+    "waits": "waits",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
     """A function in a stack.
 
-    A kernel's frame is the door by which it was entered: the name of a system call,
-    ``page_fault``, ``interrupt``. ``told`` is named by what made the code while it ran, ``size``
-    is how large an allocated block is.
+    A frame of the kernel is named by its entry point: a system call, ``page_fault``,
+    ``interrupt``. A frame of kind ``told`` is named by what made the code while it ran; a frame
+    of kind ``size`` is the size of an allocated block.
     """
 
     name: str
     module: str
-    """The file that it is in, without its folder."""
+    """Name of the file that holds the function, without its folder."""
     kind: Kind
 
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """One stack, and what was sampled there."""
+    """One stack, and its weight."""
 
     frames: tuple[int, ...]
     """Places in ``Stacks.frames``, the outermost first."""
@@ -42,11 +60,11 @@ class Stacks:
     stacks: tuple[Stack, ...]
 
     def weight(self) -> float:
-        """The sum of all weights."""
+        """Return the sum of all weights."""
         return sum(stack.weight for stack in self.stacks)
 
     def of_frame(self) -> dict[Frame, float]:
-        """The weight of each frame itself: of the stacks in which it is the innermost."""
+        """Return for each frame the weight of the stacks in which it is the innermost."""
         sums: dict[Frame, float] = defaultdict(float)
         for stack in self.stacks:
             if stack.frames:
@@ -54,9 +72,76 @@ class Stacks:
         return dict(sums)
 
     def below_frame(self) -> dict[Frame, float]:
-        """The weight of each frame and of all that it called: of the stacks in which it is."""
+        """Return for each frame the weight of all stacks that hold it."""
         sums: dict[Frame, float] = defaultdict(float)
         for stack in self.stacks:
             for place in set(stack.frames):
                 sums[self.frames[place]] += stack.weight
         return dict(sums)
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """Sampled stacks of one run and its descendants."""
+
+    source: SampledSource
+    wall_s: float
+    end: End
+    samples: int
+    total: float | None
+    """All that happened, whether sampled or not, in the unit of the weights."""
+    stacks: Stacks
+    unseen: tuple[str, ...]
+    """Sentences about what could not be seen."""
+
+    @property
+    def hides_kernel(self) -> bool:
+        """Whether only the program's own code could be sampled."""
+        return any(remark.startswith(KERNEL_IS_HIDDEN) for remark in self.unseen)
+
+
+@dataclass(frozen=True, slots=True)
+class _Document:
+    wall_s: float
+    end: End
+    samples: int
+    total: float | None
+    frames: tuple[Frame, ...]
+    stacks: tuple[Stack, ...]
+    unseen: tuple[str, ...]
+
+
+def wrap_sampled(source: SampledSource, process: Process, folder: Path) -> Process:
+    """Return the process under the observer, which writes into the folder.
+
+    CPython is asked to tell where its functions lie, if it can.
+
+    Raises
+    ------
+    UnusableInput
+        The observer is missing.
+    """
+    observer = (str(evidence_program()), _COMMANDS[source], "--frequency", str(FREQUENCY_HZ))
+    output = ("--output", str(folder / f"{source}.json"), "--")
+    environment = {"PYTHONPERFSUPPORT": "1", **process.environment}
+    return Process((*observer, *output, *process.command), environment)
+
+
+def read_sampled(source: SampledSource, folder: Path) -> Sampled:
+    """Read what the observer wrote into the folder.
+
+    Raises
+    ------
+    UnusableInput
+        The observer wrote nothing.
+    """
+    document = read_document(folder / f"{source}.json", _Document, VERSION)
+    return Sampled(
+        source=source,
+        wall_s=document.wall_s,
+        end=document.end,
+        samples=document.samples,
+        total=document.total,
+        stacks=Stacks(document.frames, document.stacks),
+        unseen=document.unseen,
+    )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from equipoise.why.evidence.observed import End, Process, evidence_program, read_document
+from equipoise.why.evidence.process import End, Process, evidence_program, read_document
 
 VERSION = 1
 _FILE = "system_calls.json"
@@ -21,7 +21,7 @@ Method = Literal["best", "tracepoints", "ptrace"]
 
 @dataclass(frozen=True, slots=True)
 class Frequency:
-    """A value of an argument, and how often it was seen at least."""
+    """A value of an argument, and the least number of times that it was seen."""
 
     value: int
     count: int
@@ -34,18 +34,18 @@ class Calls:
     name: str
     count: int
     seconds: float
-    """From entry to return, over the calls that returned, of all threads."""
+    """Seconds from entry to return, over the calls that returned, of all threads."""
     longest_s: float
     waits: bool
     """Whether the call mostly waits for somebody else."""
     errors: Mapping[str, int]
-    """By name: ``ENOENT``."""
+    """Number of errors by name: ``ENOENT``."""
     unfinished: int
     """Calls whose return was not seen."""
     bytes_asked: int | None
-    """The sum of their size argument; ``None`` if they have none."""
+    """Sum of the size arguments; ``None`` if the call has none."""
     bytes_done: int | None
-    """The sum of what they read or wrote; ``None`` if they do not."""
+    """Sum of the bytes read or written; ``None`` if the call does neither."""
     sizes: tuple[Frequency, ...]
     """The most frequent size arguments, at most 8."""
     modes: tuple[Frequency, ...]
@@ -76,7 +76,7 @@ class LockWaits:
 
 @dataclass(frozen=True, slots=True)
 class SystemCalls:
-    """What one run asked of the kernel, with its descendants."""
+    """The system calls of one run and its descendants."""
 
     method: Literal["tracepoints", "ptrace"]
     wall_s: float
@@ -84,23 +84,23 @@ class SystemCalls:
     processes: int
     threads: int
     programs: int
-    """Programs that were executed, the command itself among them."""
+    """Number of programs that were executed, with the command itself."""
     waiting_s: float
     """Seconds that threads spent in calls that wait for others, added up."""
     calls: tuple[Calls, ...]
-    """Those with the most time first."""
+    """The calls with the most seconds first."""
     files: tuple[FileUse, ...]
     locks: tuple[LockWaits, ...]
     unseen: tuple[str, ...]
-    """What could not be seen, in words."""
+    """Sentences about what could not be seen."""
 
     def by_name(self) -> dict[str, Calls]:
-        """The calls by their name."""
+        """Return the calls by their name."""
         return {calls.name: calls for calls in self.calls}
 
 
 def wrap(process: Process, folder: Path, method: Method = "best") -> Process:
-    """The process under the observer, which writes into the folder.
+    """Return the process under the observer, which writes into the folder.
 
     Raises
     ------
@@ -113,11 +113,11 @@ def wrap(process: Process, folder: Path, method: Method = "best") -> Process:
 
 
 def read(folder: Path) -> SystemCalls:
-    """What the observer wrote into the folder.
+    """Read what the observer wrote into the folder.
 
     Raises
     ------
     UnusableInput
-        It wrote nothing.
+        The observer wrote nothing.
     """
     return read_document(folder / _FILE, SystemCalls, VERSION)

@@ -1,5 +1,9 @@
-"""A campaign that tests explanations: its plan, its judge, and what came of it.
+"""The experiment: a campaign that tests causes by interventions (verdict.md §7).
 
 A block holds the two conditions of the gap and, for one intervention that the coin draws, the same
-two with it; where the intervention has a sham, also with that (verdict.md §7).
+two with it; where the intervention has a sham, also with that.
+
+- ``plan.py``: from a gap and its causes to the plan of the campaign
+- ``judge.py``: what the campaign tries next, and when it stops
+- ``outcome.py``: what each intervention closed of the gap, and the sentence that says so
 """

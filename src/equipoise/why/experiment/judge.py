@@ -1,100 +1,214 @@
-"""What looks at a campaign that tests explanations, and says what it tries next."""
+"""The judge of a campaign that tests causes: what it tries next, and when it stops."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from equipoise.campaign.blocks import read_block
+from equipoise.campaign.blocks import BlockRead, read_block
 from equipoise.campaign.interim import InterimAnalysis
 from equipoise.campaign.progress import ComparisonStatus
 from equipoise.design.coin import draw_intervention
-from equipoise.model.plan import ExperimentPlan, Plan, Stopping
+from equipoise.measure.untimed import stderr_suffix
+from equipoise.model.plan import (
+    ExperimentPlan,
+    Judgement,
+    Plan,
+    PlannedIntervention,
+    Stopping,
+)
 from equipoise.model.record import Phase, Trial
-from equipoise.why.experiment.tries import BASELINE, CANDIDATE, Tried, Tries
-from equipoise.why.experiment.words import closes_so_far
+from equipoise.stats.intervention import (
+    InterventionBlocks,
+    InterventionEffect,
+    describe_fraction,
+    is_final,
+)
+
+BASELINE, CANDIDATE = 0, 1
+"""Places of the gap's conditions in the plan."""
 
 FOR_THE_FIRST = 0.5
-"""This part of the blocks goes to the open attempt that stands first, that of the cause with the
-most seconds: spread over all, a short campaign would decide none."""
+"""Part of the blocks for the first open attempt, that of the cause with the most seconds: spread
+over all, the blocks of a short campaign would decide none."""
 
 SPREAD_EVENLY = 0.25
-"""This part goes to all open attempts alike, the rest by the seconds of their causes."""
+"""Part of the blocks for all open attempts alike; the rest goes by the seconds of their causes."""
 
 
 class Experiment:
-    """Judges the gap and each attempt as the blocks come, by the same rules as the result."""
+    """Judge of the gap and of each attempt as the blocks come, by the rules of the result.
+
+    Parameters
+    ----------
+    plan
+        The plan of the campaign.
+    explains
+        The interventions that it tries.
+    stopping
+        The plan's limits, or later ones.
+    """
 
     def __init__(self, plan: Plan, explains: ExperimentPlan, stopping: Stopping) -> None:
         self._plan = plan
         self._gap = InterimAnalysis(plan, stopping)
         self._min_blocks = stopping.min_blocks
-        self._tries = Tries(explains, plan.judgement)
-        self._nothing_to_explain = False
+        self._attempts = Attempts(explains, plan.judgement)
+        self._has_no_gap = False
 
     def add(self, block: tuple[Trial, ...]) -> None:
-        """Take one complete block without looking, as when a campaign is read back."""
+        """Take one complete block without an analysis, as when a campaign is read back."""
         self._gap.add(block)
-        self._tries.take(read_block(block, self._plan))
+        self._attempts.take(read_block(block, self._plan))
 
     def analyse(self) -> tuple[ComparisonStatus, ...]:
-        """Look: where the gap and each attempt stand after the blocks so far."""
+        """Return the status of the gap and of each attempt after the blocks so far."""
         gap = self._gap.analyse()
-        self._nothing_to_explain = gap[0].verdict == "equivalent"
-        return (*gap, *map(_status, self._tries.each))
+        self._has_no_gap = gap[0].verdict == "equivalent"
+        return (*gap, *map(_status, self._attempts.each))
 
     def stop_reason(self) -> Literal["verdict", "precision"] | None:
-        """Why no further block is needed, as of the last look; ``None`` while one is.
+        """Return why no further block is needed, as of the last analysis; ``None`` if one is.
 
-        Nothing is needed where there is no gap, or it is called and every attempt has its outcome.
+        No block is needed where there is no gap, or where the gap is called and every attempt has
+        its outcome.
         """
-        why = self._gap.stop_reason()
-        return why if self._nothing_to_explain or not self._open() else None
+        reason = self._gap.stop_reason()
+        return reason if self._has_no_gap or not self._open() else None
 
     def needed_conditions(self, phase: Phase, block: int) -> tuple[int, ...]:
-        """The conditions that this block needs, which comes next.
+        """Return the conditions that the next block needs.
 
-        All that is open warms up. A measured block tries one of the attempts that are open: which,
-        is a function of the seed, the number of the block and the blocks so far, drawn before and
-        apart from its order, so the order stays a fair coin given all of that, and a campaign that
-        is read back goes on alike.
+        All open attempts warm up. A measured block tries one open attempt: a function of the seed,
+        the number of the block and the blocks so far, drawn before and apart from the order of the
+        block. So the order stays a fair coin given all of that, and a campaign that is read back
+        goes on alike.
         """
         attempts = self._open()
         if phase == "measured" and attempts:
-            weights = _shares(attempts)
+            weights = _weights(attempts)
             attempts = [attempts[draw_intervention(self._plan.seed, block, weights)]]
         needed = {BASELINE, CANDIDATE}.union(*(one.conditions for one in attempts))
         return tuple(sorted(needed))
 
     def tolerates(self, trial: Trial) -> bool:
-        """Whether only an attempt ends because this trial failed."""
-        return self._tries.fail(trial)
+        """Return whether this failed trial ends an attempt and not the campaign."""
+        return self._attempts.fail(trial)
 
     def earliest_block(self) -> int:
-        """The least number of blocks after which the gap can be called."""
+        """Return the least number of blocks after which the gap can be called."""
         return self._gap.earliest_block()
 
-    def _open(self) -> list[Tried]:
-        return [one for one in self._tries.each if not one.is_settled(self._min_blocks)]
+    def _open(self) -> list[Attempt]:
+        return [one for one in self._attempts.each if not one.is_settled(self._min_blocks)]
 
 
-def _shares(attempts: list[Tried]) -> list[float]:
-    """How often each is drawn; they add up to 1."""
-    total = sum(one.attempt.weight for one in attempts)
+class Attempts:
+    """All attempts of a campaign; they share alpha."""
+
+    def __init__(self, explains: ExperimentPlan, judgement: Judgement) -> None:
+        level = judgement.alpha / max(1, len(explains.attempts))
+        self.each = tuple(
+            Attempt(planned, level, judgement.primary_metric) for planned in explains.attempts
+        )
+
+    def take(self, block: BlockRead) -> None:
+        """Take one complete block."""
+        for attempt in self.each:
+            attempt.take(block)
+
+    def fail(self, trial: Trial) -> bool:
+        """Take a trial that failed; return whether it ends no more than attempts."""
+        failed = [one for one in self.each if trial.condition in one.conditions]
+        for attempt in failed:
+            attempt.fail(trial)
+        return bool(failed)
+
+
+class Attempt:
+    """One intervention and its blocks so far.
+
+    Parameters
+    ----------
+    planned
+        The intervention and its conditions.
+    level
+        1 minus the coverage of its interval.
+    metric
+        The primary metric.
+    """
+
+    def __init__(self, planned: PlannedIntervention, level: float, metric: str) -> None:
+        self.planned = planned
+        self.level = level
+        self._metric = metric
+        self._blocks = InterventionBlocks(level)
+        self._so_far = self._blocks.rounded_effect()
+        self._four = (
+            planned.baseline_without,
+            planned.candidate_without,
+            planned.baseline_with,
+            planned.candidate_with,
+        )
+        self.conditions = tuple(i for i in self._four if i not in (BASELINE, CANDIDATE))
+        """Conditions that it does not share with the gap."""
+        self.ended_because: str | None = None
+        """Why it cannot have an outcome any more: one of its conditions failed."""
+
+    @property
+    def blocks(self) -> int:
+        """Number of blocks in which it was tried."""
+        return len(self._blocks)
+
+    @property
+    def so_far(self) -> InterventionEffect:
+        """Its outcome, with sets whose ends are rounded outwards."""
+        return self._so_far
+
+    def exactly(self) -> InterventionEffect:
+        """Return its outcome, with the exact ends of the sets."""
+        return self._blocks.exact_effect()
+
+    def take(self, block: BlockRead) -> None:
+        """Take a block, if the intervention was tried in it."""
+        if self.ended_because is not None or self.planned.candidate_with not in block.places:
+            return
+        if any(condition not in block.costs for condition in self._four):
+            self.ended_because = f"a trial with it has no {self._metric}"
+            return
+        self._blocks.append(*(block.costs[condition] for condition in self._four))
+        self._so_far = self._blocks.rounded_effect()
+
+    def fail(self, trial: Trial) -> None:
+        """Take a trial with it that failed: no block is left out for that (rule 1)."""
+        if self.ended_because is None:
+            self.ended_because = f"{trial.failure}{stderr_suffix(trial.error_tail)}"
+
+    def is_settled(self, min_blocks: int) -> bool:
+        """Return whether it needs no further block."""
+        if self.ended_because is not None:
+            return True
+        return self.blocks >= min_blocks and is_final(self._so_far)
+
+
+def _weights(attempts: list[Attempt]) -> list[float]:
+    """Return how often each attempt is drawn; the weights add up to 1."""
+    total = sum(one.planned.weight for one in attempts)
     by_seconds = 1.0 - FOR_THE_FIRST - SPREAD_EVENLY
-    shares = [
-        SPREAD_EVENLY / len(attempts) + by_seconds * one.attempt.weight / total for one in attempts
+    weights = [
+        SPREAD_EVENLY / len(attempts) + by_seconds * one.planned.weight / total for one in attempts
     ]
-    shares[0] += FOR_THE_FIRST
-    return shares
+    weights[0] += FOR_THE_FIRST
+    return weights
 
 
-def _status(one: Tried) -> ComparisonStatus:
-    found = one.so_far
+def _status(attempt: Attempt) -> ComparisonStatus:
+    logs = attempt.so_far.logs
+    closes = describe_fraction(logs.estimate, (logs.low, logs.high))
     return ComparisonStatus(
-        f"with {one.attempt.intervention}",
-        found.outcome,
+        f"with {attempt.planned.intervention}",
+        attempt.so_far.outcome,
         None,
         (None, None),
-        blocks=one.blocks,
-        closes=closes_so_far(found, one.ended_because),
+        blocks=attempt.blocks,
+        closes=closes if attempt.ended_because is None else "ended",
     )

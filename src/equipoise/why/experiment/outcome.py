@@ -1,4 +1,4 @@
-"""What came of a campaign that tests explanations: a pure function of its record."""
+"""The outcome of a campaign that tests causes, and its sentence: pure functions of its record."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from equipoise.campaign.segment import fails
 from equipoise.model.plan import ExperimentPlan, OmittedIntervention, Plan, PlannedIntervention
 from equipoise.model.record import RunRecord
 from equipoise.model.result import Comparison
-from equipoise.model.why import Explanation, Status, Tested
-from equipoise.why.causes.ranked import OBSERVED_ONLY
-from equipoise.why.experiment.tries import BASELINE, CANDIDATE, Tried, Tries
-from equipoise.why.experiment.words import tested_words
+from equipoise.model.why import Explanation, InterventionOutcome, Status
+from equipoise.stats.intervention import CONFIRMED_ABOVE, REFUTED_WITHIN, describe_fraction
+from equipoise.why.causes.ranking import OBSERVED_ONLY
+from equipoise.why.experiment.judge import BASELINE, CANDIDATE, Attempt, Attempts
 
 TRIED_BY_USER = "tried_by_user"
-"""The cause of an entry of ``why`` that an intervention of the user's own makes."""
+"""Cause of an entry of ``why`` for an intervention of the user's own."""
 
 CALLED = ("slower", "faster", "mixed")
 
 
-def tested(record: RunRecord) -> tuple[Explanation, ...]:
-    """The causes that a campaign tested, with what each intervention closed of the gap.
+def tested_causes(record: RunRecord) -> tuple[Explanation, ...]:
+    """Return the causes that a campaign tested, with what each intervention closed of the gap.
 
     Returns
     -------
@@ -37,26 +37,25 @@ def tested(record: RunRecord) -> tuple[Explanation, ...]:
         return ()
     blocks = complete_blocks(record.draws, record.trials)
     gap = primary_comparisons(plan, blocks)
-    unknown = _why_no_share(plan, gap[0] if gap else None)
-    found = [
-        _tested(one, unknown, plan, gap[0] if gap else None)
-        for one in _tries(plan, plan.explains, record, blocks).each
+    outcomes = [
+        _outcome(one, plan, gap[0] if gap else None)
+        for one in _attempts(plan, plan.explains, record, blocks).each
     ]
-    return (*_of_causes(plan.explains, found), *_of_the_user(plan.explains, found))
+    return (*_of_causes(plan.explains, outcomes), *_of_the_user(plan.explains, outcomes))
 
 
-def _tries(plan: Plan, explains: ExperimentPlan, record: RunRecord, blocks: Blocks) -> Tries:
-    tries = Tries(explains, plan.judgement)
+def _attempts(plan: Plan, explains: ExperimentPlan, record: RunRecord, blocks: Blocks) -> Attempts:
+    attempts = Attempts(explains, plan.judgement)
     for trial in record.trials:
         if fails(plan, trial):
-            tries.fail(trial)
+            attempts.fail(trial)
     for block in blocks.values():
-        tries.take(read_block(block, plan))
-    return tries
+        attempts.take(read_block(block, plan))
+    return attempts
 
 
-def _why_no_share(plan: Plan, gap: Comparison | None) -> str | None:
-    """Why no share is given of a gap; ``None`` if it is called (verdict.md §7)."""
+def _why_no_fraction(plan: Plan, gap: Comparison | None) -> str | None:
+    """Return why no fraction of the gap is given; ``None`` if it is called (verdict.md §7)."""
     if gap is not None and gap.verdict in CALLED:
         return None
     one, other = (plan.conditions[index].name for index in (BASELINE, CANDIDATE))
@@ -68,45 +67,47 @@ def _why_no_share(plan: Plan, gap: Comparison | None) -> str | None:
             f"within {gap.min_effect:g} %"
         )
     return (
-        f"no share is given, since the gap between {one} and {other} is itself undecided after "
-        f"{gap.blocks} {'block' if gap.blocks == 1 else 'blocks'} of this campaign"
+        f"no fraction is given, because the gap between {one} and {other} is itself undecided "
+        f"after {gap.blocks} {'block' if gap.blocks == 1 else 'blocks'} of this campaign"
     )
 
 
-def _tested(one: Tried, unknown: str | None, plan: Plan, gap: Comparison | None) -> Tested:
-    attempt = one.attempt
-    if one.ended_because is not None:
-        unknown = f"it cannot be run with it: {one.ended_because}"
-    elif unknown is None and not one.blocks:
+def _outcome(attempt: Attempt, plan: Plan, gap: Comparison | None) -> InterventionOutcome:
+    effect = attempt.exactly()
+    unknown = _why_no_fraction(plan, gap)
+    if attempt.ended_because is not None:
+        unknown = f"it cannot be run with it: {attempt.ended_because}"
+    elif unknown is not None:
+        pass
+    elif not attempt.blocks:
         unknown = "no block was left to try it in"
-    found = one.exactly()
-    if unknown is None and found.logs.estimate is None:
-        unknown = "half of its trials or more timed out, so no share is known"
-    elif unknown is None and not found.logs.pieces:
-        unknown = "no constant share fits the blocks in which it was tried"
+    elif effect.logs.estimate is None:
+        unknown = "half of its trials or more timed out, so no fraction is known"
+    elif not effect.logs.pieces:
+        unknown = "no constant fraction fits the blocks in which it was tried"
     if unknown is not None:
-        return _not_known(attempt, unknown, blocks=one.blocks, level=one.level)
-    return Tested(
-        intervention=attempt.intervention,
-        summary=attempt.words,
-        outcome=found.outcome,
-        share=found.logs.estimate,
-        share_ci=(found.logs.low, found.logs.high),
-        share_of_seconds=found.seconds.estimate,
-        share_of_seconds_ci=(found.seconds.low, found.seconds.high),
-        from_candidate=found.from_candidate,
-        from_baseline=found.from_baseline,
-        blocks=one.blocks,
-        level=one.level,
-        advice=_advice(attempt, plan, gap) if found.outcome == "confirmed" else None,
+        return _unknown(attempt.planned, unknown, blocks=attempt.blocks, level=attempt.level)
+    return InterventionOutcome(
+        intervention=attempt.planned.intervention,
+        summary=attempt.planned.words,
+        outcome=effect.outcome,
+        share=effect.logs.estimate,
+        share_ci=(effect.logs.low, effect.logs.high),
+        share_of_seconds=effect.seconds.estimate,
+        share_of_seconds_ci=(effect.seconds.low, effect.seconds.high),
+        from_candidate=effect.from_candidate,
+        from_baseline=effect.from_baseline,
+        blocks=attempt.blocks,
+        level=attempt.level,
+        advice=_advice(attempt.planned, plan, gap) if effect.outcome == "confirmed" else None,
     )
 
 
-def _not_known(
+def _unknown(
     one: PlannedIntervention | OmittedIntervention, because: str, *, blocks: int, level: float
-) -> Tested:
+) -> InterventionOutcome:
     nothing = (None, None)
-    return Tested(
+    return InterventionOutcome(
         intervention=one.intervention,
         summary=one.words,
         outcome="open",
@@ -122,19 +123,22 @@ def _not_known(
     )
 
 
-def _advice(attempt: PlannedIntervention, plan: Plan, gap: Comparison | None) -> str | None:
-    """The line with which the slower condition keeps it."""
-    if attempt.advice is None:
+def _advice(planned: PlannedIntervention, plan: Plan, gap: Comparison | None) -> str | None:
+    """Return the line with which the slower condition keeps the change."""
+    if planned.advice is None:
         return None
     baseline_is_slower = gap is not None and gap.ratio is not None and gap.ratio < 1.0
     slower = plan.conditions[BASELINE if baseline_is_slower else CANDIDATE]
-    return attempt.advice.replace("{command}", shlex.join(slower.command))
+    return planned.advice.replace("{command}", shlex.join(slower.command))
 
 
-def _of_causes(explains: ExperimentPlan, found: Sequence[Tested]) -> tuple[Explanation, ...]:
-    tried = list(zip(explains.attempts, found, strict=True))
-    left_out = [
-        (one, _not_known(one, f"not tried: {one.because}", blocks=0, level=_level(found)))
+def _of_causes(
+    explains: ExperimentPlan, outcomes: Sequence[InterventionOutcome]
+) -> tuple[Explanation, ...]:
+    tried = list(zip(explains.attempts, outcomes, strict=True))
+    level = outcomes[0].level if outcomes else 1.0
+    omitted = [
+        (one, _unknown(one, f"not tried: {one.because}", blocks=0, level=level))
         for one in explains.not_tried
     ]
     may_refute = frozenset(one.intervention for one in explains.attempts if not one.only_confirms)
@@ -143,40 +147,37 @@ def _of_causes(explains: ExperimentPlan, found: Sequence[Tested]) -> tuple[Expla
             cause,
             may_refute,
             [test for one, test in tried if cause.cause in one.causes],
-            [test for one, test in left_out if cause.cause in one.causes],
+            [test for one, test in omitted if cause.cause in one.causes],
         )
         for cause in explains.causes
     )
 
 
-def _level(found: Sequence[Tested]) -> float:
-    return found[0].level if found else 1.0
-
-
 def _with(
     cause: Explanation,
     may_refute: frozenset[str],
-    tried: list[Tested],
-    left_out: list[Tested],
+    tried: list[InterventionOutcome],
+    omitted: list[InterventionOutcome],
 ) -> Explanation:
-    """A cause as its interventions show it; what no intervention decides stays as observed."""
+    """Return a cause as its interventions show it; if they decide nothing, as observed."""
     status = _status(tried, may_refute)
     observed = cause.summary.replace(OBSERVED_ONLY, "as observed") if tried else cause.summary
-    words = " ".join(filter(None, (_sentence(observed), tested_words([*tried, *left_out]))))
-    if not tried and not left_out:
-        words = f"{words} Nothing here can be changed to test it."
-    shown = replace(cause, status=status, summary=words, tested=(*tried, *left_out))
+    both = (*tried, *omitted)
+    test = outcomes_sentence(both) if both else "Nothing here can be changed to test it."
+    tested = replace(
+        cause, status=status, summary=f"{_sentence(observed)} {test}".strip(), tested=both
+    )
     if status == "open":
-        return shown
+        return tested
     best = max(
         (one for one in tried if one.outcome == status),
         key=lambda one: float("-inf") if one.share is None else one.share,
     )
-    return replace(shown, share_of_gap=best.share, share_ci=best.share_ci)
+    return replace(tested, share_of_gap=best.share, share_ci=best.share_ci)
 
 
-def _status(tried: Sequence[Tested], may_refute: frozenset[str]) -> Status:
-    """What would leave the cause untouched cannot refute it, only close nothing."""
+def _status(tried: Sequence[InterventionOutcome], may_refute: frozenset[str]) -> Status:
+    """Return the status of a cause: what may leave it untouched cannot refute it."""
     outcomes = {one.outcome for one in tried}
     if "confirmed" in outcomes:
         return "confirmed"
@@ -184,7 +185,9 @@ def _status(tried: Sequence[Tested], may_refute: frozenset[str]) -> Status:
     return "refuted" if refutes and outcomes == {"refuted"} else "open"
 
 
-def _of_the_user(explains: ExperimentPlan, found: Sequence[Tested]) -> tuple[Explanation, ...]:
+def _of_the_user(
+    explains: ExperimentPlan, outcomes: Sequence[InterventionOutcome]
+) -> tuple[Explanation, ...]:
     return tuple(
         Explanation(
             cause=TRIED_BY_USER,
@@ -193,13 +196,48 @@ def _of_the_user(explains: ExperimentPlan, found: Sequence[Tested]) -> tuple[Exp
             status=test.outcome,
             share_of_gap=test.share,
             share_ci=test.share_ci,
-            summary=tested_words([test]),
+            summary=outcomes_sentence([test]),
             tested=(test,),
         )
-        for attempt, test in zip(explains.attempts, found, strict=True)
+        for attempt, test in zip(explains.attempts, outcomes, strict=True)
         if not attempt.causes
     )
 
 
 def _sentence(words: str) -> str:
     return words if words.endswith(".") or not words else f"{words}."
+
+
+def outcomes_sentence(outcomes: Sequence[InterventionOutcome]) -> str:
+    """Return what interventions did: ``Jemalloc closes 96 % [91, 101] of the gap; …``."""
+    clauses = "; ".join(map(_clause, outcomes))
+    return f"{clauses[:1].upper()}{clauses[1:]}." if clauses else ""
+
+
+def _clause(one: InterventionOutcome) -> str:
+    if one.unknown_because is not None:
+        return f"{one.summary}: {one.unknown_because}"
+    closes = describe_fraction(one.share, one.share_ci)
+    if _scales_disagree(one):
+        seconds = describe_fraction(one.share_of_seconds, one.share_of_seconds_ci)
+        return (
+            f"{one.summary} closes {closes} of the gap as a ratio, but {seconds} of it in seconds"
+        )
+    by_the_faster = " by slowing the faster one" if _is_closed_by_the_faster(one) else ""
+    return f"{one.summary} closes {closes} of the gap{by_the_faster}"
+
+
+def _scales_disagree(one: InterventionOutcome) -> bool:
+    """Return whether only one of the ratio and the difference in seconds shrinks.
+
+    This is so for an intervention that costs both conditions the same.
+    """
+    if one.share is None or one.share_of_seconds is None:
+        return False
+    return abs(one.share - one.share_of_seconds) > REFUTED_WITHIN
+
+
+def _is_closed_by_the_faster(one: InterventionOutcome) -> bool:
+    """Return whether a gap was closed, but not by making the slower one faster (verdict.md §7)."""
+    low, _ = one.share_ci
+    return one.outcome == "open" and low is not None and low >= CONFIRMED_ABOVE

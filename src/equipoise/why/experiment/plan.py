@@ -1,11 +1,14 @@
-"""The plan of a campaign that tests explanations of another one's gap."""
+"""The plan of a campaign that tests causes of another campaign's gap."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from equipoise.model.errors import UnusableInput
+from equipoise.campaign.verification import check_that_each_took_effect, mapped_by_condition
+from equipoise.design.site import Site
+from equipoise.measure.trials import own_environment
+from equipoise.model.errors import TookNoEffect, UnusableInput
 from equipoise.model.plan import (
     WHY_STUDY,
     Condition,
@@ -19,29 +22,33 @@ from equipoise.model.plan import (
 )
 from equipoise.model.record import RunRecord
 from equipoise.model.why import Explanation
-from equipoise.why.experiment.tries import BASELINE, CANDIDATE
-from equipoise.why.interventions.intervention import Alter, Intervention
+from equipoise.why.experiment.judge import BASELINE, CANDIDATE
+from equipoise.why.interventions.catalogue import offered, proposed
+from equipoise.why.interventions.intervention import Alter, Case, Intervention
+
+ONLY = "--only"
+"""Option that names interventions of the catalogue."""
 
 INTERVENTION = "intervention"
-"""The factor whose level says what a condition is changed by."""
+"""Factor whose level says what changes a condition."""
 
 MOST_ATTEMPTS = 4
-"""Each one more makes every interval wider and every block rarer."""
+"""Number of interventions for causes: one more makes every interval wider and its blocks rarer."""
 
 
 class NothingToTry(UnusableInput):
-    """No intervention can test here what was found."""
+    """No intervention can test a cause here."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenGap:
-    """What is to be explained."""
+    """A gap, and the causes that may explain it."""
 
     record: RunRecord
     contrast: Contrast
-    """Whose gap it is, in the plan of the record."""
+    """Contrast of the gap, in the plan of the record."""
     causes: tuple[Explanation, ...] = ()
-    """What evidence suggests, all open; none before there is evidence."""
+    """Causes that evidence suggests, all open; none before there is evidence."""
 
     @property
     def pair(self) -> tuple[Condition, Condition]:
@@ -50,35 +57,149 @@ class OpenGap:
         return (conditions[self.contrast.baseline], conditions[self.contrast.candidate])
 
 
+@dataclass(frozen=True, slots=True)
+class ExperimentRequest:
+    """The interventions to try, and how long."""
+
+    stopping: Stopping
+    alpha: float
+    seed: int
+    own: tuple[Intervention, ...] = ()
+    """The user's own interventions."""
+    only: tuple[str, ...] = ()
+    """Names of interventions of the catalogue; without any, all that fit a cause are tried."""
+    most: int = MOST_ATTEMPTS
+    """Largest number of interventions that test a cause; those in ``only`` are always tried."""
+
+
+def check_names(gap: OpenGap, request: ExperimentRequest, site: Site) -> None:
+    """Refuse names that no evidence could make right; the causes need not be known yet.
+
+    Raises
+    ------
+    UnusableInput
+        A name is of no intervention, or of two.
+    """
+    if not (request.only or request.own):
+        # The catalogue looks this host up, which a ledger may only visit.
+        return
+    known = _known(gap, site)
+    for name in request.only:
+        if name not in known:
+            raise UnusableInput(
+                f"{ONLY} {name}: there is no such intervention for these two conditions",
+                hint=f"there are {', '.join(known)}",
+            )
+    names = set(request.only or known)
+    for one in request.own:
+        if one.name in names:
+            raise UnusableInput(
+                f"two interventions are called {one.name}", hint="give one of them another name"
+            )
+        names.add(one.name)
+
+
+def plan_experiment(gap: OpenGap, request: ExperimentRequest, site: Site) -> Plan:
+    """Plan the campaign that tests the causes of a gap.
+
+    Raises
+    ------
+    NothingToTry
+        No intervention can test the causes here.
+    UnusableInput
+        A name is of no intervention, or of two.
+    """
+    check_names(gap, request, site)
+    return effective_plan(gap, _chosen(gap, request, site), request)
+
+
+def _chosen(gap: OpenGap, request: ExperimentRequest, site: Site) -> tuple[Intervention, ...]:
+    """Return the interventions to try, the most urgent first, the user's own last."""
+    if request.only:
+        known = _known(gap, site)
+        named = (
+            replace(known[name], asked_by=(ONLY, name)) for name in dict.fromkeys(request.only)
+        )
+        return (*named, *request.own)
+    output = gap.record.plan.measure.output
+    return (*proposed(gap.causes, gap.pair, site, output=output), *request.own)
+
+
+def _known(gap: OpenGap, site: Site) -> dict[str, Intervention]:
+    """Return every intervention for these two by its name; evidence makes no other names."""
+    case = Case(gap.pair, site, gap.causes, gap.record.plan.measure.output)
+    return {one.name: one for one in offered(case)}
+
+
+def effective_plan(
+    gap: OpenGap, interventions: Sequence[Intervention], request: ExperimentRequest
+) -> Plan:
+    """Return the plan without the interventions that take no effect here.
+
+    They are among those that the plan omits, with the reason.
+
+    Raises
+    ------
+    TookNoEffect
+        One of the two conditions of the gap itself is not what its name says.
+    NothingToTry
+        No intervention is left.
+    """
+    environment = own_environment()
+    candidates = list(interventions)
+    while True:
+        plan = plan_of_interventions(gap, candidates, request)
+        try:
+            check_that_each_took_effect(plan, mapped_by_condition(plan, environment), environment)
+        except TookNoEffect as error:
+            name = _intervention_of(plan, error.condition)
+            if name is None:
+                raise
+            candidates = [
+                replace(one, impossible_because=error.what) if one.name == name else one
+                for one in candidates
+            ]
+        else:
+            return plan
+
+
+def _intervention_of(plan: Plan, condition: str) -> str | None:
+    """Return the intervention that made a condition; ``None`` for the gap's own conditions."""
+    place = [one.name for one in plan.conditions].index(condition)
+    if place in (BASELINE, CANDIDATE) or plan.explains is None:
+        return None
+    for one in plan.explains.attempts:
+        own = {one.baseline_without, one.candidate_without, one.baseline_with, one.candidate_with}
+        if place in own:
+            return one.intervention
+    return None
+
+
 def plan_of_interventions(
-    gap: OpenGap,
-    interventions: Sequence[Intervention],
-    *,
-    stopping: Stopping,
-    alpha: float,
-    seed: int,
-    most: int = MOST_ATTEMPTS,
+    gap: OpenGap, interventions: Sequence[Intervention], request: ExperimentRequest
 ) -> Plan:
     """Plan a campaign that tries interventions on both conditions of a gap.
 
     Parameters
     ----------
+    gap
+        The gap, whose causes are open.
     interventions
-        The first for the cause with the most seconds. Of those that test a cause, so many are
-        tried; the user's own always.
-    alpha
-        Shared by all that are tried.
+        The interventions to try, the first for the cause with the most seconds.
+    request
+        The limits of the campaign.
 
     Raises
     ------
     NothingToTry
-        No intervention can test it here.
+        No intervention can test the causes here.
     """
-    tried, left_out = _chosen(gap, interventions, most)
+    most = max(request.most, len(request.only))
+    tried, omitted = _feasible(gap, interventions, most)
     if not tried:
-        reasons = "; ".join(f"{one.words}: {one.because}" for one in left_out)
+        reasons = "; ".join(f"{one.words}: {one.because}" for one in omitted)
         raise NothingToTry(
-            "no intervention can test what was found" + (f" ({reasons})" if reasons else ""),
+            "no intervention can test a cause of this gap" + (f" ({reasons})" if reasons else ""),
             hint="try a change of your own: --try 'NAME:KEY=VALUE' or --try-command NAME=CMD",
         )
     explained = gap.record.plan
@@ -88,22 +209,22 @@ def plan_of_interventions(
         study=WHY_STUDY,
         conditions=conditions,
         measure=replace(explained.measure, warmup=max(1, explained.measure.warmup)),
-        stopping=stopping,
-        judgement=Judgement(alpha=alpha, min_effect=explained.judgement.min_effect),
-        seed=seed,
+        stopping=request.stopping,
+        judgement=Judgement(alpha=request.alpha, min_effect=explained.judgement.min_effect),
+        seed=request.seed,
         control=None,
         chosen_contrasts=(replace(gap.contrast, baseline=BASELINE, candidate=CANDIDATE),),
         sizes=(),
-        explains=ExperimentPlan(gap.record.id, gap.causes, attempts, left_out),
+        explains=ExperimentPlan(gap.record.id, gap.causes, attempts, omitted),
     )
 
 
-def _chosen(
+def _feasible(
     gap: OpenGap, interventions: Sequence[Intervention], most: int
 ) -> tuple[list[Intervention], tuple[OmittedIntervention, ...]]:
-    """Those that are tried, and the others with the reason."""
+    """Return the interventions that are tried, and the others with the reason."""
     tried: list[Intervention] = []
-    left_out: list[OmittedIntervention] = []
+    omitted: list[OmittedIntervention] = []
     for one in interventions:
         because = _impossible(gap, one)
         if because is None and one.causes and sum(bool(other.causes) for other in tried) >= most:
@@ -111,15 +232,16 @@ def _chosen(
         if because is None:
             tried.append(one)
         else:
-            left_out.append(OmittedIntervention(one.name, one.words, _causes(gap, one), because))
-    return tried, tuple(left_out)
+            causes = _causes(gap, one)
+            omitted.append(OmittedIntervention(one.name, one.summary, causes, because))
+    return tried, tuple(omitted)
 
 
 def _impossible(gap: OpenGap, one: Intervention) -> str | None:
     if one.impossible_because is not None:
         return one.impossible_because
     if all(one.alter(condition) == condition for condition in gap.pair):
-        return "both conditions are so already"
+        return "both conditions are like that already"
     return None
 
 
@@ -147,7 +269,7 @@ def _conditions_and_attempts(
         attempts.append(
             PlannedIntervention(
                 intervention=one.name,
-                words=one.words,
+                words=one.summary,
                 causes=_causes(gap, one),
                 baseline_with=changed[0],
                 candidate_with=changed[1],

@@ -1,6 +1,16 @@
-"""Changes made on purpose to test an explanation, one file each or one family a file.
+"""Interventions: changes made on purpose to both conditions, to test a cause.
 
-A file has ``offered``, which gives the interventions that it knows for a case: a pair of
-conditions, where they run, and what may cause the gap between them.
-`equipoise.why.interventions.catalogue` lists the files.
+An intervention says what it changes, which causes that tests, and how its effect is proved.
+Adding one is one entry in the file of its subject, and one row in docs/why.md. Most are one call
+of a helper in ``intervention.py``: a preloaded library and its sham, or glibc tunables.
+
+- ``catalogue.py``: all interventions, and those that fit the causes that were found
+- ``intervention.py``: `Intervention`, the case that it is offered for, and helpers for common forms
+- ``alter.py``: conditions with other variables, preloaded libraries, process settings or hooks
+- ``memory.py``: allocators, glibc's tunables, huge pages, memory given back
+- ``files.py``: buffers, syncs, standard output, the page cache
+- ``processors.py``: threads, CPUs, sleeps
+- ``chance.py``: hash seeds, the size of the environment, addresses
+- ``blas.py``: another BLAS library, or one that is told its processor
+- ``own.py``: the user's own, from the command line
 """

@@ -1,4 +1,4 @@
-"""The user's own: a variable of the environment, or a command before the commands."""
+"""The user's own interventions: a variable, or a command before both commands."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from equipoise.design.commands import find_program
 from equipoise.design.site import Site
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition
+from equipoise.why.interventions.alter import with_variables
 from equipoise.why.interventions.intervention import Alter, Intervention
-from equipoise.why.interventions.settings import with_variables
 
 COMMAND = "{command}"
 TRY_FORM = "NAME is yours to choose, as in --try 'decay:MALLOC_CONF=dirty_decay_ms:-1'"
@@ -18,12 +18,12 @@ COMMAND_FORM = "NAME is yours to choose, as in --try-command 'local=numactl --lo
 
 
 def user_try(text: str) -> Intervention:
-    """``NAME:KEY=VALUE``: a variable that is set in both conditions.
+    """Return the intervention of ``NAME:KEY=VALUE``: a variable that is set in both conditions.
 
     Raises
     ------
     UnusableInput
-        It is not of that form.
+        The text is not of that form.
     """
     name, colon, assignment = text.partition(":")
     key, equals, value = assignment.partition("=")
@@ -32,27 +32,28 @@ def user_try(text: str) -> Intervention:
     _refuse_null("--try", text)
     return Intervention(
         name=name.strip(),
-        words=name.strip(),
+        summary=name.strip(),
         causes=frozenset(),
         alter=lambda condition: with_variables(condition, {key: value}),
         verified="the variable reaches the process; libraries, tunables and core types are checked "
-        "as everybody's",
+        "as for any condition",
         advice=f"{key}={shlex.quote(value)} {COMMAND}",
         asked_by=("--try", text),
     )
 
 
 def user_command(text: str, site: Site) -> Intervention:
-    """``NAME=CMD``: put before both commands, or around them where it says ``{command}``.
+    """Return the intervention of ``NAME=CMD``, which is put before both commands.
 
-    It is split as a POSIX shell splits words and run without a shell. Where a word is
-    ``{command}`` alone the command's words stand in its place; inside of a longer word the command
-    is quoted for a shell.
+    Where CMD says ``{command}``, it is put around them.
+
+    CMD is split as a POSIX shell splits words and run without a shell. The command's words replace
+    a word that is ``{command}`` alone; inside a longer word the command is quoted for a shell.
 
     Raises
     ------
     UnusableInput
-        It is not of that form, its quotes are open, or there is no such program.
+        The text is not of that form, its quotes are open, or there is no such program.
     """
     name, equals, line = text.partition("=")
     if not (name.strip() and equals and line.strip()):
@@ -77,7 +78,7 @@ def user_command(text: str, site: Site) -> Intervention:
         around = (program, *around[1:])
     return Intervention(
         name=name.strip(),
-        words=name.strip(),
+        summary=name.strip(),
         causes=frozenset(),
         alter=_around(around),
         verified="not seen: the command is run as it is given",

@@ -82,7 +82,7 @@ PLACED = "{placement}"
 
 
 def findings(document: ResultDocument) -> Findings:
-    """The three tables in the article's layout, the thread, and what differs."""
+    """Return the three tables in the article's layout, and what differs here."""
     measured = StudyData(document)
     if not any(_known(measured, column, one) for column in _columns() for one in PLACEMENTS):
         return Findings()
@@ -96,7 +96,7 @@ def findings(document: ResultDocument) -> Findings:
 
 
 def here(measured: StudyData, column: Column, placement: str) -> float | None:
-    """A column's value on this host in microseconds; ``None`` where a row has no number."""
+    """Return a column's value on this host in microseconds; ``None`` where a row has no number."""
     medians = [measured.median(LATENCY, row=row.format(placement=placement)) for row in column.rows]
     known = [one for one in medians if one is not None]
     return 1e6 * statistics.fmean(known) if len(known) == len(medians) else None
@@ -146,7 +146,7 @@ def _cell(measured: StudyData, column: Column, placement: str) -> str:
 
 
 def _megahertz(measured: StudyData) -> str:
-    """What was observed beside the trials; the kernels of many virtual machines do not tell."""
+    """Return what was observed beside the trials; many virtual machines report nothing."""
     seen = [
         value
         for row in measured.document.trials
@@ -156,7 +156,7 @@ def _megahertz(measured: StudyData) -> str:
 
 
 def _reasons(measured: StudyData, table: Table) -> Iterator[str]:
-    """Why a row has no number, a line for each reason."""
+    """Yield why a row has no number, a line for each reason."""
     lacking: dict[str, list[str]] = {}
     for column in table.columns:
         for row in column.rows:
@@ -171,7 +171,7 @@ def _reasons(measured: StudyData, table: Table) -> Iterator[str]:
 
 
 def _thread_table(measured: StudyData) -> FindingTable:
-    """What the article's readers asked for."""
+    """Return the sentences on what the article's readers asked for."""
     rows = tuple(
         (name, short(1e6 * median))
         for name in ("thread", "fork", "exec")
@@ -218,7 +218,7 @@ def _over_quickest(measured: StudyData, table: Table) -> dict[str, float]:
 
 
 def _beside(measured: StudyData, table: Table) -> str:
-    """How this host compares with the quickest of the four, column by column."""
+    """Return how this host compares with the quickest of the four, column by column."""
     ratios = _over_quickest(measured, table)
     if not ratios:
         return ""
@@ -233,7 +233,7 @@ def _beside(measured: StudyData, table: Table) -> str:
 
 
 def _systems() -> str:
-    """What the article concludes from the two machines with one processor."""
+    """Return the article's conclusion from the two machines with one processor."""
     ratios = {
         column.heading: column.microseconds[DARWIN] / column.microseconds[LINUX_ON_G5]
         for column in _columns()
@@ -249,7 +249,7 @@ def _systems() -> str:
 
 
 def _placement(measured: StudyData) -> str:
-    """Whether where the two sides run matters more than which machine it is."""
+    """Return whether where the two sides run matters more than which machine it is."""
     told: list[str] = []
     for column in filter(_is_placed, IPC.columns):
         ratio = measured.ratio(

@@ -40,7 +40,7 @@ def findings(document: ResultDocument) -> Findings:
 
 
 def _answer(measured: StudyData) -> str:
-    """Which library is the fastest at the largest size of the first task, and by how much."""
+    """Return the fastest library at the largest size of the first task, and its lead."""
     sizes = measured.levels("size")
     if not sizes:
         return ""
@@ -72,7 +72,7 @@ def _at_size(document: ResultDocument, size: str) -> ResultDocument:
 
 
 def _by_themselves(measured: StudyData) -> list[str]:
-    """The libraries that were told of no core type."""
+    """Return the libraries that were told of no core type."""
     return [one for one in measured.levels("library") if TOLD not in one]
 
 
@@ -82,7 +82,7 @@ def _speed(task: str, size: str, median: float | None) -> str:
 
 
 def _core_types(measured: StudyData) -> FindingTable:
-    """What it changes to tell a library what it runs on."""
+    """Return how much a library's time changes when it is told its core type."""
     rows: list[tuple[str, ...]] = []
     for told in (one for one in measured.levels("library") if TOLD in one):
         library, _, core = told.partition(TOLD)

@@ -28,7 +28,7 @@ QUESTIONS = (
 
 
 def findings(document: ResultDocument) -> Findings:
-    """The answers in one layout and over layouts, and the variance that layouts add."""
+    """Return the answers in one layout and over layouts, and the variance that layouts add."""
     measured = StudyData(document)
     tables = (_answers(measured), _layouts(measured))
     return Findings(
@@ -41,7 +41,7 @@ def findings(document: ResultDocument) -> Findings:
 def over_layouts(
     measured: StudyData, kernel: str, program: str, baseline: str | None = None
 ) -> Levels | None:
-    """The mean logarithm of a program's times, or of its ratios to a baseline, by level.
+    """Return the mean logarithm of a program's times, or of its ratios to a baseline, by level.
 
     ``None`` where there are too few layouts or no two trials in each.
     """

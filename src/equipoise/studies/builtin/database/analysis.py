@@ -57,7 +57,7 @@ class Curve:
 
 
 def curve_of(measured: StudyData, metric: str, levels: Levels) -> Curve | None:
-    """The curve of a metric over the clients; ``None`` where nothing was measured."""
+    """Return the curve of a metric over the clients; ``None`` where nothing was measured."""
     points: list[Point] = []
     for threads in sorted(measured.levels(THREADS), key=int):
         condition = measured.condition(**levels, **{THREADS: threads})
@@ -119,7 +119,7 @@ def findings(document: ResultDocument) -> Findings:
 
 
 def _answer(measured: StudyData) -> str:
-    """Which setting brought the most, on each server and work."""
+    """Return which setting brought the most, on each server and work."""
     parts: list[str] = []
     for where in places(measured):
         reached = [
@@ -137,7 +137,7 @@ def _answer(measured: StudyData) -> str:
 
 
 def places(measured: StudyData) -> Iterator[Levels]:
-    """Each server with each work that it did."""
+    """Yield each server with each work that it did."""
     for server in measured.levels("server"):
         for work in measured.levels("work"):
             if measured.condition(server=server, work=work) is not None:
@@ -145,7 +145,7 @@ def places(measured: StudyData) -> Iterator[Levels]:
 
 
 def curves_of(measured: StudyData, metric: str, where: Levels) -> list[Curve]:
-    """The curve of each setting under closed load."""
+    """Return the curve of each setting under closed load."""
     found = (
         curve_of(measured, metric, {**where, "load": CLOSED, "setting": setting})
         for setting in measured.levels("setting")
@@ -154,7 +154,7 @@ def curves_of(measured: StudyData, metric: str, where: Levels) -> list[Curve]:
 
 
 def knee_words(knee: Knee | None) -> str:
-    """The number with its interval."""
+    """Return the number with its interval."""
     if knee is None:
         return ""
     if knee.most_at == 1:
@@ -187,7 +187,7 @@ def _curve_table(title: str, curves: Sequence[Curve]) -> FindingTable:
 
 
 def _bars(values: Sequence[float]) -> str:
-    """A small picture of a curve, from zero."""
+    """Return a small picture of a curve, from zero."""
     most = max(values)
     places = (round((len(_BARS) - 1) * value / most) for value in values)
     return "".join(_BARS[place] for place in places)
@@ -227,7 +227,7 @@ def _mechanism_table(measured: StudyData, title: str, curves: Sequence[Curve]) -
 
 
 def _for_one(measured: StudyData, metrics: Sequence[str], levels: Levels) -> str:
-    """The median over trials of a sum of metrics, for one transaction."""
+    """Return the median over trials of a sum of metrics, for one transaction."""
     transactions = measured.values(TRANSACTIONS, **levels)
     columns = [measured.values(metric, **levels) for metric in metrics]
     if not len(transactions) or any(len(column) != len(transactions) for column in columns):

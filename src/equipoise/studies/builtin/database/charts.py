@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import altair as alt
 
-from equipoise.figures.building import Rows, condition_color, condition_shape, drawn_from, framed
+from equipoise.figures.building import Rows, chart_of, condition_color, condition_shape, frame
 from equipoise.figures.gallery import Figure
-from equipoise.figures.quantity import metric_name, unit_of
-from equipoise.figures.ticks import log_ticks
+from equipoise.figures.quantity import log_ticks, metric_name, unit_of
 from equipoise.model.result import ResultDocument
 from equipoise.studies.builtin.database.analysis import THROUGHPUT, Curve, curves_of, places
 from equipoise.studies.measured import StudyData
@@ -74,7 +73,7 @@ def curve_chart(title: str, metric: str, curves: Sequence[Curve]) -> alt.LayerCh
     name = metric_name(metric)
     y_title = f"{name}, {unit}" if metric == THROUGHPUT else f"{name}, in {unit}"
     scale, axis = _vertical(metric, rows)
-    data = drawn_from(rows)
+    data = chart_of(rows)
     y = alt.Y("value:Q", title=y_title, scale=scale, axis=axis)
     low_y = alt.Y("low:Q", title=y_title, scale=scale, axis=axis)
     layers = [
@@ -89,8 +88,8 @@ def curve_chart(title: str, metric: str, curves: Sequence[Curve]) -> alt.LayerCh
         ),
     ]
     if knees:
-        layers.append(drawn_from(knees).mark_rule(strokeDash=[5, 3]).encode(x=x, color=color))
-    return framed(
+        layers.append(chart_of(knees).mark_rule(strokeDash=[5, 3]).encode(x=x, color=color))
+    return frame(
         layers,
         title=f"{title}: {name} by clients",
         notes=[],

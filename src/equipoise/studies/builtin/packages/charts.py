@@ -12,7 +12,7 @@ from equipoise.studies.ranking import HOW_TO_READ, rank_chart
 
 
 def figures(document: ResultDocument) -> Iterator[Figure]:
-    """The ratio to the best package on each task."""
+    """Yield the ratio to the best package on each task."""
     measured = StudyData(document)
     levels = measured.levels(FACTOR)
     if levels:

@@ -19,7 +19,7 @@ REPEAT = 3
 
 
 def prepared(task: str, size: int) -> Callable[[], Any]:
-    """The task, ready to be run."""
+    """Return the task, ready to be run."""
     draws = np.random.default_rng(1)
     if task == "sort":
         numbers = draws.random(size)

@@ -45,7 +45,7 @@ class Primitive:
 
 
 def findings(document: ResultDocument) -> Findings:
-    """The primitives by how strongly they move with the throughput, and how little that proves."""
+    """Return the primitives by how strongly they correlate with the throughput."""
     found = primitives(StudyData(document))
     if not found:
         return Findings()
@@ -54,7 +54,7 @@ def findings(document: ResultDocument) -> Findings:
 
 
 def primitives(measured: StudyData) -> list[Primitive]:
-    """Every primitive, the one that moves with the throughput most first."""
+    """Return every primitive, the one that moves with the throughput most first."""
     names = [name for name in measured.levels("measured") if name != SERVER]
     found = [one for one in (_primitive(measured, name) for name in names) if one.points]
     return sorted(found, key=_strength, reverse=True)
@@ -83,7 +83,7 @@ def _primitive(measured: StudyData, name: str) -> Primitive:
 
 
 def correlation_words(found: RankCorrelation | None) -> tuple[str, str]:
-    """The number, and its interval."""
+    """Return the number, and its interval."""
     if found is None:
         return "", f"under {LEAST_POINTS} conditions, or nothing changes"
     low, high = found.interval

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import altair as alt
 
-from equipoise.figures.building import drawn_from, framed
+from equipoise.figures.building import chart_of, frame
 from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import unit_of
 from equipoise.figures.theme import color_of
@@ -24,7 +24,6 @@ HEIGHT = 360
 
 def figures(document: ResultDocument) -> Iterator[Figure]:
     """Throughput against the primitives that move with it most."""
-
     found = [one for one in primitives(StudyData(document)) if one.correlation is not None]
     for primitive in found[:MOST_SHOWN]:
         chart = beside_chart(primitive)
@@ -34,7 +33,7 @@ def figures(document: ResultDocument) -> Iterator[Figure]:
 def beside_chart(primitive: Primitive) -> alt.LayerChart:
     """Draw one primitive beside the throughput."""
     divisor, unit = unit_of("latency_s", min(one.cost_s for one in primitive.points))
-    data = drawn_from(
+    data = chart_of(
         [
             {
                 "condition": one.condition,
@@ -52,7 +51,7 @@ def beside_chart(primitive: Primitive) -> alt.LayerChart:
     )
     y = alt.Y("throughput:Q", title="throughput, per s", axis=alt.Axis(format="~s"))
     title = f"The server's throughput beside {primitive.name}"
-    return framed(
+    return frame(
         [
             data.mark_point(filled=True, size=80, opacity=1, color=color_of(0)).encode(
                 x=x,

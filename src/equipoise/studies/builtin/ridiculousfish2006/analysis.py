@@ -38,7 +38,7 @@ PEAK_NOTE = (
 
 
 def findings(document: ResultDocument) -> Findings:
-    """The three-way table, the costs by block, the steps, and what the buffers of 35 KB show."""
+    """Return the three-way table, the costs by block size and the steps."""
     measured = StudyData(document)
     tables = [_three_way(measured), *_by_block(measured), _steps(measured)]
     return Findings(
@@ -49,7 +49,7 @@ def findings(document: ResultDocument) -> Findings:
 
 
 def sizes(measured: StudyData) -> list[int]:
-    """The sizes of blocks that were run, in bytes, ascending."""
+    """Return the sizes of blocks that were run, in bytes, ascending."""
     return sorted(int(level) for level in measured.levels("block") if level.isdigit())
 
 
@@ -69,7 +69,7 @@ def steps(measured: StudyData) -> dict[str, float | None]:
 
 
 def block_rows(measured: StudyData, metric: str) -> Iterator[dict[str, Any]]:
-    """The median of a metric for each allocator and size."""
+    """Yield the median of a metric for each allocator and size."""
     for allocator in measured.levels("allocator"):
         for size in sizes(measured):
             summary = measured.summary(metric, allocator=allocator, block=str(size))
@@ -136,7 +136,7 @@ def _steps(measured: StudyData) -> FindingTable:
 
 
 def _answer(measured: StudyData) -> str:
-    """What the reply says of the article's program, or of its blocks where only they ran."""
+    """Return the reply's claim about the article's program, or about its blocks."""
     for block, what in ((PROGRAM, "The article's program"), (BUFFER, "A block of 35 KB")):
         for below, whose in (("dlmalloc", "Doug Lea's malloc"), (BASELINE, "the default")):
             ratio = measured.ratio(

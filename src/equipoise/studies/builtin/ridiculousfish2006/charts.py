@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import altair as alt
 
-from equipoise.figures.building import condition_color, condition_shape, drawn_from, framed
+from equipoise.figures.building import chart_of, condition_color, condition_shape, frame
 from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import unit_of
 from equipoise.model.result import ResultDocument
@@ -81,15 +81,15 @@ def by_block(
         axis=alt.Axis(format="~s" if kind != "linear" else "~r", tickCount=6),
     )
     color, shape = condition_color(names), condition_shape(names)
-    data = drawn_from(shown)
+    data = chart_of(shown)
     lines = [
         {"size": size, "condition": allocator}
         for allocator, size in steps.items()
         if size is not None and allocator in names and sizes[0] <= size <= sizes[-1]
     ]
-    return framed(
+    return frame(
         [
-            drawn_from(lines).mark_rule(strokeDash=[4, 4], opacity=0.6).encode(x=x, color=color),
+            chart_of(lines).mark_rule(strokeDash=[4, 4], opacity=0.6).encode(x=x, color=color),
             data.mark_line(strokeWidth=1.5).encode(x=x, y=y, color=color),
             data.mark_point(filled=True, size=45, opacity=1).encode(
                 x=x, y=y, color=color, shape=shape, tooltip=["condition:N", "size:Q", "value:Q"]

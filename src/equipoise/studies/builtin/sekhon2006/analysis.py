@@ -69,7 +69,7 @@ OPEN = "not certain here"
 
 
 def answer(measured: StudyData) -> str:
-    """The article's question in one sentence: what the 15 KB policy costs, by algorithm."""
+    """Return the article's question in one sentence: what the 15 KB policy costs, by algorithm."""
     rows = next(iter(measured.levels("rows")), "")
     found = {
         name: ratio
@@ -251,7 +251,7 @@ RATIO_NOTES = (
 
 
 def findings(document: ResultDocument) -> Findings:
-    """The table, and which of the article's claims hold here."""
+    """Return the table, and which of the article's claims hold here."""
     measured = StudyData(document)
     tables = (
         FindingTable(
@@ -270,7 +270,7 @@ def findings(document: ResultDocument) -> Findings:
 
 
 def empirical_p(baseline: FloatArray, candidate: FloatArray) -> float | None:
-    """The share of pairs in which the condition with the larger mean is not the slower one.
+    """Return the share of pairs in which the condition with the larger mean is not the slower one.
 
     Parameters
     ----------
@@ -292,7 +292,7 @@ def normalised(seconds: float, rows: int) -> float:
 
 
 def figure_1_rows(measured: StudyData) -> Iterator[dict[str, Any]]:
-    """The mean of the best search over N² log N, for each condition."""
+    """Yield the mean of the best search over N² log N, for each condition."""
     for algorithm, rows, allocator in _conditions(measured):
         best = measured.values(BEST, algorithm=algorithm, rows=rows, allocator=allocator)
         if len(best):
@@ -315,7 +315,7 @@ def figure_1_rows(measured: StudyData) -> Iterator[dict[str, Any]]:
 
 
 def ratio_rows(measured: StudyData) -> Iterator[dict[str, Any]]:
-    """Each allocator over the default: ours, and what was published."""
+    """Yield each allocator over the default: ours, and what was published."""
     for algorithm, rows, allocator in _conditions(measured):
         levels = {"algorithm": algorithm, "rows": rows}
         ratio = measured.ratio(

@@ -7,9 +7,9 @@ from typing import Any
 
 import altair as alt
 
-from equipoise.figures.building import condition_color, condition_shape, drawn_from, framed
+from equipoise.figures.building import chart_of, condition_color, condition_shape, frame
 from equipoise.figures.gallery import Figure
-from equipoise.figures.ticks import log_ticks
+from equipoise.figures.quantity import log_ticks
 from equipoise.model.result import ResultDocument
 from equipoise.studies.builtin.sekhon2006.analysis import figure_1_rows, ratio_rows
 from equipoise.studies.measured import StudyData
@@ -52,7 +52,7 @@ def seconds_chart(rows: Sequence[dict[str, Any]]) -> alt.LayerChart:
 
 
 def ratios_chart(rows: Sequence[dict[str, Any]]) -> alt.LayerChart:
-    """The ratio to the default by rows, with intervals."""
+    """Return the ratio to the default by rows, with intervals."""
     y_scale, y_axis = _log_scale([row[end] for row in rows for end in ("low", "high")] + [1.0])
     y = alt.Y("value:Q", title="times the default allocator", scale=y_scale, axis=y_axis)
     chart = _chart(
@@ -61,14 +61,14 @@ def ratios_chart(rows: Sequence[dict[str, Any]]) -> alt.LayerChart:
         title="Over the default allocator",
         description="Ratio of search time to that under glibc, by rows, ours and as published.",
     )
-    data = drawn_from([row for row in rows if row["source"] == HERE])
+    data = chart_of([row for row in rows if row["source"] == HERE])
     bars = data.mark_rule(strokeWidth=1.5).encode(
         x=_x(rows),
         y=alt.Y("low:Q", title="times the default allocator", scale=y_scale, axis=y_axis),
         y2="high:Q",
         color=condition_color(_names(rows)),
     )
-    none = drawn_from([{"value": 1.0}]).mark_rule(style="reference").encode(y=y)
+    none = chart_of([{"value": 1.0}]).mark_rule(style="reference").encode(y=y)
     chart.layer = [none, bars, *chart.layer]
     return chart
 
@@ -86,10 +86,10 @@ def _chart(
         ),
         legend=alt.Legend(title=None, orient="top", symbolType="stroke"),
     )
-    here = drawn_from([row for row in rows if row["source"] == HERE])
-    there = drawn_from([row for row in rows if row["source"] == THERE])
+    here = chart_of([row for row in rows if row["source"] == HERE])
+    there = chart_of([row for row in rows if row["source"] == THERE])
     tooltip = ["source:N", "algorithm:N", "condition:N", "rows:Q", alt.Tooltip("value:Q")]
-    return framed(
+    return frame(
         [
             here.mark_line(strokeWidth=1.5).encode(x=x, y=y, color=color, strokeDash=dash),
             here.mark_point(filled=True, size=45, opacity=1).encode(
@@ -117,7 +117,7 @@ def _x(rows: Sequence[dict[str, Any]]) -> alt.X:
 
 
 def _names(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """The default first, drawn or not: an allocator has one colour in both figures."""
+    """Return the names, the default first: an allocator has one colour in both figures."""
     return list(dict.fromkeys((DEFAULT, *(str(row["condition"]) for row in rows))))
 
 

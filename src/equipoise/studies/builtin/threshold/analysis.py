@@ -25,7 +25,7 @@ class Point:
 
 
 def findings(document: ResultDocument) -> Findings:
-    """A table for each workload, and whether one threshold is the best everywhere."""
+    """Return a table for each workload, and whether one threshold is the best everywhere."""
     measured = StudyData(document)
     works = {work: points(measured, work) for work in measured.levels("work")}
     return Findings(
@@ -36,7 +36,7 @@ def findings(document: ResultDocument) -> Findings:
 
 
 def points(measured: StudyData, work: str) -> tuple[Point, ...]:
-    """Every threshold that ran on a workload, those on the front marked."""
+    """Return every threshold that ran on a workload, those on the front marked."""
     found: list[Point] = []
     for threshold in measured.levels("threshold"):
         levels = {"threshold": threshold, "work": work}
@@ -61,7 +61,7 @@ def threshold_words(threshold: str) -> str:
 
 
 def _beats(one: Point, other: Point) -> bool:
-    """Whether one is at least as good in both and better in one."""
+    """Return whether one is at least as good in both and better in one."""
     pairs = (one.time_s, one.peak_bytes), (other.time_s, other.peak_bytes)
     return pairs[0] != pairs[1] and all(a <= b for a, b in zip(*pairs, strict=True))
 
@@ -93,7 +93,7 @@ def _table(measured: StudyData, work: str, found: Sequence[Point]) -> FindingTab
 
 
 def _common_front(works: Iterable[Sequence[Point]]) -> list[str]:
-    """The thresholds that are on the front of every workload."""
+    """Return the thresholds that are on the front of every workload."""
     fronts = [{one.threshold for one in found if one.on_front} for found in works]
     return sorted(set.intersection(*fronts)) if fronts else []
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import altair as alt
 
-from equipoise.figures.building import drawn_from, framed
+from equipoise.figures.building import chart_of, frame
 from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import unit_of
 from equipoise.figures.theme import color_of
@@ -55,10 +55,10 @@ def front_chart(work: str, found: Sequence[Point]) -> alt.LayerChart:
         scale=alt.Scale(type="log", nice=False, padding=20),
         axis=alt.Axis(format="~r", tickCount=6),
     )
-    front = drawn_from([row for row in rows if row["front"]])
-    beaten = drawn_from([row for row in rows if not row["front"]])
-    everything = drawn_from(rows)
-    return framed(
+    front = chart_of([row for row in rows if row["front"]])
+    beaten = chart_of([row for row in rows if not row["front"]])
+    everything = chart_of(rows)
+    return frame(
         [
             front.mark_line(strokeWidth=2, color=color_of(0), interpolate="step-after").encode(
                 x=x, y=y, order=alt.Order("peak:Q")

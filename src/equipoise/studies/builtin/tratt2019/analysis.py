@@ -21,7 +21,7 @@ PROGRAMS = (("hashwalk", WALK), ("wordsearch, linear", LINEAR), ("wordsearch, bi
 
 
 def findings(document: ResultDocument) -> Findings:
-    """The range, the flatness and the steps of each program; minimum beside distribution."""
+    """Return the range, the flatness and the steps of each program; minimum beside distribution."""
     measured = StudyData(document)
     tables = (_ranges(measured), _tenths(measured), _together(measured), _sayings(measured))
     return Findings(
@@ -41,14 +41,14 @@ def correlation(steps: FloatArray, seconds: FloatArray) -> float | None:
 
 
 def ranks(values: FloatArray) -> FloatArray:
-    """The rank of each value from 1 up, equal values sharing their mean rank; shape (n,)."""
+    """Return the rank of each value from 1 up, equal values sharing their mean rank; shape (n,)."""
     _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     return np.asarray((last - (counts - 1) / 2.0)[place], dtype=np.float64)
 
 
 def shares_of_tenths(values: FloatArray) -> FloatArray:
-    """Which share of the values lies in each tenth of their range, cut at the outer percents.
+    """Return the share of the values in each tenth of their range, cut at the outer percents.
 
     Shape (10,); a flat distribution has a tenth in each. The outer percents are left out so that
     one disturbed run does not stretch the range.

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import altair as alt
 import numpy as np
 
-from equipoise.figures.building import drawn_from, framed
+from equipoise.figures.building import chart_of, frame
 from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import rounded, unit_of
 from equipoise.figures.theme import color_of
@@ -27,7 +27,7 @@ MOST_POINTS = 2000
 
 
 def figures(document: ResultDocument) -> Iterator[Figure]:
-    """A histogram of each program, and its time by its steps."""
+    """Yield a histogram of each program, and its time by its steps."""
     measured = StudyData(document)
     for name, levels in PROGRAMS:
         values = measured.values(TIME, **levels)
@@ -66,15 +66,15 @@ def histogram(name: str, values: FloatArray) -> alt.LayerChart:
     ]
     beyond = len(shown) - len(inside)
     x = alt.X("from:Q", title=f"time of the searches, in {unit}", scale=alt.Scale(zero=False))
-    rules = drawn_from(
+    rules = chart_of(
         [
             {"at": rounded(float(shown.min())), "number": "minimum"},
             {"at": rounded(float(np.median(shown))), "number": "median"},
         ]
     )
-    return framed(
+    return frame(
         [
-            drawn_from(rows)
+            chart_of(rows)
             .mark_bar(color=color_of(0))
             # With both ends of x given a bar has no base unless it is said, too.
             .encode(
@@ -110,9 +110,9 @@ def by_steps(name: str, steps: FloatArray, values: FloatArray) -> alt.LayerChart
         {"steps": rounded(float(one)), "time": rounded(float(time / divisor))}
         for one, time in zip(steps[::every], values[::every], strict=True)
     ]
-    return framed(
+    return frame(
         [
-            drawn_from(rows)
+            chart_of(rows)
             .mark_point(filled=True, size=12, opacity=0.5, color=color_of(0))
             .encode(
                 x=alt.X("steps:Q", title="steps", axis=alt.Axis(format="~s")),

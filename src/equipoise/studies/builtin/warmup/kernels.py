@@ -36,7 +36,7 @@ BODIES = (
 
 
 def nbody() -> float:
-    """The energy of the sun and four planets after so many steps of 0.01 years."""
+    """Return the energy of the sun and four planets after so many steps of 0.01 years."""
     bodies = [[*one[:3], *(speed * DAYS for speed in one[3:6]), one[6] * MASS] for one in BODIES]
     for axis in range(3):
         bodies[0][3 + axis] = -sum(one[3 + axis] * one[6] for one in bodies) / MASS
@@ -92,7 +92,7 @@ def fannkuch() -> float:
 
 
 def spectral() -> float:
-    """The largest singular value of the matrix 1 / ((i + j)(i + j + 1) / 2 + i + 1)."""
+    """Return the largest singular value of the matrix 1 / ((i + j)(i + j + 1) / 2 + i + 1)."""
     ones = [1.0] * ORDER
     for _ in range(10):
         other = _both(ones)

@@ -1,0 +1,149 @@
+//! What is sampled, and by which events of the kernel.
+
+use std::io;
+
+use equipoise_kernel::perf::{EventOptions, SOFTWARE, flag, is_forbidden, sample};
+use equipoise_reporting::problem::Problem;
+
+use crate::perf::rings::Rings;
+
+/// Bytes of all rings together.
+const RING_BYTES: usize = 16 << 20;
+/// Bytes of a stack that a sample holds; deeper stacks are cut.
+pub const STACK_BYTES: u32 = 16 << 10;
+
+/// Registers that unwinding needs, in the order of their numbers (`asm/perf_regs.h`).
+#[cfg(target_arch = "x86_64")]
+const REGISTERS: u64 = 1 << 6 | 1 << 7 | 1 << 8; // frame pointer, stack pointer, instruction
+#[cfg(target_arch = "aarch64")]
+const REGISTERS: u64 = 1 << 29 | 1 << 30 | 1 << 31 | 1 << 32; // frame, link, stack, instruction
+
+/// Sampling is sampled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sampling {
+    /// Time on a processor; weights are seconds.
+    Time,
+    /// Page faults; weights are faults.
+    Faults,
+    /// Time off the processor that was not taken from the thread; weights are seconds.
+    Waits,
+}
+
+impl Sampling {
+    /// Returns the name of the source in the document.
+    pub fn source(self) -> &'static str {
+        match self {
+            Self::Time => "profile",
+            Self::Faults => "page_faults",
+            Self::Waits => "waits",
+        }
+    }
+
+    /// Returns a remark on what samples have missed of everything that was counted, if it is much.
+    pub fn missing(self, sampled: f64, total: f64) -> Option<String> {
+        /// Fraction that may be missing by chance.
+        const TOLERATED: f64 = 0.1;
+        let missing = total - sampled;
+        if missing <= TOLERATED * total {
+            return None;
+        }
+        match self {
+            Self::Time => Some(format!(
+                "the stacks of {missing:.3} of {total:.3} s: in processes that were too short to \
+                 be sampled"
+            )),
+            Self::Faults => Some(format!(
+                "the stacks of {missing:.0} of {total:.0} faults: in processes that were too short \
+                 to be sampled"
+            )),
+            Self::Waits => Some(format!(
+                "the stacks of {missing:.3} of {total:.3} s: in waits that were not sampled"
+            )),
+        }
+    }
+
+    /// Returns the number of the event (`PERF_COUNT_SW_*`).
+    fn number(self) -> u64 {
+        match self {
+            Self::Time => 0,
+            Self::Faults => 2,
+            Self::Waits => 3,
+        }
+    }
+
+    fn event(self, frequency: u64, modes: u64) -> EventOptions {
+        let switches = match self {
+            Self::Waits => flag::SWITCHES,
+            Self::Time | Self::Faults => 0,
+        };
+        EventOptions {
+            class: SOFTWARE,
+            event: self.number(),
+            flags: flag::FREQUENCY
+                | flag::TASKS
+                | flag::COMMANDS
+                | flag::COMMANDS_AT_EXEC
+                | flag::MAPPINGS
+                | flag::EXCLUDE_USER_CALL_CHAIN
+                | switches
+                | modes,
+            period_or_frequency: frequency,
+            sample_type: sample::CALL_CHAIN
+                | sample::PERIOD
+                | sample::USER_REGISTERS
+                | sample::USER_STACK,
+            user_registers: REGISTERS,
+            user_stack_bytes: STACK_BYTES,
+            ..EventOptions::default()
+        }
+    }
+}
+
+/// Opens the events of a process. Without the right to sample the kernel, only what happens outside it
+/// is sampled, with a remark.
+///
+/// # Errors
+/// Samples are forbidden.
+pub fn open(
+    sampling: Sampling,
+    frequency: u64,
+    pid: libc::pid_t,
+) -> Result<(Rings, Option<String>), Problem> {
+    const HINT: &str = "run as root, or set kernel.perf_event_paranoid to 1";
+    let refused = |error: io::Error| {
+        Problem::failure(format!(
+            "perf_event_open: {error}; samples are forbidden where kernel.perf_event_paranoid is \
+             above 2, and in many containers: {HINT}"
+        ))
+    };
+    match Rings::open(&[sampling.event(frequency, 0)], pid, RING_BYTES) {
+        Err(error) if is_forbidden(&error) => match sampling {
+            Sampling::Waits => Err(Problem::failure(format!(
+                "perf_event_open: {error}; waits happen in the kernel: {HINT}"
+            ))),
+            Sampling::Time | Sampling::Faults => {
+                let event = sampling.event(frequency, flag::EXCLUDE_KERNEL);
+                let rings = Rings::open(&[event], pid, RING_BYTES).map_err(refused)?;
+                let remark = format!("the kernel's own time and stacks: {HINT}");
+                Ok((rings, Some(remark)))
+            }
+        },
+        opened => Ok((opened.map_err(refused)?, None)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Sampling;
+
+    #[test]
+    fn what_samples_have_missed_is_reported_if_it_is_much() {
+        assert_eq!(Sampling::Time.missing(0.95, 1.0), None);
+        assert_eq!(Sampling::Time.missing(1.05, 1.0), None);
+        let remark = Sampling::Time.missing(0.2, 1.0).expect("much is missing");
+        assert!(
+            remark.starts_with("the stacks of 0.800 of 1.000 s"),
+            "{remark}"
+        );
+    }
+}

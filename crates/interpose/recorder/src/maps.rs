@@ -1,0 +1,164 @@
+//! The memory maps of this process, by which samples are named later.
+
+use std::ffi::CStr;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::file::{Header, MAPS_BYTES, MAPS_OFFSET};
+use crate::system;
+
+/// The maps of this process. Those of `/proc/self` are empty once its first thread has ended.
+const MAPS: &CStr = c"/proc/thread-self/maps";
+
+/// Writes the maps of the process to its file, as much of them as there is room for.
+///
+/// One thread at a time writes them, under `lock`. A thread that finds the lock taken does nothing,
+/// because its owner reads the same maps: so neither a signal handler nor a child waits for a thread
+/// that does not go on.
+pub fn keep(header: &Header, lock: &AtomicBool) {
+    if lock.swap(true, Ordering::Acquire) {
+        return;
+    }
+    if let Some(descriptor) = system::open(MAPS, libc::O_RDONLY) {
+        let mut length = 0;
+        let mut without_room = false;
+        while length < MAPS_BYTES {
+            let place = header.place::<u8>(MAPS_OFFSET + length);
+            // SAFETY: the room for maps lies inside the mapping. One thread at a time is here, and
+            // nobody reads it before the process has ended. No reference points there.
+            match unsafe { system::read_to(descriptor, place, MAPS_BYTES - length) } {
+                Ok(0) => break,
+                Ok(read) => length += read,
+                Err(error) => {
+                    without_room = error == libc::EFAULT;
+                    break;
+                }
+            }
+        }
+        system::close(descriptor);
+        header.maps_without_room.set(u64::from(without_room));
+        header.maps_bytes.set(length as u64);
+    }
+    lock.store(false, Ordering::Release);
+}
+
+/// Returns the first address and the end of the mapping around an address; zeros if there is none.
+pub fn mapping_of(address: usize) -> (usize, usize) {
+    let Some(descriptor) = system::open(MAPS, libc::O_RDONLY) else {
+        return (0, 0);
+    };
+    let mut ranges = Ranges::default();
+    let mut buffer = [0_u8; 1024];
+    let found = loop {
+        let length = system::read(descriptor, &mut buffer);
+        if length == 0 {
+            break (0, 0);
+        }
+        let text = &buffer[..length.min(buffer.len())];
+        let around = |(low, high): &(usize, usize)| (*low..*high).contains(&address);
+        if let Some(range) = text
+            .iter()
+            .find_map(|byte| ranges.next(*byte).filter(around))
+        {
+            break range;
+        }
+    };
+    system::close(descriptor);
+    found
+}
+
+/// Reads `low-high …` lines byte by byte.
+#[derive(Default)]
+struct Ranges {
+    low: usize,
+    high: usize,
+    field: u8,
+}
+
+impl Ranges {
+    /// A range, when its last digit has been read.
+    fn next(&mut self, byte: u8) -> Option<(usize, usize)> {
+        let digit = char::from(byte).to_digit(16).map(|digit| digit as usize);
+        match (self.field, byte, digit) {
+            (_, b'\n', _) => *self = Self::default(),
+            (0, b'-', _) => self.field = 1,
+            (0, _, Some(digit)) => self.low = self.low << 4 | digit,
+            (1, _, Some(digit)) => self.high = self.high << 4 | digit,
+            (1, b' ', _) => {
+                self.field = 2;
+                return Some((self.low, self.high));
+            }
+            _ => {}
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_read_from_lines() {
+        let text = b"1000-2000 r-xp 00000000 08:01 12-34 /bin/a\nff00-ff80 rw-p\n";
+        let mut ranges = Ranges::default();
+        let found: Vec<_> = text.iter().filter_map(|byte| ranges.next(*byte)).collect();
+        assert_eq!(found, [(0x1000, 0x2000), (0xff00, 0xff80)]);
+    }
+
+    fn header() -> &'static Header {
+        let memory = system::reserve(crate::file::FILE_BYTES);
+        // SAFETY: zeroed memory of that length, which is never given back, or null.
+        unsafe { memory.cast::<Header>().as_ref() }.expect("memory")
+    }
+
+    fn kept_maps(header: &Header) -> Vec<(usize, usize)> {
+        let length = usize::try_from(header.maps_bytes.get()).expect("a length");
+        // SAFETY: it lies inside the mapping, and every writer has ended.
+        let text = unsafe { std::slice::from_raw_parts(header.place(MAPS_OFFSET), length) };
+        let text = std::str::from_utf8(text).expect("text");
+        assert!(text.ends_with('\n'), "{text}");
+        text.lines()
+            .map(|line| {
+                let mut ranges = Ranges::default();
+                let found = line.bytes().find_map(|byte| ranges.next(byte));
+                found.unwrap_or_else(|| panic!("no line of maps: {line}"))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn of_many_threads_one_at_a_time_writes_the_maps() {
+        let header = header();
+        let lock = AtomicBool::new(true);
+        keep(header, &lock);
+        assert_eq!(header.maps_bytes.get(), 0, "another thread writes them");
+        let lock = &AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for thread in 1..=8 {
+                scope.spawn(move || {
+                    for round in 1..=50 {
+                        // The maps become longer and shorter again.
+                        let block = system::reserve(4096 * (thread + round));
+                        keep(header, lock);
+                        // SAFETY: nobody uses it.
+                        unsafe { system::unmap(block, 4096 * (thread + round)) };
+                    }
+                });
+            }
+        });
+        // Those of the last writer, whole: two at once would leave parts of both.
+        let maps = kept_maps(header);
+        assert!(maps.iter().all(|(low, high)| low < high));
+        assert!(maps.is_sorted());
+        let here = header.place::<u8>(0).addr();
+        assert!(maps.iter().any(|(low, high)| (*low..*high).contains(&here)));
+    }
+
+    #[test]
+    fn the_mapping_of_a_local_is_its_stack() {
+        let local = 0_u64;
+        let address = (&raw const local).addr();
+        let (low, high) = mapping_of(address);
+        assert!(low <= address && address < high);
+    }
+}

@@ -1,0 +1,74 @@
+//! Children that are waited for.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::ptr;
+
+use crate::call::{check, retried};
+
+/// Waits for a child to end; returns how it ended, and what it and the children that it waited for
+/// consumed.
+///
+/// # Errors
+/// The error of `wait4`.
+pub fn reap(pid: libc::pid_t) -> io::Result<(ExitStatus, libc::rusage)> {
+    let mut status = 0;
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    retried(|| {
+        // SAFETY: both places are valid for writing.
+        check(unsafe { libc::wait4(pid, &raw mut status, 0, usage.as_mut_ptr()) })
+    })?;
+    // SAFETY: all-zero is a valid rusage, and the call filled it.
+    Ok((ExitStatus::from_raw(status), unsafe { usage.assume_init() }))
+}
+
+/// Waits for a change of any child of this process; returns the child and its wait status.
+///
+/// # Errors
+/// The error of `waitpid`.
+pub fn wait_for_any(options: libc::c_int) -> io::Result<(libc::pid_t, ExitStatus)> {
+    let mut status = 0;
+    let pid = retried(|| {
+        // SAFETY: the status is valid for writing.
+        check(unsafe { libc::waitpid(-1, &raw mut status, options) })
+    })?;
+    Ok((pid, ExitStatus::from_raw(status)))
+}
+
+/// Reaps a child that has ended or is about to; its status is not needed.
+pub fn discard(pid: libc::pid_t) {
+    // SAFETY: passes numbers and no place to write to.
+    unsafe { libc::waitpid(pid, ptr::null_mut(), 0) };
+}
+
+/// Has the kernel kill this process when the thread that started it ends.
+///
+/// Allocates nothing and takes no lock.
+///
+/// # Errors
+/// The error of `prctl`.
+pub fn die_with_parent() -> io::Result<()> {
+    // SAFETY: passes numbers only.
+    check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) }).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_is_reaped_with_its_status() {
+        // SAFETY: the child ends at once.
+        let pid = match unsafe { libc::fork() } {
+            // SAFETY: ends the child.
+            0 => unsafe { libc::_exit(3) },
+            pid => pid,
+        };
+        let (status, usage) = reap(pid).expect("reaped");
+        assert_eq!(status.code(), Some(3));
+        assert!(usage.ru_maxrss > 0);
+        assert!(reap(pid).is_err());
+    }
+}

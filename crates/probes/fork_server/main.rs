@@ -1,0 +1,182 @@
+//! The fork server: a small static program, like one in C, that makes children on request.
+//!
+//! Without arguments it ends at once, with a status that no shell and no failure gives.
+//! `fork_server fork BYTES` first allocates BYTES of memory; in `fork_server exec PATH` and
+//! `fork_server sh PATH` each child executes PATH, directly or through `/bin/sh -c`. The program
+//! then reads numbers of children (8 bytes, native order) from standard input. It answers each with
+//! 24 bytes: the nanoseconds that the children took one after the other, an error code and its
+//! detail.
+
+#![no_std]
+#![no_main]
+
+use core::ffi::{CStr, c_char, c_int, c_long, c_void};
+use core::ptr::{null, null_mut};
+
+/// Exit status of a child that did its work.
+const DONE: c_int = 242;
+
+/// Error codes, which `src/probes/processes.rs` reads.
+const NOTHING: u64 = 0;
+const FORK: u64 = 1;
+const WAIT: u64 = 2;
+const STATUS: u64 = 3;
+const MEMORY: u64 = 4;
+
+const CLOCK_MONOTONIC: c_int = 1;
+const PAGE: usize = 4096;
+
+/// `struct timespec`.
+#[repr(C)]
+struct Time {
+    seconds: c_long,
+    nanoseconds: c_long,
+}
+
+unsafe extern "C" {
+    static environ: *const *const c_char;
+    fn fork() -> c_int;
+    fn waitpid(child: c_int, status: *mut c_int, options: c_int) -> c_int;
+    fn execve(
+        path: *const c_char,
+        arguments: *const *const c_char,
+        environment: *const *const c_char,
+    ) -> c_int;
+    fn _exit(status: c_int) -> !;
+    fn read(descriptor: c_int, bytes: *mut c_void, count: usize) -> isize;
+    fn write(descriptor: c_int, bytes: *const c_void, count: usize) -> isize;
+    fn clock_gettime(clock: c_int, time: *mut Time) -> c_int;
+    fn strtoul(digits: *const c_char, end: *mut *mut c_char, base: c_int) -> usize;
+    fn malloc(bytes: usize) -> *mut c_void;
+    fn prctl(option: c_int, ...) -> c_int;
+    fn __errno_location() -> *mut c_int;
+}
+
+/// What each child does.
+enum Work {
+    End,
+    Execute(*const c_char, [*const c_char; 4]),
+}
+
+/// An error code and its detail.
+type Failure = (u64, c_int);
+
+/// Starts the program, once the C library is ready.
+#[unsafe(no_mangle)]
+extern "C" fn main(count: c_int, arguments: *const *const c_char) -> c_int {
+    if count < 3 {
+        return DONE;
+    }
+    // SAFETY: there are at least three arguments, each a string.
+    let (mode, detail) = unsafe { (CStr::from_ptr(*arguments.add(1)), *arguments.add(2)) };
+    let execute = |path, arguments| (Ok(()), Work::Execute(path, arguments));
+    let (held, work) = match mode.to_bytes() {
+        b"exec" => execute(detail, [detail, null(), null(), null()]),
+        b"sh" => {
+            let (shell, option) = (c"sh".as_ptr(), c"-c".as_ptr());
+            execute(c"/bin/sh".as_ptr(), [shell, option, detail, null()])
+        }
+        // SAFETY: a string of digits.
+        _ => (hold(unsafe { strtoul(detail, null_mut(), 10) }), Work::End),
+    };
+    while let Some(children) = next_request() {
+        let started = nanoseconds();
+        let done = held.and_then(|()| make_each(children, &work));
+        let took = nanoseconds() - started;
+        let (code, detail) = done.err().unwrap_or((NOTHING, 0));
+        if !answer([took, code, u64::from(detail.unsigned_abs())]) {
+            return 1;
+        }
+    }
+    0
+}
+
+fn make_each(children: u64, work: &Work) -> Result<(), Failure> {
+    for _ in 0..children {
+        // SAFETY: this process has one thread.
+        let child = unsafe { fork() };
+        if child == 0 {
+            do_work(work);
+        }
+        if child < 0 {
+            return Err((FORK, errno()));
+        }
+        let mut status = 0;
+        // SAFETY: the status can be written.
+        if unsafe { waitpid(child, &raw mut status, 0) } != child {
+            return Err((WAIT, errno()));
+        }
+        if status != DONE << 8 {
+            return Err((STATUS, status));
+        }
+    }
+    Ok(())
+}
+
+fn do_work(work: &Work) -> ! {
+    if let Work::Execute(path, arguments) = work {
+        // SAFETY: strings, and arrays of them that end with a null pointer.
+        unsafe { execve(*path, arguments.as_ptr(), environ) };
+        // It does not come back if it worked.
+        // SAFETY: ends the process.
+        unsafe { _exit(1) };
+    }
+    // SAFETY: ends the process.
+    unsafe { _exit(DONE) }
+}
+
+/// Allocates memory and touches each page of it, without huge pages.
+fn hold(bytes: usize) -> Result<(), Failure> {
+    const PR_SET_THP_DISABLE: c_int = 41;
+    const NOT_USED: c_long = 0;
+    const YES: c_long = 1;
+    if bytes == 0 {
+        return Ok(());
+    }
+    // SAFETY: passes numbers only. A kernel without huge pages knows none to refuse.
+    unsafe { prctl(PR_SET_THP_DISABLE, YES, NOT_USED, NOT_USED, NOT_USED) };
+    // SAFETY: never freed: it is held until the process ends.
+    let start = unsafe { malloc(bytes) };
+    if start.is_null() {
+        return Err((MEMORY, errno()));
+    }
+    for offset in (0..bytes).step_by(PAGE) {
+        // SAFETY: within the block.
+        unsafe { start.cast::<u8>().add(offset).write_volatile(1) };
+    }
+    Ok(())
+}
+
+fn next_request() -> Option<u64> {
+    let mut children = 0_u64;
+    // SAFETY: eight bytes can be written there.
+    let bytes = unsafe { read(0, (&raw mut children).cast(), 8) };
+    (bytes == 8).then_some(children)
+}
+
+fn answer(numbers: [u64; 3]) -> bool {
+    // SAFETY: so many bytes can be read there.
+    let bytes = unsafe { write(1, numbers.as_ptr().cast(), size_of_val(&numbers)) };
+    bytes.unsigned_abs() == size_of_val(&numbers)
+}
+
+fn nanoseconds() -> u64 {
+    let mut now = Time {
+        seconds: 0,
+        nanoseconds: 0,
+    };
+    // SAFETY: the time can be written.
+    unsafe { clock_gettime(CLOCK_MONOTONIC, &raw mut now) };
+    now.seconds.unsigned_abs() as u64 * 1_000_000_000 + now.nanoseconds.unsigned_abs() as u64
+}
+
+fn errno() -> c_int {
+    // SAFETY: a place of this thread's own.
+    unsafe { *__errno_location() }
+}
+
+#[panic_handler]
+fn panicked(_: &core::panic::PanicInfo<'_>) -> ! {
+    // SAFETY: ends the process.
+    unsafe { _exit(1) }
+}

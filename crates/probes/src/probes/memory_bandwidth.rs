@@ -1,0 +1,96 @@
+//! `memory_read`, `memory_write`, `memory_copy`: memory larger than most caches, from end to end.
+
+use std::hint::black_box;
+
+use equipoise_reporting::problem::Problem;
+
+use crate::memory::{MEMORY, added_up, room_for};
+use crate::probe::{Class, OpenProbe, Probe, ProbeOptions, Row, timed};
+use crate::system::wrong;
+
+/// Probe `memory_read`.
+pub const MEMORY_READ: Probe = Probe {
+    name: "memory_read",
+    class: Class::Memory,
+    summary: "memory that is read in order and added up",
+    size: Some(MEMORY),
+    needs: "four times the memory that is read",
+    rows: &[Row::plain("memory_read")],
+    ..Probe::bandwidth(open_memory_read)
+};
+
+fn open_memory_read(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
+    let words = vec![1_u64; room_for(options.size)? / size_of::<u64>()];
+    let bytes = size_of_val(words.as_slice()) as u64;
+    Ok(OpenProbe::bandwidth(bytes, move |count| {
+        timed(count, || {
+            let sum = added_up(black_box(&words));
+            if sum != words.len() as u64 {
+                return Err(wrong("the sum", sum, words.len()));
+            }
+            Ok(())
+        })
+    }))
+}
+
+/// Probe `memory_write`.
+pub const MEMORY_WRITE: Probe = Probe {
+    name: "memory_write",
+    class: Class::Memory,
+    summary: "memory that is filled in order with one number",
+    size: Some(MEMORY),
+    needs: "four times the memory that is written",
+    rows: &[Row::plain("memory_write")],
+    ..Probe::bandwidth(open_memory_write)
+};
+
+fn open_memory_write(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
+    let mut words = vec![1_u64; room_for(options.size)? / size_of::<u64>()];
+    let bytes = size_of_val(words.as_slice()) as u64;
+    let mut number = 1;
+    Ok(OpenProbe::bandwidth(bytes, move |count| {
+        let took = timed(count, || {
+            number += 1;
+            words.fill(black_box(number));
+            black_box(&mut words);
+            Ok(())
+        })?;
+        if words.iter().any(|&word| word != number) {
+            return Err(Problem::failure("what was written is not there"));
+        }
+        Ok(took)
+    }))
+}
+
+/// Probe `memory_copy`.
+pub const MEMORY_COPY: Probe = Probe {
+    name: "memory_copy",
+    class: Class::Memory,
+    summary: "memory that is copied by memcpy; a byte that is copied counts once",
+    size: Some(MEMORY),
+    needs: "eight times the memory that is copied",
+    rows: &[Row::plain("memory_copy")],
+    ..Probe::bandwidth(open_memory_copy)
+};
+
+fn open_memory_copy(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
+    let words = room_for(options.size.saturating_mul(2))? / 2 / size_of::<u64>();
+    let mut original = vec![1_u64; words];
+    let mut copy = vec![2_u64; words];
+    let bytes = size_of_val(copy.as_slice()) as u64;
+    Ok(OpenProbe::bandwidth(bytes, move |count| {
+        // So that the copy of an earlier batch would be found out.
+        for end in [0, words - 1] {
+            original[end] += 1;
+        }
+        let took = timed(count, || {
+            copy.copy_from_slice(black_box(&original));
+            black_box(&mut copy);
+            Ok(())
+        })?;
+        if copy != original {
+            return Err(Problem::failure("the copy is not the original"));
+        }
+        Ok(took)
+    }))
+}

@@ -1,0 +1,159 @@
+//! `file_create`, `file_delete`: new files in a folder of their own, made and deleted again.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use equipoise_reporting::arguments::to_usize;
+use equipoise_reporting::problem::Problem;
+
+use crate::probe::{Class, OpenProbe, Parameter, Probe, ProbeOptions, Row};
+use crate::scratch::{Scratch, kind_of};
+use crate::system::{accepted, expect};
+
+/// Probe `file_create`.
+pub const FILE_CREATE: Probe = Probe {
+    name: "file_create",
+    class: Class::Files,
+    summary: "openat of a new file, write of its bytes (none, 10 KiB), close",
+    size: Some(BYTES),
+    needs: "a folder that can be written to",
+    rows: &[
+        Row::plain("file_create_0k").of_size(0),
+        Row::plain("file_create_10k").of_size(10 << 10),
+    ],
+    ..Probe::latency(open_file_create)
+};
+
+fn open_file_create(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
+    let files = NewFiles::in_folder_of(options)?;
+    let system = files.file_system()?;
+    let opened = OpenProbe::latency(move |count| Ok(files.make_and_delete(count)?.creating));
+    Ok(opened.with_fact("file_system", system))
+}
+
+/// Probe `file_delete`.
+pub const FILE_DELETE: Probe = Probe {
+    name: "file_delete",
+    class: Class::Files,
+    summary: "unlinkat of a file (of 0 bytes, of 10 KiB) that was made just before",
+    size: Some(BYTES),
+    needs: "a folder that can be written to",
+    rows: &[
+        Row::plain("file_delete_0k").of_size(0),
+        Row::plain("file_delete_10k").of_size(10 << 10),
+    ],
+    ..Probe::latency(open_file_delete)
+};
+
+fn open_file_delete(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
+    let files = NewFiles::in_folder_of(options)?;
+    let system = files.file_system()?;
+    let opened = OpenProbe::latency(move |count| Ok(files.make_and_delete(count)?.deleting));
+    Ok(opened.with_fact("file_system", system))
+}
+
+/// How long the files are.
+pub const BYTES: Parameter = Parameter {
+    summary: "bytes that are written to each file",
+    default: 0,
+    minimum: 0,
+    maximum: 1 << 20,
+};
+
+/// Files that are there at once.
+const AT_ONCE: u64 = 256;
+
+/// The time that each half of the work took.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Halves {
+    /// open with `O_CREAT`, write, close.
+    pub creating: Duration,
+    /// unlink.
+    pub deleting: Duration,
+}
+
+/// The folder, the names and what is written.
+pub struct NewFiles {
+    folder: File,
+    names: Vec<CString>,
+    content: Vec<u8>,
+    _scratch: Scratch,
+}
+
+impl NewFiles {
+    /// Makes the folder.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn in_folder_of(options: &ProbeOptions) -> Result<Self, Problem> {
+        let scratch = Scratch::new(options)?;
+        Ok(Self {
+            folder: scratch.open()?,
+            names: (0..AT_ONCE)
+                .map(|number| CString::new(number.to_string()).expect("digits"))
+                .collect(),
+            content: vec![b'x'; to_usize(options.size)],
+            _scratch: scratch,
+        })
+    }
+
+    /// The kind of their file system.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn file_system(&self) -> Result<String, Problem> {
+        kind_of(&self.folder)
+    }
+
+    /// Makes so many files and deletes them, some at a time.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn make_and_delete(&self, count: u64) -> Result<Halves, Problem> {
+        let mut halves = Halves::default();
+        let mut left = count;
+        while left > 0 {
+            let now = left.min(AT_ONCE);
+            let names = &self.names[..to_usize(now)];
+            let started = Instant::now();
+            names.iter().try_for_each(|name| self.create(name))?;
+            let created = Instant::now();
+            names.iter().try_for_each(|name| self.delete(name))?;
+            halves.deleting += created.elapsed();
+            halves.creating += created - started;
+            left -= now;
+        }
+        Ok(halves)
+    }
+
+    #[inline]
+    fn create(&self, name: &CString) -> Result<(), Problem> {
+        const OPTIONS: libc::c_int = libc::O_CREAT | libc::O_EXCL | libc::O_WRONLY;
+        const MODE: libc::c_uint = 0o600;
+        // SAFETY: the name ends with a null byte.
+        let descriptor =
+            unsafe { libc::openat(self.folder.as_raw_fd(), name.as_ptr(), OPTIONS, MODE) };
+        let descriptor = accepted("openat", descriptor)?;
+        // SAFETY: a new descriptor that nobody else owns; closed on every way out.
+        let file = unsafe { OwnedFd::from_raw_fd(descriptor) };
+        if !self.content.is_empty() {
+            let bytes = self.content.len();
+            // SAFETY: so many bytes can be read.
+            let written =
+                unsafe { libc::write(file.as_raw_fd(), self.content.as_ptr().cast(), bytes) };
+            expect("write", written, bytes.cast_signed())?;
+        }
+        let descriptor = std::os::fd::IntoRawFd::into_raw_fd(file);
+        // SAFETY: given up by its owner just now.
+        expect("close", unsafe { libc::close(descriptor) }, 0)
+    }
+
+    #[inline]
+    fn delete(&self, name: &CString) -> Result<(), Problem> {
+        // SAFETY: the name ends with a null byte.
+        let result = unsafe { libc::unlinkat(self.folder.as_raw_fd(), name.as_ptr(), 0) };
+        expect("unlinkat", result, 0)
+    }
+}

@@ -1,0 +1,217 @@
+//! One byte to another process and its answer back, through whatever carries bytes.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::time::Duration;
+
+use equipoise_reporting::problem::Problem;
+
+use crate::channel::{End, Ends, pipes, tcp_streams, udp_sockets, unix_streams};
+use crate::child::{Helper, cpu_here};
+use crate::cpus::{hold, sides};
+use crate::probe::{Class, OpenProbe, Operation, Placement, Probe, ProbeOptions, Row, timed};
+use crate::scratch::Scratch;
+use crate::system::{expect, problem_of, wrong};
+
+/// Probe `pipe`.
+pub const PIPE: Probe = Probe {
+    name: "pipe",
+    class: Class::Ipc,
+    summary: "one byte to another process and its answer back, through two pipes",
+    placements: Placement::TWO_SIDES,
+    rows: &[
+        Row::plain("pipe_same_cpu").at(Placement::SameCpu),
+        Row::plain("pipe_across_cpus").at(Placement::AcrossCpus),
+    ],
+    ..Probe::latency(|options| open(options, pipes))
+};
+
+/// Probe `fifo`.
+pub const FIFO: Probe = Probe {
+    name: "fifo",
+    class: Class::Ipc,
+    summary: "one byte to another process and its answer back, through two named pipes",
+    placements: Placement::TWO_SIDES,
+    needs: "a folder whose file system has named pipes",
+    rows: &[
+        Row::plain("fifo_same_cpu").at(Placement::SameCpu),
+        Row::plain("fifo_across_cpus").at(Placement::AcrossCpus),
+    ],
+    ..Probe::latency(|options| open(options, || ends(options)))
+};
+
+/// Two named pipes, which lose their names once both ends are open.
+fn ends(options: &ProbeOptions) -> Result<Ends, Problem> {
+    let scratch = Scratch::new(options)?;
+    let (question_in, question_out) = named(&scratch.path().join("question"))?;
+    let (answer_in, answer_out) = named(&scratch.path().join("answer"))?;
+    Ok((
+        End::new(answer_in, question_out),
+        End::new(question_in, answer_out),
+    ))
+}
+
+/// A new named pipe, opened for reading and for writing.
+fn named(path: &Path) -> Result<(File, File), Problem> {
+    const MODE: libc::mode_t = 0o600;
+    let name = CString::new(path.as_os_str().as_bytes()).expect("the folder was made so");
+    // SAFETY: the name ends with a null byte.
+    expect("mkfifo", unsafe { libc::mkfifo(name.as_ptr(), MODE) }, 0)?;
+    let opened = |error| problem_of("opening a named pipe", &error);
+    // Whoever opens it for reading only waits for a writer, unless told not to.
+    let reader = File::options()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)
+        .map_err(opened)?;
+    let writer = File::options().write(true).open(path).map_err(opened)?;
+    // SAFETY: passes numbers only; without a flag, reading waits for bytes.
+    let result = unsafe { libc::fcntl(reader.as_raw_fd(), libc::F_SETFL, 0) };
+    expect("fcntl(F_SETFL)", result, 0)?;
+    Ok((reader, writer))
+}
+
+/// Probe `unix`.
+pub const UNIX: Probe = Probe {
+    name: "unix",
+    class: Class::Ipc,
+    summary: "one byte to another process and its answer back, through AF_UNIX streams",
+    placements: Placement::TWO_SIDES,
+    rows: &[
+        Row::plain("unix_same_cpu").at(Placement::SameCpu),
+        Row::plain("unix_across_cpus").at(Placement::AcrossCpus),
+    ],
+    ..Probe::latency(|options| open(options, unix_streams))
+};
+
+/// Probe `udp`.
+pub const UDP: Probe = Probe {
+    name: "udp",
+    class: Class::Ipc,
+    summary: "one byte to another process and its answer back, through UDP on the loopback",
+    placements: Placement::TWO_SIDES,
+    needs: "a loopback interface",
+    rows: &[
+        Row::plain("udp_same_cpu").at(Placement::SameCpu),
+        Row::plain("udp_across_cpus").at(Placement::AcrossCpus),
+    ],
+    ..Probe::latency(|options| open(options, udp_sockets))
+};
+
+/// Probe `tcp`.
+pub const TCP: Probe = Probe {
+    name: "tcp",
+    class: Class::Ipc,
+    summary: "one byte to another process and its answer back, through TCP on the loopback",
+    placements: Placement::TWO_SIDES,
+    needs: "a loopback interface",
+    rows: &[
+        Row::plain("tcp_same_cpu").at(Placement::SameCpu),
+        Row::plain("tcp_across_cpus").at(Placement::AcrossCpus),
+    ],
+    ..Probe::latency(|options| open(options, tcp_streams))
+};
+
+/// Opens a channel, starts a helper that answers at its other end, and makes round trips.
+///
+/// # Errors
+/// If there are not enough CPUs, or the system refuses the channel or the process.
+pub fn open(
+    options: &ProbeOptions,
+    ends: impl FnOnce() -> Result<Ends, Problem>,
+) -> Result<OpenProbe, Problem> {
+    let sides = sides(options.placement)?;
+    hold(sides.here)?;
+    let (end, other) = ends()?;
+    let helper = Helper::start(sides.there, move || answer(other))?;
+    let helper_cpu = helper.cpu().to_string();
+    let trips = RoundTrips {
+        _helper: helper,
+        end,
+        question: 0,
+    };
+    Ok(OpenProbe::latency(trips)
+        .with_fact("cpu", cpu_here()?.to_string())
+        .with_fact("helper_cpu", helper_cpu))
+}
+
+/// This side of the channel. The helper is dropped first: were the channel closed before, the
+/// helper would end too early.
+struct RoundTrips {
+    _helper: Helper,
+    end: End,
+    question: u8,
+}
+
+impl Operation for RoundTrips {
+    fn repeat(&mut self, count: u64) -> Result<Duration, Problem> {
+        timed(count, || {
+            self.question = self.question.wrapping_add(1);
+            ask(&mut self.end, self.question)
+        })
+    }
+}
+
+/// One round trip.
+fn ask(end: &mut End, question: u8) -> Result<(), Problem> {
+    end.send(question)?;
+    let answer = end.receive()?;
+    if answer == answer_to(question) {
+        return Ok(());
+    }
+    Err(wrong("the other side", answer, answer_to(question)))
+}
+
+/// What the helper does: answers every question.
+fn answer(mut end: End) -> Result<(), Problem> {
+    loop {
+        let question = end.receive()?;
+        end.send(answer_to(question))?;
+    }
+}
+
+/// Another byte than the question, so that the one cannot be mistaken for the other.
+fn answer_to(question: u8) -> u8 {
+    !question
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    #[test]
+    fn every_question_is_answered_through_every_channel() {
+        for ends in [pipes, unix_streams, udp_sockets, tcp_streams] {
+            let (mut end, other) = ends().expect("a channel");
+            let helper = thread::spawn(move || answer(other));
+            for question in 0..=u8::MAX {
+                ask(&mut end, question).expect("the right answer");
+            }
+            drop((end, helper));
+        }
+    }
+
+    #[test]
+    fn an_answer_that_is_the_question_itself_is_wrong() {
+        let (mut end, mut other) = unix_streams().expect("a channel");
+        let echo = thread::spawn(move || {
+            let byte = other.receive()?;
+            other.send(byte)
+        });
+        let problem = ask(&mut end, 7).expect_err("7 is no answer to 7");
+        assert_eq!(problem.to_string(), "the other side gave 7 instead of 248");
+        echo.join().expect("no panic").expect("sent");
+    }
+
+    #[test]
+    fn no_answer_is_a_problem() {
+        let (mut end, other) = pipes().expect("a channel");
+        drop(other);
+        assert!(ask(&mut end, 1).is_err());
+    }
+}

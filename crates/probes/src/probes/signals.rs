@@ -1,0 +1,147 @@
+//! Signals, and faults that become signals.
+
+use equipoise_reporting::problem::Problem;
+
+use crate::batches::{less, time_to_keep_out};
+use crate::handlers::{Action, check_handled, count_one, counting, handled, send_to_oneself};
+use crate::memory::{Mapping, page_size};
+use crate::probe::{Class, OpenProbe, Probe, ProbeOptions, Row, timed};
+use crate::system::expect;
+
+/// Probe `signal_install`.
+pub const SIGNAL_INSTALL: Probe = Probe {
+    name: "signal_install",
+    class: Class::Signals,
+    summary: "sigaction, which installs a handler",
+    rows: &[Row::plain("signal_install")],
+    ..Probe::latency(open_signal_install)
+};
+
+#[expect(clippy::unnecessary_wraps, reason = "as every probe is opened")]
+fn open_signal_install(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
+    let action = Action::new(counting as *const () as libc::sighandler_t, 0);
+    Ok(OpenProbe::latency(move |count| {
+        timed(count, || action.install(libc::SIGUSR1))
+    }))
+}
+
+/// Probe `signal_handle`.
+///
+/// What sending costs is measured first, with the signal ignored, which the kernel finds out while
+/// it is sent.
+pub const SIGNAL_HANDLE: Probe = Probe {
+    name: "signal_handle",
+    class: Class::Signals,
+    summary: "a signal to oneself and its handler, less the same kill of an ignored signal",
+    rows: &[Row::plain("signal_handle")],
+    ..Probe::latency(open_signal_handle)
+};
+
+const SIGNAL: libc::c_int = libc::SIGUSR1;
+
+fn open_signal_handle(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
+    // SAFETY: takes nothing and changes nothing.
+    let process = unsafe { libc::getpid() };
+    Action::new(libc::SIG_IGN, 0).install(SIGNAL)?;
+    let mut kill = move |count| timed(count, || send_to_oneself(process, SIGNAL));
+    let kill_s = time_to_keep_out(&mut kill)?;
+    Action::new(counting as *const () as libc::sighandler_t, 0).install(SIGNAL)?;
+    let opened = OpenProbe::latency(move |count| {
+        let before = handled();
+        let took = kill(count)?;
+        check_handled(count, before)?;
+        less(took, count, kill_s)
+    });
+    Ok(opened.with_fact("subtracted_s", kill_s.to_string()))
+}
+
+/// Probe `protection_fault`.
+pub const PROTECTION_FAULT: Probe = Probe {
+    name: "protection_fault",
+    class: Class::Signals,
+    summary: "a write to a read-only page, and a handler of SIGSEGV that steps over it",
+    needs: "an x86-64 or AArch64 processor",
+    rows: &[Row::plain("protection_fault")],
+    ..Probe::latency(open_protection_fault)
+};
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn open_protection_fault(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
+    Err(Problem::unavailable(
+        "how a handler steps over a write is written for x86-64 and AArch64 only",
+    ))
+}
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+fn open_protection_fault(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
+    let page = page_size()?;
+    let mapping = Mapping::new(page)?;
+    mapping.touch_each(page, 0..page);
+    let start = mapping.start().as_ptr();
+    // SAFETY: our own mapping, which nobody writes to but the forbidden write.
+    let result = unsafe { libc::mprotect(start.cast(), page, libc::PROT_READ) };
+    expect("mprotect", result, 0)?;
+    let handler = step_over as *const () as libc::sighandler_t;
+    Action::new(handler, libc::SA_SIGINFO).install(libc::SIGSEGV)?;
+    Ok(OpenProbe::latency(move |count| {
+        let forbidden = mapping.start().as_ptr();
+        let before = handled();
+        let took = timed(count, || {
+            write_forbidden(forbidden);
+            Ok(())
+        })?;
+        check_handled(count, before)?;
+        Ok(took)
+    }))
+}
+
+/// The one instruction that writes, as long as [`step_over`] takes it to be.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn write_forbidden(address: *mut u8) {
+    // SAFETY: the page cannot be written, so that nothing is.
+    unsafe { std::arch::asm!("mov byte ptr [rax], 1", in("rax") address, options(nostack)) };
+}
+
+/// As above.
+#[cfg(target_arch = "aarch64")]
+#[inline]
+fn write_forbidden(address: *mut u8) {
+    // SAFETY: the page cannot be written, so that nothing is.
+    unsafe { std::arch::asm!("strb wzr, [{}]", in(reg) address, options(nostack)) };
+}
+
+#[cfg(target_arch = "x86_64")]
+extern "C" fn step_over(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    const WRITE: [u8; 3] = [0xC6, 0x00, 0x01];
+    // SAFETY: the kernel gives a handler with SA_SIGINFO the context that it will go on from.
+    let registers = unsafe { &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
+    let at = &mut registers[usize::try_from(libc::REG_RIP).unwrap_or_default()];
+    // SAFETY: the program was executing there, so there are instructions to read.
+    if unsafe { *(*at as *const [u8; 3]) } != WRITE {
+        return give_up();
+    }
+    *at += 3;
+    count_one();
+}
+
+#[cfg(target_arch = "aarch64")]
+extern "C" fn step_over(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    const STRB_OF_ZERO: u32 = 0x3900_001F;
+    const BUT_THE_ADDRESS: u32 = 0xFFFF_FC1F;
+    // SAFETY: the kernel gives a handler with SA_SIGINFO the context that it will go on from.
+    let at = unsafe { &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.pc };
+    // SAFETY: the program was executing there, so there is an instruction to read.
+    if unsafe { *(*at as *const u32) } & BUT_THE_ADDRESS != STRB_OF_ZERO {
+        return give_up();
+    }
+    *at += 4;
+    count_one();
+}
+
+/// The fault is one of our own; it must kill the probe and not be stepped over.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+fn give_up() {
+    // SAFETY: the default action, after which the instruction faults again.
+    unsafe { libc::signal(libc::SIGSEGV, libc::SIG_DFL) };
+}

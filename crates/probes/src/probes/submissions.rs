@@ -1,0 +1,137 @@
+//! `io_uring_nop`, `io_uring_read_byte`: system calls through the ring of `io_uring`, many at a time.
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::time::{Duration, Instant};
+
+use equipoise_reporting::problem::Problem;
+use io_uring::IoUring;
+use io_uring::opcode::{Nop, Read};
+use io_uring::squeue::Entry;
+use io_uring::types::Fd;
+
+use crate::probe::{Class, OpenProbe, Operation, Parameter, Probe, ProbeOptions, Row};
+use crate::system::{expect, problem_of, wrong};
+
+/// Probe `io_uring_nop`.
+pub const IO_URING_NOP: Probe = Probe {
+    name: "io_uring_nop",
+    class: Class::SystemCalls,
+    summary: "an operation that does nothing, handed over by io_uring 32 at a time",
+    count: Some(BATCH),
+    needs: NEEDS,
+    rows: &[Row::plain("io_uring_nop")],
+    // SAFETY: the operation points to nothing.
+    ..Probe::latency(|options| unsafe { open(options, Nop::new().build(), 0, ()) })
+};
+
+/// Probe `io_uring_read_byte`.
+pub const IO_URING_READ_BYTE: Probe = Probe {
+    name: "io_uring_read_byte",
+    class: Class::SystemCalls,
+    summary: "read of one byte from /dev/zero, handed over by io_uring 32 at a time",
+    count: Some(BATCH),
+    needs: NEEDS,
+    rows: &[Row::plain("io_uring_read_byte")],
+    ..Probe::latency(open_io_uring_read_byte)
+};
+
+const PATH: &str = "/dev/zero";
+
+fn open_io_uring_read_byte(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
+    let file = File::open(PATH).map_err(|error| problem_of(PATH, &error))?;
+    let mut byte = Box::new(1_u8);
+    let read = Read::new(Fd(file.as_raw_fd()), &raw mut *byte, 1).build();
+    // SAFETY: the file and the byte, which stays in its box, are kept.
+    unsafe { open(options, read, 1, (file, byte)) }
+}
+
+/// How many at a time.
+pub const BATCH: Parameter = Parameter {
+    summary: "operations handed over at a time",
+    default: 32,
+    minimum: 1,
+    maximum: 4096,
+};
+
+/// What has to be allowed.
+pub const NEEDS: &str =
+    "io_uring, which many containers forbid (seccomp, kernel.io_uring_disabled)";
+
+/// A ring through which one kind of operation goes, so many at a time.
+pub struct Submissions<Held> {
+    ring: IoUring,
+    at_a_time: usize,
+    operation: Entry,
+    /// What the operation returns.
+    expected: i32,
+    /// What the operation points to.
+    _held: Held,
+}
+
+/// Makes such a ring.
+///
+/// # Safety
+/// What the operation points to must be in `held`, and stay where it is when that is moved.
+///
+/// # Errors
+/// If `io_uring` is not allowed.
+pub unsafe fn open<Held: 'static>(
+    options: &ProbeOptions,
+    operation: Entry,
+    expected: i32,
+    held: Held,
+) -> Result<OpenProbe, Problem> {
+    let entries = u32::try_from(options.count).expect("within the parameter's range");
+    let ring = IoUring::new(entries).map_err(|error| problem_of("io_uring_setup", &error))?;
+    Ok(OpenProbe::latency(Submissions {
+        ring,
+        at_a_time: entries as usize,
+        operation,
+        expected,
+        _held: held,
+    }))
+}
+
+impl<Held> Submissions<Held> {
+    /// So many, handed over by one system call that returns when all are done.
+    fn hand_over(&mut self, operations: usize) -> Result<(), Problem> {
+        let mut queue = self.ring.submission();
+        for _ in 0..operations {
+            // SAFETY: as whoever made this promised; it is done before this function returns.
+            unsafe { queue.push(&self.operation) }
+                .map_err(|_| Problem::failure("the ring of io_uring is full"))?;
+        }
+        drop(queue);
+        let taken = self
+            .ring
+            .submit_and_wait(operations)
+            .map_err(|error| problem_of("io_uring_enter", &error))?;
+        let mut done = 0;
+        for completion in self.ring.completion() {
+            expect(
+                "an operation by io_uring",
+                completion.result(),
+                self.expected,
+            )?;
+            done += 1;
+        }
+        if (taken, done) != (operations, operations) {
+            return Err(wrong("io_uring_enter", taken.min(done), operations));
+        }
+        Ok(())
+    }
+}
+
+impl<Held> Operation for Submissions<Held> {
+    fn repeat(&mut self, count: u64) -> Result<Duration, Problem> {
+        let started = Instant::now();
+        let mut left = usize::try_from(count).expect("far fewer operations than that");
+        while left > 0 {
+            let now = left.min(self.at_a_time);
+            self.hand_over(now)?;
+            left -= now;
+        }
+        Ok(started.elapsed())
+    }
+}

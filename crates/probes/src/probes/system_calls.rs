@@ -1,0 +1,231 @@
+//! System calls that do next to nothing.
+
+use std::ffi::CStr;
+use std::fs::File;
+use std::mem::MaybeUninit;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+
+use equipoise_reporting::problem::Problem;
+
+use crate::child::Child;
+use crate::probe::{Class, OpenProbe, Probe, ProbeOptions, Row, timed};
+use crate::scratch::kind_of;
+use crate::system::{accepted, expect, problem_of, wrong};
+
+/// Probe `null_call`.
+pub const NULL_CALL: Probe = Probe {
+    name: "null_call",
+    class: Class::SystemCalls,
+    summary: "getppid by the system call itself",
+    rows: &[Row::plain("null_call")],
+    ..Probe::latency(open_null_call)
+};
+
+#[expect(clippy::unnecessary_wraps, reason = "as every probe is opened")]
+fn open_null_call(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
+    let parent = libc::c_long::from(std::os::unix::process::parent_id());
+    Ok(OpenProbe::latency(move |count| {
+        timed(count, || {
+            // SAFETY: takes nothing and changes nothing.
+            expect(
+                "getppid",
+                unsafe { libc::syscall(libc::SYS_getppid) },
+                parent,
+            )
+        })
+    }))
+}
+
+/// Probe `null_call_int80`.
+///
+/// The texts argue about what the way into the kernel costs.
+pub const NULL_CALL_INT80: Probe = Probe {
+    name: "null_call_int80",
+    class: Class::SystemCalls,
+    summary: "getppid by int 0x80, the way of 32-bit programs",
+    needs: "an x86 processor and a kernel that runs 32-bit programs",
+    rows: &[Row::plain("null_call_int80")],
+    ..Probe::latency(open_null_call_int80)
+};
+
+#[cfg(not(target_arch = "x86_64"))]
+fn open_null_call_int80(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
+    Err(Problem::unavailable("int 0x80 is a way of x86 processors"))
+}
+
+#[cfg(target_arch = "x86_64")]
+fn open_null_call_int80(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
+    check_support()?;
+    let parent = std::os::unix::process::parent_id().cast_signed();
+    Ok(OpenProbe::latency(move |count| {
+        timed(count, || expect("getppid", getppid_by_interrupt(), parent))
+    }))
+}
+
+/// A kernel that runs no 32-bit programs kills who asks for one of their calls.
+#[cfg(target_arch = "x86_64")]
+fn check_support() -> Result<(), Problem> {
+    let status = Child::start(|| {
+        let none = libc::rlimit {
+            rlim_cur: 0,
+            rlim_max: 0,
+        };
+        // SAFETY: the limit can be read. If it is refused there may be a core file, no more.
+        unsafe { libc::setrlimit(libc::RLIMIT_CORE, &raw const none) };
+        getppid_by_interrupt();
+        Ok(())
+    })?
+    .wait()?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(Problem::unavailable(format!(
+        "this kernel has no system calls of 32-bit programs: int 0x80 ends in {status}"
+    )))
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn getppid_by_interrupt() -> libc::pid_t {
+    /// In the table of 32-bit programs.
+    const GETPPID: i32 = 64;
+    let result: i32;
+    // SAFETY: takes nothing and changes nothing; older kernels clear the registers r8 to r11.
+    unsafe {
+        std::arch::asm!(
+            "int 0x80",
+            inlateout("eax") GETPPID => result,
+            lateout("r8") _,
+            lateout("r9") _,
+            lateout("r10") _,
+            lateout("r11") _,
+        );
+    }
+    result
+}
+
+/// Probe `read_byte`.
+pub const READ_BYTE: Probe = Probe {
+    name: "read_byte",
+    class: Class::SystemCalls,
+    summary: "read of one byte from /dev/zero",
+    needs: "/dev/zero",
+    rows: &[Row::plain("read_byte")],
+    ..Probe::latency(open_read_byte)
+};
+
+fn open_read_byte(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
+    let file = File::open("/dev/zero").map_err(|error| problem_of("/dev/zero", &error))?;
+    Ok(OpenProbe::latency(move |count| {
+        timed(count, || {
+            let mut byte = 1_u8;
+            // SAFETY: the byte is valid for writing.
+            let read = unsafe { libc::read(file.as_raw_fd(), (&raw mut byte).cast(), 1) };
+            expect("read", read, 1)?;
+            if byte != 0 {
+                return Err(wrong("/dev/zero", byte, 0));
+            }
+            Ok(())
+        })
+    }))
+}
+
+/// Probe `write_byte`.
+pub const WRITE_BYTE: Probe = Probe {
+    name: "write_byte",
+    class: Class::SystemCalls,
+    summary: "write of one byte to /dev/null",
+    needs: "/dev/null",
+    rows: &[Row::plain("write_byte")],
+    ..Probe::latency(open_write_byte)
+};
+
+fn open_write_byte(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
+    let file = File::options()
+        .write(true)
+        .open("/dev/null")
+        .map_err(|error| problem_of("/dev/null", &error))?;
+    Ok(OpenProbe::latency(move |count| {
+        timed(count, || {
+            let byte = 0_u8;
+            // SAFETY: the byte is valid for reading.
+            let written = unsafe { libc::write(file.as_raw_fd(), (&raw const byte).cast(), 1) };
+            expect("write", written, 1)
+        })
+    }))
+}
+
+/// Probe `stat`.
+pub const STAT: Probe = Probe {
+    name: "stat",
+    class: Class::SystemCalls,
+    summary: "stat of /etc/passwd",
+    needs: "/etc/passwd",
+    rows: &[Row::plain("stat")],
+    ..Probe::latency(open_stat)
+};
+
+fn open_stat(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
+    let system = fixed_file()?;
+    let expected = number()?;
+    Ok(OpenProbe::latency(move |count| {
+        timed(count, || {
+            let number = number()?;
+            if number != expected {
+                return Err(wrong("stat", number, expected));
+            }
+            Ok(())
+        })
+    })
+    .with_fact("file_system", system))
+}
+
+/// The file's number.
+#[inline]
+fn number() -> Result<libc::ino_t, Problem> {
+    let mut found = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: the path ends with a null byte, and the answer can be written.
+    let result = unsafe { libc::stat(FIXED.as_ptr(), found.as_mut_ptr()) };
+    expect("stat", result, 0)?;
+    // SAFETY: the call filled it.
+    Ok(unsafe { found.assume_init() }.st_ino)
+}
+
+/// Probe `open_close`.
+pub const OPEN_CLOSE: Probe = Probe {
+    name: "open_close",
+    class: Class::SystemCalls,
+    summary: "open of /etc/passwd for reading, and close",
+    needs: "/etc/passwd",
+    rows: &[Row::plain("open_close")],
+    ..Probe::latency(open_and_close)
+};
+
+fn open_and_close(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
+    let system = fixed_file()?;
+    Ok(OpenProbe::latency(move |count| {
+        timed(count, || {
+            // SAFETY: the path ends with a null byte.
+            let descriptor = unsafe { libc::open(FIXED.as_ptr(), libc::O_RDONLY) };
+            let descriptor = accepted("open", descriptor)?;
+            // SAFETY: a descriptor that was opened just now, and that nobody else has.
+            expect("close", unsafe { libc::close(descriptor) }, 0)
+        })
+    })
+    .with_fact("file_system", system))
+}
+
+/// Two components, readable by everybody, and on nearly every Linux.
+const FIXED: &CStr = c"/etc/passwd";
+
+/// Sees that it is there; gives back the kind of its file system.
+///
+/// # Errors
+/// Unavailable if it cannot be read.
+fn fixed_file() -> Result<String, Problem> {
+    let path = Path::new(FIXED.to_str().expect("it is ASCII"));
+    let file = File::open(path)
+        .map_err(|error| Problem::unavailable(format!("{}: {error}", path.display())))?;
+    kind_of(&file)
+}

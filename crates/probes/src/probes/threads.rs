@@ -1,0 +1,125 @@
+//! `thread`, `threads_many`: threads as pthreads makes them, without what Rust adds.
+
+use std::ffi::c_void;
+use std::io;
+use std::mem::MaybeUninit;
+use std::ptr::{null, null_mut};
+use std::time::Duration;
+
+use equipoise_reporting::arguments::to_usize;
+use equipoise_reporting::problem::Problem;
+
+use crate::cpus::{hold, sides};
+use crate::probe::{Class, OpenProbe, Parameter, Placement, Probe, ProbeOptions, Row, timed};
+use crate::system::{problem_of, wrong};
+
+/// Probe `thread`.
+pub const THREAD: Probe = Probe {
+    name: "thread",
+    class: Class::Thread,
+    summary: "pthread_create of a thread that ends at once, pthread_join",
+    placements: &[Placement::None, Placement::SameCpu],
+    rows: &[Row::plain("thread")],
+    ..Probe::latency(open_thread)
+};
+
+fn open_thread(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
+    hold(sides(options.placement)?.here)?;
+    Ok(OpenProbe::latency(|count| {
+        let mut token = 0;
+        timed(count, || {
+            token += 1;
+            Idle::start(token)?.join()
+        })
+    }))
+}
+
+/// Probe `threads_many`.
+pub const THREADS_MANY: Probe = Probe {
+    name: "threads_many",
+    class: Class::Thread,
+    summary: "one of 64 threads that are all created before the first is joined",
+    placements: &[Placement::None, Placement::SameCpu],
+    count: Some(Parameter {
+        summary: "threads that are created before the first is joined",
+        default: 64,
+        minimum: 1,
+        maximum: 10_000,
+    }),
+    rows: &[Row::plain("threads_many")],
+    ..Probe::latency(open_threads_many)
+};
+
+fn open_threads_many(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
+    hold(sides(options.placement)?.here)?;
+    let many = to_usize(options.count);
+    let mut threads = Vec::with_capacity(many);
+    Ok(OpenProbe::latency(move |count| {
+        let took = timed(count, || {
+            for token in 1..=many {
+                threads.push(Idle::start(token)?);
+            }
+            threads.drain(..).try_for_each(Idle::join)
+        })?;
+        Ok(each_of(took, many))
+    }))
+}
+
+fn each_of(took: Duration, many: usize) -> Duration {
+    took.div_f64(many as f64)
+}
+
+/// A thread that ends at once and gives back what it was given.
+pub struct Idle {
+    thread: libc::pthread_t,
+    token: usize,
+}
+
+impl Idle {
+    /// Starts it with the attributes that a program has if it says nothing.
+    ///
+    /// # Errors
+    /// What `pthread_create` says.
+    #[inline]
+    pub fn start(token: usize) -> Result<Self, Problem> {
+        let mut thread = MaybeUninit::uninit();
+        // SAFETY: the thread can be written; it uses its argument as a number only.
+        let code = unsafe {
+            let token = token as *mut c_void;
+            libc::pthread_create(thread.as_mut_ptr(), null(), give_back, token)
+        };
+        see("pthread_create", code)?;
+        // SAFETY: the call filled it.
+        let thread = unsafe { thread.assume_init() };
+        Ok(Self { thread, token })
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Errors
+    /// What `pthread_join` says, or that it did not give back what it was given.
+    #[inline]
+    pub fn join(self) -> Result<(), Problem> {
+        let mut given = null_mut();
+        // SAFETY: the thread was started and is joined once; its answer can be written.
+        see("pthread_join", unsafe {
+            libc::pthread_join(self.thread, &raw mut given)
+        })?;
+        if given as usize != self.token {
+            return Err(wrong("a thread", given as usize, self.token));
+        }
+        Ok(())
+    }
+}
+
+extern "C" fn give_back(token: *mut c_void) -> *mut c_void {
+    token
+}
+
+#[inline]
+fn see(call: &str, code: libc::c_int) -> Result<(), Problem> {
+    if code == 0 {
+        return Ok(());
+    }
+    Err(problem_of(call, &io::Error::from_raw_os_error(code)))
+}

@@ -1,0 +1,174 @@
+//! `select_tcp`, `poll_tcp`, `epoll_tcp`: whether any of many idle connections has something to read.
+
+use std::mem::MaybeUninit;
+use std::net::TcpStream;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::ptr::null_mut;
+
+use equipoise_reporting::problem::Problem;
+
+use crate::channel::tcp_pair;
+use crate::probe::{Class, OpenProbe, Parameter, Probe, ProbeOptions, Row, timed};
+use crate::system::{accepted, expect};
+
+/// Probe `select_tcp`.
+pub const SELECT_TCP: Probe = Probe {
+    name: "select_tcp",
+    class: Class::SystemCalls,
+    summary: "select on 100 idle TCP descriptors, without waiting",
+    count: Some(DESCRIPTORS),
+    needs: "the loopback interface",
+    rows: &[Row::plain("select_tcp")],
+    ..Probe::latency(open_select_tcp)
+};
+
+fn open_select_tcp(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
+    let connections = Connections::open(options)?;
+    // SAFETY: all-zero is an empty set.
+    let mut watched: libc::fd_set = unsafe { MaybeUninit::zeroed().assume_init() };
+    let mut beyond = 0;
+    for descriptor in connections.watched(options) {
+        if usize::try_from(descriptor).is_ok_and(|number| number >= libc::FD_SETSIZE) {
+            return Err(Problem::failure(format!(
+                "descriptor {descriptor} is too high for select; watch fewer with --count"
+            )));
+        }
+        // SAFETY: the number is within the set.
+        unsafe { libc::FD_SET(descriptor, &raw mut watched) };
+        beyond = beyond.max(descriptor + 1);
+    }
+    Ok(OpenProbe::latency(move |count| {
+        let _open = &connections;
+        timed(count, || {
+            // The call writes its answer over the set.
+            let mut readable = watched;
+            let mut at_once = libc::timeval {
+                tv_sec: 0,
+                tv_usec: 0,
+            };
+            // SAFETY: the set and the time can be read and written.
+            let ready = unsafe {
+                libc::select(
+                    beyond,
+                    &raw mut readable,
+                    null_mut(),
+                    null_mut(),
+                    &raw mut at_once,
+                )
+            };
+            expect("select", ready, 0)
+        })
+    }))
+}
+
+/// Probe `poll_tcp`.
+pub const POLL_TCP: Probe = Probe {
+    name: "poll_tcp",
+    class: Class::SystemCalls,
+    summary: "poll of 100 idle TCP descriptors, without waiting",
+    count: Some(DESCRIPTORS),
+    needs: "the loopback interface",
+    rows: &[Row::plain("poll_tcp")],
+    ..Probe::latency(open_poll_tcp)
+};
+
+fn open_poll_tcp(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
+    let connections = Connections::open(options)?;
+    let mut watched: Vec<_> = connections
+        .watched(options)
+        .into_iter()
+        .map(|fd| libc::pollfd {
+            fd,
+            events: libc::POLLIN,
+            revents: 0,
+        })
+        .collect();
+    Ok(OpenProbe::latency(move |count| {
+        let _open = &connections;
+        timed(count, || {
+            // SAFETY: so many entries can be read and written.
+            let ready =
+                unsafe { libc::poll(watched.as_mut_ptr(), watched.len() as libc::nfds_t, 0) };
+            expect("poll", ready, 0)
+        })
+    }))
+}
+
+/// Probe `epoll_tcp`.
+pub const EPOLL_TCP: Probe = Probe {
+    name: "epoll_tcp",
+    class: Class::SystemCalls,
+    summary: "epoll_wait on 100 idle TCP descriptors, without waiting",
+    count: Some(DESCRIPTORS),
+    needs: "the loopback interface",
+    rows: &[Row::plain("epoll_tcp")],
+    ..Probe::latency(open_epoll_tcp)
+};
+
+fn open_epoll_tcp(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
+    let connections = Connections::open(options)?;
+    // SAFETY: passes numbers only.
+    let queue = accepted("epoll_create1", unsafe { libc::epoll_create1(0) })?;
+    // SAFETY: a new descriptor that nobody else owns.
+    let queue = unsafe { OwnedFd::from_raw_fd(queue) };
+    for descriptor in connections.watched(options) {
+        let mut event = libc::epoll_event {
+            events: libc::EPOLLIN.cast_unsigned(),
+            u64: 0,
+        };
+        // SAFETY: the event can be read.
+        let result = unsafe {
+            let add = libc::EPOLL_CTL_ADD;
+            libc::epoll_ctl(queue.as_raw_fd(), add, descriptor, &raw mut event)
+        };
+        expect("epoll_ctl", result, 0)?;
+    }
+    let mut events = [libc::epoll_event { events: 0, u64: 0 }; 16];
+    Ok(OpenProbe::latency(move |count| {
+        let _open = &connections;
+        timed(count, || {
+            // SAFETY: sixteen events can be written.
+            let ready = unsafe { libc::epoll_wait(queue.as_raw_fd(), events.as_mut_ptr(), 16, 0) };
+            expect("epoll_wait", ready, 0)
+        })
+    }))
+}
+
+/// How many descriptors are watched.
+pub const DESCRIPTORS: Parameter = Parameter {
+    summary: "TCP descriptors that are watched, of which none is ready",
+    default: 100,
+    minimum: 2,
+    maximum: 900,
+};
+
+/// Connections over the loopback interface on which nothing is sent.
+pub struct Connections {
+    ends: Vec<TcpStream>,
+}
+
+impl Connections {
+    /// Makes as many as were asked for: both ends of each connection are watched, and of the
+    /// last one end if the number is odd.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn open(options: &ProbeOptions) -> Result<Self, Problem> {
+        let mut ends = Vec::new();
+        for _ in 0..options.count.div_ceil(2) {
+            let (one, other) = tcp_pair()?;
+            ends.extend([one, other]);
+        }
+        Ok(Self { ends })
+    }
+
+    /// The descriptors to watch.
+    pub fn watched(&self, options: &ProbeOptions) -> Vec<RawFd> {
+        let count = usize::try_from(options.count).unwrap_or(usize::MAX);
+        self.ends
+            .iter()
+            .take(count)
+            .map(AsRawFd::as_raw_fd)
+            .collect()
+    }
+}

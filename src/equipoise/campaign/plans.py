@@ -1,0 +1,240 @@
+"""The plans of `compare`, `run` and `os`: from options to what a campaign runs and judges.
+
+The command line and the Python interface build their plans here, so that a bad value gets the
+same error in both.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from equipoise.design.coin import Addresses, fresh_seed
+from equipoise.design.commands import CompareOptions, conditions_of, with_control
+from equipoise.design.layouts import with_layouts
+from equipoise.design.limits import STUDY_BLOCKS, CampaignLimits, check_number, metric_names
+from equipoise.measure.counters import counters_among
+from equipoise.measure.environment.host import Host
+from equipoise.measure.environment.system import addresses_are_random, addresses_can_be_held
+from equipoise.measure.installation import native_programs
+from equipoise.model.errors import UnusableInput
+from equipoise.model.plan import Measure, Output, Plan, Stopping
+from equipoise.model.primitives import OS_STUDY
+from equipoise.model.record import CampaignWarning
+
+if TYPE_CHECKING:
+    from equipoise.design.grid import Grid
+    from equipoise.model.study import Study
+
+PlanAndWarnings = tuple[Plan, tuple[CampaignWarning, ...]]
+"""A plan, and what this host cannot do of it."""
+
+TIMEOUT_S = 600.0
+
+
+def compare_plan(options: CompareOptions) -> PlanAndWarnings:
+    """Return the plan that compares commands, or finds the sources of chance of one.
+
+    Raises
+    ------
+    UnusableInput
+        The options make no plan.
+    """
+    metrics = metric_names(options.metrics)
+    limits = options.limits
+    conditions = conditions_of(options, native_programs(), minimum=1 if options.what_varies else 2)
+    plan = Plan(
+        study="compare",
+        conditions=with_control(conditions) if options.control else conditions,
+        measure=replace(
+            _measure(limits, metrics),
+            input=_input(options.input),
+            output=_output(options.output),
+            washout=options.washout,
+            ignore_failure=options.ignore_failure,
+        ),
+        stopping=limits.stopping(),
+        judgement=limits.judgement(metrics),
+        seed=_seed(limits),
+        control=len(conditions) if options.control else None,
+    )
+    if not options.what_varies:
+        return over_layouts(plan, options.layouts, options.aslr)
+    if options.layouts is not None:
+        raise UnusableInput(
+            "--what-varies holds the parts of a layout one at a time, --layouts draws them",
+            hint="leave out one of the two",
+        )
+    from equipoise.campaign.chance import hold_sources_of_chance
+
+    return hold_sources_of_chance(plan)
+
+
+def study_plan(study: Study, grid: Grid, limits: CampaignLimits) -> PlanAndWarnings:
+    """Return the plan of a study, whose conditions and contrasts stand in the grid.
+
+    A limit that is given comes before the study's own.
+
+    Raises
+    ------
+    UnusableInput
+        The limits contradict each other, or this host cannot draw the layouts.
+    """
+    own = study.measure
+    limits = limits.filled_from(
+        CampaignLimits(
+            blocks=own.blocks,
+            min_blocks=own.min_blocks,
+            budget=own.budget_s,
+            precision=own.precision,
+            alpha=own.alpha,
+            min_effect=own.min_effect,
+            timeout=own.timeout_s,
+            warmup=own.warmup,
+        )
+    )
+    plan = Plan(
+        study=study.name,
+        conditions=grid.conditions,
+        measure=replace(
+            _measure(limits, own.metrics), washout=own.washout, ignore_failure=own.ignore_failure
+        ),
+        stopping=limits.stopping(Stopping(blocks=STUDY_BLOCKS, leave_out_decided=True)),
+        judgement=limits.judgement(own.metrics),
+        seed=_seed(limits),
+        chosen_contrasts=grid.contrasts,
+        sizes=tuple(factor.name for factor in study.factors if factor.role == "size"),
+    )
+    return over_layouts(plan, own.layouts, own.aslr)
+
+
+def primitives_plan(names: tuple[str, ...], limits: CampaignLimits, *, quick: bool = False) -> Plan:
+    """Return the plan that measures primitives of the operating system.
+
+    Parameters
+    ----------
+    names
+        Rows, probes or tables; all rows if there is none.
+
+    Raises
+    ------
+    UnusableInput
+        A name is unknown, the limits contradict each other, or the probes are missing.
+    """
+    from equipoise.design.probe_rows import (
+        ALPHA,
+        FULL,
+        LEAST_BLOCKS,
+        MIN_EFFECT,
+        QUICK,
+        chosen_rows,
+        conditions_of_rows,
+    )
+    from equipoise.design.probe_rows import TIMEOUT_S as PROBE_TIMEOUT_S
+    from equipoise.measure.probes import probe_program, probe_rows
+
+    program = probe_program()
+    rows = chosen_rows(probe_rows(program), names)
+    form = QUICK if quick else FULL
+    blocks = limits.blocks or form.blocks
+    default = Stopping(blocks, min(LEAST_BLOCKS, blocks), True, form.budget_s)
+    limits = limits.filled_from(
+        CampaignLimits(alpha=ALPHA, min_effect=MIN_EFFECT, timeout=PROBE_TIMEOUT_S)
+    )
+    return Plan(
+        study=OS_STUDY,
+        conditions=conditions_of_rows(rows, program, form.batching),
+        # A row that cannot be measured here is shown as such, and must not end the others.
+        measure=replace(_measure(limits), ignore_failure=True),
+        stopping=limits.stopping(default),
+        judgement=limits.judgement(),
+        seed=_seed(limits),
+        chosen_contrasts=(),
+    )
+
+
+def over_layouts(plan: Plan, count: int | None, aslr: Addresses | None) -> PlanAndWarnings:
+    """Return the plan over so many memory layouts, as far as this host can vary them.
+
+    Raises
+    ------
+    UnusableInput
+        ``aslr`` is given without layouts, or this host cannot do what it says.
+    """
+    check_number("layouts", count)
+    if aslr not in (None, "drawn", "on", "off"):
+        raise UnusableInput(f"aslr {aslr!r} is unknown", hint="give drawn, on or off")
+    if count is None:
+        if aslr is not None:
+            raise UnusableInput(
+                f"aslr {aslr} says how layouts are drawn, but there are none",
+                hint="give --layouts 12 (layouts=12) with it",
+            )
+        return plan, ()
+    random = addresses_are_random(Host())
+    if random and addresses_can_be_held():
+        return with_layouts(plan, count, aslr or "drawn"), ()
+    only, what, hint = _ALWAYS_RANDOM if random else _NEVER_RANDOM
+    limited = with_layouts(plan, count, only)
+    if aslr == only:
+        return limited, ()
+    if aslr is not None:
+        raise UnusableInput(what, hint=hint)
+    return limited, (CampaignWarning("layouts_without_addresses", what, hint),)
+
+
+_ALWAYS_RANDOM: tuple[Addresses, str, str] = (
+    "on",
+    "this host cannot hold addresses: every layout has random ones",
+    "allow personality(2) in this container, or give --aslr on",
+)
+_NEVER_RANDOM: tuple[Addresses, str, str] = (
+    "off",
+    "this host does not draw addresses: no layout has random ones",
+    "sysctl kernel.randomize_va_space=2, or give --aslr off",
+)
+
+
+def _measure(limits: CampaignLimits, metrics: tuple[str, ...] = ()) -> Measure:
+    return Measure(
+        working_folder=os.getcwd(),
+        timeout_s=TIMEOUT_S if limits.timeout is None else limits.timeout,
+        warmup=1 if limits.warmup is None else limits.warmup,
+        counters=counters_among(metrics),
+    )
+
+
+def _seed(limits: CampaignLimits) -> int:
+    return fresh_seed() if limits.seed is None else limits.seed
+
+
+def _input(path: str | None) -> str | None:
+    if path is None or path == "null":
+        return None
+    if not os.path.isfile(path):
+        raise UnusableInput(f"--input {path}: there is no such file", hint="check the path")
+    if not os.access(path, os.R_OK):
+        raise UnusableInput(f"--input {path} cannot be read", hint="check its permissions")
+    return os.path.abspath(path)
+
+
+def _output(kind: str) -> Output:
+    match kind:
+        case "null":
+            return Output("discard")
+        case "inherit" | "count":
+            return Output(kind)
+        case "pipe":
+            raise UnusableInput(
+                "--output pipe would let the reader of the pipe into the measurement",
+                hint="--output count sends the output to a file and counts it",
+            )
+        case _:
+            folder = Path(kind).resolve().parent
+            if not folder.is_dir():
+                raise UnusableInput(
+                    f"--output {kind}: there is no folder {folder}", hint="make it first"
+                )
+            return Output("file", os.path.abspath(kind))

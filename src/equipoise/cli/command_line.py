@@ -1,0 +1,53 @@
+"""The command line that a command was given, to be said again in its report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from equipoise.design.command_line import shell_line
+
+_KEY = "equipoise.words"
+OUTPUTS = frozenset({"report_file", "figures", "json_file", "plot_file", "quiet", "no_color"})
+"""Options that change no number."""
+
+
+class Remembering(click.Command):
+    """A command that remembers its words as they were typed."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Note them, then read them as ever."""
+        ctx.meta[_KEY] = tuple(args)
+        return super().parse_args(ctx, args)
+
+
+def command_line(seed: int | None) -> str:
+    """The command line of the running command, without where its outputs go.
+
+    Parameters
+    ----------
+    seed
+        That it drew, if it was given none.
+    """
+    context = click.get_current_context()
+    parser = context.command.make_parser(context)
+    values, _, order = parser.parse_args(list(context.meta[_KEY]))
+    options: list[str] = []
+    arguments: list[str] = []
+    for parameter in dict.fromkeys(order):
+        value: Any = values[str(parameter.name)]
+        if parameter.name in OUTPUTS:
+            continue
+        if isinstance(parameter, click.Argument):
+            arguments.append(str(value))
+        elif isinstance(parameter, click.Option) and parameter.is_flag:
+            options.append(parameter.opts[0])
+        else:
+            options += [parameter.opts[0], str(value)]
+    if seed is not None and "--seed" not in options:
+        options += ["--seed", str(seed)]
+    # A name that begins with a hyphen is no option behind two of them.
+    ends = ["--"] if any(one.startswith("-") for one in arguments) else []
+    first, last = ([], arguments) if ends else (arguments, [])
+    return shell_line(["equipoise", str(context.info_name), *first, *options, *ends, *last])

@@ -1,0 +1,232 @@
+"""The command that repeats a run: out of its plan, or out of its result document.
+
+A line can be copied from a page or a screen and means the same.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+
+from equipoise.design.probe_rows import ALPHA, MIN_EFFECT, QUICK, TIMEOUT_S
+from equipoise.model.plan import (
+    WHY_STUDY,
+    Condition,
+    Hooks,
+    Judgement,
+    Layout,
+    Measure,
+    Plan,
+    Stopping,
+)
+from equipoise.model.primitives import OS_STUDY
+from equipoise.model.redaction import quoted_but_for_placeholders
+from equipoise.model.result import ResultDocument
+from equipoise.model.safe_text import visible
+
+
+def command_of_plan(plan: Plan) -> str | None:
+    """Return the line that runs a plan again; ``None`` where its result document knows better.
+
+    A plan without hidden values makes a line for whoever has the variables: the shell puts them
+    in place of ``$NAME``.
+    """
+    lines = {"compare": _compare_line, OS_STUDY: _os_line, WHY_STUDY: _why_line}
+    return lines[plan.study](plan) if plan.study in lines else None
+
+
+def command_of_document(document: ResultDocument) -> str:
+    """Return the command that runs a campaign again, as far as its document knows it."""
+    if document.imported is not None:
+        return shell_line(["equipoise", "import", *after_options(document.imported.source.files)])
+    if document.gate is not None:
+        return document.gate.again
+    if document.run.study == OS_STUDY:
+        return f"equipoise os --seed {document.run.seed}"
+    if document.run.study == WHY_STUDY:
+        words = ["equipoise", "why", document.run.id, "--again"]
+        return shell_line([*words, "--seed", str(document.run.seed)])
+    layouts = ["--layouts", str(len(document.run.layouts))] if document.run.layouts else []
+    seed = ["--seed", str(document.run.seed), *layouts]
+    if document.run.study != "compare":
+        return shell_line(["equipoise", "run", document.run.study, *seed])
+    parts = ["equipoise", "compare", *seed]
+    if document.comparisons:
+        first = document.comparisons[0]
+        parts += ["--min-effect", f"{first.min_effect:g}", "--alpha", f"{first.alpha:g}"]
+    commands = [shlex.join(condition.command) for condition in document.conditions]
+    if commands != [condition.name for condition in document.conditions]:
+        for condition in document.conditions:
+            parts += ["-n", condition.name]
+    return shell_line_with_placeholders([*parts, *after_options(commands)])
+
+
+def shell_line(words: Iterable[str]) -> str:
+    """Return words quoted, so that a shell reads each of them as it stands.
+
+    A word that has what no screen shows (the end of a line, an escape, a change of direction, bytes
+    that are no text) is written as ``$'…'``, which bash, ksh and zsh read (POSIX.1-2024, §2.2.4);
+    all others are for any shell.
+    """
+    return " ".join(map(_quoted, words))
+
+
+def shell_line_with_placeholders(words: Iterable[str]) -> str:
+    """Return words quoted likewise, but a shell expands the placeholders of hidden values.
+
+    ``2:TOKEN=$TOKEN`` becomes ``"2:TOKEN=$TOKEN"``.
+    """
+    return " ".join(quoted_but_for_placeholders(word, _quoted) for word in words)
+
+
+def after_options(words: Sequence[str]) -> list[str]:
+    """Return words to stand behind options; ``--`` keeps a word from being read as an option."""
+    return ["--", *words] if any(word.startswith("-") for word in words) else list(words)
+
+
+def _compare_line(plan: Plan) -> str:
+    """Return the line that makes a plan of ``compare`` again, coin and working folder included."""
+    words = ["equipoise", "compare", *_options(plan)]
+    commands = [shlex.join(condition.command) for condition in _without_control(plan)]
+    folder = shell_line([plan.measure.working_folder])
+    return f"cd {folder} && {shell_line_with_placeholders([*words, *after_options(commands)])}"
+
+
+def _os_line(plan: Plan) -> str:
+    """Return the line that runs the same rows of ``equipoise os`` again."""
+    names = ",".join(condition.name for condition in plan.conditions)
+    words = ["equipoise", "os", "--only", names, "--seed", str(plan.seed)]
+    if any(QUICK.batching.options == one.command[-4:] for one in plan.conditions):
+        words.append("--quick")
+    words += ["--blocks", str(plan.stopping.blocks), "--budget", _plain(plan.stopping.budget_s)]
+    words += ["--min-blocks", str(plan.stopping.min_blocks)]
+    for option, value, usual in (
+        ("--warmup", plan.measure.warmup, Measure(plan.measure.working_folder).warmup),
+        ("--timeout", plan.measure.timeout_s, TIMEOUT_S),
+        ("--alpha", plan.judgement.alpha, ALPHA),
+        ("--min-effect", plan.judgement.min_effect, MIN_EFFECT),
+    ):
+        if value != usual:
+            words += [option, _plain(value)]
+    return shell_line(words)
+
+
+def _why_line(plan: Plan) -> str:
+    """Return the line that tests the same gap again, with what the user wanted to be tried.
+
+    What else is tried follows from what will be observed then.
+    """
+    assert plan.explains is not None
+    baseline, candidate = plan.conditions[:2]
+    words = ["equipoise", "why", plan.explains.run, "--again", "--seed", str(plan.seed)]
+    words += ["--baseline", baseline.name, "--candidate", candidate.name]
+    for one in plan.explains.attempts:
+        words += one.asked_by or ()
+    words += _stopping(plan.stopping)
+    words += ["--budget", _plain(plan.stopping.budget_s)]
+    words += ["--alpha", _plain(plan.judgement.alpha)]
+    return shell_line_with_placeholders(words)
+
+
+def _options(plan: Plan) -> Iterator[str]:
+    yield from ("--seed", str(plan.seed))
+    chosen = _without_control(plan)
+    if any(one.name != shlex.join(one.command) for one in chosen):
+        for condition in chosen:
+            yield from ("-n", condition.name)
+    for position, condition in enumerate(chosen, start=1):
+        for key, value in condition.environment.items():
+            yield from ("--env", f"{position}:{key}={value}")
+    yield from _hooks([condition.hooks for condition in chosen])
+    yield from _measuring(plan.measure)
+    yield from _layouts(plan.layouts)
+    yield from _stopping(plan.stopping)
+    if plan.stopping.budget_s != Stopping().budget_s:
+        yield from ("--budget", _plain(plan.stopping.budget_s))
+    usual = Judgement()
+    if plan.judgement.alpha != usual.alpha:
+        yield from ("--alpha", _plain(plan.judgement.alpha))
+    if plan.judgement.min_effect != usual.min_effect:
+        yield from ("--min-effect", _plain(plan.judgement.min_effect))
+    metrics = (plan.judgement.primary_metric, *plan.judgement.other_metrics)
+    if metrics != (usual.primary_metric,):
+        yield from ("--metrics", ",".join(metrics))
+    if plan.control is not None:
+        yield "--control"
+
+
+def _without_control(plan: Plan) -> list[Condition]:
+    """Return the conditions without the control, which is made of the baseline."""
+    return [one for place, one in enumerate(plan.conditions) if place != plan.control]
+
+
+def _hooks(hooks: list[Hooks]) -> Iterator[str]:
+    for option in ("setup", "prepare", "conclude", "cleanup"):
+        lines = [line for line in (getattr(one, option) for one in hooks) if line is not None]
+        for line in lines[:1] if len(set(lines)) == 1 else lines:
+            yield from (f"--{option}", line)
+
+
+def _measuring(measure: Measure) -> Iterator[str]:
+    usual = Measure(measure.working_folder)
+    if measure.input is not None:
+        yield from ("--input", measure.input)
+    if measure.output.kind == "file":
+        yield from ("--output", str(measure.output.path))
+    elif measure.output.kind != usual.output.kind:
+        yield from ("--output", measure.output.kind)
+    if measure.timeout_s != usual.timeout_s:
+        yield from ("--timeout", _plain(measure.timeout_s))
+    if measure.warmup != usual.warmup:
+        yield from ("--warmup", str(measure.warmup))
+    if measure.washout:
+        yield "--washout"
+    if measure.ignore_failure:
+        yield "--ignore-failure"
+
+
+def _layouts(layouts: tuple[Layout, ...]) -> Iterator[str]:
+    """Yield the layouts, which the coin draws again, and whether addresses are random."""
+    if not layouts:
+        return
+    yield from ("--layouts", str(len(layouts)))
+    random = {one.random_addresses for one in layouts}
+    yield from ("--aslr", "drawn" if len(random) > 1 else "on" if random == {True} else "off")
+
+
+def _stopping(stopping: Stopping) -> Iterator[str]:
+    """Yield all but the budget, whose default depends on the command."""
+    usual = Stopping()
+    if stopping.blocks != usual.blocks:
+        yield from ("--blocks", str(stopping.blocks))
+    if stopping.min_blocks_explicit:
+        yield from ("--min-blocks", str(stopping.min_blocks))
+    if stopping.precision is not None:
+        yield from ("--precision", _plain(stopping.precision))
+
+
+def _plain(number: float) -> str:
+    """Return all digits of a number, and no ``.0`` behind a whole one."""
+    return repr(number).removesuffix(".0")
+
+
+def _quoted(word: str) -> str:
+    if visible(word) == word:
+        return shlex.quote(word)
+    return f"$'{''.join(map(_escaped, word))}'"
+
+
+def _escaped(character: str) -> str:
+    if character in "\\'":
+        return f"\\{character}"
+    if visible(character) == character:
+        return character
+    return "".join(f"\\x{byte:02x}" for byte in _bytes_of(character))
+
+
+def _bytes_of(character: str) -> bytes:
+    try:
+        return character.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        # Out of a document: no command line can hold it.
+        return character.encode("utf-8", "surrogatepass")

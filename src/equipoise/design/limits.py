@@ -1,0 +1,201 @@
+"""The numbers that limit and judge a campaign: their ranges, defaults and errors.
+
+The command line and the Python interface read their numbers here, so a bad one gets the same
+error in both.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from equipoise.design.coin import LARGEST_SEED
+from equipoise.model.errors import UnusableInput
+from equipoise.model.plan import PRIMARY_METRIC, Judgement, Stopping
+
+STUDY_BLOCKS = 1000
+"""Default maximum of a study. Its budget ends it rather than this number, because later blocks
+hold only the comparisons that are still open."""
+GATE_BLOCKS = 100_000
+"""Default maximum of a gate: more than its default budget has room for."""
+GATE_MIN_EFFECT = 2.0
+"""Default smallest effect of a gate, in percent."""
+MOST_BLOCKS = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class NumberRange:
+    """Numbers that an option accepts."""
+
+    low: float
+    high: float = math.inf
+    whole: bool = False
+    above_low: bool = False
+    """Whether ``low`` itself is refused."""
+
+    def read(self, value: Any, given: str) -> Any:
+        """Return the value as an ``int`` or a ``float`` of this range.
+
+        Parameters
+        ----------
+        value
+            A number, or its text.
+        given
+            How the user wrote it: ``--blocks 0`` or ``blocks=0``.
+
+        Raises
+        ------
+        UnusableInput
+            It is no number, or out of range.
+        """
+        try:
+            number = self._number(value)
+        except (TypeError, ValueError, OverflowError):
+            kind = "whole number" if self.whole else "number"
+            raise UnusableInput(f"{given} is not a {kind}", hint=self._hint()) from None
+        too_low = number <= self.low if self.above_low else number < self.low
+        # `not <=` also catches a NaN.
+        if too_low or not number <= self.high or number == math.inf:
+            raise UnusableInput(f"{given} is out of range", hint=self._hint())
+        return number
+
+    def _number(self, value: Any) -> float:
+        if isinstance(value, str):
+            return int(value) if self.whole else float(value)
+        return operator.index(value) if self.whole else float(value)
+
+    def _hint(self) -> str:
+        kind = "a whole number" if self.whole else "a number"
+        low, high = _digits(self.low), _digits(self.high)
+        if self.high == math.inf:
+            return f"give {kind} above {low}"
+        if self.above_low:
+            return f"give {kind} above {low} and at most {high}"
+        return f"give {kind} from {low} to {high}"
+
+
+RANGES = {
+    "blocks": NumberRange(1, MOST_BLOCKS, whole=True),
+    "min_blocks": NumberRange(1, MOST_BLOCKS, whole=True),
+    "budget": NumberRange(0, above_low=True),
+    "precision": NumberRange(0, above_low=True),
+    "alpha": NumberRange(0, 0.5, above_low=True),
+    "min_effect": NumberRange(0, 1000),
+    "timeout": NumberRange(0, above_low=True),
+    "warmup": NumberRange(0, 1000, whole=True),
+    "seed": NumberRange(0, LARGEST_SEED, whole=True),
+    "layouts": NumberRange(2, 1000, whole=True),
+}
+"""Range of each number, by its Python name."""
+
+
+def check_number(name: str, value: Any) -> Any:
+    """Return a number of the Python interface, or ``None`` as it is.
+
+    Raises
+    ------
+    UnusableInput
+        It is no number, or out of range.
+    """
+    return None if value is None else RANGES[name].read(value, f"{name}={value}")
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignLimits:
+    """Numbers of a campaign as the user gave them; ``None`` means the default.
+
+    Raises
+    ------
+    UnusableInput
+        A number is out of range.
+    """
+
+    blocks: int | None = None
+    """Maximum number of blocks."""
+    min_blocks: int | None = None
+    """Number of blocks before the first verdict; a given one beats the budget."""
+    budget: float | None = None
+    """Seconds."""
+    precision: float | None = None
+    """Percent."""
+    alpha: float | None = None
+    min_effect: float | None = None
+    """Percent."""
+    timeout: float | None = None
+    """Seconds of one trial."""
+    warmup: int | None = None
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check every number."""
+        for field in fields(self):
+            check_number(field.name, getattr(self, field.name))
+
+    def filled_from(self, defaults: CampaignLimits) -> CampaignLimits:
+        """Return these numbers, with those that are not given taken from ``defaults``."""
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        return replace(defaults, **{name: one for name, one in given.items() if one is not None})
+
+    def stopping(self, default: Stopping | None = None) -> Stopping:
+        """Return when the campaign stops; ``default`` fills what is not given.
+
+        Raises
+        ------
+        UnusableInput
+            The minimum number of blocks is above the maximum.
+        """
+        given: dict[str, Any] = {
+            "blocks": self.blocks,
+            "min_blocks": self.min_blocks,
+            "min_blocks_explicit": None if self.min_blocks is None else True,
+            "budget_s": self.budget,
+            "precision": self.precision,
+        }
+        stopping = replace(
+            default or Stopping(), **{name: one for name, one in given.items() if one is not None}
+        )
+        if stopping.min_blocks_explicit and stopping.min_blocks > stopping.blocks:
+            raise UnusableInput(
+                f"the minimum of {stopping.min_blocks} blocks is above the maximum of "
+                f"{stopping.blocks}",
+                hint="lower --min-blocks or raise --blocks",
+            )
+        return stopping
+
+    def judgement(
+        self, metrics: Sequence[str] = (PRIMARY_METRIC,), default: Judgement | None = None
+    ) -> Judgement:
+        """Return how the campaign is judged, on metrics of which the first decides."""
+        judgement = default or Judgement()
+        return replace(
+            judgement,
+            alpha=judgement.alpha if self.alpha is None else self.alpha,
+            min_effect=judgement.min_effect if self.min_effect is None else self.min_effect,
+            primary_metric=metrics[0],
+            other_metrics=tuple(metrics[1:]),
+        )
+
+
+def metric_names(metrics: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the names of metrics, each once; a text is split at commas.
+
+    Raises
+    ------
+    UnusableInput
+        There is no name, or one is empty.
+    """
+    names = metrics.split(",") if isinstance(metrics, str) else metrics
+    stripped = tuple(dict.fromkeys(name.strip() for name in names))
+    if not stripped or not all(stripped):
+        raise UnusableInput(
+            "a name in the list of metrics is empty" if stripped else "no metric is named",
+            hint="as in --metrics wall_s,max_rss_bytes or metrics=('wall_s', 'max_rss_bytes')",
+        )
+    return stripped
+
+
+def _digits(number: float) -> str:
+    return str(int(number)) if number == int(min(number, 2**63)) else f"{number:g}"

@@ -1,0 +1,194 @@
+"""Charts of cost by size: on two logarithmic axes, and divided by a simple law."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import altair as alt
+
+from equipoise.figures.building import Rows, chart_of, condition_color, condition_shape, frame
+from equipoise.figures.quantity import log_ticks, metric_name, rounded, unit_of
+from equipoise.figures.size_values import (
+    law_sentence,
+    measured_sizes,
+    numeric_factors,
+    other_levels,
+    scaling_laws,
+)
+from equipoise.figures.trial_values import primary_metric
+from equipoise.model.errors import UnusableInput
+from equipoise.model.result import ResultDocument
+from equipoise.stats.scaling import SIMPLE_EXPONENTS, ScalingLaw, law_words
+
+HOW_TO_READ_SCALING = (
+    "Both axes are logarithmic: a straight line is a power law and its slope the exponent; "
+    "parallel lines differ by a constant factor. The fitted exponents are given "
+    "with their intervals."
+)
+HOW_TO_READ_NORMALISED = (
+    "Each cost is divided by the same law of the size and by the first line's cost at its "
+    "smallest size: a level line grows as that law does, a rising one faster, and a line at 2 "
+    "costs twice as much as the first did. Bars are the medians' intervals."
+)
+MOST_LAWS = 4
+"""Number of fitted laws in the subtitle; the page's table has all."""
+_MOST_LABELS = 8
+_LOGARITHMIC_FROM = 4.0
+
+
+def size_scaling(
+    document: ResultDocument, factor: str, metric: str | None = None
+) -> alt.LayerChart:
+    """Draw each condition's median with its interval over the levels of one factor.
+
+    Conditions that differ only in this factor share a line.
+
+    Raises
+    ------
+    UnusableInput
+        Fewer than two measured levels of the factor are positive numbers.
+    """
+    metric = metric or primary_metric(document)
+    if factor not in numeric_factors(document, metric):
+        raise UnusableInput(
+            f"the factor {factor} has no two measured levels that are positive numbers",
+            hint="name one of: "
+            + (", ".join(numeric_factors(document, metric)) or "there is none"),
+        )
+    measured = measured_sizes(document, factor, metric)
+    divisor, unit = unit_of(metric, max(summary.median for _, _, summary in measured))
+    rows: Rows = []
+    for size, condition, summary in measured:
+        low, high = (summary.median if end is None else end for end in summary.median_ci)
+        rows.append(
+            {
+                "size": size,
+                "value": summary.median / divisor,
+                "low": low / divisor,
+                "high": high / divisor,
+                "condition": other_levels(condition, factor),
+            }
+        )
+    name, bounds = metric_name(metric), _bounds(rows)
+    laws = scaling_laws(document, factor, metric)
+    notes = [f"{line}: {law_sentence(law)}" for line, law in list(laws.items())[:MOST_LAWS]]
+    if len(laws) > MOST_LAWS:
+        notes.append(f"and {len(laws) - MOST_LAWS} more lines")
+    return frame(
+        _lines(
+            rows,
+            factor,
+            alt.Y(
+                "value:Q",
+                title=f"{name}, in {unit}" if unit else name,
+                scale=alt.Scale(type="log", nice=False, padding=12),
+                axis=alt.Axis(values=log_ticks(min(bounds) / 2, 2 * max(bounds)), format="~r"),
+            ),
+        ),
+        title=f"{name.capitalize()} by {factor}",
+        notes=notes,
+        description=f"Median {name} by {factor}, both on logarithmic scales, with intervals.",
+        height=300,
+    )
+
+
+def size_normalised(
+    document: ResultDocument, factor: str, metric: str | None = None
+) -> alt.LayerChart | None:
+    """Draw each condition's median divided by a simple law of one factor.
+
+    The law is the one nearest to the first line's fitted exponent, among those that fit every
+    size if there are some. ``None`` where no line has a law.
+    """
+    metric = metric or primary_metric(document)
+    laws = scaling_laws(document, factor, metric)
+    if not laws:
+        return None
+    exponent, log_power = _nearest_simple_law(next(iter(laws.values())))
+    measured = [each for each in measured_sizes(document, factor, metric) if each[0] > 1]
+
+    def law(size: float) -> float:
+        return float(size**exponent * math.log(size) ** log_power)
+
+    first = other_levels(measured[0][1], factor)
+    size, _, summary = min(
+        (each for each in measured if other_levels(each[1], factor) == first),
+        key=lambda each: each[0],
+    )
+    unit = summary.median / law(size)
+    rows: Rows = []
+    for size, condition, summary in measured:
+        low, high = (summary.median if end is None else end for end in summary.median_ci)
+        expected = unit * law(size)
+        rows.append(
+            {
+                "size": size,
+                "value": rounded(summary.median / expected),
+                "low": rounded(low / expected),
+                "high": rounded(high / expected),
+                "condition": other_levels(condition, factor),
+            }
+        )
+    law_text, name = law_words(exponent, log_power), metric_name(metric)
+    subject = name if law_text == "constant" else f"{name} over {law_text.replace('N', factor)}"
+    scale, axis = _normalised_axis(_bounds(rows))
+    y = alt.Y("value:Q", title=f"{subject}, the first is 1", scale=scale, axis=axis)
+    level = chart_of([{"value": 1.0}]).mark_rule(style="reference", aria=False).encode(y=y)
+    return frame(
+        [level, *_lines(rows, factor, y)],
+        title=f"{name.capitalize()} by {factor}, normalised",
+        notes=[],
+        description=f"Median {subject}, by {factor}, with intervals.",
+        height=260,
+    )
+
+
+def _lines(rows: Rows, factor: str, y: alt.Y) -> list[alt.Chart]:
+    """Draw a line, bars and marks for each combination of the other levels.
+
+    Parameters
+    ----------
+    rows
+        Rows of ``size``, ``value``, ``low``, ``high`` and ``condition``.
+    """
+    names = list(dict.fromkeys(str(row["condition"]) for row in rows))
+    sizes = sorted({float(row["size"]) for row in rows})
+    x = alt.X(
+        "size:Q",
+        title=factor,
+        scale=alt.Scale(type="log", nice=False, padding=20),
+        axis=alt.Axis(
+            values=sizes if len(sizes) <= _MOST_LABELS else log_ticks(sizes[0], sizes[-1]),
+            format=",",
+        ),
+    )
+    low = alt.Y("low:Q", title=y["title"], scale=y["scale"], axis=y["axis"])
+    color, shape = condition_color(names), condition_shape(names)
+    tooltip = ["condition:N", "size:Q", alt.Tooltip("value:Q", format=".5~r")]
+    data = chart_of(rows)
+    return [
+        data.mark_line(strokeWidth=2).encode(x=x, y=y, color=color),
+        data.mark_rule(strokeWidth=2).encode(x=x, y=low, y2="high:Q", color=color),
+        data.mark_point(filled=True, size=60, opacity=1).encode(
+            x=x, y=y, color=color, shape=shape, tooltip=tooltip
+        ),
+    ]
+
+
+def _bounds(rows: Rows) -> list[float]:
+    return [float(row[end]) for row in rows for end in ("low", "high") if row[end] > 0]
+
+
+def _normalised_axis(bounds: Sequence[float]) -> tuple[alt.Scale, alt.Axis]:
+    """Return a logarithmic axis where the values lie far apart, else a linear one."""
+    if max(bounds) <= _LOGARITHMIC_FROM * min(bounds):
+        return alt.Scale(zero=False, nice=False, padding=12), alt.Axis(format="~r")
+    ticks = log_ticks(0.95 * min(bounds), 1.05 * max(bounds))
+    return alt.Scale(type="log", nice=False, padding=12), alt.Axis(values=ticks, format="~r")
+
+
+def _nearest_simple_law(law: ScalingLaw) -> tuple[float, int]:
+    powers = {exponent.log_power: exponent.power for exponent in law.exponents}
+    among = law.simple or tuple((exponent, 0) for exponent in SIMPLE_EXPONENTS)
+    return min(among, key=lambda simple: abs(simple[0] - powers[simple[1]]))

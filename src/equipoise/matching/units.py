@@ -1,0 +1,246 @@
+"""The units to be matched: data that are checked, with errors that name column and rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from equipoise.model.errors import UnusableInput
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
+Truths = NDArray[np.bool_]
+
+MOST_NAMED_ROWS = 5
+"""Rows that an error names; it counts the others."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Units:
+    """Checked data of n units, as ``_native`` reads them.
+
+    Parameters
+    ----------
+    x
+        Shape (n, k), the covariates to match on.
+    names
+        Names of the columns of ``x``.
+    treated
+        Shape (n,), whether each unit is treated; both arms occur.
+    outcome, weights
+        Shape (n,), or ``None``.
+    z
+        Shape (n, l), the covariates of the bias adjustment; ``None`` for ``x``.
+    outcome_unit
+        Unit of ``outcome``: a power of two, so that squares of outcomes do not overflow.
+    """
+
+    x: Floats
+    names: tuple[str, ...]
+    treated: Truths
+    outcome: Floats | None
+    weights: Floats | None
+    z: Floats | None
+    outcome_unit: float = 1.0
+
+    @property
+    def weights_or_ones(self) -> Floats:
+        """Weight of each unit, 1 without weights."""
+        return np.ones(len(self.x)) if self.weights is None else self.weights
+
+    def subset(self, rows: Indices) -> Units:
+        """Return the units of these rows."""
+
+        def part(values: Floats | None) -> Floats | None:
+            return None if values is None else np.ascontiguousarray(values[rows])
+
+        return Units(
+            np.ascontiguousarray(self.x[rows]),
+            self.names,
+            self.treated[rows],
+            part(self.outcome),
+            part(self.weights),
+            part(self.z),
+            self.outcome_unit,
+        )
+
+
+def units_of(
+    y: ArrayLike | None,
+    treat: ArrayLike,
+    x: ArrayLike,
+    weights: ArrayLike | None,
+    covariates: ArrayLike | None = None,
+) -> Units:
+    """Check the data and return them as arrays of numbers."""
+    checked, names = table(x, "X", "x")
+    rows = len(checked)
+    outcome = None if y is None else column(y, "y", rows)
+    checked_weights = None if weights is None else column(weights, "weights", rows)
+    if checked_weights is not None:
+        refuse_rows(checked_weights < 0, "weights", "is negative", "give weights of 0 or more")
+    z = None
+    if covariates is not None:
+        z, _ = table(covariates, "covariates", "z")
+        same_length(len(z), "covariates", rows)
+    treated = treatment(treat, rows)
+    if checked_weights is not None:
+        for arm, name in ((True, "treated unit"), (False, "control")):
+            if not checked_weights[treated == arm].any():
+                raise UnusableInput(f"weights: every {name} weighs 0")
+    unit = 1.0
+    if outcome is not None:
+        # As power_of_two; of a single number ten times as fast, which small samples notice.
+        _, exponent = math.frexp(float(np.abs(outcome).max()))
+        unit = math.ldexp(1.0, min(max(exponent, -1000), 1000))
+        outcome = outcome / unit
+    return Units(checked, names, treated, outcome, checked_weights, z, unit)
+
+
+def power_of_two(values: Floats) -> Any:
+    """Return a power of two near each column's largest value: a division by it rounds nothing."""
+    _, exponent = np.frexp(np.abs(values).max(axis=0))
+    return np.ldexp(1.0, np.clip(exponent, -1000, 1000))
+
+
+def names_of(values: Any, count: int, letter: str) -> tuple[str, ...]:
+    """Return the names of a frame's columns; without a frame ``x1``, ``x2``, …."""
+    columns = getattr(values, "column_names", getattr(values, "columns", None))
+    if columns is not None and len(columns) == count:
+        return tuple(str(name) for name in columns)
+    return tuple(f"{letter}{place}" for place in range(1, count + 1))
+
+
+def numbers(values: Any, name: str, letter: str | None = None) -> Floats:
+    """Return the values as floats, NaN where missing; ``letter`` names unnamed columns."""
+    try:
+        array = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
+    except ValueError as error:
+        raise UnusableInput(
+            f"{name} has rows of unequal lengths", hint="give a value for each row and column"
+        ) from error
+    if array.dtype.kind in "cmMV":
+        raise UnusableInput(
+            f"{name} holds {array.dtype}, no real numbers",
+            hint="make numbers of it first, such as days since a date",
+        )
+    try:
+        return np.array(array, dtype=np.float64)
+    except (TypeError, ValueError):
+        count = array.shape[1] if array.ndim == 2 else 1
+        columns = names_of(values, count, letter) if letter else ()
+        return converted(array, name, columns)
+
+
+def converted(array: NDArray[Any], name: str, labels: Sequence[str]) -> Floats:
+    """Convert values of many types, one by one."""
+    cells = array.reshape(len(array), -1) if array.ndim else array.reshape(1, 1)
+    floats = np.full(cells.shape, np.nan)
+    for place in range(cells.shape[1]):
+        unreadable = np.zeros(len(cells), dtype=np.bool_)
+        for row, value in enumerate(cells[:, place].tolist()):
+            # The missing value of pandas is no number, and not equal to anything.
+            if value is None or type(value).__name__ == "NAType":
+                continue
+            try:
+                floats[row, place] = float(value)
+            except (TypeError, ValueError):
+                unreadable[row] = True
+        label = f"{name}, column {labels[place]!r}" if place < len(labels) else name
+        refuse_rows(
+            unreadable,
+            label,
+            "is no number",
+            "make numbers of categories and texts, one column for each category but one",
+        )
+    return floats.reshape(array.shape)
+
+
+def table(values: Any, name: str, letter: str) -> tuple[Floats, tuple[str, ...]]:
+    """Return finite numbers, shape (n, k), and the names of their columns."""
+    if isinstance(values, Mapping):
+        for key, own in values.items():
+            same_length(len(own), f"{name}, column {str(key)!r}", len(next(iter(values.values()))))
+        parts = [numbers(own, f"{name}, column {str(key)!r}") for key, own in values.items()]
+        array = np.column_stack(parts) if parts else np.zeros((0, 0))
+        names = tuple(str(key) for key in values)
+    else:
+        array = numbers(values, name, letter)
+        if array.ndim == 1:
+            array = array[:, np.newaxis]
+        names = names_of(values, array.shape[1], letter) if array.ndim == 2 else ()
+    if array.ndim != 2 or array.shape[1] == 0 or array.shape[0] == 0:
+        raise UnusableInput(
+            f"{name} has shape {array.shape}: a row for each unit and a column for each "
+            "covariate are needed"
+        )
+    if not np.isfinite(array).all():
+        for place, label in enumerate(names):
+            refuse_non_finite(array[:, place], f"{name}, column {label!r}")
+    return np.ascontiguousarray(array), names
+
+
+def column(values: Any, name: str, rows: int) -> Floats:
+    """Return finite numbers, shape (n,)."""
+    array = numbers(values, name)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise UnusableInput(f"{name} has shape {array.shape}: one value for each unit is needed")
+    same_length(len(array), name, rows)
+    refuse_non_finite(array, name)
+    return np.ascontiguousarray(array)
+
+
+def same_length(length: int, name: str, rows: int) -> None:
+    """Refuse a number of values that is not the number of rows of X."""
+    if length != rows:
+        raise UnusableInput(
+            f"{name} has {length} rows and X has {rows}", hint="give one row for each unit in all"
+        )
+
+
+def refuse_non_finite(values: Floats, name: str) -> None:
+    """Refuse missing and infinite values."""
+    refuse_rows(
+        ~np.isfinite(values),
+        name,
+        "is missing or infinite",
+        "leave out these rows, or fill in their values, before matching",
+    )
+
+
+def refuse_rows(wrong: Truths, name: str, fault: str, hint: str) -> None:
+    """Refuse the rows that are wrong, by their numbers."""
+    if wrong.any():
+        raise UnusableInput(f"{name} {fault} in {row_numbers(wrong)} (from 0)", hint=hint)
+
+
+def row_numbers(which: Truths, most: int = MOST_NAMED_ROWS) -> str:
+    """Return ``row 3``, or ``rows 1, 4, 7, 9, 12 and 30 more``; rows count from 0."""
+    rows = np.flatnonzero(which)
+    named = ", ".join(str(row) for row in rows[:most])
+    more = f" and {len(rows) - most} more" if len(rows) > most else ""
+    return f"{'row' if len(rows) == 1 else 'rows'} {named}{more}"
+
+
+def treatment(values: Any, rows: int) -> Truths:
+    """Return which units are treated, shape (n,), from 1 and 0; both occur."""
+    codes = column(values, "treat", rows)
+    refuse_rows(
+        (codes != 0) & (codes != 1),
+        "treat",
+        "is neither 0 nor 1",
+        "code treated units as 1 and controls as 0",
+    )
+    if codes.min() == codes.max():
+        raise UnusableInput(
+            f"treat is {codes[0]:.0f} in all {rows} rows: there is nobody to match with",
+            hint="give both treated units (1) and controls (0)",
+        )
+    return np.asarray(codes == 1)

@@ -1,0 +1,332 @@
+"""Balance of one covariate: standardized differences, variance ratio, tests, QQ differences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from equipoise.matching.distributions import (
+    QQ,
+    Values,
+    qq_of,
+    sample,
+    sample_weights,
+    two_samples,
+)
+from equipoise.matching.ks import (
+    KSTest,
+    boot_p_values,
+    check_boot,
+    effective_weights,
+    generator,
+    ks_statistic,
+    naive_p_value,
+)
+from equipoise.matching.options import Estimand
+from equipoise.model.errors import UnusableInput
+
+
+@dataclass(frozen=True, slots=True)
+class UnivariateBalance:
+    """The distribution of a covariate among treated and controls.
+
+    Attributes
+    ----------
+    mean_treated, mean_control, variance_treated, variance_control
+        In the unit of the covariate and its square; weighted. A variance beyond what a double
+        holds is infinite or 0; all else is right even then.
+    variance_ratio
+        Treated over control; not a number if both are constant.
+    sdiff, sdiff_pooled
+        The difference of the means in percent of the standard deviation of the treated (of
+        the controls for ATC), and of the root of the mean of both variances.
+    t_p_value
+        Two-sided, of a paired t-test where pairs are given, else of Welch's.
+    ks
+        ``None`` without a test: none was requested, or there are only two values.
+    qq, qq_raw
+        Differences of the empirical distribution functions, and of the quantiles.
+    """
+
+    mean_treated: float
+    mean_control: float
+    variance_treated: float
+    variance_control: float
+    variance_ratio: float
+    sdiff: float
+    sdiff_pooled: float
+    t_p_value: float
+    ks: KSTest | None
+    qq: QQ
+    qq_raw: QQ
+
+
+def balance_uv(
+    treated: Any,
+    control: Any,
+    *,
+    weights_treated: Any = None,
+    weights_control: Any = None,
+    matched: bool = False,
+    paired: bool = True,
+    estimand: Estimand = "ATT",
+    boot: int = 1000,
+    ks: bool = True,
+    seed: int | np.random.Generator | None = None,
+    r_compatible: bool = False,
+) -> UnivariateBalance:
+    """Return the balance of one covariate (Sekhon 2011, section 3; R's ``balanceUV``).
+
+    Parameters
+    ----------
+    treated, control
+        The covariate; with ``matched``, row i of both is a pair.
+    weights_treated, weights_control
+        What each row counts. For pairs give the weights of the pairs as either one.
+    matched
+        The rows are pairs: variances are then divided by the sum of the weights, though the
+        one in ``sdiff`` still by one less.
+    paired
+        Test pairs by a paired t-test.
+    r_compatible
+        R's quirks: QQ and KS take no notice of weights, and ``sdiff_pooled`` of pairs is in
+        standard deviations of the treated.
+
+    Raises
+    ------
+    UnusableInput
+        A sample or its weights cannot be used, or pairs have unequal lengths.
+    """
+    check_boot(boot)
+    first, second = sample(treated, "treated"), sample(control, "control")
+    if matched:
+        if len(first) != len(second):
+            raise UnusableInput(
+                f"{len(first)} treated and {len(second)} controls are no pairs",
+                hint="give equally many, or leave out matched=True",
+            )
+        if weights_treated is None:
+            weights_treated = weights_control
+        elif weights_control is None:
+            weights_control = weights_treated
+    w_first = sample_weights(weights_treated, first, "weights_treated")
+    w_second = sample_weights(weights_control, second, "weights_control")
+    own = balance_of(
+        first,
+        second,
+        w_first,
+        w_second,
+        matched=matched,
+        paired=paired,
+        estimand=estimand,
+        r_compatible=r_compatible,
+    )
+    if not ks:
+        return own
+    (test,) = ks_of(
+        [(first, second)],
+        w_first,
+        w_second,
+        boot=boot,
+        random=generator(seed),
+        r_compatible=r_compatible,
+    )
+    return with_ks(own, test)
+
+
+def balance_of(
+    treated: Values,
+    control: Values,
+    weights_treated: Values | None,
+    weights_control: Values | None,
+    *,
+    matched: bool,
+    paired: bool,
+    estimand: Estimand,
+    r_compatible: bool,
+) -> UnivariateBalance:
+    """Return what ``balance_uv`` does without KS, from checked samples."""
+    unit = power_of_two(treated, control)
+    treated, control = treated / unit, control / unit
+    first = Moments.of(treated, weights_treated)
+    second = Moments.of(control, weights_control)
+    difference = first.mean - second.mean
+    reference = second if estimand == "ATC" else first
+    sdiff = _percent(difference, reference.sample_variance)
+    pooled = _percent(difference, (first.sample_variance + second.sample_variance) / 2.0)
+    if r_compatible and matched:
+        pooled = _percent(difference, first.sample_variance)
+    if matched and paired:
+        t_p_value = paired_t(treated - control, weights_treated)
+    else:
+        t_p_value = welch_t(first, second)
+    w_first = None if r_compatible else weights_treated
+    w_second = None if r_compatible else weights_control
+    variances = (
+        (first.population_variance, second.population_variance)
+        if matched
+        else (first.sample_variance, second.sample_variance)
+    )
+    raw = qq_of(treated, control, w_first, w_second, standardize=False, r_compatible=r_compatible)
+    return UnivariateBalance(
+        first.mean * unit,
+        second.mean * unit,
+        variances[0] * unit * unit,
+        variances[1] * unit * unit,
+        _ratio(*variances),
+        sdiff,
+        pooled,
+        t_p_value,
+        None,
+        qq_of(treated, control, w_first, w_second, standardize=True),
+        QQ(raw.mean * unit, raw.median * unit, raw.max * unit),
+    )
+
+
+def ks_of(
+    columns: list[tuple[Values, Values]],
+    weights_treated: Values | None,
+    weights_control: Values | None,
+    *,
+    boot: int,
+    random: np.random.Generator,
+    r_compatible: bool,
+    progress: Callable[[int], None] | None = None,
+) -> list[KSTest]:
+    """Test several covariates of the same rows by KS, bootstrapped together."""
+    if not columns:
+        return []
+    w_first = None if r_compatible else effective_weights(weights_treated)
+    w_second = None if r_compatible else effective_weights(weights_control)
+    count = len(columns[0][0])
+    samples = [two_samples(first, second, w_first, w_second) for first, second in columns]
+    boots: list[float | None] = [None] * len(samples)
+    if boot:
+        boots = [*boot_p_values(samples, w_first, w_second, count, boot, random, progress)]
+    return [
+        KSTest(
+            ks_statistic(pair),
+            naive_p_value(pair, count, w_first, w_second, r_compatible=r_compatible),
+            boot_p,
+            boot,
+        )
+        for pair, boot_p in zip(samples, boots, strict=True)
+    ]
+
+
+def with_ks(balance: UnivariateBalance, test: KSTest) -> UnivariateBalance:
+    """Return the same balance with its KS test."""
+    return replace(balance, ks=test)
+
+
+def _percent(difference: float, variance: float) -> float:
+    if difference == 0.0:
+        return 0.0
+    if math.isnan(variance):
+        return math.nan
+    return 100.0 * _divided(difference, math.sqrt(variance))
+
+
+def _ratio(treated: float, control: float) -> float:
+    return math.nan if treated == 0.0 == control else _divided(treated, control)
+
+
+def _divided(above: float, below: float) -> float:
+    return above / below if below else math.copysign(math.inf, above)
+
+
+def power_of_two(*samples: Values) -> float:
+    """Return a power of two near the largest value: a division by it rounds nothing."""
+    _, exponent = math.frexp(max(float(np.abs(values).max()) for values in samples))
+    return math.ldexp(1.0, max(-1000, min(1000, exponent)))
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Mean and variance of a sample.
+
+    ``size`` is the sum of the weights. ``population_variance`` is divided by it,
+    ``sample_variance`` by one less; not a number where that is not positive.
+    """
+
+    size: float
+    mean: float
+    population_variance: float
+
+    @classmethod
+    def of(cls, values: Values, weights: Values | None) -> Moments:
+        """Compute in two passes: around the mean, so that no digits are lost to a large one."""
+        size = float(len(values)) if weights is None else float(weights.sum())
+        # A constant's mean may differ from it in the last digit, and a ratio would show it.
+        if values.min() == values.max():
+            return cls(size, float(values[0]), 0.0)
+        mean = float(np.average(values, weights=weights))
+        return cls(size, mean, float(np.average((values - mean) ** 2, weights=weights)))
+
+    @property
+    def sample_variance(self) -> float:
+        """Sum of squares over the sum of the weights less one."""
+        if self.size <= 1.0:
+            return math.nan
+        return self.population_variance * self.size / (self.size - 1.0)
+
+
+def paired_t(differences: Values, weights: Values | None) -> float:
+    """Return the two-sided p-value of a mean difference of zero.
+
+    ``dbar = sum w d / sum w``, ``s2 = sum w (d - dbar)^2 / (sum w)^2`` and ``sum w - 1``
+    degrees of freedom, with or without weights, as R's Matching has it.
+    """
+    moments = Moments.of(differences, weights)
+    squared_error = moments.population_variance / moments.size
+    return two_sided(moments.mean, squared_error, moments.size - 1.0)
+
+
+def welch_t(first: Moments, second: Moments) -> float:
+    """Return the two-sided p-value of Welch's test, degrees of freedom after Satterthwaite."""
+    return two_sided(first.mean - second.mean, *_welch(first, second))
+
+
+def welch_interval(first: Moments, second: Moments) -> tuple[float, float] | None:
+    """Return Welch's 95 % interval of the difference of the means; ``None`` without a spread."""
+    from scipy.stats import t
+
+    squared_error, freedom = _welch(first, second)
+    if not squared_error > 0.0 or not freedom > 0.0:
+        return None
+    reach = float(t.ppf(0.975, freedom)) * math.sqrt(squared_error)
+    difference = first.mean - second.mean
+    return difference - reach, difference + reach
+
+
+def _welch(first: Moments, second: Moments) -> tuple[float, float]:
+    """Return the squared error of the difference, and its degrees of freedom."""
+    part_first = first.sample_variance / first.size
+    part_second = second.sample_variance / second.size
+    squared_error = part_first + part_second
+    freedom = math.nan
+    if squared_error > 0.0:
+        # In shares: the squares of tiny variances would vanish.
+        share = part_first / squared_error
+        freedom = 1.0 / (share**2 / (first.size - 1.0) + (1.0 - share) ** 2 / (second.size - 1.0))
+    return squared_error, freedom
+
+
+def two_sided(difference: float, squared_error: float, freedom: float) -> float:
+    """Return P(|T| >= difference / error); without spread 1 if there is no difference, else 0.
+
+    A single pair (no degrees of freedom) shows no spread, whatever there is: NaN.
+    """
+    from scipy.stats import t
+
+    if math.isnan(squared_error) or (squared_error > 0.0 and not freedom > 0.0):
+        return math.nan
+    if squared_error == 0.0:
+        if difference == 0.0:
+            return 1.0
+        return math.nan if freedom <= 0.0 else 0.0
+    return float(2.0 * t.sf(abs(difference) / math.sqrt(squared_error), freedom))

@@ -1,0 +1,267 @@
+"""Ending what a trial or a build has started, when the process that should end it is gone.
+
+A process belongs to a campaign if its environment names a file in the campaign's scratch folder, or
+if it descends from such a process. A process that only works in the folder may be a user's shell:
+it is named, not killed. Each process is killed through a pidfd that is opened before its
+environment is read, so that a number that the kernel gives to another process is never signalled.
+
+A launcher holds trials in cgroups (crates/launcher/src/cgroup.rs). Such a leaf is called
+``equipoise-IDENTITY-PID-NUMBER``; the identity is that of the campaign.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from equipoise.measure.workload_metrics import METRICS_VARIABLE
+
+BUILD_VARIABLE = "EQUIPOISE_BUILD"
+"""Variable that names the folder of a build."""
+_VARIABLES = (METRICS_VARIABLE, BUILD_VARIABLE)
+_PROC = Path("/proc")
+_CGROUPS = Path("/proc/self/cgroup")
+_MOUNTS = Path("/proc/self/mountinfo")
+_PREFIX = "equipoise-"
+_PATIENCE_S = 10.0
+_PAUSE_S = 0.005
+_OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_STATE, _PARENT = 0, 1
+"""Indices of the fields of ``/proc/PID/stat`` behind the name (proc_pid_stat(5))."""
+
+
+def end_descendants(launcher: int, identity: str, scratch: Path | None) -> None:
+    """End what the trials of a launcher left, after the launcher was killed.
+
+    Parameters
+    ----------
+    launcher
+        Process number of the launcher.
+    identity
+        Identity of its campaign, which its cgroups have in their names.
+    scratch
+        Scratch folder of its campaign, if it has one.
+    """
+    parent = own_cgroup()
+    if parent is not None:
+        for leaf in leaves_of(identity, parent, launcher):
+            end_leaf(leaf)
+    if scratch is not None:
+        end_processes_of(scratch)
+
+
+def end_processes_of(folder: Path) -> int:
+    """Kill the processes that belong to a scratch folder; return their number.
+
+    Only processes of this user are killed; root also kills those that it started as other users. A
+    process that does not die within ten seconds is given up.
+    """
+    inside = tuple(os.fsencode(f"{name}={folder}/") for name in _VARIABLES)
+    return _end_processes(lambda variable: variable.startswith(inside))
+
+
+def end_build(folder: str) -> int:
+    """Kill the processes that were started for a build; return their number."""
+    named = os.fsencode(f"{BUILD_VARIABLE}={folder}")
+    return _end_processes(lambda variable: variable == named)
+
+
+Belongs = Callable[[bytes], bool]
+"""Function that tells by one variable whether a process is to be ended."""
+
+
+def _end_processes(belongs: Belongs) -> int:
+    ended: set[int] = set()
+    deadline = time.monotonic() + _PATIENCE_S
+    while time.monotonic() < deadline:
+        with _opened_processes(belongs) as processes:
+            if not processes:
+                break
+            for descriptor in processes.values():
+                with contextlib.suppress(ProcessLookupError):
+                    signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+            for descriptor in processes.values():
+                _has_ended(descriptor, max(0.0, deadline - time.monotonic()))
+            ended |= processes.keys()
+    return len(ended)
+
+
+def processes_working_in(folder: Path) -> tuple[int, ...]:
+    """Return the processes whose working folder is a folder or lies in it."""
+    inside = f"{os.path.realpath(folder)}/"
+    working = []
+    for process in _process_numbers():
+        with contextlib.suppress(OSError):
+            if f"{os.readlink(_PROC / str(process) / 'cwd')}/".startswith(inside):
+                working.append(process)
+    return tuple(working)
+
+
+@contextmanager
+def _opened_processes(belongs: Belongs) -> Iterator[Mapping[int, int]]:
+    """Open the living processes to be ended: descriptors by process number."""
+    with contextlib.ExitStack() as stack:
+        opened: dict[int, int] = {}
+        parents = {number: parent for number in _process_numbers() if (parent := _parent(number))}
+        ancestors = _own_ancestors(parents)
+        candidates = [number for number in parents if number not in ancestors]
+        for process in candidates:
+            if _has_variable(process, belongs):
+                _open_process(process, belongs, opened, stack)
+        # Parents do not always come before their children: look until nothing is added.
+        before = -1
+        while before != len(opened):
+            before = len(opened)
+            for process in candidates:
+                if process not in opened and parents[process] in opened:
+                    _open_process(process, belongs, opened, stack)
+        yield opened
+
+
+def _open_process(
+    process: int, belongs: Belongs, opened: dict[int, int], stack: contextlib.ExitStack
+) -> None:
+    """Open a process and check it again: only now it is certainly the same one."""
+    try:
+        descriptor = os.pidfd_open(process)
+    except ProcessLookupError:
+        return
+    stack.callback(os.close, descriptor)
+    descends = _parent(process) in opened and _may_be_killed(process)
+    if (descends or _has_variable(process, belongs)) and not _has_ended(descriptor, 0.0):
+        opened[process] = descriptor
+
+
+def _own_ancestors(parents: Mapping[int, int]) -> set[int]:
+    """Return this process and its ancestors."""
+    ancestors = {os.getpid()}
+    parent = os.getppid()
+    while parent in parents and parent not in ancestors:
+        ancestors.add(parent)
+        parent = parents[parent]
+    return ancestors
+
+
+def _has_variable(process: int, belongs: Belongs) -> bool:
+    if not _may_be_killed(process):
+        return False
+    try:
+        environment = (_PROC / str(process) / "environ").read_bytes()
+    except OSError:
+        # It has ended.
+        return False
+    return any(map(belongs, environment.split(b"\0")))
+
+
+def _may_be_killed(process: int) -> bool:
+    own = os.geteuid()
+    try:
+        return own == 0 or (_PROC / str(process)).stat().st_uid == own
+    except OSError:
+        return False
+
+
+def _process_numbers() -> list[int]:
+    return [int(name) for name in os.listdir(_PROC) if name.isdecimal()]
+
+
+def _parent(process: int) -> int | None:
+    """Return the parent of a living process, 0 for one without, ``None`` if it has ended."""
+    try:
+        text = (_PROC / str(process) / "stat").read_bytes()
+    except OSError:
+        return None
+    # The name stands in parentheses and may hold any character.
+    fields = text.rpartition(b")")[2].split()
+    return None if fields[_STATE] in (b"Z", b"X") else int(fields[_PARENT])
+
+
+def _has_ended(descriptor: int, timeout_s: float) -> bool:
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(timeout_s * 1000.0))
+
+
+def own_cgroup() -> Path | None:
+    """Return the folder of this process's cgroup of version 2; ``None`` if there is none."""
+    try:
+        membership = _CGROUPS.read_text("utf-8", "surrogateescape").splitlines()
+        mounts = _MOUNTS.read_text("utf-8", "surrogateescape").splitlines()
+    except OSError:
+        return None
+    own = next((line.removeprefix("0::") for line in membership if line.startswith("0::")), None)
+    if own is None:
+        return None
+    for line in mounts:
+        place, _, kind = line.partition(" - ")
+        if kind.split(" ")[0] != "cgroup2":
+            continue
+        root, point = place.split(" ")[3:5]
+        if own == root or own.startswith(root.rstrip("/") + "/"):
+            return Path(point, own.removeprefix(root).strip("/"))
+    return None
+
+
+def leaves_of(identity: str, parent: Path, launcher: int | None = None) -> list[Path]:
+    """Return the leaves of a campaign's launchers below a cgroup.
+
+    Parameters
+    ----------
+    identity
+        Identity of the campaign.
+    parent
+        Folder of the cgroup in which the launchers make theirs.
+    launcher
+        Process number of the only launcher to look for.
+    """
+    owner = f"{_PREFIX}{identity}-" + ("" if launcher is None else f"{launcher}-")
+    try:
+        return sorted(parent / name for name in os.listdir(parent) if name.startswith(owner))
+    except OSError:
+        return []
+
+
+def end_leaf(leaf: Path) -> int:
+    """Kill all processes in a leaf of this user and remove it; return their number.
+
+    A leaf that does not empty within ten seconds stays.
+    """
+    try:
+        folder = os.open(leaf, _OPEN_FOLDER)
+    except OSError:
+        return 0
+    try:
+        if os.fstat(folder).st_uid != os.geteuid():
+            return 0
+        processes = len(_read(folder, "cgroup.procs").split())
+        deadline = time.monotonic() + _PATIENCE_S
+        while "populated 1" in _read(folder, "cgroup.events"):
+            _write(folder, "cgroup.kill", "1")
+            if time.monotonic() > deadline:
+                return processes
+            time.sleep(_PAUSE_S)
+    except OSError:
+        # Its launcher has just removed it.
+        return 0
+    finally:
+        os.close(folder)
+    with contextlib.suppress(OSError):
+        os.rmdir(leaf)
+    return processes
+
+
+def _read(folder: int, name: str) -> str:
+    with open(os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder), encoding="ascii") as file:
+        return file.read()
+
+
+def _write(folder: int, name: str, text: str) -> None:
+    descriptor = os.open(name, os.O_WRONLY | os.O_CLOEXEC, dir_fd=folder)
+    with open(descriptor, "w", encoding="ascii") as file:
+        file.write(text)

@@ -1,0 +1,230 @@
+"""What the checks look at: a host, its environment, and half a second of its activity."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from equipoise.measure.environment.cgroups import times_throttled
+from equipoise.measure.environment.host import Host, Unknown
+
+LENGTH_S = 0.5
+_BUSY = (1, 2, 3, 6, 7)
+"""Fields of the first line of /proc/stat: user, nice, system, irq, softirq."""
+_STEAL = (8,)
+_ALL = tuple(range(1, 9))
+_FLAGS, _USER_TIME, _SYSTEM_TIME, _STARTED = 6, 11, 12, 19
+"""Fields of /proc/PID/stat behind the name, which may hold blanks itself."""
+_KERNEL_THREAD = 0x00200000
+"""PF_KTHREAD of include/linux/sched.h."""
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One process at one moment."""
+
+    name: str
+    started: int
+    """Ticks since boot; they tell the process from another one with the same number."""
+    ticks: int
+    """CPU time used so far."""
+    of_the_kernel: bool = False
+    """Whether it is a thread of the kernel."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Counters of a host at one moment, or the reason why one could not be read."""
+
+    at_s: float
+    processes: Mapping[int, Process]
+    busy_ticks: int | Unknown
+    steal_ticks: int | Unknown
+    all_ticks: int | Unknown
+    pages_swapped: int | Unknown
+    throttled: int | Unknown
+
+
+@dataclass(frozen=True, slots=True)
+class BusyProcess:
+    """A process that used CPU time; ``share`` of one CPU."""
+
+    number: int
+    name: str
+    share: float
+    of_the_kernel: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """What happened on a host between two moments."""
+
+    first: Moment
+    last: Moment
+    own_process: int
+    """Our own process, which disturbs nothing: it ends before anything is measured."""
+    ticks_per_s: int
+
+    @property
+    def seconds(self) -> float:
+        """Length of the activity."""
+        return self.last.at_s - self.first.at_s
+
+    def busy_processes(self) -> list[BusyProcess]:
+        """Return the processes of others that used CPU time, the busiest first."""
+        processes = [
+            BusyProcess(number, process.name, self._used(number, process), process.of_the_kernel)
+            for number, process in self.last.processes.items()
+            if number != self.own_process
+        ]
+        return sorted(
+            (process for process in processes if process.share > 0),
+            key=lambda process: (-process.share, process.number),
+        )
+
+    def unseen_share(self) -> float:
+        """Return the CPU time, in CPUs, that no process seen at the end accounts for.
+
+        Raises
+        ------
+        Unknown
+            The processors' time could not be read.
+        """
+        own = self.last.processes.get(self.own_process)
+        own_share = 0.0 if own is None else self._used(self.own_process, own)
+        busy = self._share(change(self.first.busy_ticks, self.last.busy_ticks))
+        seen = sum(process.share for process in self.busy_processes())
+        return max(0.0, busy - own_share - seen)
+
+    def steal_share(self) -> float:
+        """Return the fraction of the processors' time that the hypervisor took away.
+
+        Raises
+        ------
+        Unknown
+            The processors' time could not be read.
+        """
+        ticks = change(self.first.all_ticks, self.last.all_ticks)
+        stolen = change(self.first.steal_ticks, self.last.steal_ticks)
+        return stolen / ticks if ticks > 0 else 0.0
+
+    def _used(self, number: int, process: Process) -> float:
+        before = self.first.processes.get(number)
+        same = before is not None and before.started == process.started
+        return self._share(process.ticks - (before.ticks if before is not None and same else 0))
+
+    def _share(self, ticks: int) -> float:
+        return ticks / self.ticks_per_s / self.seconds if self.seconds > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class HostState:
+    """Everything that a check may look at; tests replace each part."""
+
+    host: Host
+    activity: Activity
+    environment: Mapping[str, str]
+    scratch: Path = field(default_factory=lambda: Path(tempfile.gettempdir()))
+    """Folder of temporary files."""
+    free_space: Callable[[Path], os.statvfs_result] = os.statvfs
+    we_are_root: bool = False
+
+
+def change(first: int | Unknown, last: int | Unknown) -> int:
+    """Return how far a counter went.
+
+    Raises
+    ------
+    Unknown
+        The counter could not be read.
+    """
+    for value in (first, last):
+        if isinstance(value, Unknown):
+            raise value
+    assert isinstance(first, int) and isinstance(last, int)
+    return last - first
+
+
+def watch(
+    host: Host, seconds: float = LENGTH_S, sleep: Callable[[float], None] = time.sleep
+) -> Activity:
+    """Watch a host for a while."""
+    first = read_moment(host)
+    sleep(seconds)
+    return Activity(first, read_moment(host), os.getpid(), os.sysconf("SC_CLK_TCK"))
+
+
+def read_moment(host: Host, clock: Callable[[], float] = time.monotonic) -> Moment:
+    """Read the counters of a host."""
+    return Moment(
+        at_s=clock(),
+        processes=dict(_processes(host)),
+        busy_ticks=_or_reason(lambda: _cpu_ticks(host, _BUSY)),
+        steal_ticks=_or_reason(lambda: _cpu_ticks(host, _STEAL)),
+        all_ticks=_or_reason(lambda: _cpu_ticks(host, _ALL)),
+        pages_swapped=_or_reason(lambda: _pages_swapped(host)),
+        throttled=_or_reason(lambda: times_throttled(host)),
+    )
+
+
+def steal_since_boot(host: Host) -> float:
+    """Return the fraction of the processors' time that the hypervisor took since the boot.
+
+    Raises
+    ------
+    Unknown
+        The processors' time could not be read.
+    """
+    ticks = _cpu_ticks(host, _ALL)
+    return _cpu_ticks(host, _STEAL) / ticks if ticks else 0.0
+
+
+def _pages_swapped(host: Host) -> int:
+    """Return how many pages went to or came from swap since the boot."""
+    counts = dict(line.partition(" ")[::2] for line in host.text("/proc/vmstat").splitlines())
+    try:
+        return int(counts["pswpin"]) + int(counts["pswpout"])
+    except (KeyError, ValueError):
+        raise Unknown("/proc/vmstat counts no swapped pages") from None
+
+
+def _cpu_ticks(host: Host, fields: tuple[int, ...]) -> int:
+    line = host.text("/proc/stat").partition("\n")[0].split()
+    try:
+        return sum(int(line[field]) for field in fields)
+    except (ValueError, IndexError):
+        raise Unknown("/proc/stat has another form than the kernel documents") from None
+
+
+def _processes(host: Host) -> Iterator[tuple[int, Process]]:
+    for name in host.names("/proc"):
+        if not name.isdigit():
+            continue
+        try:
+            text = host.text(f"/proc/{name}/stat")
+        except Unknown:
+            # It ended since the folder was listed.
+            continue
+        before, _, after = text.rpartition(")")
+        fields = after.split()
+        if len(fields) > _STARTED:
+            ticks = int(fields[_USER_TIME]) + int(fields[_SYSTEM_TIME])
+            of_the_kernel = bool(int(fields[_FLAGS]) & _KERNEL_THREAD)
+            program = _printable(before.partition("(")[2])
+            yield int(name), Process(program, int(fields[_STARTED]), ticks, of_the_kernel)
+
+
+def _printable(name: str) -> str:
+    # A process chooses its name itself: it must not reach a terminal as an escape sequence.
+    return "".join(letter if letter.isprintable() else "?" for letter in name)
+
+
+def _or_reason(read: Callable[[], int]) -> int | Unknown:
+    try:
+        return read()
+    except Unknown as reason:
+        return reason

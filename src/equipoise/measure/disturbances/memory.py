@@ -1,0 +1,119 @@
+"""Memory and the temporary folder: what is nearly full, or handed out by chance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from equipoise.measure.disturbances.host_state import HostState, change
+from equipoise.measure.environment.cgroups import memory_in_use, memory_limit
+from equipoise.measure.environment.hardware import HUGE_PAGES, meminfo, transparent_huge_pages
+from equipoise.measure.environment.host import Host, Unknown, readable
+from equipoise.model.host import Disturbance
+
+FREE_MEMORY = 0.10
+"""Fraction of memory below which it counts as nearly full."""
+LEAST_BYTES = 256 << 20
+NEARLY_FULL_BYTES = 1 << 30
+FREE_DISK = 0.05
+LEAST_FILES = 1000
+_SWAP_HINT = (
+    "if there is memory enough: sudo swapoff -a && sudo swapon -a; else end what is not needed"
+)
+_FOLDER_HINT = "make room, or use another folder: export TMPDIR=/var/tmp"
+
+
+def full_memory(state: HostState) -> Iterator[Disturbance]:
+    """Check the host's memory, then the limit of our control group."""
+    available = meminfo(state.host, "MemAvailable")
+    total = meminfo(state.host, "MemTotal")
+    if available < FREE_MEMORY * total:
+        yield Disturbance(
+            "full_memory",
+            "disturbs",
+            f"memory is nearly full: {available / 1e6:.0f} of {total / 1e6:.0f} MB are available",
+            "end what is not needed; the largest: ps -e -o pid,rss,comm --sort=-rss | head",
+        )
+    try:
+        limit = memory_limit(state.host)
+    except Unknown:
+        # Without control groups there is no limit.
+        return
+    if limit is None:
+        return
+    used = memory_in_use(state.host, limit)
+    if used > (1 - FREE_MEMORY) * limit.value:
+        yield Disturbance(
+            "full_memory_limit",
+            "disturbs",
+            f"{used / 1e6:.0f} MB are in use of the {limit.value / 1e6:.0f} MB "
+            "that our control group may have",
+            f"raise {limit.file}; for a container: docker update --memory SIZE CONTAINER",
+        )
+
+
+def swap(state: HostState) -> Iterator[Disturbance]:
+    """Report pages that move to or from disk now, or that lie there."""
+    activity = state.activity
+    moved = change(activity.first.pages_swapped, activity.last.pages_swapped)
+    used = _swap_in_use(state.host)
+    if moved > 0:
+        yield Disturbance(
+            "swapping",
+            "disturbs",
+            f"the host is swapping: {moved} pages in {activity.seconds:.1f} s",
+            _SWAP_HINT,
+        )
+    elif used > 0:
+        yield Disturbance(
+            "swap_in_use",
+            "weakens",
+            f"{used / 1e6:.0f} MB of memory lie in swap: a process that needs them waits "
+            "for the disk",
+            _SWAP_HINT,
+        )
+
+
+def _swap_in_use(host: Host) -> int:
+    """Return the bytes that lie in swap."""
+    lines = host.text("/proc/swaps").splitlines()[1:]
+    try:
+        return 1024 * sum(int(line.split()[3]) for line in lines)
+    except (ValueError, IndexError):
+        raise Unknown("/proc/swaps has another form than the kernel documents") from None
+
+
+def huge_pages(state: HostState) -> Iterator[Disturbance]:
+    """Report huge pages for every process: whether a trial gets them depends on free memory."""
+    if transparent_huge_pages(state.host) == "always":
+        yield Disturbance(
+            "huge_pages",
+            "weakens",
+            "transparent huge pages are handed out unasked: whether a trial gets them, and "
+            "so its time and memory, depends on how fragmented memory is",
+            f"echo madvise | sudo tee {HUGE_PAGES}",
+        )
+
+
+def full_temporary_folder(state: HostState) -> Iterator[Disturbance]:
+    """Check the temporary folder for free bytes, then for free files."""
+    try:
+        space = state.free_space(state.scratch)
+    except OSError as error:
+        raise Unknown(f"{state.scratch}: {error.strerror}") from None
+    # What only root may use (f_bfree) is no room for a trial.
+    free, total = space.f_bavail * space.f_frsize, space.f_blocks * space.f_frsize
+    name = readable(str(state.scratch))
+    if free < LEAST_BYTES or (free < NEARLY_FULL_BYTES and free < FREE_DISK * total):
+        yield Disturbance(
+            "small_temporary_folder",
+            "disturbs",
+            f"{name} has {free / 1e6:.0f} MB left of {total / 1e6:.0f} MB",
+            _FOLDER_HINT,
+        )
+    elif 0 < space.f_files and space.f_favail < LEAST_FILES:
+        yield Disturbance(
+            "few_temporary_files",
+            "disturbs",
+            f"{name} can take only {space.f_favail} more files",
+            _FOLDER_HINT,
+        )

@@ -1,0 +1,143 @@
+"""Other work on the host: processes, a CPU quota, a hypervisor, a second thread on a core."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from equipoise.measure.disturbances.host_state import (
+    BusyProcess,
+    HostState,
+    change,
+    steal_since_boot,
+)
+from equipoise.measure.environment import cgroups
+from equipoise.measure.environment.hardware import CPUS, online, threads_share_cores
+from equipoise.measure.environment.host import Unknown
+from equipoise.model.host import Disturbance
+
+NAMED_SHARE = 0.05
+"""Share of one CPU from which on a process is named."""
+TOGETHER_SHARE = 0.10
+"""Share of one CPU that all unnamed processes together may use."""
+UNSEEN_SHARE = 0.25
+"""Share of one CPU that may be the kernel's error, because it samples the processors' time."""
+MOST_NAMED = 5
+HIGH_SHARE = 0.5
+"""Load per CPU from which on a trial often shares a CPU, a cache or a frequency limit."""
+LEAST_LOAD = 0.75
+STEAL_NOW = 0.03
+STEAL_SINCE_BOOT = 0.02
+_STEAL_HINT = (
+    "nothing inside this machine ends it: use a dedicated host, or measure for longer: "
+    "equipoise compare --budget 600 …"
+)
+
+
+def busy_processes(state: HostState) -> Iterator[Disturbance]:
+    """Name each process that takes CPU time, and add up what the others take."""
+    processes = state.activity.busy_processes()
+    named = [process for process in processes if process.share >= NAMED_SHARE][:MOST_NAMED]
+    for process in named:
+        yield Disturbance(
+            "busy_process",
+            "disturbs",
+            f"process {process.number} ({process.name}) uses {100 * process.share:.0f} % of a CPU",
+            _busy_hint(process),
+        )
+    rest = sum(process.share for process in processes) - sum(process.share for process in named)
+    if rest >= TOGETHER_SHARE:
+        others = len(processes) - len(named)
+        yield Disturbance(
+            "busy_processes",
+            "disturbs",
+            f"{others} other processes together use {100 * rest:.0f} % of a CPU",
+            "end what is not needed; see: top -b -n 1 | head -30",
+        )
+    unseen = state.activity.unseen_share()
+    if unseen >= UNSEEN_SHARE:
+        yield Disturbance(
+            "unseen_processes",
+            "disturbs",
+            f"processes that ended meanwhile, or that cannot be seen from here, "
+            f"use {100 * unseen:.0f} % of a CPU",
+            "wait for the build, or look from outside the container: sudo top",
+        )
+
+
+def _busy_hint(process: BusyProcess) -> str:
+    if process.of_the_kernel:
+        return "a thread of the kernel: wait until it is done; see: top -b -n 1 | head -30"
+    return (
+        f"end it, or halt it meanwhile: kill -STOP {process.number}, "
+        f"afterwards kill -CONT {process.number}"
+    )
+
+
+def load(state: HostState) -> Iterator[Disturbance]:
+    """Compare the load average of the last minute with the number of CPUs."""
+    text = state.host.text("/proc/loadavg")
+    try:
+        average = float(text.split()[0])
+    except (ValueError, IndexError):
+        raise Unknown(f"/proc/loadavg: {text[:40]!r} is no load") from None
+    cpus = len(online(state.host))
+    if average >= max(LEAST_LOAD, HIGH_SHARE * cpus):
+        yield Disturbance(
+            "high_load",
+            "disturbs" if average >= cpus else "weakens",
+            f"over the last minute {average:g} processes on average wanted one of {cpus} CPUs",
+            "wait until it has gone down; see: uptime",
+        )
+
+
+def cpu_quota(state: HostState) -> Iterator[Disturbance]:
+    """Report a quota smaller than the CPUs; it disturbs if one busy thread exceeds it."""
+    quota = cgroups.cpu_quota(state.host)
+    if quota is None or quota.value >= len(online(state.host)):
+        return
+    try:
+        halted = change(state.activity.first.throttled, state.activity.last.throttled)
+    except Unknown:
+        # The quota is known all the same.
+        halted = 0
+    unlimited = "-1" if quota.file.endswith("cfs_quota_us") else "max"
+    yield Disturbance(
+        "cpu_quota",
+        "disturbs" if quota.value < 1 or halted else "weakens",
+        f"a CPU quota lets us use {quota.value:g} CPUs, then stops us until its next period"
+        + (f"; it did so {halted} times just now" if halted else ""),
+        f"echo {unlimited} | sudo tee {quota.file}; for a container: "
+        "docker update --cpu-quota -1 CONTAINER",
+    )
+
+
+def steal(state: HostState) -> Iterator[Disturbance]:
+    """Report CPU time that the hypervisor takes away now, or often took."""
+    now = state.activity.steal_share()
+    if now >= STEAL_NOW:
+        yield Disturbance(
+            "steal",
+            "disturbs",
+            f"the hypervisor takes away {100 * now:.0f} % of the CPU time for other machines",
+            _STEAL_HINT,
+        )
+        return
+    before = steal_since_boot(state.host)
+    if before >= STEAL_SINCE_BOOT:
+        yield Disturbance(
+            "steal",
+            "weakens",
+            f"since the boot the hypervisor took away {100 * before:.1f} % of the CPU time",
+            _STEAL_HINT,
+        )
+
+
+def shared_cores(state: HostState) -> Iterator[Disturbance]:
+    """Report two CPUs on one core (SMT): work on one slows the other."""
+    if threads_share_cores(state.host):
+        yield Disturbance(
+            "shared_cores",
+            "weakens",
+            "two CPUs share a core (SMT): a trial slows down when its twin has work",
+            f"echo off | sudo tee {CPUS}/smt/control",
+        )

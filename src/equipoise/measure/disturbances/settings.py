@@ -1,0 +1,76 @@
+"""Settings that trials inherit: variables that switch checks on, and fixed addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from equipoise.measure.disturbances.host_state import HostState
+from equipoise.measure.environment.host import readable
+from equipoise.measure.environment.system import RANDOMISATION, randomisation_off_for_us
+from equipoise.model.host import Disturbance
+
+SLOW = {
+    "MALLOC_CHECK_": "glibc's malloc may check its heap",
+    "MALLOC_PERTURB_": "glibc's malloc fills all memory that it hands out or takes back",
+    "MALLOC_TRACE": "glibc's malloc may write down every call",
+    "LD_DEBUG": "the dynamic loader reports what it does",
+    "LD_PROFILE": "the dynamic loader profiles a library",
+    "LD_AUDIT": "the dynamic loader runs an audit library",
+    "LD_PRELOAD": "every trial loads a library that replaces functions",
+    "PYTHONDEVMODE": "Python checks at run time",
+    "PYTHONMALLOC": "Python's allocator is another one",
+    "PYTHONTRACEMALLOC": "Python traces every allocation",
+    "PYTHONASYNCIODEBUG": "asyncio checks every call",
+    "PYTHONPROFILEIMPORTTIME": "Python times every import",
+    "G_SLICE": "GLib's allocator is another one",
+    "VALGRIND_OPTS": "programs that run under valgrind run differently",
+}
+SANITIZERS = ("ASAN_OPTIONS", "LSAN_OPTIONS", "MSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS")
+HARMLESS = {"MALLOC_CHECK_": {"", "0"}, "PYTHONMALLOC": {"", "pymalloc", "default"}}
+SHOWN = frozenset({"MALLOC_CHECK_", "MALLOC_PERTURB_", "LD_DEBUG", "LD_PRELOAD", "PYTHONMALLOC"})
+"""Variables whose values help and hold no secrets."""
+_FIXED = (
+    "addresses are not randomised{where}: all trials share one memory layout, "
+    "and a verdict may hold for that layout only"
+)
+
+
+def debug_variables(state: HostState) -> Iterator[Disturbance]:
+    """Name each variable that is set and slows programs down."""
+    for name, effect in SLOW.items():
+        value = state.environment.get(name, "")
+        if value in HARMLESS.get(name, {""}):
+            continue
+        shown = f"{name}={readable(value)[:80]}" if name in SHOWN else name
+        yield Disturbance(
+            "debug_variable",
+            "disturbs",
+            f"{shown} is set: {effect}",
+            f"unset {name}; to give it to one condition: --env 'WHICH:{name}=VALUE'",
+        )
+    for name in SANITIZERS:
+        if state.environment.get(name):
+            yield Disturbance(
+                "debug_variable",
+                "weakens",
+                f"{name} is set: programs built with that sanitizer run slower by it",
+                f"unset {name}",
+            )
+
+
+def fixed_addresses(state: HostState) -> Iterator[Disturbance]:
+    """Report addresses that are not randomised, on the whole host or for what we start."""
+    if state.host.number(RANDOMISATION) == 0:
+        yield Disturbance(
+            "fixed_addresses",
+            "weakens",
+            _FIXED.format(where=""),
+            "sudo sysctl kernel.randomize_va_space=2",
+        )
+    elif randomisation_off_for_us(state.host):
+        yield Disturbance(
+            "fixed_addresses",
+            "weakens",
+            _FIXED.format(where=" for what we start"),
+            "start Equipoise without setarch -R and outside a debugger",
+        )

@@ -1,0 +1,229 @@
+"""Limits of the control groups that we, and so the trials, live in (cgroup v1 and v2).
+
+Each limit is read from our own group up to the root, and the tightest one counts. In a container
+the groups above its own cannot be seen.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from equipoise.measure.environment.host import UNLIMITED, Facts, Host, Unknown
+
+_V1_UNLIMITED = 1 << 60
+"""v1 writes "no limit" as the largest multiple of the page size; from here on it is none."""
+_ESCAPED = re.compile(r"\\([0-7]{3})")
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Folders of the groups of one controller that hold us, the innermost first."""
+
+    version: int
+    folders: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A limit and the file that sets it."""
+
+    value: float
+    file: str
+
+
+def groups(host: Host, controller: str) -> Groups:
+    """Return the groups of a controller (``cpu``, ``memory``, ``cpuset``) that hold us.
+
+    Raises
+    ------
+    Unknown
+        No control group can be found.
+    """
+    ours = dict(_own_paths(host))
+    version = 1 if controller in ours else 2
+    path = ours.get(controller, ours.get(""))
+    if path is None:
+        raise Unknown("/proc/self/cgroup names no group of ours")
+    for root, mounted_at in _mounts(host, None if version == 2 else controller):
+        folders = tuple(f for f in _upwards(root, mounted_at, path) if host.has(f))
+        if folders:
+            return Groups(version, folders)
+    raise Unknown(f"no control group file system with '{controller}' is mounted")
+
+
+def cpu_quota(host: Host) -> Limit | None:
+    """Return how many CPUs' worth of time we may use in each period; ``None`` for all.
+
+    Raises
+    ------
+    Unknown
+        No control group can be found.
+    """
+    ours = groups(host, "cpu")
+    if ours.version == 2:
+        return _tightest(host, ours, "cpu.max", _v2_quota)
+    return _tightest(host, ours, "cpu.cfs_quota_us", _v1_quota)
+
+
+def memory_limit(host: Host) -> Limit | None:
+    """Return how many bytes of memory we may use; ``None`` for all.
+
+    Raises
+    ------
+    Unknown
+        No control group can be found.
+    """
+    ours = groups(host, "memory")
+    name = "memory.max" if ours.version == 2 else "memory.limit_in_bytes"
+    return _tightest(host, ours, name, _byte_limit)
+
+
+def memory_in_use(host: Host, limit: Limit) -> int:
+    """Return the bytes in use under a memory limit, without file pages that can be dropped.
+
+    Raises
+    ------
+    Unknown
+        The group does not count them.
+    """
+    folder = os.path.dirname(limit.file)
+    v2 = limit.file.endswith("memory.max")
+    used = host.number(f"{folder}/{'memory.current' if v2 else 'memory.usage_in_bytes'}")
+    key = "inactive_file" if v2 else "total_inactive_file"
+    return used - statistic(host, f"{folder}/memory.stat", key)
+
+
+def times_throttled(host: Host) -> int:
+    """Return how often we were stopped because the CPU quota was used up.
+
+    Raises
+    ------
+    Unknown
+        The groups do not count it.
+    """
+    ours = groups(host, "cpu")
+    quota = "cpu.max" if ours.version == 2 else "cpu.cfs_quota_us"
+    # The root has no quota, and in v2 no such line.
+    return sum(
+        statistic(host, f"{folder}/cpu.stat", "nr_throttled")
+        for folder in ours.folders
+        if host.has(f"{folder}/{quota}")
+    )
+
+
+def statistic(host: Host, name: str, key: str) -> int:
+    """Return the number behind ``key`` in a file of lines ``key number``.
+
+    Raises
+    ------
+    Unknown
+        There is no such line.
+    """
+    for line in host.text(name).splitlines():
+        name_in_line, _, value = line.partition(" ")
+        if name_in_line == key and value.strip().isdigit():
+            return int(value)
+    raise Unknown(f"{name} has no line '{key}'")
+
+
+def _own_paths(host: Host) -> Iterator[tuple[str, str]]:
+    """Yield controller and path of each of our groups; the controller of v2 is empty."""
+    for line in host.text("/proc/self/cgroup").splitlines():
+        parts = line.split(":", 2)
+        if len(parts) == 3:
+            for controller in parts[1].split(","):
+                yield controller, parts[2]
+
+
+def _mounts(host: Host, controller: str | None) -> Iterator[tuple[str, str]]:
+    """Yield root and mount point of each mount of v2, or of a controller of v1.
+
+    See proc_pid_mountinfo(5).
+    """
+    for line in host.text("/proc/self/mountinfo").splitlines():
+        before, dash, after = line.partition(" - ")
+        places, kinds = before.split(), after.split()
+        if not dash or len(places) < 5 or len(kinds) < 3:
+            continue
+        if (
+            kinds[0] == "cgroup2"
+            if controller is None
+            else (kinds[0] == "cgroup" and controller in kinds[2].split(","))
+        ):
+            yield _unescaped(places[3]), _unescaped(places[4])
+
+
+def _upwards(root: str, mounted_at: str, path: str) -> Iterator[str]:
+    relative = os.path.relpath(path, root)
+    if relative.startswith("..") or relative == ".":
+        # Our group lies outside the mounted part: only the top can be seen.
+        relative = ""
+    while relative:
+        yield f"{mounted_at.rstrip('/')}/{relative}"
+        relative = os.path.dirname(relative)
+    yield mounted_at
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPED.sub(lambda escape: chr(int(escape[1], 8)), text)
+
+
+def _tightest(
+    host: Host, ours: Groups, name: str, read: Callable[[Host, str], float | None]
+) -> Limit | None:
+    limits = []
+    for folder in ours.folders:
+        file = f"{folder}/{name}"
+        value = read(host, file) if host.has(file) else None
+        if value is not None:
+            limits.append(Limit(value, file))
+    return min(limits, key=lambda limit: limit.value, default=None)
+
+
+def _v2_quota(host: Host, file: str) -> float | None:
+    text = host.text(file)
+    quota, _, period = text.partition(" ")
+    if quota == "max":
+        return None
+    if not (quota.isdigit() and period.isdigit() and int(period) > 0):
+        raise Unknown(f"{file}: {text[:40]!r} is no quota")
+    return int(quota) / int(period)
+
+
+def _v1_quota(host: Host, file: str) -> float | None:
+    quota = host.number(file)
+    if quota <= 0:
+        return None
+    period = host.number(f"{os.path.dirname(file)}/cpu.cfs_period_us")
+    if period <= 0:
+        raise Unknown(f"{file}: its period is {period}")
+    return quota / period
+
+
+def _byte_limit(host: Host, file: str) -> float | None:
+    if host.text(file) == "max":
+        return None
+    limit = host.number(file)
+    return None if limit >= _V1_UNLIMITED else limit
+
+
+def _or_unlimited(limit: Limit | None) -> float | str:
+    return UNLIMITED if limit is None else limit.value
+
+
+def _cpuset(host: Host) -> str:
+    for folder in groups(host, "cpuset").folders:
+        for name in ("cpuset.cpus.effective", "cpuset.effective_cpus"):
+            if host.has(f"{folder}/{name}"):
+                return host.text(f"{folder}/{name}")
+    return UNLIMITED
+
+
+FACTS: Facts = {
+    "cpu_quota": lambda host: _or_unlimited(cpu_quota(host)),
+    "memory_limit_bytes": lambda host: _or_unlimited(memory_limit(host)),
+    "cpuset": _cpuset,
+}

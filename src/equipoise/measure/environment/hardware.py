@@ -1,0 +1,229 @@
+"""The hardware of a host: processor, memory, clock source, and virtual machine if it is one."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from typing import Any
+
+from equipoise.measure.environment.host import NONE, Facts, Host, Unknown
+
+CPUS = "/sys/devices/system/cpu"
+HUGE_PAGES = "/sys/kernel/mm/transparent_hugepage/enabled"
+CLOCK = "/sys/devices/system/clocksource/clocksource0"
+DMI = "/sys/class/dmi/id"
+_FIRST_CPU_BYTES = 16384
+"""More than one CPU's part of /proc/cpuinfo; the whole file is slow to make on a large host."""
+_SIZE = re.compile(r"(\d+)([KMG]?)")
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_CHOSEN = re.compile(r"\[(\w+)\]")
+_HYPERVISOR_CLOCKS = {"kvm-clock": "KVM", "hyperv_clocksource_tsc_page": "Hyper-V", "xen": "Xen"}
+_CONTAINER_MARKS = ("/.dockerenv", "/run/.containerenv")
+
+
+def instructions(host: Host) -> frozenset[str] | None:
+    """Return the kernel's names of the CPU's instruction sets; ``None`` if it lists none."""
+    try:
+        return frozenset(_cpuinfo(host, "flags").split())
+    except Unknown:
+        # Only x86 has this line.
+        return None
+
+
+def online(host: Host) -> list[int]:
+    """Return the CPUs that are switched on."""
+    return cpu_list(host.text(f"{CPUS}/online"))
+
+
+def cpu_list(text: str) -> list[int]:
+    """Return the numbers of a list in the kernel's format: ``0-2,8`` is 0, 1, 2, 8.
+
+    Raises
+    ------
+    Unknown
+        The text is no such list.
+    """
+    numbers: list[int] = []
+    try:
+        for part in filter(None, text.split(",")):
+            first, dash, last = part.partition("-")
+            numbers.extend(range(int(first), int(last if dash else first) + 1))
+    except ValueError:
+        raise Unknown(f"{text[:40]!r} is no list of CPUs") from None
+    return numbers
+
+
+def governors(host: Host) -> list[str]:
+    """Return the frequency governors in use, each once.
+
+    Raises
+    ------
+    Unknown
+        The host shows no frequency control, like most virtual machines.
+    """
+    return _of_each_cpu(host, "scaling_governor")
+
+
+def turbo(host: Host) -> bool:
+    """Return whether the processor may exceed its nominal frequency.
+
+    Raises
+    ------
+    Unknown
+        The host shows no switch for it.
+    """
+    if host.has(f"{CPUS}/intel_pstate/no_turbo"):
+        return host.number(f"{CPUS}/intel_pstate/no_turbo") == 0
+    if host.has(f"{CPUS}/cpufreq/boost"):
+        return host.number(f"{CPUS}/cpufreq/boost") == 1
+    raise Unknown("the host shows neither intel_pstate/no_turbo nor cpufreq/boost")
+
+
+def threads_share_cores(host: Host) -> bool:
+    """Return whether two threads of one core are switched on (SMT)."""
+    return host.number(f"{CPUS}/smt/active") == 1
+
+
+def meminfo(host: Host, key: str) -> int:
+    """Return one line of /proc/meminfo, in bytes.
+
+    Raises
+    ------
+    Unknown
+        There is no such line.
+    """
+    value = host.value("/proc/meminfo", key)
+    number = value.partition(" ")[0]
+    if not number.isdigit():
+        raise Unknown(f"/proc/meminfo: {value[:40]!r} is no number")
+    return int(number) * 1024
+
+
+def transparent_huge_pages(host: Host) -> str:
+    """Return ``always``, ``madvise`` or ``never``.
+
+    Raises
+    ------
+    Unknown
+        The kernel does not show its choice.
+    """
+    text = host.text(HUGE_PAGES)
+    chosen = _CHOSEN.search(text)
+    if chosen is None:
+        raise Unknown(f"{HUGE_PAGES}: no choice in {text[:40]!r}")
+    return chosen[1]
+
+
+def available_clock_sources(host: Host) -> list[str]:
+    """Return the clock sources that the kernel could use.
+
+    Raises
+    ------
+    Unknown
+        The kernel does not list them.
+    """
+    return host.text(f"{CLOCK}/available_clocksource").split()
+
+
+def hypervisor(host: Host) -> str:
+    """Return the name of the hypervisor, ``unnamed`` or ``none``.
+
+    Raises
+    ------
+    Unknown
+        Nothing shows it: only x86 has a flag for a hypervisor.
+    """
+    if host.has("/sys/hypervisor/type"):
+        return host.text("/sys/hypervisor/type")
+    if "hypervisor" not in _cpuinfo(host, "flags").split():
+        return NONE
+    try:
+        sources = available_clock_sources(host)
+    except Unknown:
+        # The list could only have named what the flag has shown.
+        sources = []
+    return next(
+        (_HYPERVISOR_CLOCKS[name] for name in sources if name in _HYPERVISOR_CLOCKS), "unnamed"
+    )
+
+
+def _cpuinfo(host: Host, key: str) -> str:
+    return host.value("/proc/cpuinfo", key, _FIRST_CPU_BYTES)
+
+
+def _of_each_cpu(host: Host, name: str) -> list[str]:
+    return sorted({host.text(f"{CPUS}/cpu{cpu}/cpufreq/{name}") for cpu in online(host)})
+
+
+def _cores(host: Host) -> list[tuple[int, int]]:
+    """Return package and core of each CPU that is switched on."""
+    return [
+        (
+            host.number(f"{CPUS}/cpu{cpu}/topology/physical_package_id"),
+            host.number(f"{CPUS}/cpu{cpu}/topology/core_id"),
+        )
+        for cpu in online(host)
+    ]
+
+
+def _caches(host: Host) -> list[dict[str, Any]]:
+    first = f"{CPUS}/cpu{online(host)[0]}/cache"
+    folders = [f"{first}/{name}" for name in host.names(first) if name.startswith("index")]
+    if not folders:
+        raise Unknown(f"{first} names no cache")
+    return [
+        {
+            "level": host.number(f"{folder}/level"),
+            "type": host.text(f"{folder}/type"),
+            "bytes": _bytes(host.text(f"{folder}/size")),
+            "shared_by_cpus": host.text(f"{folder}/shared_cpu_list"),
+        }
+        for folder in folders
+    ]
+
+
+def _bytes(size: str) -> int:
+    match = _SIZE.fullmatch(size)
+    if match is None:
+        raise Unknown(f"{size[:40]!r} is no size of a cache")
+    return int(match[1]) * _UNITS[match[2]]
+
+
+def _container(host: Host) -> str:
+    # Other container engines leave no mark: a missing mark proves nothing.
+    for mark in _CONTAINER_MARKS:
+        if host.has(mark):
+            return f"marked by {mark}"
+    raise Unknown(f"neither {' nor '.join(_CONTAINER_MARKS)} is there")
+
+
+FACTS: Facts = {
+    "cpu_vendor": lambda host: _cpuinfo(host, "vendor_id"),
+    "cpu_model": lambda host: _cpuinfo(host, "model name"),
+    "cpu_family": lambda host: _cpuinfo(host, "cpu family"),
+    "cpu_model_number": lambda host: _cpuinfo(host, "model"),
+    "cpu_stepping": lambda host: _cpuinfo(host, "stepping"),
+    "microcode": lambda host: _cpuinfo(host, "microcode"),
+    "cpus": lambda host: len(online(host)),
+    "cpus_online": lambda host: host.text(f"{CPUS}/online"),
+    "cpus_allowed": lambda _: sorted(os.sched_getaffinity(0)),
+    "cores": lambda host: len(set(_cores(host))),
+    "sockets": lambda host: len({package for package, _ in _cores(host)}),
+    "threads_share_cores": threads_share_cores,
+    "caches": _caches,
+    "governor": lambda host: ", ".join(governors(host)),
+    "frequency_driver": lambda host: ", ".join(_of_each_cpu(host, "scaling_driver")),
+    "turbo": turbo,
+    "memory_bytes": lambda host: meminfo(host, "MemTotal"),
+    "swap_bytes": lambda host: meminfo(host, "SwapTotal"),
+    "page_bytes": lambda _: os.sysconf("SC_PAGE_SIZE"),
+    "transparent_huge_pages": transparent_huge_pages,
+    "clock_source": lambda host: host.text(f"{CLOCK}/current_clocksource"),
+    "clock_sources_available": available_clock_sources,
+    "clock_resolution_s": lambda _: time.clock_getres(time.CLOCK_MONOTONIC),
+    "hypervisor": hypervisor,
+    "machine_vendor": lambda host: host.text(f"{DMI}/sys_vendor"),
+    "machine_product": lambda host: host.text(f"{DMI}/product_name"),
+    "container": _container,
+}

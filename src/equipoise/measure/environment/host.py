@@ -1,0 +1,130 @@
+"""Reading a host: its /proc and /sys, or folders that a test made in their place.
+
+A fact that cannot be read is `Unknown` with its reason, never a zero (rule 7).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_READ_BYTES = 1 << 20
+
+
+class Unknown(Exception):
+    """A fact that cannot be read on this host; the text is the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A host as its files show it.
+
+    Parameters
+    ----------
+    root
+        The folder that stands for ``/``.
+    """
+
+    root: Path = Path("/")
+
+    def path(self, name: str) -> Path:
+        """Return the path of the file that the host calls ``name``."""
+        return self.root / name.lstrip("/")
+
+    def has(self, name: str) -> bool:
+        """Return whether there is a file or folder of that name."""
+        return self.path(name).exists()
+
+    def text(self, name: str, at_most: int = _READ_BYTES) -> str:
+        """Return the content of a file, stripped of white space.
+
+        Raises
+        ------
+        Unknown
+            The file cannot be read.
+        """
+        try:
+            with open(self.path(name), "rb", buffering=0) as file:
+                return _first_bytes(file.fileno(), at_most).decode("utf-8", "replace").strip()
+        except OSError as error:
+            raise Unknown(f"{name}: {error.strerror}") from None
+
+    def number(self, name: str) -> int:
+        """Return the whole number that a file holds.
+
+        Raises
+        ------
+        Unknown
+            The file cannot be read, or holds something else.
+        """
+        text = self.text(name)
+        try:
+            return int(text)
+        except ValueError:
+            raise Unknown(f"{name}: {text[:40]!r} is no whole number") from None
+
+    def value(self, name: str, key: str, at_most: int = _READ_BYTES) -> str:
+        """Return the text behind ``key:`` in the first line of a file that has it.
+
+        Raises
+        ------
+        Unknown
+            The file cannot be read or has no such line.
+        """
+        for line in self.text(name, at_most).splitlines():
+            before, colon, value = line.partition(":")
+            if colon and before.strip() == key:
+                return value.strip()
+        raise Unknown(f"{name} has no line '{key}'")
+
+    def names(self, folder: str) -> list[str]:
+        """Return the sorted names in a folder.
+
+        Raises
+        ------
+        Unknown
+            The folder cannot be listed.
+        """
+        try:
+            return sorted(os.listdir(self.path(folder)))
+        except OSError as error:
+            raise Unknown(f"{folder}: {error.strerror}") from None
+
+
+def _first_bytes(descriptor: int, at_most: int) -> bytes:
+    # The kernel returns a file of /proc page by page: one read may not be the whole.
+    parts = []
+    while at_most > 0 and (part := os.read(descriptor, at_most)):
+        parts.append(part)
+        at_most -= len(part)
+    return b"".join(parts)
+
+
+Fact = Callable[[Host], Any]
+"""Function that returns what JSON can hold, never ``None``; raises ``Unknown``."""
+Facts = Mapping[str, Fact]
+
+UNLIMITED = "unlimited"
+NONE = "none"
+"""Value of what is known to be absent; ``None`` stands for what is not known."""
+
+
+def collect(facts: Facts, host: Host) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return every fact, ``None`` where it is unknown, and the reasons of the unknown ones."""
+    values: dict[str, Any] = {}
+    unknown: dict[str, str] = {}
+    for name, read in facts.items():
+        try:
+            values[name] = read(host)
+        except Unknown as reason:
+            values[name] = None
+            unknown[name] = str(reason)
+    return values, unknown
+
+
+def readable(text: str) -> str:
+    """Return text that any encoder accepts; bytes that are not UTF-8 become ``\\xNN``."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

@@ -1,0 +1,390 @@
+"""Libraries that a command loads, and the settings of the C library and BLAS that are in force.
+
+A command's own dynamic loader answers (ld.so(8)), untimed. ``LOADER --list PROGRAM`` lists what the
+program maps at its start and ends before its first instruction. ``LD_DEBUG=libs`` names each
+library that a run initialises, also those that it opens later by dlopen. ``LOADER --list-tunables``
+lists the tunables in force (glibc 2.33 and later). A BLAS library writes the core type that it
+chose to standard error.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from equipoise.measure.environment.host import Unknown, readable
+from equipoise.measure.untimed import describe_signal, run_untimed
+
+TUNABLES_VARIABLE = "GLIBC_TUNABLES"
+OPENBLAS_VARIABLE = "OPENBLAS_CORETYPE"
+BLIS_VARIABLE = "BLIS_ARCH_TYPE"
+CORE_VARIABLES = (OPENBLAS_VARIABLE, BLIS_VARIABLE)
+_LISTED_LIBRARY = re.compile(r"^\s*(?P<name>\S.*?)(?: => (?P<path>.*?))?(?: \(0x[0-9a-f]+\))?$")
+_VIRTUAL = ("linux-vdso", "linux-gate")
+_INITIALISED = re.compile(r"calling init: (?P<path>/.*)$", re.MULTILINE)
+_LISTED_TUNABLE = re.compile(r"^(?P<name>[\w.]+): (?P<value>\S+) \(min: .*\)$")
+_VERBOSE_BLAS = {"OPENBLAS_VERBOSE": "2", "BLIS_ARCH_DEBUG": "1"}
+_OPENBLAS_CORE = re.compile(r"^Core: (?P<core>\S+)$", re.MULTILINE)
+_BLIS_CORE = re.compile(r"^libblis: selecting sub-configuration '(?P<core>\S+)'\.$", re.MULTILINE)
+_MOST_SCRIPTS = 5
+"""Number of "#!" lines in a row that the kernel follows (execve(2))."""
+_SCRIPT_BYTES = 256
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
+_ELF = b"\x7fELF"
+_LOADER_SEGMENT = 3
+_MOST_SEGMENTS = 4096
+_LONGEST_PATH = 4096
+_LOADER_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """Libraries that a command maps at its start."""
+
+    program: str | None
+    """File that runs in the end: the interpreter of a script."""
+    libraries: dict[str, str] | None
+    """Real path by name; empty if it is linked statically, ``None`` if it is not known."""
+    problems: tuple[str, ...] = ()
+    """Complaints of the loader: a preload that did not load, a library not found."""
+    unknown_because: str | None = None
+
+
+def mapped_libraries(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    working_folder: str,
+    timeout_s: float = _LOADER_S,
+) -> Mapped:
+    """Find the libraries that a command maps at its start; the command itself does not run.
+
+    Scripts are followed to their interpreter, and ``env`` to the program that it starts.
+
+    Parameters
+    ----------
+    command
+        Argument vector; a program without a slash is looked for on the condition's PATH.
+    environment
+        Complete environment of the condition.
+    working_folder
+        Folder where the command would run.
+    timeout_s
+        Seconds that the loader may take.
+    """
+    program: str | None = None
+    try:
+        start, program = _final_program(_Start(tuple(command), environment), working_folder)
+        loader = _elf_loader(program)
+        if loader is None:
+            preloads = start.environment.get("LD_PRELOAD")
+            problem = "LD_PRELOAD does nothing here: the program is linked statically"
+            return Mapped(readable(program), {}, (problem,) if preloads else ())
+        return _listed_libraries(loader, program, start.environment, working_folder, timeout_s)
+    except Unknown as reason:
+        return Mapped(
+            None if program is None else readable(program), None, unknown_because=str(reason)
+        )
+    except ValueError as error:
+        # A zero byte in a name or in the environment: nothing can be started with it.
+        return Mapped(None, None, unknown_because=f"it cannot be started: {error}")
+
+
+def loader_of(
+    command: Sequence[str], environment: Mapping[str, str], working_folder: str
+) -> str | None:
+    """Return the dynamic loader of the program that a command runs in the end.
+
+    ``None`` if the program is linked statically.
+
+    Raises
+    ------
+    Unknown
+        The program cannot be found or read.
+    """
+    return _elf_loader(_final_program(_Start(tuple(command), environment), working_folder)[1])
+
+
+def opened_libraries(
+    command: Sequence[str], environment: Mapping[str, str], working_folder: str, timeout_s: float
+) -> frozenset[str]:
+    """Run a command once; return the real paths of the libraries that its processes opened.
+
+    Raises
+    ------
+    Unknown
+        The command cannot be run, or takes longer than ``timeout_s`` seconds.
+    """
+    with tempfile.TemporaryDirectory(prefix="equipoise-") as scratch:
+        log = {"LD_DEBUG": "libs", "LD_DEBUG_OUTPUT": os.path.join(scratch, "libs")}
+        _run_once(command, {**environment, **log}, working_folder, timeout_s)
+        texts = (file.read_text("utf-8", "backslashreplace") for file in Path(scratch).iterdir())
+        paths = {line["path"] for text in texts for line in _INITIALISED.finditer(text)}
+    return frozenset(os.path.realpath(path) for path in paths)
+
+
+def requested_tunables(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings of ``GLIBC_TUNABLES``, by name."""
+    settings = environment.get(TUNABLES_VARIABLE, "").split(":")
+    return {
+        name: value for name, _, value in (setting.partition("=") for setting in settings) if name
+    }
+
+
+def ignored_tunables(
+    loader: str, environment: Mapping[str, str], timeout_s: float = _LOADER_S
+) -> tuple[str, ...]:
+    """Return a sentence for each requested tunable that is not in force.
+
+    The loader ignores an unknown name and a value out of range without a message.
+
+    Parameters
+    ----------
+    loader
+        Dynamic loader of the program.
+    environment
+        Complete environment of the condition.
+    timeout_s
+        Seconds that the loader may take.
+
+    Raises
+    ------
+    Unknown
+        The loader does not list its tunables.
+    """
+    environment_of_loader = {
+        name: value for name, value in environment.items() if name != "LD_PRELOAD"
+    }
+    done = _run_loader([loader, "--list-tunables"], environment_of_loader, None, timeout_s)
+    lines = map(_LISTED_TUNABLE.match, _text(done.stdout).splitlines())
+    in_force = {line["name"]: line["value"] for line in lines if line}
+    if done.returncode != 0 or not in_force:
+        raise Unknown(f"{loader} lists no tunables")
+    ignored: list[str] = []
+    for name, value in requested_tunables(environment).items():
+        if name not in in_force:
+            ignored.append(f"{loader} knows no tunable {name!r}")
+        elif _number(value) is None or _number(value) != _number(in_force[name]):
+            ignored.append(f"{name} is {in_force[name]}, not {value}")
+    return tuple(ignored)
+
+
+@dataclass(frozen=True, slots=True)
+class BlasCores:
+    """Core types that the BLAS libraries of one process chose, each once."""
+
+    openblas: tuple[str, ...] = ()
+    blis: tuple[str, ...] = ()
+
+    @property
+    def cores(self) -> tuple[str, ...]:
+        """Core types of both libraries."""
+        return self.openblas + self.blis
+
+
+def blas_cores(
+    command: Sequence[str], environment: Mapping[str, str], working_folder: str, timeout_s: float
+) -> BlasCores:
+    """Run a command once; return the core types that its BLAS libraries chose.
+
+    OpenBLAS reports its choice when it is loaded, BLIS when it is used first. OpenBLAS ignores a
+    name that it does not know; BLIS 0.9 ignores every name, because it takes numbers only.
+
+    Raises
+    ------
+    Unknown
+        The command cannot be run, takes longer than ``timeout_s`` seconds, or a signal ends it.
+    """
+    with tempfile.TemporaryFile() as errors:
+        status = _run_once(
+            command, {**environment, **_VERBOSE_BLAS}, working_folder, timeout_s, errors
+        )
+        errors.seek(0)
+        text = _text(errors.read())
+    if status < 0:
+        lacks = ": the CPU lacks instructions of that core type" if -status == signal.SIGILL else ""
+        raise Unknown(f"it ended by {describe_signal(-status)}{lacks}")
+    openblas, blis = (
+        tuple(dict.fromkeys(line["core"] for line in pattern.finditer(text)))
+        for pattern in (_OPENBLAS_CORE, _BLIS_CORE)
+    )
+    return BlasCores(openblas, blis)
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """A program about to be started."""
+
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str]
+
+
+def _final_program(start: _Start, working_folder: str) -> tuple[_Start, str]:
+    """Return what runs after every "#!" and every ``env``, and its file."""
+    for _ in range(_MOST_SCRIPTS):
+        program = _program_file(start, working_folder)
+        if os.path.basename(program) == "env":
+            start = _through_env(start)
+            continue
+        interpreter = _interpreter(program)
+        if interpreter is None:
+            return start, program
+        start = _Start((*interpreter, program, *start.arguments[1:]), start.environment)
+    raise Unknown(f"{readable(start.arguments[0])}: more scripts in a row than the kernel follows")
+
+
+def _program_file(start: _Start, working_folder: str) -> str:
+    name = start.arguments[0] if start.arguments else ""
+    if "/" in name:
+        path: str | None = os.path.join(working_folder, name)
+    else:
+        path = shutil.which(name, path=start.environment.get("PATH", os.defpath))
+    if path is None or not os.path.isfile(path):
+        raise Unknown(f"there is no program {readable(name) or '(empty)'!r}")
+    return path
+
+
+def _through_env(start: _Start) -> _Start:
+    environment = dict(start.environment)
+    for index, argument in enumerate(start.arguments[1:], start=1):
+        if argument in ("-i", "-", "--ignore-environment"):
+            environment = {}
+        elif argument.startswith("-"):
+            raise Unknown(f"env {readable(argument)!r} is not followed")
+        elif _ASSIGNMENT.fullmatch(argument):
+            name, _, value = argument.partition("=")
+            environment[name] = value
+        else:
+            return _Start(start.arguments[index:], environment)
+    raise Unknown("env starts no program")
+
+
+def _interpreter(program: str) -> tuple[str, ...] | None:
+    """Return the words of the "#!" line; the kernel passes all after the first as one."""
+    try:
+        with open(program, "rb") as file:
+            first = file.read(_SCRIPT_BYTES)
+    except OSError as error:
+        raise Unknown(f"{readable(program)}: {error.strerror}") from None
+    if not first.startswith(b"#!"):
+        return None
+    words = os.fsdecode(first[2:].split(b"\n", 1)[0]).strip().split(None, 1)
+    if not words:
+        raise Unknown(f"{readable(program)}: its '#!' names no interpreter")
+    if os.path.basename(words[0]) == "env" and words[1:] and words[1].startswith("-S"):
+        return (words[0], *words[1][2:].split())
+    return tuple(word.strip() for word in words)
+
+
+def _elf_loader(program: str) -> str | None:
+    """Return the dynamic loader that an ELF program names (elf(5)); ``None`` if static.
+
+    Raises
+    ------
+    Unknown
+        The file cannot be read, or is no ELF file.
+    """
+    try:
+        with open(program, "rb") as file:
+            return _interpreter_segment(file)
+    except OSError as error:
+        raise Unknown(f"{readable(program)}: {error.strerror}") from None
+    except ValueError:
+        raise Unknown(f"{readable(program)} is no ELF file") from None
+    except struct.error:
+        raise Unknown(f"{readable(program)} is cut short") from None
+
+
+def _interpreter_segment(file: IO[bytes]) -> str | None:
+    identity = file.read(16)
+    if len(identity) < 16 or not identity.startswith(_ELF):
+        raise ValueError
+    wide = identity[4] == 2
+    order = "<" if identity[5] == 1 else ">"
+    header_form = order + ("HHIQQQIHHH" if wide else "HHIIIIIHHH")
+    header = struct.unpack(header_form, file.read(struct.calcsize(header_form)))
+    start, size, count = header[4], header[8], header[9]
+    for index in range(min(count, _MOST_SEGMENTS)):
+        file.seek(start + index * size)
+        if wide:
+            kind, _, at, _, _, length = struct.unpack(order + "IIQQQQ", file.read(40))
+        else:
+            kind, at, _, _, length = struct.unpack(order + "IIIII", file.read(20))
+        if kind == _LOADER_SEGMENT:
+            file.seek(at)
+            return os.fsdecode(file.read(min(length, _LONGEST_PATH)).split(b"\0", 1)[0])
+    return None
+
+
+def _listed_libraries(
+    loader: str, program: str, environment: Mapping[str, str], folder: str, timeout_s: float
+) -> Mapped:
+    done = _run_loader([loader, "--list", program], environment, folder, timeout_s)
+    complaints = [line.strip() for line in _text(done.stderr).splitlines()]
+    if done.returncode != 0:
+        raise Unknown(f"{loader}: {' / '.join(complaints) or f'exit status {done.returncode}'}")
+    libraries: dict[str, str] = {}
+    for text in _text(done.stdout).splitlines():
+        line = _LISTED_LIBRARY.match(text)
+        if line is None or line["name"].startswith(_VIRTUAL):
+            continue
+        name, path = line["name"], line["path"]
+        if path == "not found":
+            complaints.append(f"{name} is not found")
+        elif path or "/" in name:
+            libraries[os.path.basename(name)] = os.path.realpath(os.path.join(folder, path or name))
+    return Mapped(readable(program), libraries, tuple(filter(None, complaints)))
+
+
+def _run_loader(
+    command: list[str], environment: Mapping[str, str], folder: str | None, timeout_s: float
+) -> subprocess.CompletedProcess[bytes]:
+    loader = command[0]
+    try:
+        return subprocess.run(
+            command,
+            env=dict(environment),
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=timeout_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise Unknown(f"{loader} took longer than {timeout_s:g} s") from None
+    except OSError as error:
+        raise Unknown(f"{loader}: {error.strerror}") from None
+
+
+def _run_once(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    folder: str,
+    timeout_s: float,
+    errors: IO[bytes] | None = None,
+) -> int:
+    try:
+        return run_untimed(command, environment, folder, timeout_s, errors)
+    except subprocess.TimeoutExpired:
+        raise Unknown(f"it took longer than {timeout_s:g} s") from None
+    except OSError as error:
+        raise Unknown(f"{command[0]}: {error.strerror}") from None
+
+
+def _text(output: bytes) -> str:
+    return output.decode("utf-8", "backslashreplace")
+
+
+def _number(text: str) -> int | None:
+    try:
+        return int(text, 0)
+    except ValueError:
+        return None

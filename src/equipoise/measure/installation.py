@@ -1,0 +1,94 @@
+"""Where the package's own programs and the system's shared libraries lie on this host."""
+
+from __future__ import annotations
+
+import os
+import sysconfig
+from collections.abc import Iterator, Mapping
+from glob import glob
+from pathlib import Path
+
+from equipoise.design.site import Site
+from equipoise.measure.environment.hardware import instructions
+from equipoise.measure.environment.host import Host
+from equipoise.model.errors import UnusableInput
+
+LOADER_CONFIGURATION = "/etc/ld.so.conf"
+_LIBRARY_FOLDERS = ("/lib", "/usr/lib", "/lib64", "/usr/lib64", "/usr/local/lib")
+
+
+def native_programs() -> Path:
+    """Return the folder of the package's own programs and libraries."""
+    return Path(__file__).resolve().parent.parent / "_bin"
+
+
+def launcher_program() -> Path:
+    """Return the launcher: the package's own, or the one that ``EQUIPOISE_LAUNCHER`` names.
+
+    Raises
+    ------
+    UnusableInput
+        The launcher is missing.
+    """
+    chosen = os.environ.get("EQUIPOISE_LAUNCHER")
+    program = Path(chosen) if chosen else native_programs() / "equipoise-launcher"
+    if not program.is_file():
+        raise UnusableInput(
+            f"the launcher is missing: {program}",
+            hint="run `make build` in a checkout, or install the package again",
+        )
+    return program
+
+
+def host_site() -> Site:
+    """Return what the design of a study has to know of this host."""
+    own = native_programs()
+    return Site(own, lambda name: installed_library(name, own, os.environ), instructions(Host()))
+
+
+def installed_library(name: str, own_folder: Path, environment: Mapping[str, str]) -> str | None:
+    """Return the absolute path of a library that the dynamic loader would find, or ``None``.
+
+    Parameters
+    ----------
+    name
+        File name, or path.
+    own_folder
+        Folder of the package's own libraries, which come first.
+    environment
+        Environment whose ``LD_LIBRARY_PATH`` comes next.
+    """
+    if "/" in name:
+        return os.path.abspath(name) if os.path.isfile(name) else None
+    chosen = environment.get("LD_LIBRARY_PATH", "").split(":")
+    for folder in (str(own_folder), *filter(None, chosen), *_library_folders()):
+        path = os.path.join(folder, name)
+        if os.path.isfile(path):
+            return os.path.abspath(path)
+    return None
+
+
+def _library_folders() -> Iterator[str]:
+    yield from _configured_folders(LOADER_CONFIGURATION)
+    machine = sysconfig.get_config_var("MULTIARCH")
+    for folder in _LIBRARY_FOLDERS:
+        if machine:
+            yield os.path.join(folder, str(machine))
+        yield folder
+
+
+def _configured_folders(file: str) -> Iterator[str]:
+    """Yield the folders that a file of ldconfig(8) and its included files name."""
+    try:
+        lines = Path(file).read_text("utf-8", "replace").splitlines()
+    except OSError:
+        # Not every system has one.
+        return
+    for line in lines:
+        words = line.partition("#")[0].split()
+        if words[:1] == ["include"]:
+            for pattern in words[1:]:
+                for included in sorted(glob(os.path.join(os.path.dirname(file), pattern))):
+                    yield from _configured_folders(included)
+        else:
+            yield from words

@@ -1,0 +1,164 @@
+"""Commands that run untimed: hooks around trials, and runs that only show what a command does.
+
+The launcher does not start them, because it ends whatever a trial leaves behind: a ``--setup`` may
+start a server in the background.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import IO
+
+import msgspec
+
+from equipoise.model.errors import ConditionFailed
+
+SHELL = "/bin/sh"
+TAIL_BYTES = 4096
+UNAVAILABLE_STATUS = 69
+"""Exit status of a workload that this machine cannot run (``EX_UNAVAILABLE`` of sysexits.h)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """One command line around the trials of a condition."""
+
+    option: str
+    condition: str
+    line: str
+
+
+def run_hook(
+    hook: Hook, environment: Mapping[str, str], working_folder: str, timeout_s: float
+) -> None:
+    """Run one hook to its end, through a shell.
+
+    Raises
+    ------
+    ConditionFailed
+        The hook exited non-zero, died of a signal or took longer than ``timeout_s`` seconds.
+    """
+    # A file, not a pipe: a server that the hook starts keeps the descriptor open for ever.
+    with tempfile.TemporaryFile() as errors:
+        try:
+            command = [SHELL, "-c", hook.line]
+            status = run_untimed(command, environment, working_folder, timeout_s, errors)
+        except subprocess.TimeoutExpired:
+            failure = f"timed out after {timeout_s:g} s: {hook.line}"
+        else:
+            if status == 0:
+                return
+            end = stderr_suffix(tail(errors.fileno()))
+            failure = f"{describe_status(status)}: {hook.line}{end}"
+    raise ConditionFailed(
+        f"--{hook.option} of {hook.condition} failed: {failure}",
+        hint="append '|| true' to it if its failure does not matter",
+    )
+
+
+def run_untimed(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    folder: str | None,
+    timeout_s: float,
+    errors: IO[bytes] | None = None,
+) -> int:
+    """Run a command to its end; return its status, negative where a signal ended it.
+
+    Its process group is ended if it takes too long or is interrupted.
+
+    Parameters
+    ----------
+    command
+        Argument vector.
+    environment
+        Complete environment.
+    folder
+        Working folder.
+    timeout_s
+        Seconds that the command may take.
+    errors
+        File for its standard error; by default it is discarded.
+
+    Raises
+    ------
+    subprocess.TimeoutExpired
+        The command took too long.
+    OSError
+        The command cannot be started.
+    """
+    process = subprocess.Popen(
+        command,
+        env=dict(environment),
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL if errors is None else errors,
+        start_new_session=True,
+    )
+    try:
+        return process.wait(timeout_s)
+    except BaseException:
+        end_group(process)
+        raise
+
+
+def end_group(process: subprocess.Popen[bytes]) -> None:
+    """End a process that leads a session, with all that is still in its group."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+    finally:
+        process.wait()
+
+
+def tail(descriptor: int) -> str:
+    """Return the end of a file of output."""
+    size = os.fstat(descriptor).st_size
+    return os.pread(descriptor, TAIL_BYTES, max(0, size - TAIL_BYTES)).decode(errors="replace")
+
+
+def stderr_suffix(error_tail: str) -> str:
+    """Return the last lines of standard error, in the form that ends a message."""
+    lines = [line.strip() for line in error_tail.splitlines() if line.strip()]
+    return f"; stderr: {' / '.join(lines[-3:])}" if lines else ""
+
+
+def describe_status(status: int) -> str:
+    """Describe how a child ended, by the status that ``subprocess`` gives."""
+    return describe_signal(-status) if status < 0 else f"exit status {status}"
+
+
+def describe_signal(number: int) -> str:
+    """Return, for example, ``signal 11 (SIGSEGV)``."""
+    try:
+        return f"signal {number} ({signal.Signals(number).name})"
+    except ValueError:
+        return f"signal {number}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Unavailable:
+    unavailable: str
+
+
+def unavailable_reason(status: int | None, error_text: str) -> str | None:
+    """Return why this machine cannot run a workload (rule 7); ``None`` if it does not say so.
+
+    The workload exits with status 69, and the last line on standard error is
+    ``{"unavailable": "it needs two CPUs"}``. So a machine that cannot do the work is told apart
+    from a workload that is broken.
+    """
+    lines = error_text.strip().splitlines()
+    if status != UNAVAILABLE_STATUS or not lines:
+        return None
+    try:
+        return msgspec.json.decode(lines[-1], type=_Unavailable).unavailable
+    except msgspec.DecodeError:
+        return None

@@ -1,0 +1,264 @@
+"""A workload's own metrics: JSON lines in the file that EQUIPOISE_METRICS names.
+
+The file belongs to the program under test, which may be hostile: only a regular file is read,
+without following a link and without blocking, and never more of it than the limits below.
+"""
+
+from __future__ import annotations
+
+import errno
+import math
+import os
+import shutil
+import stat
+import subprocess
+import tempfile
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from equipoise.measure.untimed import describe_status, run_untimed, stderr_suffix, tail
+from equipoise.model.errors import ConditionFailed
+from equipoise.model.plan import Condition, Plan
+from equipoise.model.record import Accounting, Better, Sample
+
+METRICS_VARIABLE = "EQUIPOISE_METRICS"
+MOST_BYTES = 64 * 1024 * 1024
+MOST_LINES = 2_000_000
+MOST_LINE_BYTES = 1024 * 1024
+LARGEST_ITERATION = 2**53
+"""Every JSON reader keeps integers up to here, and so does the ledger."""
+
+ALL_METRICS = "metrics"
+"""Key under a trial's unknown values for all that it would have reported."""
+
+_MEASURED = frozenset(one.name for one in fields(Accounting))
+"""By the launcher: what a trial says of these itself would stand in their place."""
+_COMPUTED = _MEASURED | {"cpu_s"}
+_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_KINDS = {
+    stat.S_IFLNK: "a symbolic link",
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFDIR: "a folder",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadMetrics:
+    """Samples that one trial reported, and what was wrong with its file."""
+
+    samples: tuple[Sample, ...]
+    problem: str | None = None
+    """First bad line and the number of bad lines; ``None`` without one."""
+    unreadable: str | None = None
+    """Reason why the whole file is left out; ``None`` if it was read, or is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    metric: str
+    value: float
+    iteration: Annotated[int, msgspec.Meta(ge=0, le=LARGEST_ITERATION)] | None = None
+    unit: str | None = None
+    better: Better = "lower"
+
+
+class MetricsFile:
+    """The file in a private folder that each trial in turn may write its metrics to.
+
+    Parameters
+    ----------
+    folder
+        The folder. A program under test can remove or replace it like the file itself.
+    name
+        The name of the file in it.
+    """
+
+    def __init__(self, folder: Path, name: str = "metrics.jsonl") -> None:
+        self._folder = folder
+        self._name = name
+        self.path = folder / name
+        """What ``EQUIPOISE_METRICS`` is set to."""
+
+    def clear(self) -> None:
+        """Remove what the trial before left there, and make the folder again if it is gone."""
+        # An existing folder stays; one that was replaced is left alone, and `read` names it.
+        with suppress(FileExistsError):
+            self._folder.mkdir(mode=0o700)
+        try:
+            folder = os.open(self._folder, _FOLDER_FLAGS)
+        except OSError:
+            return
+        try:
+            # What cannot be removed is read after the trial as what it is.
+            with suppress(FileNotFoundError):
+                kind = os.stat(self._name, dir_fd=folder, follow_symlinks=False).st_mode
+                if stat.S_ISDIR(kind):
+                    shutil.rmtree(self._name, ignore_errors=True, dir_fd=folder)
+                else:
+                    os.unlink(self._name, dir_fd=folder)
+        finally:
+            os.close(folder)
+
+    def read(self) -> WorkloadMetrics:
+        """Read the metrics that one trial wrote; a bad line is left out and counted."""
+        try:
+            folder = os.open(self._folder, _FOLDER_FLAGS)
+        except OSError as error:
+            gone = error.errno == errno.ENOENT
+            what = "removed" if gone else "replaced or closed to its reader"
+            return WorkloadMetrics((), unreadable=f"the folder of its metrics file was {what}")
+        try:
+            return _read_in(folder, self._name)
+        except FileNotFoundError:
+            return WorkloadMetrics(())
+        except OSError as error:
+            why = (error.strerror or str(error)).lower()
+            return WorkloadMetrics((), unreadable=f"its metrics file cannot be read: {why}")
+        finally:
+            os.close(folder)
+
+
+def read(path: Path) -> WorkloadMetrics:
+    """Read the metrics that one process wrote to a file."""
+    return MetricsFile(path.parent, path.name).read()
+
+
+def without_metrics(
+    accounting: Accounting, unreadable: str, plan: Plan, condition: Condition
+) -> Accounting:
+    """Name the reason for each metric of a trial whose metrics file could not be read."""
+    judgement = plan.judgement
+    named = {*condition.reports, judgement.primary_metric, *judgement.other_metrics}
+    lacking = sorted(named - _COMPUTED - set(accounting.counters))
+    reasons = dict.fromkeys((*lacking, ALL_METRICS), unreadable)
+    return replace(accounting, unknown={**accounting.unknown, **reasons})
+
+
+def _read_in(folder: int, name: str) -> WorkloadMetrics:
+    """Read the file of a folder that is open.
+
+    Raises
+    ------
+    OSError
+        It is not there, or cannot be read.
+    """
+    # Looked at before it is opened: to open a device may do something to it.
+    unreadable = _unreadable(os.stat(name, dir_fd=folder, follow_symlinks=False))
+    if unreadable is not None:
+        return WorkloadMetrics((), unreadable=unreadable)
+    with open(os.open(name, _FILE_FLAGS, dir_fd=folder), "rb") as file:
+        unreadable = _unreadable(os.fstat(file.fileno()))
+        # Another process may still write to it: its size alone bounds nothing.
+        content = b"" if unreadable is not None else file.read(MOST_BYTES + 1)
+    if unreadable is None and len(content) > MOST_BYTES:
+        unreadable = _too_large(len(content))
+    if unreadable is None and content.count(b"\n") + content.count(b"\r") > MOST_LINES:
+        unreadable = f"its metrics file holds more than {MOST_LINES} lines"
+    if unreadable is not None:
+        return WorkloadMetrics((), unreadable=unreadable)
+    return _parsed(content.splitlines())
+
+
+def _unreadable(found: os.stat_result) -> str | None:
+    if not stat.S_ISREG(found.st_mode):
+        kind = _KINDS.get(stat.S_IFMT(found.st_mode), "something else")
+        return f"its metrics file is {kind}, not a regular file"
+    return _too_large(found.st_size) if found.st_size > MOST_BYTES else None
+
+
+def _too_large(size: int) -> str:
+    return f"its metrics file has {size} bytes or more; at most {MOST_BYTES} are read"
+
+
+def _parsed(lines: Iterable[bytes]) -> WorkloadMetrics:
+    decoder = msgspec.json.Decoder(_Line)
+    samples: list[Sample] = []
+    first: str | None = None
+    bad = 0
+    for number, text in enumerate(lines, start=1):
+        if not text.strip():
+            continue
+        found = _sample(decoder, text)
+        if isinstance(found, Sample):
+            samples.append(found)
+            continue
+        bad += 1
+        first = first or f"line {number} of its metrics {found}"
+    more = f"; {bad} lines are left out" if bad > 1 else ""
+    return WorkloadMetrics(tuple(samples), None if first is None else first + more)
+
+
+def _sample(decoder: msgspec.json.Decoder[_Line], text: bytes) -> Sample | str:
+    """Decode one line, or say what is wrong with it."""
+    if len(text) > MOST_LINE_BYTES:
+        return f"is longer than {MOST_LINE_BYTES} bytes"
+    try:
+        line = decoder.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return f"cannot be read: {error}"
+    except RecursionError:
+        return "cannot be read: it is nested too deeply"
+    if not math.isfinite(line.value):
+        return "is not a finite number"
+    if line.metric in _MEASURED:
+        return f"is named {line.metric}, which Equipoise measures itself"
+    return Sample(line.metric, line.value, line.iteration, line.unit, line.better)
+
+
+def metrics_reported(
+    condition: Condition, environment: Mapping[str, str], scratch: Path, timeout_s: float
+) -> tuple[Sample, ...]:
+    """Run a condition once, untimed; return what it reported about the whole process.
+
+    Parameters
+    ----------
+    condition
+        Condition to run.
+    environment
+        Environment that the condition's own is added to.
+    scratch
+        Private folder for the file that it reports to.
+    timeout_s
+        Seconds that it may take.
+
+    Raises
+    ------
+    ConditionFailed
+        It failed, took too long, or reported nothing that can be read.
+    """
+    file = MetricsFile(scratch)
+    file.clear()
+    own = {METRICS_VARIABLE: str(file.path), **condition.environment}
+    with tempfile.TemporaryFile() as errors:
+        folder = condition.process.working_folder
+        try:
+            status = run_untimed(
+                condition.command, {**environment, **own}, folder, timeout_s, errors
+            )
+        except subprocess.TimeoutExpired:
+            raise ConditionFailed(
+                f"{condition.name} takes longer than {timeout_s:g} s", hint="raise --timeout"
+            ) from None
+        if status != 0:
+            raise ConditionFailed(
+                f"{condition.name} failed: {describe_status(status)}"
+                + stderr_suffix(tail(errors.fileno())),
+                hint="run it by hand in that revision",
+            )
+    metrics = file.read()
+    # The campaign that follows warns of a bad line beside good ones.
+    problem = metrics.unreadable or (None if metrics.samples else metrics.problem)
+    if problem is not None:
+        raise ConditionFailed(
+            f"{condition.name}: {problem}", hint="see docs/gate.md for what is read"
+        )
+    return tuple(sample for sample in metrics.samples if sample.iteration is None)

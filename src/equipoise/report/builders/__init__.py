@@ -1,0 +1,15 @@
+"""Builders: each turns a result of one kind into a `Document`.
+
+result: a campaign of any kind, from the parts that the next files build.
+claims: the answer, and one claim for each comparison.
+conditions: tables with a row for each condition, also of a study in groups.
+primitives: rows of operating system primitives.
+shape: modes, changes of state, drift, iterations, and the variance by level.
+why: where the extra time goes, what interventions closed, and sources of chance.
+reference: a result against a reference result.
+pooled: several campaigns of the same commands.
+gate: the comment of a gate.
+host: the certificate of a host.
+observation: an effect from a log.
+matching: a match, its balance, and a search for weights.
+"""

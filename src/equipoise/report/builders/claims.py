@@ -1,0 +1,240 @@
+"""The answer of a campaign: one sentence, and one claim for each comparison."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from equipoise.model.plan import PRIMARY_METRIC
+from equipoise.model.result import (
+    Comparison,
+    ImportedResult,
+    ResultDocument,
+    SampleComparison,
+    Verdict,
+)
+from equipoise.report.builders.conditions import is_time
+from equipoise.report.builders.primitives import (
+    is_of_primitives,
+    primitives_sentence,
+    primitives_tiles,
+)
+from equipoise.report.builders.reference import (
+    largest_changes,
+    reference_answer,
+    reference_title,
+)
+from equipoise.report.builders.shape import level_facts
+from equipoise.report.builders.why import because_sentence
+from equipoise.report.document import MOST_CLAIMS, Answer, Claim, Strip
+from equipoise.report.units import interval_text, percent_change, ratio_interval, significant
+
+VERDICTS: tuple[Verdict, ...] = ("faster", "slower", "equivalent", "mixed", "undecided")
+NO_VERDICT = "imported"
+_MARGIN = 0.12
+_LEAST_HALF_SPAN = 0.002
+_ROOM_FOR_A_WORD = 35.0
+"""Percent of the width of a phone, for two short words side by side."""
+
+
+def primary_comparisons(document: ResultDocument) -> list[Comparison]:
+    """Return the comparisons on the metric that decides."""
+    return [one for one in document.comparisons if one.metric == document.primary_metric]
+
+
+def claims_of(document: ResultDocument) -> tuple[Claim, ...]:
+    """Return a claim for each comparison on the metric that decides, or for each imported one."""
+    primary = primary_comparisons(document)
+    if primary or document.imported is None:
+        return tuple(_claim(one, document) for one in primary)
+    imported = document.imported
+    return tuple(_imported_claim(one, imported) for one in imported.comparisons)
+
+
+def campaign_answer(document: ResultDocument) -> Answer:
+    """Build what a reader sees first."""
+    primary = primary_comparisons(document)
+    claims = claims_of(document)
+    title, lines = _title(document, primary, claims)
+    of_primitives = is_of_primitives(document) and document.against is None
+    return Answer(
+        title=title,
+        lines=lines,
+        claims=claims if len(claims) <= MOST_CLAIMS else (),
+        tiles=tuple(primitives_tiles(document)) if of_primitives else (),
+        warnings=len(document.warnings),
+    )
+
+
+def verdict_counts(primary: Sequence[Comparison]) -> str:
+    """Return how many comparisons came out how."""
+    counts = Counter(one.verdict for one in primary)
+    outcomes = ", ".join(f"{counts[name]} {name}" for name in VERDICTS if counts[name])
+    sentence = f"{len(primary)} comparisons: {outcomes}"
+    to_go = [one.blocks_to_go for one in primary if one.blocks_to_go is not None]
+    if to_go:
+        sentence += f"; about {min(to_go)} more blocks would probably decide the next"
+    return sentence
+
+
+def strip_of(comparison: Comparison) -> Strip | None:
+    """Return the strip of a comparison; ``None`` while its interval is unlimited on both sides."""
+    low, high = comparison.ratio_ci
+    if low is None and high is None:
+        return None
+    margin = math.log1p(comparison.min_effect / 100.0)
+    bounds = [math.log(one) for one in (low, high, comparison.ratio) if one is not None and one > 0]
+    left = min([-margin, -_LEAST_HALF_SPAN, *bounds])
+    right = max([margin, _LEAST_HALF_SPAN, *bounds])
+    space = _MARGIN * (right - left)
+    left, right = left - space, right + space
+
+    def place(log_ratio: float) -> float:
+        return round(100.0 * (log_ratio - left) / (right - left), 2)
+
+    begin = 0.0 if not low else place(math.log(low))
+    end = 100.0 if high is None else place(math.log(high))
+    ratio = comparison.ratio
+    return Strip(
+        no_difference=place(0.0),
+        negligible=(place(-margin), round(place(margin) - place(-margin), 2)),
+        interval=(begin, round(end - begin, 2)),
+        open_low=not low,
+        open_high=high is None,
+        estimate=None if not ratio else place(math.log(ratio)),
+        names_low=place(0.0) > _ROOM_FOR_A_WORD,
+        names_high=place(0.0) < 100.0 - _ROOM_FOR_A_WORD,
+        description=(
+            "The interval of the ratio on a line on which the middle mark is no difference: "
+            f"{'unlimited' if low is None else percent_change(low)} to "
+            f"{'unlimited' if high is None else percent_change(high)}."
+        ),
+    )
+
+
+def _title(
+    document: ResultDocument, primary: Sequence[Comparison], claims: Sequence[Claim]
+) -> tuple[str, tuple[str, ...]]:
+    """Return the sentence above the claims and the lines below it.
+
+    Both are empty where the first claim is the answer itself.
+    """
+    many = len(claims) > MOST_CLAIMS
+    counts = verdict_counts(primary)
+    if document.gate is not None:
+        outcome = "passes" if document.gate.passed else "fails"
+        return f"The gate {outcome}: {document.gate.summary}", ()
+    if document.findings is not None and document.findings.answer:
+        return document.findings.answer, (f"{counts}.",) if many else ()
+    if not primary and document.against is not None:
+        lines = (*largest_changes(document.against), f"{reference_title(document.against)}.")
+        return reference_answer(document.against), lines
+    if primary and (many or any(one.stratum for one in primary)):
+        return counts, tuple(_largest_difference(primary))
+    if many and document.imported is not None:
+        return f"{len(claims)} comparisons of imported trials", (document.imported.summary,)
+    if claims:
+        return "", ()
+    if is_of_primitives(document):
+        known = (document.environment.get(key) for key in ("system", "kernel"))
+        system = " ".join(str(value) for value in known if value) or "this system"
+        machine = document.environment.get("cpu_model")
+        on = f" on {machine}" if machine else ""
+        return f"Operating system primitives: {system}{on}", (primitives_sentence(document),)
+    names = " and ".join(condition.name for condition in document.conditions)
+    if document.imported is not None:
+        hint = "equipoise import --baseline NAME compares with one of the conditions"
+        return f"{names}: nothing was compared", (hint,)
+    return f"{names}: nothing was compared", ()
+
+
+def _largest_difference(primary: Sequence[Comparison]) -> Iterator[str]:
+    called = [
+        (abs(math.log(one.ratio)), place)
+        for place, one in enumerate(primary)
+        if one.ratio is not None and one.verdict in ("faster", "slower", "mixed")
+    ]
+    if called:
+        yield f"The largest difference: {primary[max(called)[1]].summary}"
+
+
+def _claim(comparison: Comparison, document: ResultDocument) -> Claim:
+    badge: str = comparison.verdict
+    if not is_time(comparison.metric):
+        badge = {"slower": "more", "faster": "less"}.get(badge, badge)
+    quantity = "time" if comparison.metric == PRIMARY_METRIC else comparison.metric
+    ratio = comparison.ratio
+    return Claim(
+        badge=badge,
+        tone=comparison.verdict,
+        text=comparison.summary,
+        subject=f"{quantity} of {comparison.candidate} against {comparison.baseline}",
+        estimate="not known yet" if ratio is None else percent_change(ratio),
+        interval=(
+            f"{100 * (1 - comparison.level):g} % interval {ratio_interval(comparison.ratio_ci)}"
+        ),
+        strip=strip_of(comparison),
+        because=because_sentence(document, comparison),
+        certainty=tuple(_certainty(comparison)),
+        facts=tuple(_facts(comparison)),
+    )
+
+
+def _certainty(comparison: Comparison) -> Iterator[str]:
+    parts = [f"e-value {significant(comparison.e_value)} against no difference"]
+    if comparison.probability_slower is not None:
+        parts.append(f"slower in {100 * comparison.probability_slower:.0f} % of blocks")
+    if comparison.mean_ratio is not None:
+        parts.append(f"ratio of means {percent_change(comparison.mean_ratio)}")
+    yield ", ".join(parts)
+    if comparison.disagreement and not comparison.minimum_misleads:
+        # Where the minimum misleads, a warning says so.
+        yield f"statistics disagree: {comparison.disagreement}"
+
+
+def _facts(comparison: Comparison) -> Iterator[tuple[str, str]]:
+    yield "Evidence against no difference", f"e-value {significant(comparison.e_value)}"
+    if comparison.probability_slower is not None:
+        low, high = comparison.probability_slower_ci
+        between = "" if low is None or high is None else f" ({100 * low:.0f} to {100 * high:.0f} %)"
+        share = f"{100 * comparison.probability_slower:.0f} % of blocks"
+        yield "Candidate slower in", f"{share}{between}"
+    if comparison.mean_ratio is not None:
+        interval = ratio_interval(comparison.mean_ratio_ci)
+        yield "Total cost of many runs", f"{percent_change(comparison.mean_ratio)} ({interval})"
+    if comparison.carry_over is not None:
+        interval = ratio_interval(comparison.carry_over.ratio_ci)
+        yield "Carry-over", f"{percent_change(comparison.carry_over.ratio)} ({interval})"
+    if comparison.by_level is not None:
+        yield from level_facts(comparison.by_level)
+    if comparison.blocks_to_go is not None:
+        blocks = comparison.blocks_to_go
+        yield "Blocks to go", f"about {blocks} more would probably decide it"
+    if comparison.minimum_misleads:
+        yield "Minimum", "the fastest single runs name another winner: do not rank by the minimum"
+    yield "Smallest effect that matters", f"{comparison.min_effect:g} %"
+    yield "Holds for", comparison.scope
+
+
+def _imported_claim(comparison: SampleComparison, imported: ImportedResult) -> Claim:
+    low, high = comparison.ratio_ci
+    coverage = f"ordinary {100 * (1 - comparison.level):g} % interval"
+    interval = f"{coverage} unknown"
+    if not comparison.unknown and not (low is None and high is None):
+        interval = f"{coverage} {interval_text(low, high)} ({comparison.method})"
+    return Claim(
+        badge=NO_VERDICT,
+        tone="",
+        text=comparison.summary,
+        subject=comparison.estimand,
+        estimate="unknown" if comparison.ratio is None else percent_change(comparison.ratio),
+        interval=interval,
+        certainty=(f"scope: {comparison.scope}",),
+        facts=(
+            ("What this is", imported.summary),
+            ("Estimand", f"{comparison.estimand} ({comparison.method})"),
+            ("Trials", f"{comparison.baseline_trials} against {comparison.candidate_trials}"),
+            ("Holds for", comparison.scope),
+        ),
+    )

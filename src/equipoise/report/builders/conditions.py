@@ -1,0 +1,303 @@
+"""Tables with a row for each condition: of a comparison, and of a study in groups."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+
+from equipoise.figures.quantity import metric_name
+from equipoise.figures.size_values import (
+    MIN_SIZES,
+    exponent_text,
+    numeric_factors,
+    scaling_laws,
+)
+from equipoise.figures.theme import color_of
+from equipoise.figures.trial_values import analysed_values
+from equipoise.model.plan import PRIMARY_METRIC
+from equipoise.model.result import Comparison, ConditionResult, MetricSummary, ResultDocument
+from equipoise.report.document import (
+    PAGE,
+    SCREEN,
+    TEXT,
+    UNKNOWN,
+    Cell,
+    Column,
+    Histogram,
+    Name,
+    Row,
+    Styled,
+    Table,
+)
+from equipoise.report.units import (
+    byte_count,
+    interval_text,
+    metric_value,
+    percent_change,
+    ratio_interval,
+    spread_text,
+)
+from equipoise.stats.scaling import ScalingLaw, law_words
+
+MOST_OTHERS = 60
+
+
+def screen_table(document: ResultDocument) -> Table:
+    """Build the terminal's table: a median, its spread and a histogram for each condition."""
+    metric = PRIMARY_METRIC if document.imported is None else document.imported.metric
+    values = analysed_values(document, metric)
+    rows = []
+    for condition in document.conditions:
+        summary = condition.metrics.get(metric)
+        cells: list[Cell] = [condition.name]
+        if summary is None:
+            cells += [UNKNOWN] * 5
+        else:
+            ends = metric_value(summary.min, metric), metric_value(summary.max, metric)
+            histogram = Histogram(values[condition.name], summary.min, summary.max, ends)
+            cells += [*_median_cells(condition, metric), histogram]
+        rows.append(tuple(cells))
+    return Table((Column("condition", "name"), *_MEDIAN_COLUMNS, Column("shape")), tuple(rows))
+
+
+def grouped_table(document: ResultDocument, primary: Sequence[Comparison]) -> Table:
+    """Build the terminal's table of a study: a group for each combination of the other factors."""
+    metric = primary[0].metric
+    factor = compared_factor(document, primary[0])
+    judged = {one.candidate: one for one in primary}
+    baselines = {one.baseline for one in primary}
+    rows: list[Row] = []
+    group: dict[str, str] | None = None
+    for condition in _grouped(document.conditions, factor):
+        others = _other_levels(document.conditions, condition, factor)
+        if others != group:
+            group = others
+            if others:
+                heading = ", ".join(f"{name} {level}" for name, level in others.items())
+                rows.append((Styled(heading, "strong"),))
+        rows.append(
+            (
+                condition.levels.get(factor or "", condition.name),
+                *_median_cells(condition, metric),
+                *_verdict_cells(judged.get(condition.name), condition.name in baselines),
+            )
+        )
+    columns = (
+        Column(factor or "condition", "name"),
+        *_MEDIAN_COLUMNS,
+        Column("against baseline", "number"),
+        Column("interval"),
+        Column("verdict"),
+    )
+    return Table(columns, tuple(rows), forms=SCREEN)
+
+
+def written_table(document: ResultDocument, primary: Sequence[Comparison]) -> Table:
+    """Build the table for Markdown, LaTeX and a notebook, with the verdict of each condition."""
+    metric = document.primary_metric
+    judged: dict[str, tuple[str, str, str]] = {
+        one.candidate: (
+            "not known yet" if one.ratio is None else percent_change(one.ratio),
+            ratio_interval(one.ratio_ci),
+            one.verdict,
+        )
+        for one in primary
+    }
+    baselines = {one.baseline for one in primary}
+    if document.imported is not None:
+        for one in document.imported.comparisons:
+            change = "unknown" if one.ratio is None else percent_change(one.ratio)
+            interval = "unknown" if one.unknown else ratio_interval(one.ratio_ci)
+            judged[one.candidate] = (change, interval, "imported")
+            baselines.add(one.baseline)
+    rows: list[Row] = []
+    for condition in document.conditions:
+        median, interval, middle, _, memory, _, trials = _description(condition, metric)
+        nothing = ("baseline" if condition.name in baselines else UNKNOWN, "", "")
+        verdict = judged.get(condition.name, nothing) if judged else ()
+        rows.append((condition.name, median, interval, middle, memory, trials, *verdict))
+    headings = ("95 % interval", "Middle 90 %", "Peak memory", "Trials")
+    columns = [Column("Condition", "name"), Column(f"Median {metric_name(metric)}", "number")]
+    columns += [Column(heading, "number") for heading in headings]
+    if judged:
+        columns += [Column("ReferenceComparison baseline", "number"), Column("Interval", "number")]
+        columns.append(Column("Verdict", "number"))
+    return Table(tuple(columns), tuple(rows), forms=TEXT)
+
+
+def page_table(document: ResultDocument) -> Table:
+    """Build the page's table, with the command and the colour of each condition."""
+    metric = document.primary_metric
+    rows: list[Row] = []
+    for index, condition in enumerate(document.conditions):
+        command = shlex.join(condition.command)
+        name = Name(condition.name, color_of(index), "" if command == condition.name else command)
+        rows.append((name, *_description(condition, metric)))
+    headings = (
+        f"Median {metric_name(metric)}",
+        "95 % interval",
+        "Middle 90 %",
+        "Fastest" if is_time(metric) else "Least",
+        "Peak memory",
+        "Drift",
+        "Trials",
+    )
+    columns = (Column("Condition", "name"), *(Column(one, "number") for one in headings))
+    return Table(columns, tuple(rows), label="Conditions", forms=PAGE)
+
+
+def others_table(others: Sequence[Comparison]) -> Table:
+    """Build the table of comparisons on other metrics."""
+    columns = (
+        Column("other metrics"),
+        Column("candidate"),
+        Column("change", "number"),
+        Column("interval"),
+        Column("costs"),
+    )
+    rows = tuple(
+        (
+            one.metric,
+            one.candidate,
+            UNKNOWN if one.ratio is None else percent_change(one.ratio),
+            "open" if one.ratio_ci == (None, None) else interval_text(*one.ratio_ci),
+            {"slower": "more", "faster": "less"}.get(one.verdict, one.verdict),
+        )
+        for one in others
+    )
+    return Table(columns, rows, label="Other metrics", most_rows=MOST_OTHERS)
+
+
+def scaling_tables(document: ResultDocument, metric: str, compared: str | None) -> Iterator[Table]:
+    """Build a table for each factor that is a size and not what is compared."""
+    for factor in numeric_factors(document, metric):
+        laws = scaling_laws(document, factor, metric)
+        if factor != compared and laws:
+            yield _scaling_table(factor, metric, laws)
+
+
+def compared_factor(document: ResultDocument, comparison: Comparison) -> str | None:
+    """Return the factor in whose levels the two conditions of a comparison differ."""
+    levels = {condition.name: condition.levels for condition in document.conditions}
+    baseline, candidate = levels[comparison.baseline], levels[comparison.candidate]
+    return next((name for name in candidate if baseline.get(name) != candidate[name]), None)
+
+
+def is_time(metric: str) -> bool:
+    """Return whether a metric is a time, so that less of it is faster."""
+    return metric.endswith("_s") and not metric.endswith("_per_s")
+
+
+_MEDIAN_COLUMNS = (
+    Column("median", "number"),
+    Column("95 % interval"),
+    Column("spread", "number"),
+    Column("peak", "number"),
+)
+
+
+def _median_cells(condition: ConditionResult, metric: str) -> Iterator[Cell]:
+    cost = condition.metrics.get(metric)
+    memory = condition.metrics.get("max_rss_bytes")
+    if cost is None:
+        yield from [UNKNOWN] * 4
+        return
+    low, high = cost.median_ci
+    yield Styled(metric_value(cost.median, metric), "strong")
+    yield UNKNOWN if low is None or high is None else _range(low, high, metric)
+    yield spread_text(cost)
+    yield "unknown" if memory is None else byte_count(memory.median)
+
+
+def _verdict_cells(comparison: Comparison | None, is_baseline: bool) -> Iterator[Cell]:
+    if comparison is None:
+        yield from (Styled("baseline" if is_baseline else UNKNOWN, "dim"), "", "")
+        return
+    yield UNKNOWN if comparison.ratio is None else percent_change(comparison.ratio)
+    # "unlimited to unlimited" in every row of a young study would tell nobody anything.
+    open_ends = comparison.ratio_ci == (None, None)
+    yield "open" if open_ends else interval_text(*comparison.ratio_ci)
+    yield Styled(comparison.verdict, comparison.verdict)
+
+
+def _description(condition: ConditionResult, metric: str) -> tuple[str, ...]:
+    """Return median, interval, middle 90 %, least, peak memory, drift and trials."""
+    summary = condition.metrics.get(metric)
+    memory = condition.metrics.get("max_rss_bytes")
+    failures = f", {condition.failures} failed" if condition.failures else ""
+    return (
+        *(
+            (condition.unknown.get(metric, UNKNOWN), *[UNKNOWN] * 3)
+            if summary is None
+            else _distribution(summary, metric)
+        ),
+        "unknown" if memory is None else byte_count(memory.median),
+        UNKNOWN if summary is None else _drift(summary),
+        f"{condition.trials}{failures}",
+    )
+
+
+def _distribution(summary: MetricSummary, metric: str) -> tuple[str, ...]:
+    low, high = summary.median_ci
+    return (
+        metric_value(summary.median, metric),
+        "too few trials" if low is None or high is None else _range(low, high, metric),
+        _range(summary.p05, summary.p95, metric),
+        metric_value(summary.min, metric),
+    )
+
+
+def _range(low: float, high: float, metric: str) -> str:
+    return f"{metric_value(low, metric)} to {metric_value(high, metric)}"
+
+
+def _drift(summary: MetricSummary) -> str:
+    if summary.drift is None or summary.drift.ratio is None:
+        return UNKNOWN
+    return percent_change(summary.drift.ratio)
+
+
+def _grouped(
+    conditions: Sequence[ConditionResult], factor: str | None
+) -> Iterator[ConditionResult]:
+    """Yield the conditions in the order of the plan, but those of one group together."""
+    groups: dict[tuple[tuple[str, str], ...], list[ConditionResult]] = {}
+    for condition in conditions:
+        key = tuple((name, level) for name, level in condition.levels.items() if name != factor)
+        groups.setdefault(key, []).append(condition)
+    for group in groups.values():
+        yield from group
+
+
+def _other_levels(
+    conditions: Sequence[ConditionResult], condition: ConditionResult, factor: str | None
+) -> dict[str, str]:
+    """Return the levels of the other factors that vary."""
+    return {
+        name: level
+        for name, level in condition.levels.items()
+        if name != factor and any(other.levels.get(name) != level for other in conditions)
+    }
+
+
+def _scaling_table(factor: str, metric: str, laws: dict[str, ScalingLaw]) -> Table:
+    several = any(len(law.sizes) > MIN_SIZES for law in laws.values())
+    columns = [Column(f"{metric} by {factor} (N)", "name"), Column("N^")]
+    if several:
+        columns += [
+            Column("N^ beside log N"),
+            Column("misses by", "number"),
+            Column("simple laws that fit every size", "name"),
+        ]
+    rows: list[Row] = []
+    for name, law in laws.items():
+        row = [name, exponent_text(law.power_law)]
+        if several:
+            simple = ", ".join(law_words(*one) for one in law.simple) or "none"
+            row += [
+                exponent_text(law.exponents[1]),
+                f"{100 * law.power_law.largest_miss:.1f} %",
+                simple if law.can_tell else "too few blocks to exclude one",
+            ]
+        rows.append(tuple(row))
+    return Table(tuple(columns), tuple(rows), forms=SCREEN)

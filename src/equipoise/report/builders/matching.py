@@ -1,0 +1,578 @@
+"""A match, the balance of its covariates, and a search for weights as documents."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from equipoise.matching.match import MatchResult
+from equipoise.matching.stratified import MatchByResult
+from equipoise.matching.univariate import Moments, power_of_two, welch_interval
+from equipoise.model.quantities import amount
+from equipoise.model.record import CampaignWarning
+from equipoise.report.document import (
+    PAGE,
+    SCREEN,
+    UNKNOWN,
+    WRITTEN,
+    Answer,
+    Claim,
+    Column,
+    Command,
+    Document,
+    Facts,
+    Figures,
+    Number,
+    Paragraph,
+    Part,
+    Section,
+    Table,
+    Warnings,
+)
+
+if TYPE_CHECKING:
+    from equipoise.figures.gallery import Figure
+    from equipoise.matching.balance import Balance, SmallestP
+    from equipoise.matching.gen_match import GenMatchResult
+    from equipoise.matching.univariate import UnivariateBalance
+
+MOST_STRATA = 50
+"""Number of strata that a reader is shown; a page of all may be too large to send."""
+MATTERS_PERCENT = 10.0
+"""Percent of a standard deviation: a common threshold for what matters (Austin 2009)."""
+MOST_FIGURES = 3
+"""Number of covariates with figures of their own: those least alike in distribution."""
+_NORMAL = 1.959963984540054
+"""Standard errors from the estimate to the ends of a 95 % interval."""
+_UNITS = {"ATT": "treated", "ATC": "untreated", "ATE": "units"}
+_AVERAGED_OVER = {
+    "ATT": "the treated units",
+    "ATC": "the untreated units",
+    "ATE": "all units",
+}
+_COMPARABLE = "comparable units"
+_ALL_ROWS = "all rows as they are"
+_LIMITS = (
+    "Matching makes units comparable in what was measured. It cannot balance what nobody measured. "
+    "docs/matching.md and docs/genmatch.md have each formula and its source."
+)
+_SEARCH_WEIGHTS = (
+    "The search itself counts each row in its Kolmogorov-Smirnov tests as often as it is in a "
+    "pair, whatever the pair's weight (docs/genmatch.md). The balance weighs the pairs, so its "
+    "smallest p-value may be another than that of the search."
+)
+_BALANCE_COLUMNS = (
+    ("treated", "mean_treated"),
+    ("control", "mean_control"),
+    ("sdiff %", "sdiff"),
+    ("var ratio", "variance_ratio"),
+    ("t p", "t_p_value"),
+    ("KS p", "ks_p"),
+    ("eCDF max", "ecdf_max"),
+    ("QQ mean", "qq_mean"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MatchQuestion:
+    """What was asked of a table."""
+
+    source: str
+    treatment: str
+    outcome: str | None
+    method: tuple[str, ...]
+    """How units were matched, a sentence each."""
+    command: str
+    """Command that asks it again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A difference in the unit of the outcome, with its 95 % interval where there is one."""
+
+    value: float
+    interval: tuple[float, float] | None
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the interval leaves "no difference" out."""
+        return self.interval is not None and not self.interval[0] <= 0.0 <= self.interval[1]
+
+
+def match_document(
+    result: MatchResult, balance: Balance, naive: Difference | None, question: MatchQuestion
+) -> Document:
+    """Build the document of a match: its effect, or without an outcome how alike its pairs are."""
+    effect = matched_difference(result)
+    remarks = [] if naive is None else [naive_sentence(naive)]
+    if effect is not None:
+        remarks.append(balance_sentence(balance))
+    claim = Claim(
+        badge="matched",
+        tone=_tone(balance, effect),
+        text=_answer(effect, result, question) or balance_sentence(balance),
+        remarks=(*remarks, smallest_p_sentence(balance), dropped_sentence(result)),
+    )
+    return _document(
+        question,
+        claim,
+        effect,
+        facts=tuple(result.facts()),
+        figures=lambda: (*_effect_figures(effect, naive, question), *_balance_figures(balance)),
+        tables=(*_strata_table(result), balance_table(balance)),
+        method=(*question.method, *_error_sentences(result), _tests_sentence(balance), _LIMITS),
+        warnings=tuple(_warnings(result, balance)),
+        numbers=(*_effect_numbers(effect, naive, question), *_balance_numbers(balance)),
+    )
+
+
+def balance_document(
+    balance: Balance, result: MatchResult | None, question: MatchQuestion
+) -> Document:
+    """Build the document of the balance of covariates."""
+    dropped = () if result is None else (dropped_sentence(result),)
+    claim = Claim(
+        badge="balance",
+        tone=_tone(balance, None),
+        text=balance_sentence(balance),
+        remarks=(smallest_p_sentence(balance), *dropped),
+    )
+    return _document(
+        question,
+        claim,
+        None,
+        facts=() if result is None else tuple(result.facts()),
+        figures=lambda: _balance_figures(balance),
+        tables=(balance_table(balance),),
+        method=(*question.method, _tests_sentence(balance), _LIMITS),
+        warnings=tuple(_warnings(result, balance)),
+        numbers=tuple(_balance_numbers(balance)),
+    )
+
+
+def search_document(
+    search: GenMatchResult,
+    result: MatchResult | None,
+    balance: Balance,
+    naive: Difference | None,
+    question: MatchQuestion,
+) -> Document:
+    """Build the document of a search for weights, with the effect by them if there is an outcome.
+
+    Parameters
+    ----------
+    result
+        The match by the weights, with an outcome; ``None`` without one.
+    """
+    effect = None if result is None else matched_difference(result)
+    matches = search.matches if result is None else result
+    smallest = smallest_p_sentence(balance)
+    remarks = [] if naive is None else [naive_sentence(naive)]
+    if effect is not None:
+        remarks.append(smallest)
+    claim = Claim(
+        badge="genetic search",
+        tone=_tone(balance, effect),
+        text=_answer(effect, matches, question) or smallest,
+        remarks=(*remarks, balance_sentence(balance), dropped_sentence(matches)),
+    )
+    own_facts = [] if result is None else result.facts()
+    weights = list(zip(search.names, search.weights.tolist(), strict=True))
+    weights_table = Table(
+        (Column("covariate", "name"), Column("weight", "number")),
+        tuple((name, f"{weight:.6g}") for name, weight in weights),
+        title="Weights of the standardised covariates",
+    )
+    return _document(
+        question,
+        claim,
+        effect,
+        facts=(*own_facts, *(fact for fact in search.facts() if fact not in own_facts)),
+        figures=lambda: (
+            *_effect_figures(effect, naive, question),
+            *_search_figures(search),
+            *_balance_figures(balance),
+        ),
+        tables=(weights_table, balance_table(balance)),
+        method=(
+            *question.method,
+            *(() if result is None else _error_sentences(result)),
+            _tests_sentence(balance),
+            _SEARCH_WEIGHTS,
+            _LIMITS,
+        ),
+        warnings=tuple(_warnings(matches, balance)),
+        numbers=(
+            *_effect_numbers(effect, naive, question),
+            *_balance_numbers(balance),
+            *({"kind": "weight", "name": name, "weight": weight} for name, weight in weights),
+        ),
+    )
+
+
+def balance_table(balance: Balance) -> Table:
+    """Build the table of balance: a row for each variable before matching, and one after it."""
+    rows = []
+    for row in balance.rows():
+        boot = row["ks_boot_p_value"]
+        row["ks_p"] = row["ks_p_value"] if boot is None else boot
+        values = (_shown(row[key]) for _, key in _BALANCE_COLUMNS)
+        rows.append((str(row["variable"]), str(row["when"]), *values))
+    columns = (
+        Column("covariate", "name"),
+        Column("matching"),
+        *(Column(heading, "number") for heading, _ in _BALANCE_COLUMNS),
+    )
+    return Table(columns, tuple(rows), title="Balance")
+
+
+def naive_difference(
+    outcome: NDArray[np.float64], treated: NDArray[np.bool_], weights: NDArray[np.float64] | None
+) -> Difference:
+    """Return the difference of the means of all rows, treated less untreated, by Welch."""
+    unit = power_of_two(outcome)
+    first, second = (
+        Moments.of(outcome[arm] / unit, None if weights is None else weights[arm])
+        for arm in (treated, ~treated)
+    )
+    ends = welch_interval(first, second)
+    return Difference(
+        unit * (first.mean - second.mean),
+        None if ends is None else (unit * ends[0], unit * ends[1]),
+    )
+
+
+def matched_difference(result: MatchResult) -> Difference | None:
+    """Return the effect with a normal interval; ``None`` where no outcome was given."""
+    if result.estimate is None:
+        return None
+    error = result.se_standard if result.se is None else result.se
+    if error is None or not math.isfinite(error):
+        return Difference(result.estimate, None)
+    reach = _NORMAL * error
+    return Difference(result.estimate, (result.estimate - reach, result.estimate + reach))
+
+
+def effect_sentence(
+    effect: Difference, outcome: str | None, treatment: str, estimand: str = "ATT"
+) -> str:
+    """Say whether there is an effect, and how large."""
+    average = f"on average over {_AVERAGED_OVER[estimand]}"
+    verb = "raises" if effect.value >= 0 else "lowers"
+    changes = f"{treatment} {verb} {outcome} by {amount(abs(effect.value))}"
+    if effect.interval is None:
+        return f"{changes}, {average}; its interval is unknown."
+    if not effect.is_shown:
+        return (
+            f"No effect of {treatment} on {outcome} can be shown (95 % interval "
+            f"{_signed_interval(effect.interval)}), {average}."
+        )
+    near, far = sorted(abs(end) for end in effect.interval)
+    return f"{changes} (95 % interval {amount(near)} to {amount(far)}), {average}."
+
+
+def naive_sentence(naive: Difference) -> str:
+    """Say what all rows, unmatched, would have said."""
+    size = f"{amount(abs(naive.value))} {'higher' if naive.value >= 0 else 'lower'}"
+    interval = "" if naive.interval is None else f" [{_signed_interval(naive.interval)}]"
+    return f"Without matching, the treated rows are {size}{interval}."
+
+
+def balance_sentence(balance: Balance) -> str:
+    """Say which covariate differs most between the groups, before and after matching."""
+    before = _worst(balance.variables, balance.before)
+    if balance.after is None:
+        return f"Without matching, {_worst_phrase(before)}."
+    after = _worst(balance.variables, balance.after)
+    earlier = "this is unknown" if before is None else f"{before[0]} did, {_by(before[1])}"
+    return f"After matching {_worst_phrase(after)}; before, {earlier}."
+
+
+def dropped_sentence(result: MatchResult) -> str:
+    """Say how many units found no match."""
+    units = _UNITS[result.estimand]
+    sought = {
+        "ATT": result.n_treated,
+        "ATC": result.n - result.n_treated,
+        "ATE": result.n,
+    }[result.estimand]
+    outside = result.rows - result.n
+    support = f" {outside:,} rows lie outside the common support." if outside else ""
+    if not result.n_dropped:
+        return f"All {sought:,} {units} found a match.{support}"
+    return f"{result.n_dropped:,} of {sought:,} {units} found no match and are left out.{support}"
+
+
+def smallest_p_sentence(balance: Balance) -> str:
+    """Say the smallest p-value before and after matching."""
+    before = _smallest_p(balance.smallest_before)
+    if balance.smallest_after is None:
+        return f"The smallest p-value of balance is {before}."
+    after = _smallest_p(balance.smallest_after)
+    return f"The smallest p-value of balance was {before} before matching and is {after} after it."
+
+
+def _document(
+    question: MatchQuestion,
+    claim: Claim,
+    effect: Difference | None,
+    *,
+    facts: Sequence[tuple[str, str]],
+    figures: Callable[[], Iterable[Figure]],
+    tables: Sequence[Table],
+    method: Sequence[str],
+    warnings: tuple[CampaignWarning, ...],
+    numbers: tuple[dict[str, Number], ...],
+) -> Document:
+    """Put the parts of every document on matching in their order."""
+    estimate, interval = _estimate(effect)
+    rests_on = Facts((("Table", question.source), *facts))
+    parts: list[Part] = [
+        Answer(
+            "",
+            claims=(replace(claim, estimate=estimate, interval=interval),),
+            warnings=len(warnings),
+        ),
+        Figures(figures, forms=PAGE),
+        replace(rests_on, forms=SCREEN),
+        *tables,
+        *([Warnings(warnings)] if warnings else []),
+        Section("What it rests on", (rests_on,), forms=WRITTEN),
+        Section("How it was computed", tuple(map(Paragraph, method)), forms=WRITTEN),
+        Section("Do it again", (Command(question.command, "Again:"),), forms=WRITTEN),
+    ]
+    return Document(
+        name=claim.badge,
+        title=f"{question.treatment} in {question.source}",
+        parts=tuple(parts),
+        numbers=numbers,
+    )
+
+
+def _answer(effect: Difference | None, result: MatchResult, question: MatchQuestion) -> str:
+    if effect is None:
+        return ""
+    return effect_sentence(effect, question.outcome, question.treatment, result.estimand)
+
+
+def _estimate(effect: Difference | None) -> tuple[str, str]:
+    """Return the number and its interval, with signs; both are empty without an effect."""
+    if effect is None:
+        return "", ""
+    interval = "unknown" if effect.interval is None else _signed_interval(effect.interval)
+    return _signed(effect.value), f"95 % interval {interval}"
+
+
+def _signed_interval(interval: tuple[float, float]) -> str:
+    return " to ".join(map(_signed, interval))
+
+
+def _signed(value: float) -> str:
+    return f"{'+' if value >= 0 else '-'}{amount(abs(value))}"
+
+
+def _tone(balance: Balance, effect: Difference | None) -> str:
+    """Return whether the effect is shown, or without one whether the covariates are balanced."""
+    if effect is not None:
+        return "equivalent" if effect.is_shown else "undecided"
+    worst = _worst(balance.variables, balance.before if balance.after is None else balance.after)
+    return "equivalent" if worst is not None and worst[1] <= MATTERS_PERCENT else "undecided"
+
+
+def _worst(
+    variables: tuple[str, ...], side: tuple[UnivariateBalance, ...]
+) -> tuple[str, float] | None:
+    """Return the covariate that differs most, and by how much in percent; ``None`` if unknown."""
+    known = [
+        (name, abs(variable.sdiff))
+        for name, variable in zip(variables, side, strict=True)
+        if not math.isnan(variable.sdiff)
+    ]
+    return max(known, key=lambda pair: pair[1]) if known else None
+
+
+def _worst_phrase(worst: tuple[str, float] | None) -> str:
+    if worst is None:
+        return "it is unknown how much the covariates differ"
+    unit = "" if math.isinf(worst[1]) else " of a standard deviation"
+    return f"{worst[0]} differs most, {_by(worst[1])}{unit}"
+
+
+def _by(percent: float) -> str:
+    """Return a difference in percent; two different constants differ without limit."""
+    if math.isinf(percent):
+        return "without limit"
+    return f"by {percent:.1f} %" if percent < 1000.0 else f"by {percent:.3g} %"
+
+
+def _smallest_p(smallest: SmallestP) -> str:
+    if not smallest.where:
+        return "unknown"
+    (name, test), *others = smallest.where
+    more = f" and {len(others)} more" if others else ""
+    return f"{smallest.value:.3g} ({name}, {test}{more})"
+
+
+def _warnings(result: MatchResult | None, balance: Balance) -> Iterator[CampaignWarning]:
+    if balance.after is not None:
+        worst = _worst(balance.variables, balance.after)
+        if worst is None or worst[1] > MATTERS_PERCENT:
+            yield CampaignWarning(
+                "unbalanced",
+                f"After matching {_worst_phrase(worst)}: that difference, not the treatment, may "
+                "be what is seen.",
+                "search for better weights with equipoise genmatch, or give --caliper or --exact",
+            )
+    if result is not None and result.n_dropped:
+        yield CampaignWarning(
+            "dropped",
+            f"{dropped_sentence(result)} The answer is about the others.",
+            "widen --caliper or give fewer --exact, or say whom the answer is about",
+        )
+    if isinstance(result, MatchByResult) and result.skipped:
+        yield CampaignWarning(
+            "skipped",
+            f"{len(result.skipped):,} of {len(result.strata):,} strata lack treated units or "
+            "controls and take no part.",
+            "give --by fewer columns or wider classes",
+        )
+
+
+def _error_sentences(result: MatchResult) -> Iterator[str]:
+    """Say where the effect, its error and its interval come from."""
+    if result.estimate is None:
+        return
+    mean = "The effect is the weighted mean of the differences in pairs."
+    if result.se is not None:
+        yield f"{mean} Its error is that of Abadie and Imbens (2006), its interval ±1.96 errors."
+    elif result.se_standard is not None:
+        yield f"{mean} Its error takes the pairs as independent, its interval is ±1.96 errors."
+
+
+def _tests_sentence(balance: Balance) -> str:
+    """Say what the numbers of the balance are."""
+    side = balance.before if balance.after is None else balance.after
+    tests = [variable.ks for variable in side if variable.ks is not None]
+    distributions = "no distribution is tested"
+    if tests:
+        boot = any(test.boot_p_value is not None for test in tests)
+        method = "bootstrapped (Abadie 2002)" if boot else "exact or asymptotic"
+        distributions = f"Kolmogorov-Smirnov tests of distributions, {method}"
+    paired = ", paired after matching" if balance.after is not None else ""
+    return (
+        "Balance: differences of means in percent of one group's standard deviation; t-tests of "
+        f"means{paired}; {distributions}. A p-value falls with the number of rows: none is a "
+        "measure of balance on its own."
+    )
+
+
+def _strata_table(result: MatchResult) -> Iterator[Table]:
+    if not isinstance(result, MatchByResult):
+        return
+    shown = sorted(result.strata, key=lambda stratum: -stratum.n)[:MOST_STRATA]
+    more = len(result.strata) - len(shown)
+    headings = ("rows", "treated", "matched", "dropped", "estimate")
+    yield Table(
+        (Column(", ".join(result.by), "name"), *(Column(one, "number") for one in headings)),
+        tuple(
+            (
+                "/".join(str(value) for value in stratum.values),
+                f"{stratum.n:,}",
+                f"{stratum.n_treated:,}",
+                "skipped" if stratum.skipped else f"{stratum.n_weighted:.6g}",
+                f"{stratum.n_dropped:,}",
+                UNKNOWN if stratum.estimate is None else amount(stratum.estimate),
+            )
+            for stratum in shown
+        ),
+        title="Strata",
+        notes=(f"The largest of them; --json has the {more:,} others too.",) if more else (),
+        forms=WRITTEN,
+    )
+
+
+def _effect_figures(
+    effect: Difference | None, naive: Difference | None, question: MatchQuestion
+) -> Iterator[Figure]:
+    """Draw the difference of all rows and that among comparable units."""
+    from equipoise.figures.estimates import Estimate, estimates
+    from equipoise.figures.gallery import Figure
+
+    rows = [
+        Estimate(kind, kind, difference.value, difference.interval)
+        for kind, difference in ((_ALL_ROWS, naive), (_COMPARABLE, effect))
+        if difference is not None
+    ]
+    if rows:
+        title = f"Effect of {question.treatment} on {question.outcome}"
+        yield Figure(
+            "effect",
+            "Each row is one estimate with its 95 % interval; the line stands at no difference. "
+            "The answer is the estimate among comparable units.",
+            estimates(
+                rows,
+                (_COMPARABLE, _ALL_ROWS),
+                unit=f"difference in {question.outcome}",
+                title=title,
+                notes=[],
+                description=f"{title}: " + "; ".join(f"{row.label} {row.at:.4g}" for row in rows),
+            ),
+        )
+
+
+def _search_figures(search: GenMatchResult) -> Iterator[Figure]:
+    """Draw the balance along the search, and what the search judged."""
+    from equipoise.figures import search as charts
+    from equipoise.figures.gallery import Figure
+
+    yield Figure("course", charts.HOW_TO_READ_BALANCE, search.plot())
+    yield Figure("search", charts.HOW_TO_READ_VALUES, search.search_plot())
+
+
+def _balance_figures(balance: Balance) -> Iterator[Figure]:
+    """Draw all covariates, then the shares, then the covariates that differ most."""
+    from equipoise.figures import balance as charts
+    from equipoise.figures.gallery import Figure
+
+    yield Figure("balance", charts.HOW_TO_READ_LOVE_PLOT, balance.love_plot())
+    of_two_values = balance.shares_plot()
+    if of_two_values is not None:
+        yield Figure("shares", charts.HOW_TO_READ_SHARES, of_two_values)
+    for name in balance.most_different(MOST_FIGURES):
+        densities = balance.density_plot(name)
+        if densities is not None:
+            yield Figure("distribution", charts.HOW_TO_READ_DENSITY, densities)
+        yield Figure("quantiles", charts.HOW_TO_READ_QQ_PLOT, balance.qq_plot(name))
+
+
+def _effect_numbers(
+    effect: Difference | None, naive: Difference | None, question: MatchQuestion
+) -> Iterator[dict[str, Number]]:
+    for when, difference in (("before", naive), ("after", effect)):
+        if difference is not None:
+            low, high = difference.interval or (None, None)
+            yield {
+                "kind": "effect",
+                "name": question.outcome,
+                "when": when,
+                "estimate": difference.value,
+                "low": low,
+                "high": high,
+            }
+
+
+def _balance_numbers(balance: Balance) -> Iterator[dict[str, Number]]:
+    for row in balance.rows():
+        name, when, *values = row.items()
+        yield {"kind": "covariate", "name": name[1], "when": when[1], **dict(values)}
+
+
+def _shown(value: float | None) -> str:
+    if value is None:
+        return UNKNOWN
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.4g}"

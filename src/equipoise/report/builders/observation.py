@@ -1,0 +1,288 @@
+"""An effect from a log as a document: the answer, what it rests on, and what speaks against it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from equipoise.model.observation_result import Bounds, ObservationResult, StratumResult
+from equipoise.model.quantities import amount
+from equipoise.report.document import (
+    WRITTEN,
+    Answer,
+    Claim,
+    Column,
+    Command,
+    Document,
+    Facts,
+    Figures,
+    Number,
+    Paragraph,
+    Part,
+    Section,
+    Table,
+    Warnings,
+)
+from equipoise.report.units import interval_text, percent_change, significant
+
+if TYPE_CHECKING:
+    from equipoise.figures.gallery import Figure
+
+_METHOD = (
+    "Each row of the candidate is matched with the nearest row of the baseline, with replacement "
+    "and all ties. Matching looks at covariates alone, not at the outcome. A regression among the "
+    "baseline's rows removes what matching left (Abadie and Imbens 2011).",
+    "Matching makes rows comparable in what was measured, not in what nobody measured. The hidden "
+    "factor and the placebos show how much that could matter. docs/observe.md has each formula "
+    "and its source.",
+)
+_CLUSTERS = "The interval allows for rows of one cluster that move together."
+_ERRORS = {"clusters": "by clusters", "abadie-imbens": "Abadie-Imbens"}
+
+
+def observation_document(
+    result: ObservationResult, command: str, draw: Callable[[], Iterable[Figure]] = tuple
+) -> Document:
+    """Build the document of an observation.
+
+    Parameters
+    ----------
+    command
+        Command that observes it again.
+    draw
+        Draws the figures.
+    """
+    question, refusal = result.question, result.refusal
+    estimate, interval = "", ""
+    if result.matched is not None:
+        effect = result.matched.effect
+        estimate, ends = _estimate_cells(
+            effect.ratio, effect.ratio_ci, effect.difference, effect.difference_ci
+        )
+        interval = f"95 % interval {ends}"
+    claim = Claim(
+        badge="refused" if refusal else "observed",
+        tone=_tone(result),
+        text=result.summary,
+        estimate=estimate,
+        interval=interval,
+        remarks=(refusal.hint,) if refusal else (),
+    )
+    method = (*_METHOD, *(() if result.clustering is None else (_CLUSTERS,)))
+    parts: list[Part] = [
+        Answer("", claims=(claim,), warnings=len(result.warnings)),
+        Figures(draw),
+        *_tables(result),
+        Section("What it rests on", (Facts(tuple(_facts(result))),)),
+        *([Warnings(result.warnings)] if result.warnings else []),
+        Section("How it was computed", tuple(map(Paragraph, method)), forms=WRITTEN),
+        Section("Do it again", (Command(command, "Again:"),), forms=WRITTEN),
+    ]
+    return Document(
+        name="observed",
+        title=f"{question.candidate} against {question.baseline}",
+        parts=tuple(parts),
+        numbers=(*_effect_numbers(result), *_balance_numbers(result)),
+    )
+
+
+def _tables(result: ObservationResult) -> Iterator[Table]:
+    """Build the tables of the effects, the balance, the hidden factor and the strata."""
+    yield _table("Effect", ("estimate", "95 % interval"), _effect_rows(result))
+    question = result.question
+    versions = (question.candidate, question.baseline)
+    headings = (*versions, "apart", "candidate, matched", "baseline, matched", "apart")
+    rows = (
+        (
+            one.column,
+            _value(one.candidate_before),
+            _value(one.baseline_before),
+            _standard_deviations(one.difference_before),
+            _value(one.candidate_after),
+            _value(one.baseline_after),
+            _standard_deviations(one.difference_after),
+        )
+        for one in result.balance
+    )
+    yield _table("Balance", headings, rows)
+    if result.hidden_bias is not None:
+        as_ratio = result.naive.ratio is not None
+        bounds = (
+            (f"odds ×{bound.gamma:g}", _interval(bound.low, bound.high, as_ratio=as_ratio))
+            for bound in result.hidden_bias.bounds
+        )
+        yield _table("Hidden factor", ("95 % interval",), bounds)
+    if result.strata is not None:
+        of_strata = ("rows", "estimate", "differs most", "apart", "odds to change it")
+        yield _table("Stratum", of_strata, map(_stratum_row, result.strata.each))
+
+
+def _table(title: str, headings: Sequence[str], rows: Iterable[tuple[str, ...]]) -> Table:
+    columns = (Column("", "name"), *(Column(heading, "number") for heading in headings))
+    return Table(columns, tuple(rows), title=title)
+
+
+def _facts(result: ObservationResult) -> Iterator[tuple[str, str]]:
+    """Yield what the answer rests on."""
+    rows, matching, question = result.rows, result.matching, result.question
+    left_out = "".join(f"; {count:,} left out: {why}" for why, count in rows.left_out.items())
+    yield "log", question.source
+    yield "seed", str(question.seed)
+    yield (
+        "rows",
+        f"{rows.candidate:,} of {question.candidate}, {rows.baseline:,} of "
+        f"{question.baseline}{left_out}",
+    )
+    yield "about", result.about
+    for one in result.dropped:
+        averages = f"{_value(one.kept)} on average, {_value(one.dropped)} where dropped"
+        yield one.column, averages
+    caliper = "no caliper"
+    if matching.caliper is not None:
+        caliper = f"caliper {matching.caliper:g} sd on {', '.join(matching.caliper_on)}"
+    adjusted = "; a regression removes what matching left" if matching.adjusted else ""
+    yield (
+        "matching",
+        f"{matching.method}, {caliper}; {matching.pairs:,} pairs, which use "
+        f"{matching.baseline_used:,} rows of {question.baseline}{adjusted}",
+    )
+    if result.clustering is not None:
+        clusters = result.clustering
+        yield (
+            "clusters",
+            f"{clusters.by}: {clusters.clusters:,}, {clusters.with_candidate:,} with "
+            f"{question.candidate}, {clusters.with_baseline:,} with {question.baseline}",
+        )
+    if result.strata is not None:
+        strata = result.strata
+        yield "strata", f"{strata.column}: {strata.worst} differs most after matching"
+        if strata.shared_clusters:
+            yield "shared clusters", f"{strata.shared_clusters:,} have rows in several strata"
+        for each in strata.each:
+            if each.dropped is not None:
+                yield each.name, f"takes no part: {each.dropped}"
+    if result.hidden_bias is not None:
+        yield "hidden factor", result.hidden_bias.summary
+    if result.robustness is not None:
+        yield "robustness", result.robustness.summary
+    for placebo in result.placebos:
+        yield f"placebo {placebo.kind}", placebo.summary
+
+
+def _tone(result: ObservationResult) -> str:
+    """Return the verdict whose colour the answer has."""
+    if result.matched is None:
+        return "undecided"
+    effect = result.matched.effect
+    ends, none = effect.ratio_ci, 1.0
+    if effect.ratio is None:
+        ends, none = effect.difference_ci, 0.0
+    if ends is None or ends[0] <= none <= ends[1]:
+        return "undecided"
+    return "slower" if ends[0] > none else "faster"
+
+
+def _stratum_row(stratum: StratumResult) -> tuple[str, ...]:
+    matched = stratum.matched_rows
+    rows = f"{stratum.candidate_rows if matched is None else matched:,}"
+    if stratum.difference is None:
+        return (stratum.name, rows, "none", "", "", "")
+    estimate, _ = _estimate_cells(stratum.ratio, None, stratum.difference, None)
+    gamma = stratum.gamma_to_change
+    return (
+        stratum.name,
+        rows,
+        estimate,
+        stratum.worst_column or "",
+        _standard_deviations(stratum.worst_difference),
+        "unknown" if gamma is None else f"×{gamma:.3g}",
+    )
+
+
+def _effect_rows(result: ObservationResult) -> Iterator[tuple[str, ...]]:
+    for name, ratio, ratio_ci, difference, difference_ci in _effects(result):
+        if difference is not None:
+            yield (name, *_estimate_cells(ratio, ratio_ci, difference, difference_ci))
+        if name != "comparable" or result.matched is None:
+            continue
+        effect = result.matched.effect
+        for error in result.matched.errors:
+            _, interval = _estimate_cells(
+                effect.ratio, error.ratio_ci, effect.difference, error.difference_ci
+            )
+            yield (f"  {_ERRORS[error.name]}", "", interval)
+        if effect.ratio is not None:
+            cells = _estimate_cells(None, None, effect.difference, effect.difference_ci)
+            yield (f"  in {result.question.outcome}", *cells)
+
+
+def _effects(
+    result: ObservationResult,
+) -> Iterator[tuple[str, float | None, Bounds, float | None, Bounds]]:
+    """Yield every effect: its name, its ratio and its difference, each with its interval."""
+    naive = result.naive
+    yield "naive", naive.ratio, naive.ratio_ci, naive.difference, naive.difference_ci
+    if result.matched is not None:
+        one = result.matched.effect
+        yield "comparable", one.ratio, one.ratio_ci, one.difference, one.difference_ci
+    for period in result.periods:
+        name = f"from {period.begins}"
+        yield name, period.ratio, period.ratio_ci, period.difference, period.difference_ci
+    for placebo in result.placebos:
+        name = f"placebo {placebo.kind} {placebo.name}"
+        yield name, placebo.ratio, placebo.ratio_ci, placebo.difference, placebo.difference_ci
+
+
+def _effect_numbers(result: ObservationResult) -> Iterator[dict[str, Number]]:
+    for name, ratio, ratio_ci, difference, difference_ci in _effects(result):
+        row: dict[str, Number] = {"kind": "effect", "name": name}
+        for key, value, interval in (
+            ("ratio", ratio, ratio_ci),
+            ("difference", difference, difference_ci),
+        ):
+            low, high = (None, None) if interval is None else interval
+            row |= {key: value, f"{key}_low": low, f"{key}_high": high}
+        yield row
+
+
+def _balance_numbers(result: ObservationResult) -> Iterator[dict[str, Number]]:
+    for one in result.balance:
+        yield {
+            "kind": "covariate",
+            "name": one.column,
+            "candidate_before": one.candidate_before,
+            "baseline_before": one.baseline_before,
+            "apart_before_sd": one.difference_before,
+            "candidate_after": one.candidate_after,
+            "baseline_after": one.baseline_after,
+            "apart_after_sd": one.difference_after,
+        }
+
+
+def _estimate_cells(
+    ratio: float | None, ratio_ci: Bounds, difference: float, difference_ci: Bounds
+) -> tuple[str, str]:
+    """Return an estimate and its interval: as a ratio, or where there is none as a difference."""
+    if ratio is not None:
+        interval = "none" if ratio_ci is None else _interval(*ratio_ci, as_ratio=True)
+        return percent_change(ratio), interval
+    interval = "none" if difference_ci is None else _interval(*difference_ci, as_ratio=False)
+    return _signed(difference), interval
+
+
+def _interval(low: float | None, high: float | None, *, as_ratio: bool) -> str:
+    if as_ratio:
+        return interval_text(low, high)
+    return " to ".join("unlimited" if end is None else _signed(end) for end in (low, high))
+
+
+def _signed(value: float) -> str:
+    return f"{'+' if value >= 0 else '-'}{amount(abs(value))}"
+
+
+def _value(value: float | None) -> str:
+    return "unknown" if value is None else significant(value)
+
+
+def _standard_deviations(difference: float | None) -> str:
+    return "unlimited" if difference is None else f"{difference:+.2f} sd"

@@ -1,0 +1,90 @@
+"""Campaigns of the same commands: each by itself, and all of them pooled."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from equipoise.model.result import PooledCampaigns, PooledComparison
+from equipoise.report.builders.shape import level_parts, levelled_ratio
+from equipoise.report.document import UNKNOWN, Cell, Column, Document, Paragraph, Styled, Table
+from equipoise.report.units import interval_text, percent_change
+
+_MOST_COLUMNS = 6
+"""Number of campaigns that stand beside one another, the latest."""
+_BOOT_LETTERS = 8
+
+
+def pooled_document(pooled: PooledCampaigns) -> Document:
+    """Build what each campaign found, and what holds over all of them."""
+    levels = [
+        levelled_ratio(one.candidate, one.by_level)
+        for one in pooled.comparisons
+        if one.by_level is not None
+    ]
+    boots = len({(one.boot, one.kernel) for one in pooled.campaigns})
+    kernels = len({one.kernel for one in pooled.campaigns})
+    replicates = "boots" if boots > 1 else "campaigns"
+    scope = (
+        f"scope: across {len(pooled.campaigns)} campaigns on {_count(boots, 'boot')} of "
+        f"{_count(kernels, 'kernel')}. The intervals take {replicates} for replicates, each of "
+        "equal weight (Student's t). They hold for campaigns that were not chosen by their results."
+    )
+    return Document(
+        name=pooled.study,
+        title=f"{len(pooled.campaigns)} campaigns of the same commands",
+        parts=(
+            _campaigns_table(pooled),
+            _comparisons_table(pooled),
+            *level_parts(levels),
+            Paragraph(scope, "dim"),
+        ),
+    )
+
+
+def _campaigns_table(pooled: PooledCampaigns) -> Table:
+    columns = (
+        *map(Column, ("", "run", "started", "boot", "kernel")),
+        Column("blocks", "number"),
+    )
+    rows = tuple(
+        (
+            str(number),
+            one.id,
+            one.started[:16].replace("T", " "),
+            one.boot[:_BOOT_LETTERS],
+            one.kernel,
+            str(one.blocks),
+        )
+        for number, one in enumerate(pooled.campaigns, 1)
+    )
+    return Table(columns, rows, label="Campaigns")
+
+
+def _comparisons_table(pooled: PooledCampaigns) -> Table:
+    numbers = range(1, len(pooled.campaigns) + 1)[-_MOST_COLUMNS:]
+    columns = (
+        Column("candidate", "name"),
+        Column("pooled", "number"),
+        Column("95 % interval"),
+        Column("between", "number"),
+        *(Column(str(number), "number") for number in numbers),
+    )
+    rows = tuple(_row(one, numbers) for one in pooled.comparisons)
+    return Table(columns, rows, label="Comparisons")
+
+
+def _row(comparison: PooledComparison, numbers: Sequence[int]) -> tuple[Cell, ...]:
+    between = 100.0 * math.expm1(comparison.pooled.between_sd)
+    ratios = (comparison.ratios[number - 1] for number in numbers)
+    return (
+        comparison.candidate,
+        Styled(percent_change(comparison.pooled.ratio), "strong"),
+        interval_text(*comparison.pooled.ratio_ci),
+        f"±{between:.1f} %",
+        *(UNKNOWN if ratio is None else percent_change(ratio) for ratio in ratios),
+    )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"one {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,131 @@
+"""A result against a reference result: every row, the mean with its caveat, what differs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from equipoise.model.result import EnvironmentDifference, ReferenceComparison, ReferenceRow
+from equipoise.report.document import UNKNOWN, Cell, Column, Paragraph, Section, Styled, Table
+from equipoise.report.units import interval_text, metric_formatter, percent_change
+
+_CHANGED_SHOWN = 6
+"""Rows that the answer names, those that changed most."""
+_DIFFERENCES_SHOWN = 20
+_LONGEST_VALUE = 60
+
+
+def reference_section(against: ReferenceComparison) -> Section:
+    """Build the section with every row against the reference result."""
+    columns = (
+        Column("row"),
+        Column("there", "number"),
+        Column("here", "number"),
+        Column("ratio", "number"),
+        Column("interval"),
+        Column("changed", "words"),
+    )
+    rows = tuple(_row(row) for row in against.rows)
+    title = reference_title(against)
+    lines = (reference_answer(against), *_sentences(against), *_differences(against))
+    return Section(title, (Table(columns, rows, label=title), *map(Paragraph, lines)))
+
+
+def reference_title(against: ReferenceComparison) -> str:
+    """Name the reference result."""
+    return f"ReferenceComparison run {against.run} of {against.started}"
+
+
+def reference_answer(against: ReferenceComparison) -> str:
+    """Return how many rows changed."""
+    known = [row for row in against.rows if row.changed is not None]
+    changed = [row for row in known if row.changed]
+    more = sum(1 for row in changed if row.ratio is not None and row.ratio > 1.0)
+    unknown = len(against.rows) - len(known)
+    return (
+        f"{len(changed)} of {len(known)} rows changed by more than {against.min_effect:g} %: "
+        f"{more} cost more, {len(changed) - more} less"
+        + (f"; for {unknown} rows this is unknown" if unknown else "")
+        + "."
+    )
+
+
+def largest_changes(against: ReferenceComparison) -> Iterator[str]:
+    """Yield the rows that cost more and those that cost less, the largest change first."""
+    for verb, sign in (("Costs more", 1.0), ("Costs less", -1.0)):
+        line = _largest(against.rows, verb, sign)
+        if line:
+            yield line
+
+
+def _largest(rows: Sequence[ReferenceRow], verb: str, sign: float) -> str:
+    changed = sorted(
+        (
+            (abs(math.log(row.ratio)), row.name, percent_change(row.ratio))
+            for row in rows
+            if row.changed and row.ratio is not None and sign * math.log(row.ratio) > 0
+        ),
+        key=lambda change: -change[0],
+    )
+    if not changed:
+        return ""
+    shown = ", ".join(f"{name} {change}" for _, name, change in changed[:_CHANGED_SHOWN])
+    more = len(changed) - _CHANGED_SHOWN
+    return f"{verb}: {shown}" + (f" and {more} more." if more > 0 else ".")
+
+
+def _row(row: ReferenceRow) -> tuple[Cell, ...]:
+    show = metric_formatter(row.metric)
+    there, here = (UNKNOWN if value is None else show(value) for value in (row.there, row.here))
+    ratio = UNKNOWN if row.ratio is None else percent_change(row.ratio)
+    interval = UNKNOWN if row.ratio_ci == (None, None) else interval_text(*row.ratio_ci)
+    changed = Styled("", "strong")
+    if row.changed is None:
+        changed = Styled(row.unknown or "", "caution")
+    elif row.changed and row.ratio is not None:
+        changed = Styled("costs more" if row.ratio > 1.0 else "costs less", "strong")
+    return (row.name, there, here, ratio, interval, changed)
+
+
+def _sentences(against: ReferenceComparison) -> Iterator[str]:
+    if against.level is not None:
+        yield (
+            "Each ratio is the cost here over the cost there. Of the rows called changed, at most "
+            f"{100 * against.alpha:g} % are expected to be unchanged. Each interval holds at "
+            f"{100 * (1 - against.level):.4g} %."
+        )
+    if against.geometric_mean is not None:
+        yield (
+            f"Geometric mean over {against.geometric_mean_rows} rows: "
+            f"{percent_change(against.geometric_mean)} "
+            f"({interval_text(*against.geometric_mean_ci)}). "
+            "It weighs every row alike, as no program does: it ranks no machine."
+        )
+    yield f"Scope: {against.scope}."
+
+
+def _differences(against: ReferenceComparison) -> Iterator[str]:
+    if not against.differences:
+        yield "Environments: nothing that is known of both differs."
+        return
+    count = len(against.differences)
+    differ = "1 thing differs" if count == 1 else f"{count} things differ"
+    yield f"Environments: {differ} (there → here):"
+    for difference in against.differences[:_DIFFERENCES_SHOWN]:
+        yield f"  {_difference(difference)}"
+    more = len(against.differences) - _DIFFERENCES_SHOWN
+    if more > 0:
+        yield f"  and {more} more; --json has all"
+
+
+def _difference(difference: EnvironmentDifference) -> str:
+    name = difference.name.replace("_", " ")
+    return f"{name}: {_value(difference.there)} → {_value(difference.here)}"
+
+
+def _value(value: Any) -> str:
+    if value is None:
+        return "unknown"
+    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"

@@ -1,0 +1,525 @@
+"""A campaign of any kind as a document: what was measured, compared, explained and imported."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from equipoise.design.command_line import command_of_document, shell_line
+from equipoise.figures.trial_values import EVERY_TRIAL
+from equipoise.model.record import RunSummary
+from equipoise.model.result import (
+    Comparison,
+    ControlResult,
+    ImportedResult,
+    ResultDocument,
+    SampleComparison,
+)
+from equipoise.report.builders.claims import (
+    campaign_answer,
+    claims_of,
+    primary_comparisons,
+)
+from equipoise.report.builders.conditions import (
+    compared_factor,
+    grouped_table,
+    others_table,
+    page_table,
+    scaling_tables,
+    screen_table,
+    written_table,
+)
+from equipoise.report.builders.primitives import is_of_primitives, primitives_tables
+from equipoise.report.builders.reference import reference_section
+from equipoise.report.builders.shape import (
+    level_parts,
+    levels_of,
+    shape_lines_of_screen,
+    shape_section,
+    steady_sentence,
+)
+from equipoise.report.builders.why import why_parts
+from equipoise.report.document import (
+    ALIKE_SHOWN,
+    MOST_CLAIMS,
+    PAGE,
+    SCREEN,
+    TEXT,
+    UNKNOWN,
+    WRITTEN,
+    Bullets,
+    Claims,
+    Column,
+    Command,
+    Document,
+    Facts,
+    Figures,
+    Form,
+    Number,
+    Paragraph,
+    Part,
+    Section,
+    Table,
+    Warnings,
+)
+from equipoise.report.units import byte_count, interval_text, percent_change, ratio_interval
+
+if TYPE_CHECKING:
+    from equipoise.figures.gallery import Figure, Sequences
+
+FOLDED_FROM = 8
+"""A part of the environment with this many lines is folded."""
+_NAMES_SHOWN = 3
+_EARLIER_SHOWN = 5
+_IMPORTED_ROWS = 60
+_FIRST_FIGURES = frozenset({"ratios"})
+"""Of many comparisons: all in one figure."""
+_ASKED_FIRST = frozenset(
+    {"equipoise", "system", "kernel", "cpu model", "cpus", "governor", "memory", "hypervisor"}
+)
+"""What of the environment a reader asks for first; the page and the JSON have all."""
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignReport:
+    """A campaign's result with what its report says beyond it."""
+
+    document: ResultDocument
+    sequences: Sequences = field(default_factory=dict)
+    """For each candidate, where its interval stood after each block; may lack some."""
+    command: str | None = None
+    """Command that runs the campaign again; by default put together from the document."""
+    study_figures: tuple[Figure, ...] = ()
+    """Figures of the built-in study, which come first."""
+    flame_graph: bytes | None = None
+    """SVG of the gap that the document explains."""
+    ledger: Path | None = None
+    """Where the campaign is kept; for the terminal."""
+    earlier: Sequence[RunSummary] = ()
+    """Campaigns of the same commands; for the terminal."""
+
+
+def campaign_documents(reports: Sequence[CampaignReport]) -> list[Document]:
+    """Build one document for each campaign, for a page that they share.
+
+    At most ``EVERY_TRIAL`` trials are drawn one by one over all of them; beyond, each campaign
+    gets its part of them and bins the others.
+    """
+    total = sum(len(report.document.trials) for report in reports)
+    each = EVERY_TRIAL if total <= EVERY_TRIAL else EVERY_TRIAL // len(reports)
+    return [campaign_document(report, every_trial=each) for report in reports]
+
+
+def campaign_document(report: CampaignReport, *, every_trial: int = EVERY_TRIAL) -> Document:
+    """Build the document of a campaign.
+
+    Parameters
+    ----------
+    every_trial
+        Number of trials beyond which a figure bins them and says so.
+    """
+    document = report.document
+    answer = campaign_answer(document)
+    first, others = _figures(report, every_trial)
+    of_primitives = is_of_primitives(document)
+    primary = primary_comparisons(document)
+    claims = claims_of(document)
+    parts: list[Part] = [
+        *_screen_tables(document, primary),
+        answer,
+        *_written_tables(document, primary),
+        first,
+        *_findings(document),
+        *([Section("Comparisons", (Claims(claims),), forms=PAGE)] if not answer.claims else []),
+        *why_parts(document, report.flame_graph),
+    ]
+    if document.against is not None:
+        parts.append(reference_section(document.against))
+    if of_primitives:
+        parts.append(others)
+    parts += _measured(document, primary)
+    if not of_primitives:
+        parts.append(others)
+    parts += _control(document.control)
+    parts += _how_it_ran(report)
+    if not of_primitives:
+        # How long the process of a probe takes says nothing of what it measures.
+        parts += shape_lines_of_screen(document)
+    parts.append(
+        Warnings(document.warnings, forms=PAGE)
+        if not document.warnings
+        else Warnings(document.warnings)
+    )
+    parts += _again(report)
+    parts.append(environment_section(document.environment))
+    parts += _earlier(report.earlier)
+    return Document(
+        name=document.run.id,
+        title=answer.title or answer.claims[0].text,
+        parts=tuple(parts),
+        numbers=tuple(_numbers(document)),
+    )
+
+
+def _figures(report: CampaignReport, every_trial: int) -> tuple[Figures, Figures]:
+    """Return the figures below the answer, and the others; all are drawn at most once."""
+    many = len(primary_comparisons(report.document)) > MOST_CLAIMS
+
+    @functools.cache
+    def drawn() -> tuple[tuple[Figure, ...], tuple[Figure, ...]]:
+        from equipoise.figures.gallery import gallery
+
+        first = list(report.study_figures)
+        others: list[Figure] = []
+        for figure in gallery(report.document, report.sequences, every_trial=every_trial):
+            (first if many and figure.name in _FIRST_FIGURES else others).append(figure)
+        return tuple(first), tuple(others)
+
+    return Figures(lambda: drawn()[0], "At a glance"), Figures(lambda: drawn()[1])
+
+
+def _screen_tables(document: ResultDocument, primary: Sequence[Comparison]) -> Iterator[Part]:
+    """Build what the terminal shows above the answer."""
+    if len(primary) > MOST_CLAIMS or any(one.stratum for one in primary):
+        yield grouped_table(document, primary)
+        factor = compared_factor(document, primary[0])
+        yield from scaling_tables(document, document.primary_metric, factor)
+    elif is_of_primitives(document):
+        yield from (replace(one, forms=SCREEN) for one in primitives_tables(document))
+    else:
+        yield replace(screen_table(document), forms=SCREEN)
+
+
+def _written_tables(document: ResultDocument, primary: Sequence[Comparison]) -> Iterator[Part]:
+    if is_of_primitives(document):
+        yield from (replace(one, forms=TEXT) for one in primitives_tables(document))
+    else:
+        yield written_table(document, primary)
+
+
+def _findings(document: ResultDocument) -> Iterator[Part]:
+    """Build what a built-in study says beyond its verdicts."""
+    findings = document.findings
+    if findings is None or not (findings.tables or findings.paragraphs):
+        return
+    tables = []
+    for table in findings.tables:
+        columns = []
+        for place, heading in enumerate(table.headings):
+            cells = [row[place] for row in table.rows]
+            numbers = all(cell[:1].isdigit() or cell in ("", UNKNOWN) for cell in cells)
+            columns.append(Column(heading, "number" if numbers else "words"))
+        tables.append(Table(tuple(columns), table.rows, table.title, notes=table.notes))
+    yield Section("Findings", (*map(Paragraph, findings.paragraphs), *tables))
+
+
+def _measured(document: ResultDocument, primary: Sequence[Comparison]) -> Iterator[Part]:
+    """Build what was measured of each condition, beyond the answer."""
+    others = [one for one in document.comparisons if one.metric != document.primary_metric]
+    tables: list[Part] = [others_table(others)] if others else []
+    if document.imported is not None:
+        yield from _imported(document.imported)
+    if is_of_primitives(document):
+        yield Section("Every row", tuple(primitives_tables(document)), forms=PAGE)
+    else:
+        yield Section("Conditions", (page_table(document), *tables), forms=PAGE)
+        yield from (replace(table, forms=SCREEN | TEXT) for table in tables)
+    steady = tuple(map(steady_sentence, document.steady_state))
+    if steady:
+        yield Bullets(steady, most_items=ALIKE_SHOWN, forms=SCREEN)
+    yield from level_parts(tuple(levels_of(document)))
+    yield shape_section(document, primary)
+
+
+def _imported(imported: ImportedResult) -> Iterator[Part]:
+    """Build the terminal's table of many imported comparisons, and what they are worth."""
+    if len(imported.comparisons) > MOST_CLAIMS:
+        columns = (
+            Column("imported", "name"),
+            Column("against"),
+            Column("ratio", "number"),
+            Column("interval"),
+            Column("trials"),
+        )
+        rows = tuple(map(_imported_row, imported.comparisons))
+        yield Table(columns, rows, most_rows=_IMPORTED_ROWS, forms=SCREEN)
+    if imported.comparisons:
+        yield Paragraph(imported.summary, "dim", forms=SCREEN)
+
+
+def _imported_row(comparison: SampleComparison) -> tuple[str, ...]:
+    low, high = comparison.ratio_ci
+    interval = f"none: {comparison.unknown or ''}"
+    if low is not None or high is not None:
+        coverage = f"ordinary {100 * (1 - comparison.level):g} % interval"
+        interval = f"{coverage} {interval_text(low, high)} ({comparison.method})"
+    return (
+        comparison.candidate,
+        comparison.baseline,
+        UNKNOWN if comparison.ratio is None else percent_change(comparison.ratio),
+        interval,
+        f"{comparison.baseline_trials} : {comparison.candidate_trials}",
+    )
+
+
+def _control(control: ControlResult | None) -> Iterator[Part]:
+    if control is None:
+        return
+    comparison, floor = control.comparison, control.noise_floor
+    interval = ratio_interval(comparison.ratio_ci)
+    noise = "unknown: the interval is still unlimited"
+    if floor is not None:
+        noise = f"{percent_change(floor).removeprefix('+')}: less than that may be noise here"
+    yield Paragraph(f"control: {control.summary}; interval {interval}", forms=SCREEN)
+    facts = (
+        (
+            f"{comparison.candidate} against {comparison.baseline}",
+            "not known yet" if comparison.ratio is None else percent_change(comparison.ratio),
+        ),
+        (f"{100 * (1 - comparison.level):g} % interval", interval),
+        ("Noise floor", noise),
+        ("Trials", str(control.condition.trials)),
+    )
+    sentence = control.summary[:1].upper() + control.summary[1:]
+    yield Section(
+        "Control: the baseline against itself", (Paragraph(sentence), Facts(facts)), forms=WRITTEN
+    )
+
+
+def _how_it_ran(report: CampaignReport) -> Iterator[Part]:
+    """Build the terminal's lines on the campaign."""
+    document, run = report.document, report.document.run
+    ledger = f", ledger {report.ledger}" if report.ledger is not None else ""
+    if document.imported is not None:
+        source = document.imported.source
+        tool = "a tool that the file does not name" if source.tool is None else source.tool
+        yield Bullets(
+            (
+                f"imported from {', '.join(source.files)}, measured by {tool}; "
+                f"order: {source.order}",
+                f"run {run.id}{ledger}",
+            ),
+            "dim",
+            forms=SCREEN,
+        )
+        return
+    scope = "nothing was compared"
+    if document.comparisons:
+        scope = document.comparisons[0].scope
+    elif not run.blocks:
+        scope = "nothing: no block is complete"
+    elif is_of_primitives(document):
+        scope = "across processes, in this campaign on this host"
+    certificate = document.environment.get("certificate")
+    yield Bullets(
+        (
+            f"{run.blocks} blocks; stopped by: {run.stopped_because or 'it did not end'}; "
+            f"scope: {scope}",
+            f"run {run.id}, seed {run.seed}{ledger}",
+            *([f"certificate of this host: {certificate}"] if certificate else []),
+        ),
+        "dim",
+        forms=SCREEN,
+    )
+
+
+def _again(report: CampaignReport) -> Iterator[Part]:
+    """Build the command that runs the campaign again, and how it was measured."""
+    document = report.document
+    command = report.command or command_of_document(document)
+    show = shell_line(["equipoise", "show", document.run.id])
+    facts = tuple(_run_facts(document))
+    yield Section(
+        "Run it again",
+        (
+            Command(command, "The same question with the same coin:"),
+            Command(show, "From the ledger that holds it, without measuring again:"),
+            Facts(facts),
+        ),
+        forms=PAGE,
+    )
+    known = (fact for fact in _flattened(document.environment) if fact[0] in _ASKED_FIRST)
+    measured = (Facts((*facts, *known)), Command(command, "Again:"))
+    forms: Sequence[Form] = ("text", "notebook")
+    for form in forms:
+        yield Section(
+            "How it was measured", measured, folded=form == "notebook", forms=frozenset({form})
+        )
+
+
+def _run_facts(document: ResultDocument) -> Iterator[tuple[str, str]]:
+    run = document.run
+    yield "Run", run.id
+    if document.imported is not None:
+        source = document.imported.source
+        yield "Imported", run.started
+        yield "From", ", ".join(source.files)
+        yield "Measured by", source.tool or "unknown"
+        yield "Order of the trials", source.order
+        return
+    yield "Study", run.study
+    yield "Started", run.started
+    yield "Ended", run.ended or "it did not end"
+    yield "Blocks", str(run.blocks)
+    yield "Stopped by", run.stopped_because or "it did not end"
+    yield "Seed", str(run.seed)
+
+
+def environment_section(environment: Mapping[str, Any]) -> Section:
+    """Build the page's section on the environment: all that is known, long parts folded."""
+    facts: list[tuple[str, str]] = []
+    folded: list[Part] = []
+    for key, value in environment.items():
+        if not isinstance(value, Mapping):
+            facts.extend(_flattened({key: value}))
+            continue
+        lines = tuple(_flattened({key: _equal_once(value)}))
+        if len(lines) < FOLDED_FROM:
+            facts.extend(lines)
+        else:
+            name = key.replace("_", " ")
+            title = f"{name[:1].upper()}{name[1:]} ({len(lines)} lines)"
+            folded.append(Section(title, (Facts(lines),), folded=True))
+    return Section("Environment", (Facts(tuple(facts)), *folded), forms=PAGE)
+
+
+def _flattened(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Yield nested values as names and values; what is null is unknown."""
+    for key, value in values.items():
+        name = f"{prefix}{key}".replace("_", " ")
+        if isinstance(value, Mapping) and value:
+            yield from _flattened(value, f"{prefix}{key}, ")
+        elif isinstance(value, list | tuple):
+            yield name, ", ".join(str(one) for one in value) or "none"
+        elif isinstance(value, bool):
+            yield name, "yes" if value else "no"
+        elif str(key).endswith("_bytes") and isinstance(value, int | float):
+            yield name.removesuffix(" bytes"), byte_count(value)
+        else:
+            yield name, "unknown" if value is None else str(value)
+
+
+def _equal_once(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Put mappings of equal content under one name, which says whose they are."""
+    names: dict[str, list[str]] = {}
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            names.setdefault(repr(value), []).append(name)
+    if all(len(equal) == 1 for equal in names.values()):
+        return values
+    merged: dict[str, Any] = {}
+    for name, value in values.items():
+        equal = names.get(repr(value), [name]) if isinstance(value, Mapping) else [name]
+        if equal[0] == name:
+            merged[_joined_names(equal, len(values))] = value
+    return merged
+
+
+def _joined_names(names: list[str], of: int) -> str:
+    if len(names) == of and of > _NAMES_SHOWN:
+        return f"all {of} alike"
+    if len(names) <= _NAMES_SHOWN:
+        return ", ".join(names)
+    return f"{', '.join(names[:_NAMES_SHOWN])} and {len(names) - _NAMES_SHOWN} more"
+
+
+def _earlier(earlier: Sequence[RunSummary]) -> Iterator[Part]:
+    if not earlier:
+        return
+    yield Paragraph(
+        f"Other campaigns of the same commands in this ledger: {len(earlier)}. "
+        "Choosing the run you like best is not evidence.",
+        "dim",
+        forms=SCREEN,
+    )
+    lines = (
+        f"  {other.id}  {local_time(other.started_at)}  {other.trials} trials  "
+        f"{other.stopped_because or 'not ended'}"
+        for other in earlier[-_EARLIER_SHOWN:]
+    )
+    yield Bullets(tuple(lines), "dim", forms=SCREEN)
+
+
+def runs_table(runs: Sequence[RunSummary]) -> Part:
+    """Build the list of campaigns, a line each."""
+    if not runs:
+        return Paragraph("no campaigns yet")
+    columns = (
+        Column("run"),
+        Column("started"),
+        Column("trials", "number"),
+        Column("stopped"),
+        Column("conditions"),
+    )
+    rows = tuple(
+        (
+            run.id,
+            local_time(run.started_at),
+            str(run.trials),
+            run.stopped_because or "not ended",
+            " | ".join(run.commands),
+        )
+        for run in runs
+    )
+    return Table(columns, rows)
+
+
+def local_time(seconds: float) -> str:
+    """Return a time since the epoch as the host's clock shows it."""
+    return datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _numbers(document: ResultDocument) -> Iterator[dict[str, Number]]:
+    """Yield a row for each condition and metric, with its comparison.
+
+    After the condition comes ``level_<factor>`` for each factor. Values are in the unit that the
+    metric's name ends in; ``inf`` is that of trials that timed out.
+    """
+    compared: dict[tuple[str, str], Comparison | SampleComparison] = {}
+    compared.update({(one.candidate, one.metric): one for one in document.comparisons})
+    if document.imported is not None:
+        imported = document.imported.comparisons
+        compared.update({(one.candidate, one.metric): one for one in imported})
+    for condition in document.conditions:
+        for metric, summary in condition.metrics.items():
+            comparison = compared.get((condition.name, metric))
+            yield {
+                "run": document.run.id,
+                "study": document.run.study,
+                "condition": condition.name,
+                **{f"level_{factor}": level for factor, level in condition.levels.items()},
+                "trials": condition.trials,
+                "failures": condition.failures,
+                "metric": metric,
+                "median": summary.median,
+                "median_low": summary.median_ci[0],
+                "median_high": summary.median_ci[1],
+                "mean": summary.mean,
+                "sd": summary.sd,
+                "min": summary.min,
+                "p05": summary.p05,
+                "p25": summary.p25,
+                "p75": summary.p75,
+                "p95": summary.p95,
+                "max": summary.max,
+                **_comparison_numbers(comparison),
+            }
+
+
+def _comparison_numbers(comparison: Comparison | SampleComparison | None) -> dict[str, Number]:
+    names = ("baseline", "ratio", "ratio_low", "ratio_high", "level")
+    of_blocks: dict[str, Number] = dict.fromkeys(("mean_ratio", "e_value", "verdict"))
+    if comparison is None:
+        return {**dict.fromkeys(names), **of_blocks}
+    values = (comparison.baseline, comparison.ratio, *comparison.ratio_ci, comparison.level)
+    if isinstance(comparison, Comparison):
+        of_blocks = {
+            "mean_ratio": comparison.mean_ratio,
+            "e_value": comparison.e_value,
+            "verdict": comparison.verdict,
+        }
+    return {**dict(zip(names, values, strict=True)), **of_blocks}

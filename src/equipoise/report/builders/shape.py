@@ -1,0 +1,399 @@
+"""Shape of the distributions: modes, changes of state, drift, iterations, variance by level."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from equipoise.figures.theme import color_of
+from equipoise.model.interval import Interval
+from equipoise.model.plan import PRIMARY_METRIC
+from equipoise.model.result import (
+    Comparison,
+    Component,
+    ConditionResult,
+    MetricSummary,
+    Mode,
+    ModeAssociation,
+    ResultDocument,
+    SteadyComparison,
+    VarianceByLevel,
+)
+from equipoise.report.builders.primitives import is_of_primitives, probe_metric
+from equipoise.report.document import (
+    ALIKE_SHOWN,
+    PAGE,
+    SCREEN,
+    UNKNOWN,
+    Bullets,
+    Column,
+    Facts,
+    Name,
+    Paragraph,
+    Part,
+    Row,
+    Section,
+    Styled,
+    Table,
+)
+from equipoise.report.units import (
+    capitalized,
+    interval_text,
+    metric_formatter,
+    percent_change,
+    significant,
+)
+
+MOST_STATISTICS_TABLES = 3
+"""A study may have hundreds of comparisons."""
+MOST_UNFOLDED = 6
+STATISTICS = {"minimum": "Minimum", "p50": "Median", "mean": "Mean"}
+FEWEST_TRIALS = 20
+"""Fewer trials say nothing of tails and neighbours."""
+_SHAPES_ON_SCREEN = 6
+_SKEWED_FROM = 2.0
+_DEPENDENT_FROM = 0.3
+_MOST_STATES = 4
+_LEVEL_ROWS = 12
+_MOST_ADVICE = 3
+
+
+def shape_section(document: ResultDocument, primary: Sequence[Comparison]) -> Section:
+    """Build the page's section on shapes."""
+    smallest = min((one.min_effect for one in primary), default=0.0)
+    of_primitives = is_of_primitives(document)
+    pairs = []
+    for index, condition in enumerate(document.conditions):
+        metric = (probe_metric(condition) if of_primitives else None) or document.primary_metric
+        lines = tuple(_shape_lines(condition, metric, smallest))
+        name = Name(condition.name, color_of(index))
+        pairs.append((name, lines or "unknown: no trial has the metric"))
+    # Where there are many, those that disagree come first.
+    answered = sorted((one for one in primary if one.answers), key=lambda one: not one.disagreement)
+    parts: list[Part] = [
+        *_folded_if_many(tuple(pairs)),
+        *(Paragraph(steady_sentence(one)) for one in document.steady_state),
+    ]
+    for comparison in answered[:MOST_STATISTICS_TABLES]:
+        if comparison.disagreement:
+            parts.append(Paragraph(f"{comparison.disagreement}."))
+        parts.append(_statistics(comparison))
+    return Section("Shape", tuple(parts) if pairs else (), forms=PAGE)
+
+
+def shape_lines_of_screen(document: ResultDocument) -> Iterator[Part]:
+    """Build what the terminal says of shapes: what is not flat, and what drifted."""
+    shapes = tuple(_not_flat(document))
+    if shapes:
+        yield Bullets(shapes, "dim", _SHAPES_ON_SCREEN, forms=SCREEN)
+    drifts = tuple(_drifts(document))
+    if drifts:
+        yield Bullets(drifts, "dim", ALIKE_SHOWN, forms=SCREEN)
+
+
+def modes_sentence(metric: str, summary: MetricSummary) -> str | None:
+    """Describe several modes: ``2 modes: 8.1 ms (70 %) and 9.6 ms (30 %); the slow one …``.
+
+    ``None`` where there is one mode.
+    """
+    modes = summary.modes
+    if len(modes) < 2:
+        return None
+    show = metric_formatter(metric)
+    parts = [f"{show(one.at)} ({100 * one.share:.0f} %)" for one in modes]
+    sentence = f"{len(modes)} modes: {', '.join(parts[:-1])} and {parts[-1]}"
+    described: set[int] = set()
+    for companion in summary.companions:
+        # The strongest of each mode: others often say the same in other words.
+        if companion.mode not in described:
+            described.add(companion.mode)
+            mode = _mode_name(modes, companion.mode, metric)
+            sentence += f"; {mode} goes with {_companion_name(companion)}"
+    return sentence
+
+
+def states_sentence(metric: str, summary: MetricSummary) -> str | None:
+    """Describe changes of state: ``8.1 ms at first, 9.6 ms (+18.5 %) from trial 41 on``.
+
+    ``None`` where the state did not change.
+    """
+    states = summary.states or ()
+    if len(states) < 2:
+        return None
+    show = metric_formatter(metric)
+    parts = [f"{show(states[0].level)} at first"]
+    for before, state in zip(states, states[1:_MOST_STATES], strict=False):
+        change = f" ({percent_change(state.level / before.level)})" if before.level > 0 else ""
+        parts.append(f"{show(state.level)}{change} from trial {state.begin + 1} on")
+    more = len(states) - _MOST_STATES
+    return ", ".join(parts) + (f", and {more} more changes" if more > 0 else "")
+
+
+def drift_sentence(metric: str, summary: MetricSummary, min_effect: float) -> str | None:
+    """Describe a drift: ``became 1.1 % faster from the first to the last third of the campaign``.
+
+    Parameters
+    ----------
+    min_effect
+        Smallest effect that matters, in percent; there is no sentence for less, or for what may
+        be chance.
+    """
+    if summary.drift is None or summary.drift.ratio is None:
+        return None
+    low, high = summary.drift.ratio_ci
+    sure = (low is not None and low > 1.0) or (high is not None and high < 1.0)
+    ratio = summary.drift.ratio
+    if not sure or abs(ratio - 1.0) <= min_effect / 100.0:
+        return None
+    size = percent_change(ratio).lstrip("+-")
+    if metric.endswith("_s") and not metric.endswith("_per_s"):
+        change = f"became {size} {'slower' if ratio > 1.0 else 'faster'}"
+    else:
+        change = f"{'rose' if ratio > 1.0 else 'fell'} by {size}"
+    return f"{change} from the first to the last third of the campaign"
+
+
+def iteration_sentences(condition: ConditionResult) -> Iterator[str]:
+    """Describe iterations: ``iterations of request_s: warm-up in all 10 trials, steady from …``."""
+    for metric, shape in condition.iterations.items():
+        if shape.kind is None:
+            # A few measurements in a process are no course; the document counts them.
+            continue
+        sentence = f"iterations of {metric}: {shape.summary}"
+        steady = [trial.steady for trial in shape.trials if trial.steady is not None]
+        if shape.has_steady_state and steady:
+            mean = metric_formatter(metric)(sum(steady) / len(steady))
+            sentence += f"; {mean} in the steady state (mean over trials)"
+        if shape.not_classed:
+            sentence += f"; {shape.not_classed} not classed: too few iterations"
+        yield sentence
+
+
+def steady_sentence(steady: SteadyComparison) -> str:
+    """Return the verdict in the steady state with its interval, or why there is none."""
+    compared = steady.comparison
+    if compared is None or compared.ratio_ci == (None, None):
+        return steady.summary
+    change = "" if compared.ratio is None else f"{percent_change(compared.ratio)}, "
+    interval = interval_text(*compared.ratio_ci)
+    return f"{steady.summary} {change}{100 * (1 - compared.level):g} % interval {interval}."
+
+
+@dataclass(frozen=True, slots=True)
+class Levelled:
+    """A comparison or a condition with its variance by level."""
+
+    name: str
+    compared: bool
+    by_level: VarianceByLevel
+    show: Callable[[float], str]
+    show_interval: Callable[[Interval], str]
+
+
+def levels_of(document: ResultDocument) -> Iterator[Levelled]:
+    """Yield what has a variance by level: the comparisons first, then the conditions."""
+    for comparison in document.comparisons:
+        if comparison.by_level is not None:
+            name = f"{comparison.candidate} against {comparison.baseline}"
+            yield levelled_ratio(name, comparison.by_level)
+    metric = document.comparisons[0].metric if document.comparisons else PRIMARY_METRIC
+    show = metric_formatter(metric)
+
+    def show_interval(interval: Interval) -> str:
+        return " to ".join("unlimited" if end is None else show(end) for end in interval)
+
+    for condition in document.conditions:
+        summary = condition.metrics.get(metric)
+        if summary is not None and summary.by_level is not None:
+            yield Levelled(condition.name, False, summary.by_level, show, show_interval)
+
+
+def levelled_ratio(name: str, by_level: VarianceByLevel) -> Levelled:
+    """Return a ratio with its variance by level."""
+    return Levelled(name, True, by_level, percent_change, lambda ends: interval_text(*ends))
+
+
+def level_parts(levels: Sequence[Levelled]) -> Iterator[Part]:
+    """Build the terminal's table of variances with its advice; nothing where there is none."""
+    known = [one for one in levels if one.by_level.unknown_because is None]
+    if known:
+        yield _level_table(known)
+    advised = [one for one in known if one.by_level.advice_summary is not None]
+    compared = [one for one in advised if one.compared] or advised
+    for one in compared[:_MOST_ADVICE]:
+        name = f"{one.name}: " if len(compared) > 1 else ""
+        advice = capitalized(one.by_level.advice_summary or "")
+        yield Paragraph(f"{name}{advice}", forms=SCREEN)
+    for reason in dict.fromkeys(one.by_level.unknown_because for one in levels):
+        if reason is not None:
+            yield Paragraph(f"variance by level: unknown: {reason}", forms=SCREEN)
+
+
+def level_facts(by_level: VarianceByLevel) -> Iterator[tuple[str, str]]:
+    """Yield each scope of a ratio with its interval, and the variance of each level."""
+    if by_level.unknown_because is not None:
+        yield "Variance by level", f"unknown: {by_level.unknown_because}"
+        return
+    yield capitalized(by_level.these), interval_text(*by_level.these_ci)
+    yield capitalized(by_level.across), interval_text(*by_level.across_ci)
+    for component in by_level.components:
+        yield f"Variance: {component.level}", _component(component)
+    if by_level.advice_summary is not None:
+        yield "More measuring", by_level.advice_summary
+
+
+def _folded_if_many(pairs: tuple[tuple[Name, str | tuple[str, ...]], ...]) -> Iterator[Part]:
+    if len(pairs) > MOST_UNFOLDED:
+        yield Section(f"Shape of each of the {len(pairs)} conditions", (Facts(pairs),), folded=True)
+    elif pairs:
+        yield Facts(pairs)
+
+
+def _shape_lines(condition: ConditionResult, metric: str, min_effect: float) -> Iterator[str]:
+    summary = condition.metrics.get(metric)
+    if summary is not None:
+        one_mode = f"1 mode: {metric_formatter(metric)(summary.modes[0].at)}"
+        yield modes_sentence(metric, summary) or one_mode
+        if (states := states_sentence(metric, summary)) is not None:
+            yield f"change of state: {states}"
+        if (drift := drift_sentence(metric, summary, min_effect)) is not None:
+            yield f"drift: {drift}"
+        if condition.trials >= FEWEST_TRIALS:
+            yield from _tail_and_neighbours(summary)
+    yield from iteration_sentences(condition)
+
+
+def _tail_and_neighbours(summary: MetricSummary) -> Iterator[str]:
+    if summary.tail is not None and summary.tail >= _SKEWED_FROM:
+        length = significant(summary.tail, 2)
+        yield f"the upper tail is {length} times as long as the lower one"
+    if summary.autocorrelation is not None and summary.autocorrelation >= _DEPENDENT_FROM:
+        correlation = significant(summary.autocorrelation, 2)
+        yield f"neighbouring trials are alike: correlation {correlation}"
+
+
+def _statistics(comparison: Comparison) -> Section:
+    """Return what each statistic alone would have said of one comparison."""
+    title = (
+        "What each statistic alone would have said: "
+        f"{comparison.candidate} against {comparison.baseline}"
+    )
+    rows = tuple(
+        (
+            STATISTICS.get(answer.statistic, f"{answer.statistic.removeprefix('p')} %"),
+            UNKNOWN if answer.ratio is None else percent_change(answer.ratio),
+            answer.says,
+        )
+        for answer in comparison.answers
+    )
+    columns = (Column("Statistic", "name"), Column("Change", "number"), Column("Would have said"))
+    note = "Each answer ignores chance; the verdict rests on none of them."
+    return Section(title, (Table(columns, rows, label=title, notes=(note,)),), folded=True)
+
+
+def _not_flat(document: ResultDocument) -> Iterator[str]:
+    """Yield several modes, changes of state, and what the iterations did."""
+    metric = document.primary_metric
+    for condition in document.conditions:
+        for sentence in iteration_sentences(condition):
+            yield f"{condition.name}: {sentence}"
+        summary = condition.metrics.get(metric)
+        if summary is None:
+            continue
+        if (modes := modes_sentence(metric, summary)) is not None:
+            yield f"{condition.name}: {modes}"
+        if (states := states_sentence(metric, summary)) is not None:
+            yield f"change of state: {condition.name}: {states}"
+
+
+def _drifts(document: ResultDocument) -> Iterator[str]:
+    """Yield a line for each condition whose time surely drifted by an effect that matters."""
+    consequence = "the random order keeps this out of the verdict"
+    metric = PRIMARY_METRIC
+    if document.imported is not None:
+        consequence = "nothing keeps this out of a ratio: the trials were not in random order"
+        metric = document.imported.metric
+    smallest = min((one.min_effect for one in document.comparisons), default=0.0)
+    for condition in document.conditions:
+        summary = condition.metrics.get(metric)
+        if summary is None:
+            continue
+        if (drift := drift_sentence(metric, summary, smallest)) is not None:
+            yield f"drift: {condition.name} {drift}; {consequence}"
+
+
+def _mode_name(modes: Sequence[Mode], mode: int, metric: str) -> str:
+    if len(modes) == 2:
+        slow, fast = ("slow", "fast") if metric.endswith("_s") else ("high", "low")
+        return f"the {slow if mode == 1 else fast} one"
+    return f"that at {metric_formatter(metric)(modes[mode].at)}"
+
+
+def _companion_name(companion: ModeAssociation) -> str:
+    covariate, value, more = companion.covariate, companion.value, companion.correlation > 0
+    match covariate:
+        case "cpu" if value is not None:
+            return f"CPU {value:.0f}"
+        case "position" if value is not None:
+            return f"place {value + 1:.0f} in the block"
+        case "time":
+            return "the later trials" if more else "the earlier trials"
+        case "environment_bytes":
+            return f"a {'large' if more else 'small'} environment"
+        case "argument_bytes":
+            return f"a {'long' if more else 'short'} path of the program"
+        case "random_addresses":
+            return "random addresses (ASLR)" if value else "fixed addresses (no ASLR)"
+    if value is not None:
+        return f"{covariate} {value:g}"
+    return f"{'high' if more else 'low'} {covariate}"
+
+
+def _level_table(levels: Sequence[Levelled]) -> Table:
+    names = list(dict.fromkeys(part.level for one in levels for part in one.by_level.components))
+    these = {one.by_level.these for one in levels}
+    across = levels[0].by_level.across
+    # Conditions that ran in different numbers of trials have no number in common.
+    heading = these.pop() if len(these) == 1 else across.replace("across", "these", 1)
+    rows: list[Row] = []
+    for one in levels:
+        by_level = one.by_level
+        components = {part.level: _component(part) for part in by_level.components}
+        rows.append(
+            (
+                one.name,
+                Styled(UNKNOWN if by_level.mean is None else one.show(by_level.mean), "strong"),
+                one.show_interval(by_level.these_ci),
+                one.show_interval(by_level.across_ci),
+                *(components.get(name, UNKNOWN) for name in names),
+            )
+        )
+    return Table(
+        (
+            Column("by level", "name"),
+            Column("mean", "number"),
+            Column(heading),
+            Column(across),
+            *map(Column, names),
+        ),
+        tuple(rows),
+        most_rows=_LEVEL_ROWS,
+        notes=(
+            "A level's cell: its share of the variance of the logarithm, and the standard "
+            "deviation that it adds (docs/statistics.md).",
+        ),
+        forms=SCREEN,
+    )
+
+
+def _component(component: Component) -> str:
+    """Return ``78 % (±3.1 %; 2.2 to 5.4)``: the share, the standard deviation, its interval."""
+    low, high = map(_standard_deviation, component.variance_ci)
+    share = f"{100 * component.share:.0f} %"
+    return f"{share} (±{_standard_deviation(component.variance)} %; {low} to {high})"
+
+
+def _standard_deviation(variance: float) -> str:
+    """Return the standard deviation of a logarithm, in percent."""
+    return significant(100.0 * math.sqrt(max(0.0, variance)), 2)

@@ -1,0 +1,267 @@
+"""Why: where the extra time goes, what each intervention closed, and sources of chance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from equipoise.model.interval import Interval
+from equipoise.model.result import Comparison, ResultDocument
+from equipoise.model.why import Explanation, ExtraTime, InterventionOutcome, TimePart
+from equipoise.report.document import (
+    UNKNOWN,
+    WRITTEN,
+    Bullets,
+    Column,
+    FlameGraph,
+    Paragraph,
+    Part,
+    Section,
+    Styled,
+    Table,
+)
+from equipoise.report.units import capitalized, duration
+from equipoise.stats.intervention import NARROW, describe_fraction
+from equipoise.stats.spread import KIND, spread_words
+
+NOTE = (
+    "Closes: the fraction of the gap that is gone with the change. Each interval holds however "
+    "long one looks, all together at the campaign's alpha (docs/why.md)."
+)
+STAYS_OPEN = "No intervention that was tried closes the gap: what causes it stays open."
+TOO_FEW_BLOCKS = (
+    "Nothing that was tried is decided yet: more blocks would tell (equipoise resume, docs/why.md)."
+)
+_MOST_CAUSES = 12
+_REMARKS_SHOWN = 2
+_STATUS = {"open": "not tested by changing it, or not decided"}
+_PARTS = {"queueing": "waiting for a processor"}
+_SOURCE = "source"
+
+
+def why_parts(document: ResultDocument, flame_graph: bytes | None = None) -> Iterator[Part]:
+    """Build every section that explains a result; nothing where nothing was explained."""
+    extra = document.extra_time
+    sources = [one for one in document.why if one.kind == KIND]
+    if sources:
+        yield _sources_section(sources)
+    if extra is not None:
+        yield _extra_time_section(document, extra, flame_graph)
+    interventions = interventions_section(document)
+    if interventions is not None:
+        yield interventions
+    if extra is None:
+        others = tuple(one.summary for one in document.why if one.kind != KIND)
+        if others:
+            yield Section("Why", (Bullets(others),), forms=WRITTEN)
+
+
+def because_sentence(document: ResultDocument, comparison: Comparison) -> str:
+    """Return the first cause of a gap and what closes it; empty where none was looked for."""
+    extra = document.extra_time
+    pair = (comparison.baseline, comparison.candidate)
+    if extra is None or (extra.baseline, extra.candidate) != pair:
+        return ""
+    causes = [one for one in document.why if one.kind != KIND]
+    confirmed = [one for one in causes if one.status == "confirmed"]
+    if not causes:
+        return f"Why: {extra.summary}; no rule finds a cause in it."
+    first = (confirmed or causes)[0]
+    cause, *_ = first.summary.partition(". ")
+    sentence = f"Why ({_STATUS.get(first.status, first.status)}): {cause.rstrip('.')}."
+    closing = [one for one in first.tested if one.outcome == "confirmed"]
+    if closing:
+        share = describe_fraction(closing[0].share, closing[0].share_ci)
+        sentence += f" {capitalized(closing[0].summary)} closes {share} of the gap."
+    return sentence
+
+
+def interventions_section(document: ResultDocument) -> Section | None:
+    """Build the section on what each intervention closed; ``None`` if none was tried."""
+    by_name = {test.intervention: test for cause in document.why for test in cause.tested}
+    # What was tried comes first.
+    interventions = sorted(by_name.values(), key=lambda one: one.blocks == 0)
+    if not interventions:
+        return None
+    parts: list[Part] = [_interventions_table(interventions)]
+    if not any(one.outcome == "confirmed" for one in interventions):
+        undecided = any(map(_may_yet_be_confirmed, interventions))
+        parts.append(Paragraph(TOO_FEW_BLOCKS if undecided else STAYS_OPEN))
+    lines = [
+        *(f"{one.summary}: {one.unknown_because}" for one in interventions if one.unknown_because),
+        *(f"to keep it ({one.summary}): {one.advice}" for one in interventions if one.advice),
+    ]
+    if lines:
+        parts.append(Bullets(tuple(lines)))
+    parts.append(Paragraph(NOTE, "dim"))
+    return Section(_interventions_title(document), tuple(parts))
+
+
+def _sources_section(sources: Sequence[Explanation]) -> Section:
+    """Build what holding each source of chance takes from the spread of one command."""
+    columns = (
+        Column("held", "name"),
+        *(Column(heading, "number") for heading in ("spread", "variance", "interval", "p")),
+        Column(""),
+    )
+    free = spread_words(sources[0].evidence["spread"])
+    rows = [("nothing", free, "", "", "", ""), *map(_source_cells, sources)]
+    confirmed = [one.summary for one in sources if one.status == _SOURCE]
+    sentences = confirmed or ["no source that was held makes the times spread"]
+    sentences += [one.summary for one in sources if one.status == "remainder"]
+    note = (
+        "Spread: half the range of the middle 80 % of the runs. p: corrected for the number of "
+        "sources (docs/nondeterminism.md)."
+    )
+    return Section(
+        "What the spread comes from",
+        (
+            Table(
+                columns,
+                tuple(
+                    tuple(Styled(cell, "strong") if row[-1] else cell for cell in row)
+                    for row in rows
+                ),
+                label="What the spread comes from",
+                notes=(note,),
+            ),
+            *(Paragraph(f"{capitalized(sentence)}.") for sentence in sentences),
+        ),
+    )
+
+
+def _source_cells(source: Explanation) -> tuple[str, ...]:
+    low, high = source.share_ci
+    share = source.share_of_gap
+    return (
+        source.cause,
+        spread_words(source.evidence["spread_held"]),
+        UNKNOWN if share is None else f"{-100 * share:+.0f} %",
+        UNKNOWN if low is None or high is None else f"{-100 * high:+.0f} % to {-100 * low:+.0f} %",
+        f"{source.evidence['p_value']:.2g}",
+        "a source of the spread" if source.status == _SOURCE else "",
+    )
+
+
+def _extra_time_section(
+    document: ResultDocument, extra: ExtraTime, flame_graph: bytes | None
+) -> Section:
+    headings = (extra.baseline, extra.candidate, "extra", "95 % interval", "share")
+    parts: list[Part] = [
+        Paragraph(f"{capitalized(extra.summary)}."),
+        Table(
+            (Column(""), *(Column(one, "number") for one in headings)),
+            tuple(map(_part_cells, extra.parts)),
+            label="Where the extra time goes",
+        ),
+    ]
+    causes = tuple(_cause_cells(one) for one in document.why if one.kind != KIND)
+    if causes:
+        columns = (
+            Column("extra", "number"),
+            Column("share", "number"),
+            Column("status"),
+            Column("what it comes from", "words"),
+        )
+        parts.append(
+            Table(columns, causes, label="What the extra time comes from", most_rows=_MOST_CAUSES)
+        )
+    else:
+        parts.append(Paragraph("No rule finds a cause in what was observed (docs/why.md)."))
+    if flame_graph is not None:
+        parts.append(FlameGraph(flame_graph))
+    if extra.unseen:
+        parts.append(Bullets(tuple(_unseen(extra)), "dim"))
+    return Section(f"Where the extra {_seconds(extra.gap_s)} of `{extra.slower}` go", tuple(parts))
+
+
+def _part_cells(part: TimePart) -> tuple[str, ...]:
+    return (
+        _PARTS.get(part.part, part.part),
+        _seconds(part.baseline_s),
+        _seconds(part.candidate_s),
+        _seconds(part.extra_s),
+        _interval(part.extra_s_ci),
+        _percent(part.share_of_gap),
+    )
+
+
+def _cause_cells(cause: Explanation) -> tuple[str, ...]:
+    return (_seconds(cause.seconds), _percent(cause.share_of_gap), cause.status, cause.summary)
+
+
+def _interval(interval: Interval) -> str:
+    low, high = interval
+    return UNKNOWN if low is None or high is None else f"{_seconds(low)} to {_seconds(high)}"
+
+
+def _seconds(value: float | None) -> str:
+    return UNKNOWN if value is None else duration(value)
+
+
+def _percent(share: float | None) -> str:
+    return UNKNOWN if share is None else f"{round(100 * share)} %"
+
+
+def _unseen(extra: ExtraTime) -> Iterator[str]:
+    for source, remarks in extra.unseen.items():
+        shown = "; ".join(remarks[:_REMARKS_SHOWN])
+        more = len(remarks) - _REMARKS_SHOWN
+        yield f"not seen by {source}: {shown}" + (f"; and {more} more" if more > 0 else "")
+
+
+def _interventions_table(interventions: Sequence[InterventionOutcome]) -> Table:
+    columns = (
+        Column("changed"),
+        Column("closes"),
+        Column("by candidate + baseline"),
+        Column("in seconds"),
+        Column("blocks", "number"),
+        Column("outcome"),
+    )
+    rows = tuple(
+        (
+            one.summary,
+            describe_fraction(one.share, one.share_ci),
+            _from_each(one),
+            describe_fraction(one.share_of_seconds, one.share_of_seconds_ci),
+            str(one.blocks),
+            Styled(one.outcome, one.outcome),
+        )
+        for one in interventions
+    )
+    return Table(columns, rows, label="What was changed")
+
+
+def _from_each(tested: InterventionOutcome) -> str:
+    """Return what comes from each condition, ``96 % + 1 %``; medians need not add up."""
+    if tested.share is None or tested.from_candidate is None or tested.from_baseline is None:
+        return "unknown"
+    return f"{round(100 * tested.from_candidate)} % + {round(100 * tested.from_baseline)} %"
+
+
+def _may_yet_be_confirmed(tested: InterventionOutcome) -> bool:
+    if tested.outcome != "open" or tested.unknown_because is not None:
+        return False
+    low, high = tested.share_ci
+    return low is None or high is None or high - low > NARROW
+
+
+def _interventions_title(document: ResultDocument) -> str:
+    gap = _explained_comparison(document)
+    if gap is None or gap.ratio is None:
+        return "What was changed on both conditions, and what that closes of the gap"
+    low, high = gap.ratio_ci
+    interval = "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
+    return (
+        f"{gap.candidate} takes {gap.ratio:.2f}{interval} times as long as {gap.baseline}. "
+        "What was changed on both:"
+    )
+
+
+def _explained_comparison(document: ResultDocument) -> Comparison | None:
+    of_time = [one for one in document.comparisons if one.metric == "wall_s"]
+    extra = document.extra_time
+    if extra is not None:
+        pair = (extra.baseline, extra.candidate)
+        of_time = [one for one in of_time if (one.baseline, one.candidate) == pair]
+    return of_time[0] if of_time else None

@@ -1,0 +1,339 @@
+"""One model of a report: what was asked, the answer, and everything else in reading order.
+
+A builder turns a result of one kind into a `Document`; a renderer writes any document in one form.
+All text is plain: each renderer escapes it. What one form shows and another does not is said by
+the ``forms`` of a part, never by a renderer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from equipoise.model.record import CampaignWarning
+
+if TYPE_CHECKING:
+    from equipoise.figures.gallery import Figure
+
+Form = Literal["screen", "page", "text", "notebook"]
+"""Terminal, HTML page, text for a pull request or a paper, or a piece of a notebook."""
+Forms = frozenset[Form]
+SCREEN: Forms = frozenset({"screen"})
+PAGE: Forms = frozenset({"page"})
+TEXT: Forms = frozenset({"text", "notebook"})
+WRITTEN: Forms = PAGE | TEXT
+"""Every form but the terminal."""
+EVERYWHERE: Forms = SCREEN | PAGE | TEXT
+
+UNKNOWN = "–"
+"""Stands in a table cell for a number that is not known."""
+MOST_CLAIMS = 3
+"""Number of claims that are told in sentences; more of them stand in a table."""
+ALIKE_SHOWN = 3
+"""Number of warnings of one code that the terminal and text forms show."""
+
+Number = str | float | None
+"""Value of a cell in the table of numbers (CSV)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Styled:
+    """Text of a cell with a style."""
+
+    text: str
+    style: str = ""
+    """Empty, ``strong``, ``dim``, ``caution``, or a tone: a verdict whose colour the text has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """Name of a condition with its colour in the figures and its command."""
+
+    text: str
+    color: str = ""
+    command: str = ""
+    """Empty where the name is the command."""
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """Distribution of values, which a terminal draws in one line."""
+
+    values: Sequence[float]
+    low: float
+    high: float
+    ends: tuple[str, str]
+    """Least and greatest value as text."""
+
+    @property
+    def text(self) -> str:
+        """Range of the values, for forms that draw no histogram."""
+        return " to ".join(self.ends)
+
+
+Cell = str | Styled | Name | Histogram
+Row = tuple[Cell, ...]
+
+
+def text_of(cell: Cell) -> str:
+    """Return the plain text of a cell."""
+    return cell if isinstance(cell, str) else cell.text
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Heading of a column and how its cells are set."""
+
+    heading: str
+    kind: Literal["name", "number", "label", "words"] = "label"
+    """``name``: shortened if too long; ``number``: to the right; ``words``: broken into lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows under headings; a row of one cell is a heading for the rows below it."""
+
+    kind: ClassVar[str] = "table"
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    title: str = ""
+    label: str = ""
+    """Accessible name where no title is shown."""
+    notes: tuple[str, ...] = ()
+    most_rows: int | None = None
+    """Number of rows that a terminal shows."""
+    forms: Forms = EVERYWHERE
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """Headings of the columns."""
+        return tuple(column.heading for column in self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """One sentence or a few."""
+
+    kind: ClassVar[str] = "paragraph"
+    text: str
+    style: str = ""
+    forms: Forms = EVERYWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Bullets:
+    """List of sentences."""
+
+    kind: ClassVar[str] = "bullets"
+    items: tuple[str, ...]
+    style: str = ""
+    most_items: int | None = None
+    """Number of items that a terminal shows."""
+    forms: Forms = EVERYWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Names and their values."""
+
+    kind: ClassVar[str] = "facts"
+    pairs: tuple[tuple[str | Name, str | tuple[str, ...]], ...]
+    """A value of several texts has a line for each."""
+    forms: Forms = EVERYWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Command line to copy."""
+
+    kind: ClassVar[str] = "command"
+    line: str
+    purpose: str
+    """What the line does, as the sentence before it; ends in a colon."""
+    forms: Forms = EVERYWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Warnings:
+    """Warnings, each with its hint."""
+
+    kind: ClassVar[str] = "warnings"
+    warnings: tuple[CampaignWarning, ...]
+    forms: Forms = EVERYWHERE
+
+    @property
+    def first_of_each_code(self) -> tuple[CampaignWarning, ...]:
+        """At most ``ALIKE_SHOWN`` warnings of each code."""
+        codes = dict.fromkeys(warning.code for warning in self.warnings)
+        return tuple(
+            warning
+            for code in codes
+            for warning in [one for one in self.warnings if one.code == code][:ALIKE_SHOWN]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Charts that are drawn when a renderer asks for them."""
+
+    kind: ClassVar[str] = "figures"
+    draw: Callable[[], Iterable[Figure]]
+    title: str = "Figures"
+    forms: Forms = PAGE
+
+
+@dataclass(frozen=True, slots=True)
+class FlameGraph:
+    """Flame graph of both conditions as SVG."""
+
+    kind: ClassVar[str] = "flame_graph"
+    svg: bytes
+    forms: Forms = PAGE
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """Interval of a ratio on a line around "no difference"; places in percent of the width."""
+
+    no_difference: float
+    negligible: tuple[float, float]
+    """Begin and width of what is too small to matter."""
+    interval: tuple[float, float]
+    """Begin and width."""
+    open_low: bool
+    open_high: bool
+    estimate: float | None
+    names_low: bool
+    names_high: bool
+    """Whether there is room for a word at the end of the line beside that of no difference."""
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One statement that the result makes: a verdict, or what an analysis found."""
+
+    badge: str
+    """Kind of the statement in a word or two."""
+    tone: str
+    """Verdict whose colour the claim has."""
+    text: str
+    subject: str = ""
+    """What the estimate is of."""
+    estimate: str = ""
+    interval: str = ""
+    """Interval with its coverage; empty where there is none."""
+    strip: Strip | None = None
+    because: str = ""
+    """Cause of the difference, as far as one was looked for."""
+    remarks: tuple[str, ...] = ()
+    """What a reader must know with the claim, a sentence each."""
+    certainty: tuple[str, ...] = ()
+    """How sure the claim is, in lines for a terminal."""
+    facts: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """Claims that are too many for the first screen."""
+
+    kind: ClassVar[str] = "claims"
+    claims: tuple[Claim, ...]
+    forms: Forms = PAGE
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a reader sees first."""
+
+    kind: ClassVar[str] = "answer"
+    title: str
+    """Sentence above the claims; empty where the first claim is the answer itself."""
+    lines: tuple[str, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    tiles: tuple[tuple[str, str], ...] = ()
+    """A name and its value each, for a page."""
+    warnings: int = 0
+    """Number of warnings, for a link to them."""
+    forms: Forms = EVERYWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Parts under a heading."""
+
+    kind: ClassVar[str] = "section"
+    title: str
+    parts: tuple[Part, ...]
+    folded: bool = False
+    """Whether a page shows the parts only when the reader opens them."""
+    forms: Forms = EVERYWHERE
+
+
+Part = (
+    Answer
+    | Section
+    | Table
+    | Paragraph
+    | Bullets
+    | Facts
+    | Command
+    | Warnings
+    | Figures
+    | FlameGraph
+    | Claims
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One result of any kind, ready for every form."""
+
+    name: str
+    """Id that tells documents of the same title apart."""
+    title: str
+    """The answer, or what was asked, in a few words."""
+    parts: tuple[Part, ...]
+    numbers: tuple[dict[str, Number], ...] = field(default=())
+    """The same for other programs, a row each; a key that a row lacks is unknown there."""
+
+
+def parts_in(parts: Iterable[Part], form: Form) -> tuple[Part, ...]:
+    """Return the parts that a form shows, in order; a section without any is left out."""
+    return tuple(_parts_in(parts, form))
+
+
+def _parts_in(parts: Iterable[Part], form: Form) -> Iterator[Part]:
+    for part in parts:
+        if form not in part.forms:
+            continue
+        if not isinstance(part, Section):
+            yield part
+        elif within := parts_in(part.parts, form):
+            yield replace(part, parts=within)
+
+
+def figures_of(document: Document) -> Iterator[Figure]:
+    """Draw every figure of a document, in reading order."""
+    for part in _flat(document.parts):
+        if isinstance(part, Figures):
+            yield from part.draw()
+
+
+def answer_of(document: Document) -> Answer:
+    """Return the answer of a document."""
+    return next(part for part in document.parts if isinstance(part, Answer))
+
+
+def finite(value: float | None) -> float | None:
+    """Return a number for a table of numbers; ``None`` for what is not a number."""
+    return None if value is None or math.isnan(value) else value
+
+
+def _flat(parts: Iterable[Part]) -> Iterator[Part]:
+    for part in parts:
+        yield part
+        if isinstance(part, Section):
+            yield from _flat(part.parts)

@@ -1,0 +1,194 @@
+"""One self-contained page that can be sent: the answer first, then the figures, no request."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from equipoise.figures.gallery import Figure
+from equipoise.figures.save import (
+    content_policy,
+    require_figures,
+    script_json,
+    vega_library,
+)
+from equipoise.figures.theme import configuration
+from equipoise.report.document import Document, Figures, FlameGraph, Part, Section, parts_in
+
+LARGEST_FLAME_GRAPH = 750_000
+"""Bytes; a larger flame graph is left to a file of its own: a page should be small enough to
+send."""
+_TEMPLATES = Path(__file__).parent.parent / "templates"
+_SCRIPTS = ("tables.js", "page.js", "download.js")
+_ROWS_FOR_VECTORS = 1500
+"""A page of more vector marks becomes slow to scroll; pixels do not."""
+
+
+def page(documents: Sequence[Document]) -> str:
+    """Write documents as one HTML page; the same documents give the same bytes.
+
+    Raises
+    ------
+    UnusableInput
+        altair or vl-convert is not installed.
+    """
+    import jinja2
+    from markupsafe import Markup
+
+    require_figures()
+    charts: list[Chart] = []
+    anchored = [
+        (
+            f"run-{number}",
+            document,
+            tuple(_drawn(parts_in(document.parts, "page"), f"run-{number}", charts)),
+        )
+        for number, document in enumerate(documents, start=1)
+    ]
+    library = vega_library()
+    script = _script()
+    figures = {
+        "renderer": "svg" if sum(one.rows for one in charts) <= _ROWS_FOR_VECTORS else "canvas",
+        "themes": {theme: configuration(theme) for theme in ("light", "dark")},
+        "charts": [{"anchor": one.anchor, "specification": one.specification} for one in charts],
+        "tables": {name: table for one in charts for name, table in one.tables.items()},
+    }
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    text = environment.get_template("page.html.jinja").render(
+        documents=anchored,
+        # Ours or escaped by script_json; everything else goes through autoescape.
+        style=Markup((_TEMPLATES / "page.css").read_text(encoding="utf-8")),
+        library=Markup(library),
+        script=Markup(script),
+        figures=Markup(script_json(figures)),
+        policy=content_policy(library, script),
+    )
+    # A command line may hold bytes that are no text.
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """One chart whose tables stand apart; ``tables.js`` puts them together again."""
+
+    anchor: str
+    specification: dict[str, Any]
+    """Names its tables but does not hold them."""
+    tables: dict[str, dict[str, Any]]
+    """By name: a name is a hash of the content, so equal tables of two charts are one."""
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class FigureView:
+    """Place of a figure on the page, and its text."""
+
+    anchor: str
+    title: str
+    notes: tuple[str, ...]
+    how_to_read: str
+    description: str
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnFigures:
+    """Figures of one part with their anchors."""
+
+    kind: str
+    title: str
+    figures: tuple[FigureView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FlameGraphView:
+    """Flame graph as an address that holds it; ``None`` if it is too large for a page."""
+
+    kind: str
+    anchor: str
+    address: str | None
+
+
+def packed(anchor: str, specification: dict[str, Any]) -> Chart:
+    """Take the tables out of a Vega-Lite specification, and let its width follow the page."""
+    tables = specification.get("datasets", {})
+    rest = {key: value for key, value in specification.items() if key != "datasets"}
+    return Chart(
+        anchor=anchor,
+        specification={**rest, "width": "container", "datasets": list(tables)},
+        tables={name: by_columns(rows) for name, rows in tables.items()},
+        rows=sum(len(rows) for rows in tables.values()),
+    )
+
+
+def by_columns(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Turn rows into columns, which take a third of the bytes.
+
+    A column is a list of values, or of texts ``{"levels": […], "codes": […]}``: the different
+    texts and an index for each row. A key that a row lacks reads as null.
+    """
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {
+        "rows": len(rows),
+        "columns": {name: _column([row.get(name) for row in rows]) for name in names},
+    }
+
+
+def _column(values: list[Any]) -> Any:
+    if not any(isinstance(value, str | bool) for value in values):
+        return values
+    levels: dict[Any, int] = {}
+    codes = [levels.setdefault(value, len(levels)) for value in values]
+    return {"levels": list(levels), "codes": codes}
+
+
+def _drawn(
+    parts: Iterable[Part], anchor: str, charts: list[Chart]
+) -> Iterator[Part | DrawnFigures | FlameGraphView]:
+    """Draw the figures among the parts; their charts are added to ``charts``."""
+    for part in parts:
+        match part:
+            case Section():
+                within: Any = tuple(_drawn(part.parts, anchor, charts))
+                yield replace(part, parts=within)
+            case Figures():
+                views = tuple(_placed(figure, anchor, charts) for figure in part.draw())
+                if views:
+                    yield DrawnFigures(part.kind, part.title, views)
+            case FlameGraph():
+                small = len(part.svg) <= LARGEST_FLAME_GRAPH
+                address = f"data:image/svg+xml;base64,{base64.b64encode(part.svg).decode()}"
+                yield FlameGraphView(part.kind, f"{anchor}-flames", address if small else None)
+            case _:
+                yield part
+
+
+def _placed(figure: Figure, anchor: str, charts: list[Chart]) -> FigureView:
+    specification: dict[str, Any] = figure.chart.to_dict()
+    title = specification.pop("title")
+    specification.pop("config")
+    own = f"{anchor}-{figure.name}-{len(charts) + 1}"
+    charts.append(packed(own, specification))
+    return FigureView(
+        anchor=own,
+        title=title["text"],
+        notes=tuple(title.get("subtitle", ())),
+        how_to_read=figure.how_to_read,
+        description=specification["description"],
+        height=int(specification["height"]),
+    )
+
+
+def _script() -> str:
+    """Return the page's own script: its files share one scope, unseen from outside."""
+    parts = [(_TEMPLATES / name).read_text(encoding="utf-8") for name in _SCRIPTS]
+    return "\n".join(['(() => {\n"use strict";', *parts, "})();"])

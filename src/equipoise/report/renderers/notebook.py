@@ -1,0 +1,142 @@
+"""A document as a notebook shows it: a small piece of HTML, light or dark.
+
+No colour is set, so that a notebook's own hold; no script and no style sheet.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Iterator, Sequence
+
+from equipoise.model.safe_text import visible
+from equipoise.report.document import (
+    Answer,
+    Bullets,
+    Command,
+    Document,
+    Facts,
+    Paragraph,
+    Part,
+    Section,
+    Table,
+    Warnings,
+    parts_in,
+    text_of,
+)
+from equipoise.report.renderers.markdown import claim_note
+
+_LINE = "border-bottom:1px solid rgba(128,128,128,.4)"
+_CELL = "padding:.2em .6em"
+
+
+def to_html(document: Document) -> str:
+    """Write a document as a piece of HTML for ``_repr_html_``."""
+    return parts_to_html(document.parts)
+
+
+def parts_to_html(parts: Iterable[Part]) -> str:
+    """Write some parts of a document as a piece of HTML."""
+    return f"<div>{''.join(_pieces(parts_in(parts, 'notebook')))}</div>"
+
+
+def text(plain: str) -> str:
+    """Return text as HTML, between tags or within an attribute, whatever it holds."""
+    return html.escape(visible(plain.encode("utf-8", "backslashreplace").decode("utf-8")))
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]], names: int = 1) -> str:
+    """Write a table under headings.
+
+    Parameters
+    ----------
+    names
+        Number of columns of names, set to the left; the others are numbers, to the right.
+    """
+    head = "".join(
+        f'<th scope="col" style="{_LINE};{_CELL};text-align:{_side(place, names)}">'
+        f"{text(heading)}</th>"
+        for place, heading in enumerate(headings)
+    )
+    body = "".join(
+        "<tr>"
+        + "".join(
+            f'<td style="{_CELL};text-align:{_side(place, names)}">{text(cell)}</td>'
+            for place, cell in enumerate(cells)
+        )
+        + "</tr>"
+        for cells in rows
+    )
+    return (
+        '<div style="overflow-x:auto"><table style="border-collapse:collapse">'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def facts(pairs: Iterable[tuple[str, object]]) -> str:
+    """Write names and their values, a line each."""
+    body = "".join(
+        f'<tr><th scope="row" style="{_CELL};text-align:left">{text(name)}</th>'
+        f'<td style="{_CELL};text-align:left">{text(str(value))}</td></tr>'
+        for name, value in pairs
+    )
+    return f'<table style="border-collapse:collapse"><tbody>{body}</tbody></table>'
+
+
+def _pieces(parts: Iterable[Part]) -> Iterator[str]:
+    for part in parts:
+        match part:
+            case Answer():
+                yield from (f"<p>{text(one)}</p>" for one in (part.title, *part.lines) if one)
+                for claim in part.claims:
+                    yield f"<p><strong>{text(claim.badge)}</strong>: {text(claim.text)}</p>"
+                    for note in (claim.because, *claim.remarks):
+                        if note:
+                            yield f"<p>{text(note)}</p>"
+                notes = list(filter(None, map(claim_note, part.claims)))
+                if notes:
+                    yield _folded("How sure, and of what", _listed(notes))
+            case Section():
+                within = "".join(_pieces(part.parts))
+                if part.folded:
+                    yield _folded(part.title, within)
+                else:
+                    yield f"<p><strong>{text(part.title)}</strong></p>{within}"
+            case Table():
+                if part.title:
+                    yield f"<p><strong>{text(part.title)}</strong></p>"
+                yield table(part.headings, ([text_of(cell) for cell in row] for row in part.rows))
+                yield from (f"<p>{text(note)}</p>" for note in part.notes)
+            case Paragraph():
+                yield f"<p>{text(part.text)}</p>"
+            case Bullets():
+                yield _listed(part.items)
+            case Facts():
+                yield facts(
+                    (text_of(name), value if isinstance(value, str) else "; ".join(value))
+                    for name, value in part.pairs
+                )
+            case Command():
+                yield f"<p>{text(part.purpose)} <code>{text(part.line)}</code></p>"
+            case Warnings():
+                yield from _warnings(part)
+
+
+def _folded(title: str, within: str) -> str:
+    return f"<details><summary>{text(title)}</summary>{within}</details>"
+
+
+def _listed(items: Iterable[str]) -> str:
+    return f"<ul>{''.join(f'<li>{text(item)}</li>' for item in items)}</ul>"
+
+
+def _warnings(part: Warnings) -> Iterator[str]:
+    for warning in part.first_of_each_code:
+        hint = f" Hint: {text(warning.hint)}" if warning.hint else ""
+        yield f"<p><strong>Warning</strong>: {text(warning.summary)}{hint}</p>"
+    more = len(part.warnings) - len(part.first_of_each_code)
+    if more:
+        yield f"<p>And {more} warnings more like these.</p>"
+
+
+def _side(place: int, names: int) -> str:
+    return "left" if place < names else "right"

@@ -1,0 +1,226 @@
+"""The screen: a document as lines and tables of a terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from equipoise.model.safe_text import visible
+from equipoise.report.document import (
+    Answer,
+    Bullets,
+    Cell,
+    Claim,
+    Column,
+    Command,
+    Document,
+    Facts,
+    Histogram,
+    Paragraph,
+    Part,
+    Section,
+    Table,
+    Warnings,
+    parts_in,
+    text_of,
+)
+
+STYLES = {
+    "strong": "bold",
+    "dim": "dim",
+    "caution": "yellow",
+    "faster": "bold green",
+    "slower": "bold red",
+    "equivalent": "bold blue",
+    "mixed": "bold yellow",
+    "undecided": "bold",
+    "confirmed": "bold green",
+    "refuted": "dim",
+}
+BARS = " ▁▂▃▄▅▆▇█"
+_LINES = (Paragraph, Bullets, Facts)
+"""Parts that follow one another without an empty line."""
+_WIDTH_OF_A_PIPE = 160
+_UNBOUNDED = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """How much of a table a terminal has room for."""
+
+    name_width: int
+    bins: int
+    ends: bool
+    """Whether the least and the greatest value stand beside a histogram."""
+
+
+_LAYOUTS = (
+    _Layout(40, 20, ends=True),
+    _Layout(24, 20, ends=True),
+    _Layout(24, 16, ends=False),
+    _Layout(14, 8, ends=False),
+)
+
+
+def print_document(document: Document, *, color: bool) -> None:
+    """Print a document to stdout."""
+    print_to(console_for(color), parts_in(document.parts, "screen"))
+
+
+def print_parts(parts: Iterable[Part], *, color: bool) -> None:
+    """Print some parts of a document to stdout."""
+    print_to(console_for(color), parts_in(parts, "screen"))
+
+
+def print_to(console: Console, parts: Iterable[Part]) -> None:
+    """Print the parts of a terminal's document to a console."""
+    before: Part | None = None
+    for part in parts:
+        if before is not None and not (isinstance(part, _LINES) and isinstance(before, _LINES)):
+            console.print()
+        _print_part(console, part)
+        before = part
+
+
+def console_for(color: bool) -> Console:
+    """Return a console that prints plain text to stdout."""
+    # A pipe has no width: without a generous one, long names would be wrapped into the data.
+    console = Console(no_color=not color, highlight=False, markup=False, emoji=False)
+    if console.is_terminal:
+        return console
+    return Console(
+        no_color=not color, highlight=False, markup=False, emoji=False, width=_WIDTH_OF_A_PIPE
+    )
+
+
+def text_histogram(values: Sequence[float], low: float, high: float, width: int = 20) -> str:
+    """Draw how often values fall into ``width`` equal bins between ``low`` and ``high``.
+
+    A bin that holds anything shows at least the lowest bar: a rare value is seen.
+    """
+    finite = np.asarray(values, dtype=np.float64)
+    finite = finite[np.isfinite(finite)]
+    places = (finite - low) / (high - low) if high > low else np.full(len(finite), 0.5)
+    bins = np.clip((places * width).astype(np.int64), 0, width - 1)
+    counts = np.bincount(bins, minlength=width).tolist()
+    most = max(counts)
+    if most == 0:
+        return " " * width
+    return "".join(
+        BARS[math.ceil(count / most * (len(BARS) - 1))] if count else BARS[0] for count in counts
+    )
+
+
+def _print_part(console: Console, part: Part) -> None:
+    match part:
+        case Answer():
+            _print_answer(console, part)
+        case Section():
+            if part.title:
+                console.print(Text(visible(part.title), style="bold"))
+            print_to(console, part.parts)
+        case Table():
+            _print_table(console, part)
+        case Paragraph():
+            # Of several lines each is made visible by itself: the end of a line is ours.
+            for line in part.text.split("\n"):
+                console.print(Text(visible(line), STYLES.get(part.style, "")))
+        case Bullets():
+            most = part.most_items or len(part.items)
+            for item in part.items[:most]:
+                console.print(Text(visible(item), STYLES.get(part.style, "")))
+            _print_more(console, len(part.items) - most)
+        case Facts():
+            for name, value in part.pairs:
+                lines = (value,) if isinstance(value, str) else value
+                console.print(Text(visible(f"{text_of(name)}: {'; '.join(lines)}")))
+        case Command():
+            console.print(Text(f"{part.purpose} {visible(part.line)}"), soft_wrap=True)
+        case Warnings():
+            _print_warnings(console, part)
+        case _:
+            # Figures and what else only a page shows.
+            return
+
+
+def _print_answer(console: Console, answer: Answer) -> None:
+    if answer.title:
+        console.print(Text(visible(answer.title), style="bold"))
+    for line in answer.lines:
+        console.print(Text(visible(line)))
+    for place, claim in enumerate(answer.claims):
+        if place or answer.title:
+            console.print()
+        console.print(_claim(claim))
+
+
+def _claim(claim: Claim) -> Text:
+    text = Text.assemble((f"{claim.badge}: ", STYLES.get(claim.tone, "bold")), visible(claim.text))
+    if claim.estimate and claim.interval:
+        subject = f"{visible(claim.subject)}: " if claim.subject else ""
+        text.append(f"\n  {subject}{visible(claim.estimate)}, {visible(claim.interval)}")
+    for line in (*claim.certainty, *claim.remarks):
+        text.append(f"\n  {visible(line)}")
+    return text
+
+
+def _print_warnings(console: Console, part: Warnings) -> None:
+    for warning in part.first_of_each_code:
+        console.print(Text.assemble(("warning: ", "yellow"), visible(warning.summary)))
+        if warning.hint:
+            console.print(Text(f"  hint: {visible(warning.hint)}"))
+    _print_more(console, len(part.warnings) - len(part.first_of_each_code))
+
+
+def _print_more(console: Console, more: int) -> None:
+    if more > 0:
+        console.print(f"  and {more} more like these; --json has all", style="dim")
+
+
+def _print_table(console: Console, table: Table) -> None:
+    columns = table.columns
+    if table.title and not columns[0].heading:
+        columns = (replace(columns[0], heading=table.title), *columns[1:])
+    elif table.title:
+        console.print(Text(visible(table.title), style="bold"))
+    most = table.most_rows or len(table.rows)
+    rows = table.rows[:most]
+    has_histogram = any(isinstance(cell, Histogram) for row in rows for cell in row)
+    for layout in _LAYOUTS if has_histogram else _LAYOUTS[:1]:
+        drawn = _drawn(columns, rows, layout)
+        unbounded = console.options.update(max_width=_UNBOUNDED)
+        if console.measure(drawn, options=unbounded).maximum <= console.width:
+            break
+    console.print(drawn)
+    _print_more(console, len(table.rows) - most)
+    for note in table.notes:
+        console.print(Text(visible(note), style="dim"))
+
+
+def _drawn(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], layout: _Layout) -> RichTable:
+    table = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for column in columns:
+        table.add_column(
+            Text(visible(column.heading)),
+            justify="right" if column.kind == "number" else "left",
+            no_wrap=column.kind != "words",
+            overflow="fold" if column.kind == "words" else "ellipsis",
+            max_width=layout.name_width if column.kind == "name" else None,
+        )
+    for row in rows:
+        table.add_row(*(_cell(cell, layout) for cell in row))
+    return table
+
+
+def _cell(cell: Cell, layout: _Layout) -> Text:
+    if isinstance(cell, Histogram):
+        drawing = text_histogram(cell.values, cell.low, cell.high, layout.bins)
+        return Text(f"{cell.ends[0]} {drawing} {cell.ends[1]}" if layout.ends else drawing)
+    style = STYLES.get(cell.style, "") if hasattr(cell, "style") else ""
+    return Text(visible(text_of(cell)), style=style)

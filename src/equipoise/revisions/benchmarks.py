@@ -1,0 +1,168 @@
+"""The benchmarks of a gate: commands, the suite file that lists them, and languages' own tools.
+
+One process of a language's tool runs many benchmarks and repeats each. The process is one trial.
+What it reports of each benchmark is a metric of that trial, and its repetitions are never trials
+(rule 1).
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from equipoise.files.reading import read_whole
+from equipoise.model.errors import UnusableInput
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """A process that runs in both revisions."""
+
+    name: str
+    command: tuple[str, ...]
+    """A program with a slash in its name is looked for in each revision."""
+
+
+_MOST_BYTES = 1 << 20
+_FORM = """as in: build = "make" and, under [benchmarks], parse = "./bench parse\""""
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """The benchmarks of a gate, and how to build them."""
+
+    benchmarks: tuple[Benchmark, ...]
+    build: str | None = None
+
+
+def read_suite(path: Path) -> Suite:
+    """Return the suite in a file.
+
+    Raises
+    ------
+    UnusableInput
+        The file cannot be read, is no TOML, or holds something other than a suite.
+    """
+    content = read_whole(path, hint="check the name", most_bytes=_MOST_BYTES)
+    if len(content) > _MOST_BYTES:
+        raise UnusableInput(f"{path} is larger than {_MOST_BYTES >> 20} MiB", hint=_FORM)
+    try:
+        suite = tomllib.loads(content.decode())
+    except (ValueError, RecursionError) as error:
+        raise UnusableInput(f"{path} is not TOML: {error}", hint=_FORM) from error
+    unknown = sorted(suite.keys() - {"build", "benchmarks"})
+    if unknown:
+        raise UnusableInput(f"{path}: a suite has no key {unknown[0]!r}", hint=_FORM)
+    build, benchmarks = suite.get("build"), suite.get("benchmarks")
+    if build is not None and not isinstance(build, str):
+        raise UnusableInput(f"{path}: build is not a line for a shell", hint=_FORM)
+    if not isinstance(benchmarks, dict) or not benchmarks:
+        raise UnusableInput(f"{path}: [benchmarks] has no benchmark", hint=_FORM)
+    return Suite(
+        tuple(
+            Benchmark(name, _words(line, f"{path}: benchmarks.{name}"))
+            for name, line in benchmarks.items()
+        ),
+        build,
+    )
+
+
+def benchmarks_named(texts: tuple[str, ...]) -> tuple[Benchmark, ...]:
+    """Return the benchmarks that texts of the form ``NAME=CMD`` name.
+
+    Raises
+    ------
+    UnusableInput
+        One has no name or no command, or two have the same name.
+    """
+    benchmarks: dict[str, Benchmark] = {}
+    for text in texts:
+        name, _, line = text.partition("=")
+        if not name.strip() or not line.strip():
+            raise UnusableInput(
+                f"--bench {text!r} is not of the form NAME=CMD",
+                hint="as in --bench 'parse=./bench parse'",
+            )
+        if name in benchmarks:
+            raise UnusableInput(f"two benchmarks are called {name!r}", hint="rename one of them")
+        benchmarks[name] = Benchmark(name, _words(line, f"--bench {name}"))
+    return tuple(benchmarks.values())
+
+
+def _words(line: Any, where: str) -> tuple[str, ...]:
+    try:
+        words = tuple(shlex.split(line)) if isinstance(line, str) else line
+    except ValueError as error:
+        raise UnusableInput(
+            f"{where}: cannot split {line!r} into words: {str(error).lower()}",
+            hint="close the quote, or escape it with a backslash",
+        ) from error
+    listed = words if isinstance(words, tuple | list) else ()
+    if not listed or not all(isinstance(word, str) and "\0" not in word for word in listed):
+        raise UnusableInput(f"{where} is not a command", hint="give a line, or a list of words")
+    return tuple(listed)
+
+
+READER = "equipoise.helpers.benchmark_tool"
+"""Module that runs a benchmark tool and writes what the tool reports to ``EQUIPOISE_METRICS``."""
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkTool:
+    """A language's benchmark tool.
+
+    In its environment ``{tree}`` stands for the working tree of a revision and ``{own}`` for the
+    user's own working tree.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    """Default command."""
+    build: str | None = None
+    """Default line for a shell that builds the benchmarks."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    def reading(self, command: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the command that runs a benchmark command and reads its results."""
+        # -P: no module of the repository stands in for one of ours.
+        return (sys.executable, "-P", "-m", READER, self.name, "--", *command)
+
+    def environment_in(self, tree: str, *, instead_of: str) -> dict[str, str]:
+        """Return the variables that are set in the working tree of a revision."""
+        return {
+            key: value.replace("{tree}", tree).replace("{own}", instead_of)
+            for key, value in self.environment.items()
+        }
+
+
+TOOLS = {
+    tool.name: tool
+    for tool in (
+        BenchmarkTool(
+            "cargo",
+            command=("cargo", "bench"),
+            build="cargo bench --no-run",
+            # One folder for both would be built anew in every trial.
+            environment={"CARGO_TARGET_DIR": "{tree}/target"},
+        ),
+        BenchmarkTool(
+            "go",
+            command=("go", "test", "-run", "^$", "-bench", ".", "-count", "1", "./..."),
+            build="go test -run '^$' ./...",
+        ),
+        BenchmarkTool(
+            "pytest",
+            command=("pytest", "-q", "-p", "no:cacheprovider"),
+            environment={
+                "EQUIPOISE_GATE_TREE": "{tree}",
+                "EQUIPOISE_GATE_INSTEAD_OF": "{own}",
+            },
+        ),
+    )
+}
+"""Every tool, by its name."""

@@ -1,0 +1,424 @@
+"""A TOML file whose errors name the file, the line and the key.
+
+tomllib reads the values and msgspec checks their types; neither knows lines. ``key_lines`` finds
+the line of every key, and ``Table`` turns what msgspec refuses into a message with its place.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, TypeVar, get_args, get_type_hints
+
+import msgspec
+
+from equipoise.model.errors import UnusableInput
+from equipoise.model.study import Keys, Place, Places
+
+MOST_BYTES = 16 * 2**20
+"""Largest size of a study's file; the largest built-in one has 20 KB."""
+_LARGEST_WHOLE = 10**300
+"""Bound below the largest float: every smaller number can be compared and printed."""
+_SHORTER = "give a number that fits in 64 bits, as TOML asks for; a longer one is text in quotes"
+_REFUSED = re.compile(
+    r"(?P<what>.*?)(?: - at `\$(?:\.(?P<key>\w+))?(?P<element>\[.*)?`)?", re.DOTALL
+)
+"""A message of msgspec: ``Expected `float`, got `str` - at `$.budget```."""
+_KINDS = {
+    "str": "a string",
+    "bool": "true or false",
+    "int": "a whole number",
+    "float": "a number",
+    "list": "an array",
+    "dict": "a table",
+    "array": "an array",
+    "object": "a table",
+}
+"""Names of the types of TOML, by those of Python and of msgspec."""
+
+
+class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The keys of one table, with their types.
+
+    A field's ``msgspec.Meta`` may have a ``description`` of what belongs there, and as its example
+    the line that a message about a missing key shows.
+    """
+
+
+AnyForm = TypeVar("AnyForm", bound=Form)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table of a file."""
+
+    places: Places
+    values: Mapping[str, Any]
+    path: Keys = ()
+    """Keys that lead to the table from the top of the file."""
+
+    def checked(self, form: type[AnyForm]) -> AnyForm:
+        """Return the values as a form.
+
+        Raises
+        ------
+        UnusableInput
+            A key is unknown, missing, of another type or out of its bounds.
+        """
+        try:
+            values = msgspec.convert(self.values, form)
+        except msgspec.ValidationError as error:
+            raise self._refusal(str(error), form) from None
+        for key in form.__struct_fields__:
+            value = getattr(values, key)
+            if isinstance(value, float) and not math.isfinite(value):
+                raise self.fail(key, f"it is {value:g}", f"give {_description(form, key)}")
+        return values
+
+    def place(self, key: str) -> Place:
+        """Return where a key of this table stands."""
+        return self.places.key(*self.path, key)
+
+    def fail(self, key: str | None, what: str, hint: str) -> UnusableInput:
+        """Return the error for a key of this table, or for the table itself."""
+        place = self.places.table(*self.path) if key is None else self.place(key)
+        return place.fail(what, hint)
+
+    def table(self, key: str) -> Table:
+        """Return a table within this one; an empty one if the key is missing."""
+        value = self.values.get(key, {})
+        if not isinstance(value, dict):
+            raise self.fail(key, f"it is {_kind(value)}, not a table", "give a table")
+        return Table(self.places, value, (*self.path, key))
+
+    def tables(self, key: str) -> tuple[Table, ...]:
+        """Return the tables of an array of tables."""
+        return tuple(
+            Table(self.places, values, (*self.path, key, number))
+            for number, values in enumerate(self.values.get(key, ()))
+        )
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """Return a string or an array of strings; empty if the key is missing."""
+        value = self.values.get(key, ())
+        return (value,) if isinstance(value, str) else tuple(value)
+
+    def command(self, key: str) -> tuple[str, ...] | None:
+        """Return the words of a command; a string is split as a POSIX shell splits words."""
+        value = self.values.get(key)
+        if value is None:
+            return None
+        try:
+            words = tuple(shlex.split(value) if isinstance(value, str) else value)
+        except ValueError as error:
+            raise self.fail(
+                key, f"it cannot be split into words: {str(error).lower()}", "close the quote"
+            ) from None
+        if not words or not words[0]:
+            raise self.fail(key, "it is empty", "write the program that is to be run")
+        return words
+
+    def names(self, key: str) -> tuple[str, ...]:
+        """Return the names of levels: a string or number, or an array of them."""
+        value = self.values.get(key, [])
+        names: list[str] = []
+        for name in value if isinstance(value, list) else [value]:
+            if isinstance(name, bool) or not isinstance(name, str | int | float):
+                raise self.fail(key, f"{name!r} is neither a string nor a number", "write a value")
+            if str(name) in names:
+                raise self.fail(key, f"{name} stands there twice", "leave one of them out")
+            names.append(str(name))
+        return tuple(names)
+
+    def environment(self, key: str) -> dict[str, str]:
+        """Return the variables of an environment: a table of strings and numbers."""
+        table = self.table(key)
+        for name, value in table.values.items():
+            if isinstance(value, bool) or not isinstance(value, str | int | float):
+                raise table.fail(name, "it is neither a string nor a number", f'as in {name} = "1"')
+            if not name or "=" in name:
+                raise table.fail(
+                    name, f"no variable can be called {name!r}", 'as in env = { NAME = "value" }'
+                )
+        return {name: str(value) for name, value in table.values.items()}
+
+    def _refusal(self, message: str, form: type[Form]) -> UnusableInput:
+        """Return what msgspec refused, with its place."""
+        parts = _REFUSED.fullmatch(message)
+        assert parts is not None, "the pattern fits every text"
+        what, key, quoted = parts["what"], parts["key"], message.split("`")[1::2]
+        if what.startswith("Object contains unknown"):
+            hint = one_of(quoted[0], sorted(form.__struct_fields__))
+            return self.unknown(quoted[0], hint)
+        if what.startswith("Object missing"):
+            return self.fail(None, f"{quoted[0]} is missing", f"as in {_example(form, quoted[0])}")
+        value, description = self.values[key], _description(form, key)
+        if parts["element"] and isinstance(value, list):
+            element = next(one for one in value if _kind(one) == _KINDS.get(quoted[1], _DATE))
+            hint = f"give {description}" if description else f'write "{element}"'
+            return self.fail(key, f"it holds {_kind(element)}", hint)
+        if what.startswith("Invalid enum"):
+            return self.fail(
+                key, f"there is no {key} {value!r}", one_of(value, _choices(form, key))
+            )
+        if ", got `" in what:
+            description = description or _KINDS[quoted[0].split(" | ")[0]]
+            return self.fail(key, f"it is {_kind(value)}, not {description}", f"give {description}")
+        return self.fail(key, f"it is {value}", f"give {description}")
+
+    def unknown(self, key: str, hint: str) -> UnusableInput:
+        """Return the error for a key or a table that no study has."""
+        if isinstance(self.values[key], dict):
+            return self.table(key).fail(None, "there is no such table", hint)
+        return self.fail(key, "there is no such key", hint)
+
+
+def read_toml(path: Path, name: str) -> Table:
+    """Read a whole file.
+
+    Parameters
+    ----------
+    name
+        What errors call the file.
+
+    Raises
+    ------
+    UnusableInput
+        The file cannot be read, is not TOML, or holds a value that no study can use.
+    """
+    try:
+        # Some editors put a byte order mark in front.
+        text = _content(path, name).decode("utf-8-sig")
+    except OSError as error:
+        raise UnusableInput(f"{name}: {error.strerror}", hint="name the file of a study") from None
+    except UnicodeDecodeError as error:
+        line = 1 + error.object.count(b"\n", 0, error.start)
+        raise UnusableInput(
+            f"{name}:{line}: it is not UTF-8", hint="save it as UTF-8, as TOML asks for"
+        ) from None
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise _not_toml(name, text, str(error)) from None
+    except RecursionError:
+        raise UnusableInput(
+            f"{name}: its arrays or tables are nested too deeply",
+            hint="a study needs three levels at most: see docs/studies.md",
+        ) from None
+    except ValueError as error:
+        # A whole number of thousands of digits, which Python refuses to read.
+        raise UnusableInput(f"{name}: {str(error).lower()}", hint=_SHORTER) from None
+    places = Places(name, key_lines(text))
+    for keys, value in _leaves(values):
+        if isinstance(value, int) and abs(value) > _LARGEST_WHOLE:
+            raise places.key(*keys).fail("it has hundreds of digits", _SHORTER)
+        if isinstance(value, str) and "\0" in value:
+            raise places.key(*keys).fail("it holds a null byte", "no program can be given one")
+    return Table(places, values)
+
+
+def one_of(wrong: str, right: Sequence[str]) -> str:
+    """Return a hint: what was probably meant, and what there is."""
+    close = get_close_matches(wrong, right, 1)
+    meant = f"is it {close[0]}? " if close else ""
+    return f"{meant}there are {', '.join(right)}" if right else f"leave {wrong} out"
+
+
+def _content(path: Path, name: str) -> bytes:
+    """Return the bytes of a regular file of a sane size: any other would be read for ever.
+
+    Raises
+    ------
+    OSError
+        The file cannot be read.
+    UnusableInput
+        The file is not regular, or too large.
+    """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise UnusableInput(f"{name}: it is no regular file", hint="name the file of a study")
+    with path.open("rb") as file:
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise UnusableInput(
+            f"{name}: it is larger than {MOST_BYTES >> 20} MiB", hint="name the file of a study"
+        )
+    return content
+
+
+def _not_toml(name: str, text: str, message: str) -> UnusableInput:
+    what, _, place = message.rpartition(" (at ")
+    if place.startswith("line "):
+        line = int(place.removeprefix("line ").split(",")[0])
+    else:
+        line = 1 + text.rstrip("\n").count("\n")
+    if what.startswith(("Cannot overwrite", "Cannot declare")):
+        return UnusableInput(
+            f"{name}:{line}: this name stands there twice", hint="leave one of them out"
+        )
+    return UnusableInput(
+        f"{name}:{line}: it is not TOML: {what or message}", hint="see https://toml.io for the form"
+    )
+
+
+def _leaves(value: Any, keys: Keys = ()) -> Iterator[tuple[Keys, Any]]:
+    """Yield each value that is neither a table nor an array, with the keys that lead to it."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield (*keys, key), key
+            yield from _leaves(inner, (*keys, key))
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from _leaves(inner, (*keys, number) if isinstance(inner, dict) else keys)
+    else:
+        yield keys, value
+
+
+_DATE = "a date or a time"
+
+
+def _kind(value: Any) -> str:
+    return _KINDS.get(type(value).__name__, _DATE)
+
+
+def _annotations(form: type[Form], key: str) -> Iterator[Any]:
+    """Yield the type of a field, then the types that it is made of."""
+    waiting = [get_type_hints(form, include_extras=True)[key]]
+    while waiting:
+        annotation = waiting.pop(0)
+        yield annotation
+        waiting.extend(get_args(annotation))
+
+
+def _description(form: type[Form], key: str) -> str:
+    """Return what belongs there, as the form describes it; empty if it does not."""
+    metas = (one for one in _annotations(form, key) if isinstance(one, msgspec.Meta))
+    return next((one.description for one in metas if one.description), "")
+
+
+def _example(form: type[Form], key: str) -> str:
+    metas = (one for one in _annotations(form, key) if isinstance(one, msgspec.Meta))
+    return next((str(one.examples[0]) for one in metas if one.examples), f"{key} = …")
+
+
+def _choices(form: type[Form], key: str) -> list[str]:
+    return [one for one in _annotations(form, key) if isinstance(one, str)]
+
+
+_BLANK = re.compile(r"(?:\s|#[^\n]*)*")
+_KEY = re.compile(r"""[ \t]*(?:"((?:[^"\\\n]|\\.)*)"|'([^'\n]*)'|([A-Za-z0-9_-]+))[ \t]*""")
+
+_STRING = re.compile(
+    r'"""(?:[^\\]|\\.)*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'', re.DOTALL
+)
+
+_BARE = re.compile(r"[^\s,\]}#]+(?: \d[\d:.]+\S*)?")
+
+
+def key_lines(text: str) -> dict[Keys, int]:
+    """Return the line, from 1, of each key and each element of an array, by its path."""
+    walk = _Walk(text)
+    walk.document()
+    return walk.lines
+
+
+class _Walk:
+    def __init__(self, text: str) -> None:
+        self.lines: dict[Keys, int] = {}
+        self._text = text
+        self._at = 0
+        self._arrays: Counter[Keys] = Counter()
+
+    def document(self) -> None:
+        table: Keys = ()
+        while not self._skip_blank():
+            if self._text.startswith("[[", self._at):
+                self._at += 2
+                name = self._within_arrays(self._key())
+                table = (*name, self._arrays[name])
+                self._arrays[name] += 1
+                self._note_all(table)
+                self._at += 2
+            elif self._text[self._at] == "[":
+                self._at += 1
+                table = self._within_arrays(self._key())
+                self._note_all(table)
+                self._at += 1
+            else:
+                self._pair(table)
+
+    def _pair(self, table: Keys) -> None:
+        start = self._at
+        path = (*table, *self._key())
+        for length in range(len(table) + 1, len(path) + 1):
+            self._note(path[:length], start)
+        self._at += 1
+        self._value(path)
+
+    def _value(self, path: Keys) -> None:
+        self._skip_blank()
+        opening = self._text[self._at]
+        if opening == "{":
+            self._at += 1
+            while not self._closes("}"):
+                self._pair(path)
+        elif opening == "[":
+            self._at += 1
+            number = 0
+            while not self._closes("]"):
+                self._note((*path, number))
+                self._value((*path, number))
+                number += 1
+        else:
+            found = _STRING.match(self._text, self._at) or _BARE.match(self._text, self._at)
+            self._at = found.end() if found else len(self._text)
+
+    def _closes(self, bracket: str) -> bool:
+        if self._skip_blank():
+            return True
+        if self._text[self._at] == ",":
+            self._at += 1
+            self._skip_blank()
+        if not self._text.startswith(bracket, self._at):
+            return False
+        self._at += 1
+        return True
+
+    def _key(self) -> Keys:
+        parts: list[str] = []
+        while found := _KEY.match(self._text, self._at):
+            parts.append(next(part for part in found.groups() if part is not None))
+            self._at = found.end()
+            if not self._text.startswith(".", self._at):
+                break
+            self._at += 1
+        return tuple(parts)
+
+    def _within_arrays(self, name: Keys) -> Keys:
+        """Return a table below an array of tables belongs to its last element."""
+        path: Keys = ()
+        for index, part in enumerate(name):
+            path = (*path, part)
+            if index < len(name) - 1 and self._arrays[path]:
+                path = (*path, self._arrays[path] - 1)
+        return path
+
+    def _skip_blank(self) -> bool:
+        """Go to what comes next; whether nothing does."""
+        found = _BLANK.match(self._text, self._at)
+        self._at = found.end() if found else self._at
+        return self._at >= len(self._text)
+
+    def _note_all(self, path: Keys) -> None:
+        for length in range(1, len(path) + 1):
+            self._note(path[:length])
+
+    def _note(self, path: Keys, at: int | None = None) -> None:
+        place = self._at if at is None else at
+        self.lines.setdefault(path, 1 + self._text.count("\n", 0, place))

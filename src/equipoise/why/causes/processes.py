@@ -1,0 +1,155 @@
+"""Causes in processes and threads: forks, many small processes, fewer threads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from equipoise.why.causes.remaining import Cause, Remaining, sides
+from equipoise.why.causes.vocabulary import (
+    FORKS,
+    PAGE_FAULT,
+    WAITS_FOR_CHILDREN,
+    instead,
+    most_more,
+    number,
+    optional_sides,
+)
+from equipoise.why.differences.changes import is_more
+
+_LONGER_TIMES = 2.0
+_AS_MANY_TIMES = 2.0
+"""Largest ratio of the numbers of forks; beyond it, the cause is the number of processes."""
+
+_LOADER = re.compile(r"ld-(linux|musl)[\w.-]*")
+_STARTING = (
+    *FORKS,
+    "execve",
+    "execveat",
+    "exit_group",
+    "exit",
+    *WAITS_FOR_CHILDREN,
+    PAGE_FAULT,
+    "mmap",
+    "munmap",
+    "mprotect",
+    "brk",
+    "openat",
+    "close",
+    "newfstatat",
+    "access",
+    "read",
+    "pread64",
+    "arch_prctl",
+    "rt_sigprocmask",
+    "rt_sigaction",
+)
+"""Kernel entry points by which a process begins, loads its program and ends."""
+
+_SMALL_PROCESS_S = 0.01
+"""Most seconds on a processor of a small process."""
+
+_MANY_TIMES = 2.0
+
+_SAME_WORK = 0.25
+"""Largest relative difference of equal work."""
+
+_AT_ONCE = 1.1
+"""Least seconds on processors for each second that passes, where threads ran at once."""
+
+
+def fork_of_large_process(remaining: Remaining) -> Iterator[Cause]:
+    """Find forks that take longer: each copies the tables of a large memory."""
+    difference = remaining.difference
+    of_slower, of_faster = difference.of_slower, difference.of_faster
+    forks = [name for name in FORKS if name in difference.calls and name != "vfork"]
+    syscall = max(forks, key=lambda name: difference.calls[name].seconds.extra, default=None)
+    if syscall is None:
+        return
+    count = difference.calls[syscall].count
+    # Samples come to some kernels' forks and miss those of others.
+    is_sampled = is_more(remaining.entries.get(syscall))
+    seconds = remaining.entries[syscall] if is_sampled else difference.calls[syscall].seconds
+    if not 0 < of_faster(count) <= of_slower(count) <= _AS_MANY_TIMES * of_faster(count):
+        return
+    each_s, usual_s = of_slower(seconds) / of_slower(count), of_faster(seconds) / of_faster(count)
+    if not is_more(seconds) or each_s < _LONGER_TIMES * usual_s:
+        return
+    has_faults = difference.faults is not None and is_more(difference.faults.count)
+    others = (PAGE_FAULT, "exit_group") if has_faults else ("exit_group",)
+    yield remaining.extra(
+        entries=(*others, syscall) if is_sampled else others,
+        calls=() if is_sampled else (syscall,),
+        waits=WAITS_FOR_CHILDREN,
+    ).cause(
+        "process",
+        {
+            "syscall": syscall,
+            "calls": sides(count),
+            "call_seconds": sides(seconds),
+            "resident_bytes": optional_sides(difference.accounts.get("max_rss_bytes")),
+        },
+        f"{number(of_slower(count))} forks ({syscall}) take {1e6 * each_s:,.0f} microseconds "
+        "of a processor each, several times as long",
+    )
+
+
+def many_processes(remaining: Remaining) -> Iterator[Cause]:
+    """Find many more processes that are started, each for little work."""
+    difference = remaining.difference
+    processes, programs = difference.processes, difference.programs
+    if processes is None or not is_more(processes):
+        return
+    if difference.of_slower(processes) < _MANY_TIMES * difference.of_faster(processes):
+        return
+    on_processor = difference.on_processor
+    if on_processor is not None and on_processor.extra > _SMALL_PROCESS_S * processes.extra:
+        return
+    executing = ("execve", "execveat") if is_more(programs) else FORKS
+    syscall = most_more(difference, executing)
+    loading = [one for one in remaining.functions if _LOADER.fullmatch(one.module)]
+    yield remaining.extra(
+        entries=_STARTING, functions=loading, waits=(*WAITS_FOR_CHILDREN, *FORKS)
+    ).cause(
+        "process",
+        {
+            "syscall": syscall,
+            "processes": sides(processes),
+            "programs": optional_sides(programs),
+        },
+        f"many small processes are started: {instead(difference, processes)}"
+        f"{'' if syscall is None else f' ({syscall})'}",
+    )
+
+
+def one_thread(remaining: Remaining) -> Iterator[Cause]:
+    """Find the same work done by fewer threads or processes at once.
+
+    There are fewer threads, as many seconds on processors, and more seconds that pass.
+    """
+    difference = remaining.difference
+    threads, work, gap = difference.threads, difference.on_processor, difference.gap
+    if threads is None or work is None or threads.extra >= 0 or not threads.is_certain:
+        return
+    if abs(work.extra) > _SAME_WORK * difference.of_slower(work):
+        return
+    if difference.of_faster(work) < _AT_ONCE * difference.of_faster(gap):
+        return
+    waited_s = sum(max(0.0, change.extra) for change in difference.waits.values())
+    seconds = remaining.gap_s - max(0.0, work.extra) - waited_s
+    is_known = None not in gap.extra_ci
+    yield Cause(
+        kind="process",
+        evidence={
+            "threads": sides(threads),
+            "processor_seconds": sides(work),
+            "seconds": sides(gap),
+        },
+        seconds=seconds,
+        seconds_ci=(seconds - gap.half_width, seconds + gap.half_width)
+        if is_known
+        else (None, None),
+        summary=f"the same work is done by fewer threads ({instead(difference, threads)}), one "
+        "after another",
+        claims=frozenset(),
+    )

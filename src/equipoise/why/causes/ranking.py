@@ -1,0 +1,124 @@
+"""All rules in their order, and the causes of a gap ranked by the seconds that they explain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+
+from equipoise.model.interval import Interval
+from equipoise.model.why import Explanation
+from equipoise.why.causes import files, functions, memory, processes, system_calls, waiting
+from equipoise.why.causes.remaining import Cause, Remaining
+from equipoise.why.differences.changes import Difference, is_more
+
+Rule = Callable[[Remaining], Iterable[Cause]]
+
+RULES: Mapping[str, Rule] = MappingProxyType(
+    {
+        "wrong_blas_kernel": functions.wrong_blas_kernel,
+        "blocks_returned_at_free": memory.blocks_returned_at_free,
+        "memory_given_back": memory.memory_given_back,
+        "huge_pages_off": memory.huge_pages_off,
+        "fork_of_large_process": processes.fork_of_large_process,
+        "many_processes": processes.many_processes,
+        "sync_per_record": files.sync_per_record,
+        "cold_file": files.cold_file,
+        "tiny_writes": files.tiny_writes,
+        "tiny_reads": files.tiny_reads,
+        "path_look_ups": files.path_look_ups,
+        "messages": system_calls.messages,
+        "lock_waits": waiting.lock_waits,
+        "sleeping": waiting.sleeping,
+        "one_thread": processes.one_thread,
+        "memory_contention": functions.memory_contention,
+        "more_allocations": memory.more_allocations,
+        "more_time_in_python_function": functions.more_time_in_python_function,
+        "more_time_in_function": functions.more_time_in_function,
+        "more_system_calls": system_calls.more_system_calls,
+        "slower_system_calls": system_calls.slower_system_calls,
+        "page_faults": memory.page_faults,
+        "waiting": waiting.waiting,
+    }
+)
+"""Rules by the stable id of their cause, the most specific first: what one rule has claimed counts
+for no later one."""
+
+LEAST_FRACTION = 0.05
+"""Least fraction of the gap that a cause accounts for: the sources themselves cost a few per cent,
+so less cannot be told from what observing did, and changing it would gain nothing that matters."""
+
+OBSERVED_ONLY = "as observed and not tested"
+"""End of the sentence about a cause until something was changed because of it."""
+
+
+def causes(difference: Difference, rules: Mapping[str, Rule] = RULES) -> tuple[Explanation, ...]:
+    """Return what evidence suggests, all open, the most seconds first.
+
+    Empty if the gap is not certain, or if no source saw what makes it.
+
+    Parameters
+    ----------
+    difference
+        What differs between the two conditions.
+    rules
+        The rules to ask, in this order; by default all.
+    """
+    if not is_more(difference.gap):
+        return ()
+    remaining = Remaining(difference)
+    accepted: list[tuple[str, Cause]] = []
+    for name, rule in rules.items():
+        of_rule = _causes_of(rule, remaining)
+        accepted += [(name, cause) for cause in of_rule]
+        for cause in of_rule:
+            remaining = remaining.without(cause)
+    accepted.sort(key=lambda item: -item[1].seconds)
+    return tuple(_explanation(name, cause, difference.gap.extra) for name, cause in accepted)
+
+
+def _causes_of(rule: Rule, remaining: Remaining) -> tuple[Cause, ...]:
+    """Return the causes of one rule that matter, the most seconds first.
+
+    The rule is asked again after each, as what that cause has claimed is no longer there, until
+    the rule finds nothing that it has not claimed.
+    """
+    accepted: list[Cause] = []
+    while True:
+        new = [
+            cause
+            for cause in rule(remaining)
+            if cause.seconds >= LEAST_FRACTION * remaining.gap_s
+            and (not accepted or cause.claims - remaining.claimed)
+        ]
+        if not new:
+            return tuple(accepted)
+        largest = max(new, key=lambda cause: cause.seconds)
+        accepted.append(largest)
+        remaining = remaining.without(largest)
+
+
+def _explanation(name: str, cause: Cause, gap_s: float) -> Explanation:
+    fraction = min(1.0, cause.seconds / gap_s)
+    return Explanation(
+        cause=name,
+        kind=cause.kind,
+        evidence=cause.evidence,
+        status="open",
+        share_of_gap=fraction,
+        share_ci=_fractions(cause.seconds_ci, gap_s),
+        summary=(
+            f"{cause.summary}: {cause.seconds:.3g} s, {100 * fraction:.0f} % of the extra time, "
+            f"{OBSERVED_ONLY}"
+        ),
+        seconds=cause.seconds,
+        seconds_ci=cause.seconds_ci,
+    )
+
+
+def _fractions(seconds_ci: Interval, gap_s: float) -> Interval:
+    """Return the interval of a fraction: nothing can explain more than all of the gap."""
+    low, high = seconds_ci
+    return (
+        None if low is None else min(1.0, low / gap_s),
+        None if high is None else min(1.0, high / gap_s),
+    )

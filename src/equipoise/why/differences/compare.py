@@ -1,0 +1,74 @@
+"""Compare two conditions: put together what differs in what each source saw."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+from equipoise.model.plan import Condition
+from equipoise.model.record import Trial
+from equipoise.why.differences.allocations import allocations_change
+from equipoise.why.differences.changes import Difference, changes, counted
+from equipoise.why.differences.settings import settings
+from equipoise.why.differences.stacks import page_faults_change, waits_change, with_profile
+from equipoise.why.differences.system_calls import with_system_calls
+from equipoise.why.differences.trials import trials_difference
+from equipoise.why.evidence.evidence_set import EvidenceSet, Runs
+
+_DIGITS = re.compile(r"\d+")
+
+
+def difference_between(
+    trials: Runs[Trial], evidence: EvidenceSet, conditions: tuple[Condition, Condition]
+) -> Difference:
+    """Return what differs between two conditions.
+
+    Parameters
+    ----------
+    trials
+        The analysed trials of the campaign; those of one block are a pair.
+    evidence
+        What the instrumented runs saw, any number of each.
+    conditions
+        The baseline and the candidate.
+
+    Raises
+    ------
+    UnusableInput
+        There is no block in which the wall time of both conditions is known.
+    """
+    of_trials = trials_difference(trials)
+    slower = of_trials.slower
+    unseen = {source: remarks for source, remarks in _unseen(evidence).items() if remarks}
+    difference = replace(
+        of_trials,
+        waits=waits_change(evidence.waits, slower),
+        faults=page_faults_change(evidence.page_faults, slower),
+        allocations=allocations_change(evidence.allocations, slower),
+        instructions=changes(evidence.instructions.map(lambda run: run.functions), slower, counted),
+        settings=settings(conditions),
+        unseen={**of_trials.unseen, **unseen},
+    )
+    return with_system_calls(with_profile(difference, evidence.profile), evidence.system_calls)
+
+
+def _unseen(evidence: EvidenceSet) -> dict[str, tuple[str, ...]]:
+    """Return by source why runs gave nothing, and what they could not see."""
+    return {
+        source: _once(
+            (
+                *evidence.failures.get(source, ()),
+                *(remark for run in runs.every for remark in run.unseen),
+            )
+        )
+        for source, runs in evidence.by_source().items()
+    }
+
+
+def _once(remarks: Iterable[str]) -> tuple[str, ...]:
+    """Return each remark once: the runs of a source differ only in the numbers in them."""
+    first: dict[str, str] = {}
+    for remark in remarks:
+        first.setdefault(_DIGITS.sub("0", remark), remark)
+    return tuple(first.values())

@@ -1,0 +1,170 @@
+"""What differs in sampled stacks: time on a processor, waits and page faults, by place.
+
+Seconds are sums over all threads. Where threads run at once, they are more than the time that
+passed; and each thread of a pool that has nothing to do waits all the time.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from statistics import fmean
+from typing import TypeVar
+
+from equipoise.why.differences.changes import (
+    Change,
+    Difference,
+    FaultsChange,
+    Function,
+    Wait,
+    changes,
+    counted,
+    measured,
+)
+from equipoise.why.evidence.evidence_set import Runs, Side
+from equipoise.why.evidence.stacks import Sampled, Stacks
+
+Key = TypeVar("Key")
+
+WHOLE_KERNEL = "kernel"
+"""The only kernel entry point that is known where the kernel's stacks are hidden; also of waits
+where no frame of the kernel was seen, because threads wait nowhere else."""
+
+LEAST_AGREEMENT, MOST_AGREEMENT = 0.8, 1.25
+"""Usual range of the profile's seconds over the accounted ones; a remark says if it is left."""
+
+
+def with_profile(difference: Difference, runs: Runs[Sampled]) -> Difference:
+    """Add the seconds on a processor; nothing unless both conditions have a run.
+
+    Where the kernel's part of the stacks is hidden, the system time of the campaign's own trials
+    stands for all kernel entry points.
+    """
+    if not runs.both:
+        return difference
+    slower, split = difference.slower, difference.split
+    places = runs.map(lambda run: places_of(run.stacks))
+
+    def by(keys: Callable[[Place], Iterable[Key]]) -> dict[Key, Change]:
+        return changes(places.map(lambda run: weights(run, keys)), slower)
+
+    entries = by(lambda place: () if place.entry is None else (place.entry,))
+    unseen = [*difference.unseen.get("profile", ()), *_disagreements(runs, split)]
+    if any(run.hides_kernel for run in runs.every) and "system_s" in split:
+        entries = {WHOLE_KERNEL: split["system_s"]}
+        unseen.append(
+            "the kernel's part of the stacks: the system time of the campaign's own trials stands "
+            f"for it, under {WHOLE_KERNEL!r}"
+        )
+    return replace(
+        difference,
+        on_processor=measured(runs.map(lambda run: run.stacks.weight()), slower),
+        entries=entries,
+        functions=by(_function_itself),
+        reached=by(lambda place: place.functions),
+        entries_by_function=by(_entry_and_function),
+        unseen={**difference.unseen, **({"profile": tuple(unseen)} if unseen else {})},
+    )
+
+
+def waits_change(runs: Runs[Sampled], slower: Side) -> Mapping[Wait, Change]:
+    """Return the seconds of each place where threads wait; empty unless both have a run."""
+
+    def wait(place: Place) -> Iterator[Wait]:
+        yield Wait(place.entry or WHOLE_KERNEL, place.function)
+
+    return changes(runs.map(lambda run: weights(places_of(run.stacks), wait)), slower)
+
+
+def page_faults_change(runs: Runs[Sampled], slower: Side) -> FaultsChange | None:
+    """Return the change of the page faults; ``None`` unless both conditions have a run.
+
+    The number is of all page faults; the functions are of sampled ones.
+    """
+    if not runs.both:
+        return None
+
+    def function(place: Place) -> tuple[Function, ...]:
+        return place.functions[-1:]
+
+    if any(run.total is None for run in runs.every):
+        count = measured(runs.map(lambda run: run.stacks.weight()), slower)
+    else:
+        count = counted(runs.map(lambda run: run.total or 0.0), slower)
+    by_function = runs.map(lambda run: weights(places_of(run.stacks), function))
+    return FaultsChange(count=count, by_function=changes(by_function, slower))
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The end of one stack, and its weight."""
+
+    entry: str | None
+    """Kernel entry point; ``None`` if the stack ends outside the kernel."""
+    functions: tuple[Function, ...]
+    """Functions of the program, the outermost first."""
+    weight: float
+
+    @property
+    def function(self) -> Function | None:
+        """The function that ran or called the kernel; ``None`` if none was seen."""
+        return self.functions[-1] if self.functions else None
+
+
+def places_of(stacks: Stacks) -> tuple[Place, ...]:
+    """Return where each of the stacks ends."""
+    # Each function is made once: a profile has many stacks of few functions.
+    functions = [
+        None if frame.kind in {"kernel", "size"} else Function(frame.name, frame.module, frame.kind)
+        for frame in stacks.frames
+    ]
+    entries = [frame.name if frame.kind == "kernel" else None for frame in stacks.frames]
+    return tuple(
+        Place(
+            entries[stack.frames[-1]] if stack.frames else None,
+            tuple(one for at in stack.frames if (one := functions[at]) is not None),
+            stack.weight,
+        )
+        for stack in stacks.stacks
+    )
+
+
+def weights(places: Iterable[Place], keys: Callable[[Place], Iterable[Key]]) -> Mapping[Key, float]:
+    """Return the weight of the places by key; a place counts once for each of its keys."""
+    sums: dict[Key, float] = defaultdict(float)
+    for place in places:
+        # The order of a set differs from process to process, and ties keep this order.
+        for key in dict.fromkeys(keys(place)):
+            sums[key] += place.weight
+    return sums
+
+
+def _function_itself(place: Place) -> tuple[Function, ...]:
+    return place.functions[-1:] if place.entry is None else ()
+
+
+def _entry_and_function(place: Place) -> Iterator[tuple[str, Function]]:
+    if place.entry is not None and place.function is not None:
+        yield place.entry, place.function
+
+
+def _disagreements(runs: Runs[Sampled], split: Mapping[str, Change]) -> Iterator[str]:
+    """Yield a remark where the profile's seconds differ from those of the campaign's own trials.
+
+    Nothing is scaled: an observed run is slower, and a short one is sampled rarely.
+    """
+    if "user_s" not in split or "system_s" not in split:
+        return
+    user, system = split["user_s"], split["system_s"]
+    for name, observed, accounted_s in (
+        ("baseline", runs.baseline, user.baseline + system.baseline),
+        ("candidate", runs.candidate, user.candidate + system.candidate),
+    ):
+        profiled_s = fmean(run.stacks.weight() for run in observed)
+        ratio = profiled_s / accounted_s if accounted_s > 0 else 1.0
+        if not LEAST_AGREEMENT <= ratio <= MOST_AGREEMENT:
+            yield (
+                f"the profile of the {name} has {profiled_s:.3g} s on a processor, {ratio:.2g} "
+                f"times the {accounted_s:.3g} s that its trials used"
+            )

@@ -1,0 +1,232 @@
+"""The sentence that says where the extra time goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar
+
+from equipoise.model.quantities import count, duration, exact_bytes
+from equipoise.why.differences.changes import (
+    CallsChange,
+    Change,
+    Difference,
+    Function,
+    SizeClassChange,
+    Wait,
+)
+
+WORTH_SAYING = 0.05
+"""Smallest part of the gap that the sentence mentions."""
+
+MOST_BLOCKS = 0.5
+"""Smallest share of the allocations at which the sentence mentions a size class."""
+
+LEAST_FAULT_S = 1e-7
+"""Least seconds that a page fault takes."""
+
+MOST_OF_A_KIND = 3
+"""Largest number of things of one kind in the sentence."""
+
+Place = TypeVar("Place")
+
+_PARTS = {
+    "user_s": "user time",
+    "system_s": "system time",
+    "waiting_s": "waiting",
+    "queueing_s": "waiting for a processor",
+}
+_MEMORY_CALLS = frozenset({"mmap", "munmap", "mremap", "brk", "madvise"})
+
+
+def where_the_time_goes(difference: Difference) -> str:
+    """Return where the extra time goes, in up to three clauses without a full stop.
+
+    A plain statement is certain: its interval over the runs excludes no change. What would explain
+    much and is not certain begins with "perhaps".
+    """
+    calls = _rising_calls(difference)
+    faults = _faults(difference)
+    rises = [*_rises(calls, faults), *_places(difference)]
+    clauses = [_split(difference)]
+    if rises:
+        clauses.append(", ".join(rises[: 2 * MOST_OF_A_KIND]))
+    about_memory = faults is not None or not _MEMORY_CALLS.isdisjoint(calls)
+    allocated = _allocated(difference, about_memory=about_memory)
+    if allocated is not None:
+        clauses.append(allocated)
+    perhaps = _uncertain(difference)
+    if perhaps is not None and not rises:
+        clauses.append(perhaps)
+    return "; ".join(clauses)
+
+
+def _split(difference: Difference) -> str:
+    gap = difference.gap
+    if not gap.is_certain:
+        return f"whether the mean trial takes longer is uncertain ({duration(gap.extra)})"
+    if gap.extra <= 0:
+        return "the typical trial takes longer, but the mean trial does not"
+    fractions = {
+        name: difference.split[part].extra / gap.extra
+        for part, name in _PARTS.items()
+        if part in difference.split and difference.split[part].is_certain
+    }
+    mentioned = sorted(
+        ((name, fraction) for name, fraction in fractions.items() if fraction >= WORTH_SAYING),
+        key=lambda item: -item[1],
+    )
+    if not mentioned:
+        return _without_split(difference)
+    (name, fraction), *others = mentioned
+    first = f"{100 * fraction:.0f} % of the extra time is {name}"
+    return _and([first, *(f"{100 * fraction:.0f} % {name}" for name, fraction in others)])
+
+
+def _without_split(difference: Difference) -> str:
+    if "waiting_s" in difference.split:
+        return "neither user, system nor waiting time certainly grew"
+    if difference.split:
+        return "neither user nor system time certainly grew, and waiting is not known"
+    return "the accounts of its trials are not known"
+
+
+def _rising_calls(difference: Difference) -> Mapping[str, CallsChange]:
+    """Return the calls that certainly become more and take a part of the gap, longest first."""
+    seconds = {
+        name: _call_s(difference, name)
+        for name, change in difference.calls.items()
+        if change.count.extra > 0 and change.count.is_certain
+    }
+    names = [name for name in seconds if seconds[name] >= _least_s(difference)]
+    names.sort(key=lambda name: -seconds[name])
+    return {name: difference.calls[name] for name in names[:MOST_OF_A_KIND]}
+
+
+def _call_s(difference: Difference, name: str) -> float:
+    """Return the extra seconds of a call: sampled ones, which lack the cost of observing it."""
+    sampled = difference.entries.get(name)
+    if sampled is not None and not difference.calls[name].waits:
+        return sampled.extra
+    return difference.calls[name].seconds.extra
+
+
+def _faults(difference: Difference) -> Change | None:
+    if difference.faults is None or not difference.faults.count.is_certain:
+        return None
+    sampled = difference.entries.get("page_fault")
+    least_s = difference.faults.count.extra * LEAST_FAULT_S
+    seconds = least_s if sampled is None else max(sampled.extra, least_s)
+    return difference.faults.count if seconds >= _least_s(difference) else None
+
+
+def _rises(calls: Mapping[str, CallsChange], faults: Change | None) -> Iterator[str]:
+    names_by_ends: dict[tuple[str, str], list[str]] = {}
+    for name, change in calls.items():
+        names_by_ends.setdefault(_ends(change.count), []).append(name)
+    verb = " rose"
+    for (low, high), names in names_by_ends.items():
+        yield f"{_and(names)}{verb} from {low} to {high} calls"
+        verb = ""
+    if faults is not None:
+        low, high = _ends(faults)
+        yield f"page faults{verb} from {low} to {high}"
+
+
+def _waits(wait: Wait) -> str:
+    """Return the kernel entry point, with the function unless it only wraps that entry point."""
+    if wait.function is None or wait.function.name == wait.entry:
+        return f"waits in {wait.entry}"
+    return f"waits of {_name(wait.function)} in {wait.entry}"
+
+
+def _ends(change: Change) -> tuple[str, str]:
+    """Return the smaller and the larger number."""
+    low, high = sorted((change.baseline, change.candidate))
+    return count(low), count(high)
+
+
+def _places(difference: Difference) -> Iterator[str]:
+    """Yield the functions, waits and processes that certainly take a part of the gap."""
+    for function, change in _largest(difference.functions, difference):
+        yield f"{_name(function)} takes {duration(change.extra)} more on a processor"
+    for wait, change in _largest(difference.waits, difference):
+        yield f"{_waits(wait)} take {duration(change.extra)} more"
+    if (
+        difference.processes is not None
+        and difference.processes.extra > 0
+        and difference.processes.is_certain
+    ):
+        low, high = _ends(difference.processes)
+        yield f"processes rose from {low} to {high}"
+
+
+def _largest(changes: Mapping[Place, Change], difference: Difference) -> list[tuple[Place, Change]]:
+    """Return what certainly takes a part of the gap; mappings hold the largest first."""
+    least_s = _least_s(difference)
+    certain = [
+        (place, change)
+        for place, change in changes.items()
+        if change.extra >= least_s and change.is_certain
+    ]
+    return certain[:MOST_OF_A_KIND]
+
+
+def _allocated(difference: Difference, *, about_memory: bool) -> str | None:
+    """Return what most blocks of the slower condition are, if that concerns the gap."""
+    allocations = difference.allocations
+    if allocations is None or not (about_memory or allocations.count.is_certain):
+        return None
+    blocks = difference.of_slower(allocations.count)
+    most = max(allocations.classes, key=lambda one: difference.of_slower(one.count), default=None)
+    if most is None or blocks == 0 or difference.of_slower(most.count) < MOST_BLOCKS * blocks:
+        return None
+    share = difference.of_slower(most.count) / blocks
+    lives = _lifetime(most)
+    return f"{100 * share:.0f} % of the allocations are of {_size(most)}{lives}"
+
+
+def _size(blocks: SizeClassChange) -> str:
+    typical = exact_bytes(blocks.typical_bytes)
+    if round(100 * blocks.typical_share) == 100:
+        return typical
+    if blocks.typical_share >= MOST_BLOCKS:
+        return f"about {typical}"
+    return f"{blocks.least_bytes:,} to {exact_bytes(blocks.most_bytes)}"
+
+
+def _lifetime(blocks: SizeClassChange) -> str:
+    if blocks.usual_lifetime_s is None:
+        return ""
+    return f", and nine in ten of these live under {duration(blocks.usual_lifetime_s)}"
+
+
+def _uncertain(difference: Difference) -> str | None:
+    """Return what would take a part of the gap if the runs did not differ so much."""
+    places: list[tuple[str, Change]] = [
+        *((name, change.seconds) for name, change in difference.calls.items()),
+        *((_waits(wait), change) for wait, change in difference.waits.items()),
+        *((_name(function), change) for function, change in difference.functions.items()),
+    ]
+    uncertain = [
+        (place, change)
+        for place, change in places
+        if change.extra >= _least_s(difference) and not change.is_certain
+    ]
+    if not uncertain:
+        return None
+    place, change = max(uncertain, key=lambda item: item[1].extra)
+    return f"perhaps {place} ({duration(change.extra)} more, uncertain over the observed runs)"
+
+
+def _name(function: Function) -> str:
+    if function.kind == "unknown":
+        return f"code without a name in {function.module}"
+    return f"{function.name} ({function.module})" if function.module else function.name
+
+
+def _least_s(difference: Difference) -> float:
+    return max(WORTH_SAYING * difference.gap.extra, 0.0)
+
+
+def _and(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,175 @@
+"""Interventions in files: syncs, buffers, standard output, the page cache."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from equipoise.measure.environment.host import Host, Unknown
+from equipoise.model.plan import Condition, Output
+from equipoise.why.interventions.alter import variable, with_prepared, with_variables
+from equipoise.why.interventions.intervention import Alter, Case, Intervention, preload
+
+_WRITES = frozenset({"tiny_writes"})
+_COLD = frozenset({"cold_file"})
+_UNBUFFERED_PYTHON = "PYTHONUNBUFFERED"
+_LAUNCHER_OPENS_IT = (
+    "the launcher opens it for each trial; a command that redirects its output goes its own way"
+)
+_IN_MEMORY = frozenset({"tmpfs", "ramfs", "hugetlbfs", "devtmpfs", "proc", "sysfs"})
+_NO_FILE = "the evidence names no file that is there: give one as an argument of the commands"
+
+
+def offered(case: Case) -> tuple[Intervention, ...]:
+    """Return the interventions in files."""
+    return (
+        # Nobody may keep it: what was written is lost when the power fails.
+        preload(case, "quick_sync", "answering fsync at once", frozenset({"sync_per_record"})),
+        # Tests only: programs that ask for no buffer, or flush each line, must be changed.
+        preload(
+            case,
+            "large_buffers",
+            "giving stdio buffers of 256 KiB",
+            _WRITES | {"tiny_reads"},
+            also=_buffered_python(case),
+        ),
+        preload(
+            case,
+            "late_flush",
+            "giving stdio buffers of 256 KiB that fflush leaves alone",
+            _WRITES,
+            also=_buffered_python(case),
+        ),
+        Intervention(
+            name="output_discarded",
+            summary="throwing the output away (/dev/null)",
+            causes=_WRITES,
+            alter=_output_to(Output("discard"), case),
+            verified=_LAUNCHER_OPENS_IT,
+            only_confirms=True,
+        ),
+        Intervention(
+            name="output_to_file",
+            summary="sending the output to a file",
+            causes=_WRITES,
+            # The launcher's own file has no name: nothing is left behind.
+            alter=_output_to(Output("count"), case),
+            verified=_LAUNCHER_OPENS_IT,
+            only_confirms=True,
+            advice="{command} > FILE",
+        ),
+        *_page_cache(case),
+    )
+
+
+def _buffered_python(case: Case) -> Alter:
+    def alter(condition: Condition) -> Condition:
+        # Python has buffers of its own; an empty value is as if it were not set.
+        is_set = variable(condition, _UNBUFFERED_PYTHON, case.site)
+        return with_variables(condition, {_UNBUFFERED_PYTHON: ""} if is_set else {})
+
+    return alter
+
+
+def _output_to(output: Output, case: Case) -> Alter:
+    def alter(condition: Condition) -> Condition:
+        current = condition.output or case.output
+        is_same = current == output or (output.kind == "count" and current.kind == "file")
+        return condition if is_same else replace(condition, output=output)
+
+    return alter
+
+
+def _page_cache(case: Case) -> Iterator[Intervention]:
+    """Yield what reads or drops files, untimed: those of the evidence, else arguments."""
+    evidence = map(os.path.abspath, case.evidence(_COLD, "file"))
+    named = [file for file in evidence if os.path.isfile(file)]
+    files = tuple(dict.fromkeys(named or _arguments(case)))
+    objects = "the file" if len(files) == 1 else "the files"
+    missing = None if files else _NO_FILE
+    yield Intervention(
+        name="warm_files",
+        summary=f"reading {objects} into the page cache",
+        causes=_COLD,
+        alter=_before_each_trial(files, _read),
+        verified="the line before each trial must succeed: it reads the files to their end",
+        impossible_because=missing,
+        only_confirms=True,
+    )
+    yield preload(
+        case,
+        "keep_cache",
+        f"keeping {objects} in the page cache",
+        _COLD,
+        also=_before_each_trial(files, _read),
+        also_verified=", and the line before each trial must succeed",
+        impossible_because=missing,
+    )
+    yield Intervention(
+        name="cold_files",
+        summary=f"dropping {objects} from the page cache",
+        causes=_COLD,
+        alter=_before_each_trial(files, _drop),
+        verified="the line before each trial must succeed: it writes the files to the disk and "
+        "tells the kernel that they are not needed (POSIX_FADV_DONTNEED); what another process "
+        "maps stays",
+        impossible_because=missing or _cannot_be_cold(files, case.host),
+        only_confirms=True,
+    )
+
+
+def _arguments(case: Case) -> Iterator[str]:
+    """Yield the arguments of both commands that are files."""
+    for condition in case.pair:
+        folder = os.path.abspath(condition.process.working_folder or ".")
+        for word in condition.command[1:]:
+            path = os.path.join(folder, word)
+            if os.path.isfile(path):
+                yield path
+
+
+def _before_each_trial(files: tuple[str, ...], line_of: Callable[[str], str]) -> Alter:
+    # A file that a trial has removed meanwhile is no failure.
+    lines = [f"{{ [ ! -f {word} ] || {line_of(word)}; }}" for word in map(shlex.quote, files)]
+
+    def alter(condition: Condition) -> Condition:
+        return with_prepared(condition, " && ".join(lines)) if lines else condition
+
+    return alter
+
+
+def _read(word: str) -> str:
+    return f"cat < {word} > /dev/null"
+
+
+def _drop(word: str) -> str:
+    # `dd` with nothing to copy advises about the whole file (its manual, "nocache").
+    return f"{{ sync {word} && dd if={word} iflag=nocache count=0 status=none; }}"
+
+
+def _cannot_be_cold(files: tuple[str, ...], host: Host) -> str | None:
+    try:
+        mounts = host.text("/proc/self/mountinfo")
+    except Unknown:
+        # Then the line before each trial fails where it cannot be done.
+        return None
+    for file in files:
+        kind = _file_system(os.path.realpath(file), mounts)
+        if kind in _IN_MEMORY:
+            return f"{file} is in memory ({kind}): put it on a disk"
+    return None
+
+
+def _file_system(path: str, mounts: str) -> str:
+    """Return the kind of a path's file system (proc(5), ``/proc/pid/mountinfo``)."""
+    longest, kind = "", "unknown"
+    for line in mounts.splitlines():
+        before, _, behind = line.partition(" - ")
+        point = before.split()[4].replace("\\040", " ")
+        is_inside = path == point or path.startswith(point.rstrip("/") + "/")
+        # A later mount hides an earlier one at the same place.
+        if is_inside and len(point) >= len(longest):
+            longest, kind = point, behind.split()[0]
+    return kind

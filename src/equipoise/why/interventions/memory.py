@@ -1,0 +1,161 @@
+"""Interventions in memory: allocators, glibc's tunables, huge pages, memory given back."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+from equipoise.design.libraries import NEVER_GIVEN_BACK, PRELOADED, Allocator
+from equipoise.measure.environment.hardware import HUGE_PAGES, transparent_huge_pages
+from equipoise.measure.environment.host import Unknown
+from equipoise.model.plan import Condition
+from equipoise.why.interventions.alter import (
+    PRELOAD,
+    preloaded,
+    process_of,
+    with_preload,
+    with_process,
+    with_tunables,
+)
+from equipoise.why.interventions.intervention import (
+    LIBRARY_IS_MAPPED,
+    TUNABLES_ARE_LISTED,
+    Case,
+    Intervention,
+    cannot_preload,
+    preload,
+    tunables,
+)
+
+_RETURNED = frozenset({"blocks_returned_at_free", "page_faults"})
+_ALLOCATED = frozenset({"blocks_returned_at_free", "more_allocations", "page_faults"})
+_SMALL_PAGES = frozenset({"huge_pages_off", "page_faults", "fork_of_large_process"})
+
+_LIBRARIES = frozenset(allocator.library for allocator in PRELOADED)
+_FIRST = "jemalloc"
+"""Allocator that is tried first: one tells whether the allocator is the cause."""
+
+_LARGE_STEPS = {"glibc.malloc.top_pad": str(64 << 20)}
+_HUGE_IN_MALLOC = {"glibc.malloc.hugetlb": "1"}
+_KERNEL_TAKES_IT = (
+    "the launcher starts no trial for which the kernel refuses the setting (PR_SET_THP_DISABLE)"
+)
+
+
+def offered(case: Case) -> tuple[Intervention, ...]:
+    """Return the interventions in memory, without all allocators but one."""
+    no_huge_pages = _no_huge_pages(case)
+    return (
+        tunables(
+            case,
+            "never_mmap",
+            "keeping freed memory (mmap_max=0)",
+            _RETURNED,
+            NEVER_GIVEN_BACK,
+        ),
+        tunables(
+            case,
+            "large_heap_steps",
+            "growing the heap by 64 MiB (top_pad)",
+            frozenset({"more_allocations"}),
+            _LARGE_STEPS,
+            only_confirms=True,
+        ),
+        *(_allocator(one, case) for one in PRELOADED if one.name == _FIRST),
+        # MADV_DONTNEED promises zeroes: writing them costs less than a new page.
+        preload(
+            case,
+            "keep_pages",
+            "keeping the pages that madvise gives back",
+            frozenset({"memory_given_back"}),
+        ),
+        Intervention(
+            name="huge_pages",
+            summary="allowing huge pages",
+            causes=_SMALL_PAGES,
+            alter=_with_huge_pages,
+            verified=_KERNEL_TAKES_IT,
+            impossible_because=no_huge_pages,
+            only_confirms=True,
+        ),
+        tunables(
+            case,
+            "malloc_huge_pages",
+            "asking for huge pages in malloc (hugetlb=1)",
+            _SMALL_PAGES,
+            _HUGE_IN_MALLOC,
+            also=_with_huge_pages,
+            only_confirms=True,
+            impossible_because=no_huge_pages,
+        ),
+        preload(
+            case,
+            "huge_mappings",
+            "asking for huge pages for all large memory",
+            _SMALL_PAGES,
+            also=lambda one: with_tunables(_with_huge_pages(one), _HUGE_IN_MALLOC, case.site),
+            also_verified=f"; {TUNABLES_ARE_LISTED}",
+            impossible_because=no_huge_pages,
+        ),
+        Intervention(
+            name="no_huge_pages",
+            summary="forbidding huge pages",
+            causes=frozenset({"page_faults"}),
+            alter=lambda one: with_process(one, replace(process_of(one), huge_pages=False)),
+            verified=_KERNEL_TAKES_IT,
+            impossible_because=no_huge_pages,
+            only_confirms=True,
+        ),
+    )
+
+
+def other_allocators(case: Case) -> tuple[Intervention, ...]:
+    """Return the other allocators, those that a user can keep first."""
+    others = sorted(PRELOADED, key=lambda one: one.package is None)
+    return tuple(_allocator(one, case) for one in others if one.name != _FIRST)
+
+
+def _allocator(allocator: Allocator, case: Case) -> Intervention:
+    """Return the allocator in the place of one that is preloaded already."""
+    path = case.site.find_library(allocator.library)
+    library = path or allocator.library
+
+    def alter(condition: Condition) -> Condition:
+        already = [os.path.basename(one) for one in preloaded(condition, case.site)]
+        if allocator.library in already and len(_LIBRARIES.intersection(already)) == 1:
+            return condition
+        return with_preload(condition, library, case.site, instead_of=_LIBRARIES)
+
+    return Intervention(
+        name=allocator.name,
+        summary=allocator.name,
+        causes=_ALLOCATED,
+        alter=alter,
+        verified=LIBRARY_IS_MAPPED,
+        impossible_because=cannot_preload(
+            path,
+            allocator.package or allocator.library,
+            f"apt install {allocator.package}" if allocator.package else "run `make build`",
+        ),
+        # Nobody should depend on a library of ours.
+        advice=f"{PRELOAD}={library} {{command}}" if allocator.package else None,
+    )
+
+
+def _with_huge_pages(condition: Condition) -> Condition:
+    process = process_of(condition)
+    # A condition that does not forbid huge pages allows them.
+    if process.huge_pages is not False:
+        return condition
+    return with_process(condition, replace(process, huge_pages=True))
+
+
+def _no_huge_pages(case: Case) -> str | None:
+    """Return why no trial can have huge pages here; ``None`` if it can."""
+    try:
+        setting = transparent_huge_pages(case.host)
+    except Unknown as reason:
+        return f"this kernel has no transparent huge pages ({reason}): run it on one that has"
+    if setting == "never":
+        return f"this host gives no process huge pages: echo madvise | sudo tee {HUGE_PAGES}"
+    return None

@@ -1,0 +1,93 @@
+"""Interventions on processors: threads, CPUs, sleeps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from equipoise.model.plan import Condition
+from equipoise.why.interventions.alter import process_of, with_process, with_variables
+from equipoise.why.interventions.intervention import Case, Intervention, preload
+
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "RAYON_NUM_THREADS",
+    "GOMAXPROCS",
+    "JULIA_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "POLARS_MAX_THREADS",
+)
+"""Variables from which runtimes usually read the number of threads."""
+
+_TOO_FEW = frozenset({"one_thread"})
+_TOO_MANY = frozenset({"lock_waits", "memory_contention"})
+_NOT_SEEN = "not seen: the variables reach the process, and a program may read none of them"
+_LAUNCHER_SETS_IT = (
+    "the launcher starts no trial on other CPUs, and a server that is ready is looked at; a "
+    "program that chooses its CPUs itself goes its own way"
+)
+
+
+def offered(case: Case) -> tuple[Intervention, ...]:
+    """Return the interventions both ways: a gap may come from too few threads or too many."""
+    cpus = case.site.cpus
+    # The first CPU often serves the interrupts.
+    last = cpus[-1:]
+    single = None if len(cpus) > 1 else "we may use one CPU only: allow more with taskset"
+    return (
+        Intervention(
+            name="thread_per_cpu",
+            summary="a thread for each CPU",
+            causes=_TOO_FEW,
+            alter=lambda one: _with_threads(one, len(process_of(one).cpus or cpus)),
+            verified=_NOT_SEEN,
+            impossible_because=single,
+            only_confirms=True,
+            advice=_advice(len(cpus)),
+        ),
+        Intervention(
+            name="single_thread",
+            summary="a single thread",
+            causes=_TOO_MANY,
+            alter=lambda one: _with_threads(one, 1),
+            verified=_NOT_SEEN,
+            only_confirms=True,
+            advice=_advice(1),
+        ),
+        Intervention(
+            name="pinning",
+            summary="pinning to one CPU",
+            causes=_TOO_MANY | {"messages"},
+            alter=lambda one: _on(one, last),
+            verified=_LAUNCHER_SETS_IT,
+            impossible_because=single,
+            only_confirms=True,
+            advice=f"taskset -c {','.join(map(str, last))} {{command}}",
+        ),
+        Intervention(
+            name="every_cpu",
+            summary="letting it use every CPU",
+            causes=_TOO_FEW,
+            # A condition without a setting may use them all.
+            alter=lambda one: one if process_of(one).cpus is None else _on(one, cpus),
+            verified=_LAUNCHER_SETS_IT,
+            impossible_because=single,
+            only_confirms=True,
+        ),
+        # A test only: a program that sleeps until something has happened asks again and again.
+        preload(case, "no_sleep", "answering sleeps at once", frozenset({"sleeping"})),
+    )
+
+
+def _with_threads(condition: Condition, count: int) -> Condition:
+    return with_variables(condition, dict.fromkeys(THREAD_VARIABLES, str(count)))
+
+
+def _advice(count: int) -> str:
+    return " ".join((*(f"{name}={count}" for name in THREAD_VARIABLES), "{command}"))
+
+
+def _on(condition: Condition, cpus: tuple[int, ...]) -> Condition:
+    return with_process(condition, replace(process_of(condition), cpus=cpus))

@@ -1,0 +1,43 @@
+"""Every form of a campaign's result, as the tests of the forms ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from equipoise.model.record import RunSummary
+from equipoise.model.result import ResultDocument
+from equipoise.report.builders.result import (
+    CampaignReport,
+    campaign_document,
+    campaign_documents,
+)
+from equipoise.report.renderers import csv, html, latex, markdown, terminal
+
+
+def page(reports: Sequence[CampaignReport]) -> str:
+    """Return the page of these campaigns."""
+    return html.page(campaign_documents(reports))
+
+
+def print_result(
+    document: ResultDocument, earlier: Sequence[RunSummary], ledger: Path, *, color: bool
+) -> None:
+    """Print a result to the screen."""
+    report = CampaignReport(document, ledger=ledger, earlier=earlier)
+    terminal.print_document(campaign_document(report), color=color)
+
+
+def to_markdown(document: ResultDocument, command: str | None = None) -> str:
+    """Return a result in Markdown."""
+    return markdown.to_markdown(campaign_document(CampaignReport(document, command=command)))
+
+
+def to_latex(document: ResultDocument) -> str:
+    """Return a result in LaTeX."""
+    return latex.to_latex(campaign_document(CampaignReport(document)))
+
+
+def to_csv(documents: Sequence[ResultDocument]) -> str:
+    """Return the numbers of results."""
+    return csv.to_csv([campaign_document(CampaignReport(one)) for one in documents])

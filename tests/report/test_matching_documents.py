@@ -1,0 +1,226 @@
+"""Documents of a match, its balance and a search for weights."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from equipoise.matching import gen_match, match, match_balance, match_by
+from equipoise.matching.balance import Balance
+from equipoise.matching.match import MatchResult
+from equipoise.report.builders.matching import (
+    MOST_STRATA,
+    Difference,
+    MatchQuestion,
+    balance_document,
+    effect_sentence,
+    match_document,
+    matched_difference,
+    naive_difference,
+    search_document,
+)
+from equipoise.report.document import (
+    Claim,
+    Command,
+    Document,
+    Facts,
+    Paragraph,
+    Part,
+    Section,
+    Table,
+    Warnings,
+    answer_of,
+)
+
+ASKED = MatchQuestion(
+    "people.csv", "t", "y", ("Each by its nearest.",), "equipoise match people.csv"
+)
+
+
+def claim_of(document: Document) -> Claim:
+    """The one claim of a document."""
+    (claim,) = answer_of(document).claims
+    return claim
+
+
+def tables_of(document: Document) -> list[Table]:
+    """The tables of a document."""
+    return [part for part in document.parts if isinstance(part, Table)]
+
+
+def codes_of(document: Document) -> list[str]:
+    """The codes of the warnings of a document."""
+    parts = [part for part in document.parts if isinstance(part, Warnings)]
+    return [warning.code for part in parts for warning in part.warnings]
+
+
+def section_of(document: Document, title: str) -> tuple[Part, ...]:
+    """The parts of a section of a document."""
+    sections = [part for part in document.parts if isinstance(part, Section)]
+    return next(section.parts for section in sections if section.title == title)
+
+
+def people(rows: int = 120) -> tuple[Any, Any, Any]:
+    """Outcome, who was treated, and two covariates of which the first decides both."""
+    generator = np.random.default_rng(6)
+    x = np.column_stack([generator.normal(size=rows), generator.integers(0, 2, rows)])
+    treated = x[:, 0] + generator.normal(size=rows) > 0.6
+    return 2.0 * x[:, 0] + 300.0 * treated + generator.normal(size=rows), treated, x
+
+
+def balance_of(result: MatchResult | None) -> Balance:
+    _, treated, x = people()
+    return match_balance({"age": x[:, 0], "black": x[:, 1]}, treated, result, boot=0)
+
+
+def matched(**how: Any) -> MatchResult:
+    outcome, treated, x = people()
+    return match(outcome, treated, x, **how)
+
+
+def test_an_effect_is_said_with_its_interval_and_its_direction() -> None:
+    assert effect_sentence(Difference(1794.3, (474.2, 3114.9)), "re78", "treat") == (
+        "treat raises re78 by 1,794 (95 % interval 474 to 3,115), on average over the treated "
+        "units."
+    )
+    assert effect_sentence(Difference(-0.125, (-0.2, -0.05)), "y", "t", "ATE") == (
+        "t lowers y by 0.125 (95 % interval 0.05 to 0.2), on average over all units."
+    )
+    assert effect_sentence(Difference(1.0, (-2.0, 4.0)), "y", "t") == (
+        "No effect of t on y can be shown (95 % interval -2 to +4), on average over the treated "
+        "units."
+    )
+    assert effect_sentence(Difference(1.0, None), "y", "t") == (
+        "t raises y by 1, on average over the treated units; its interval is unknown."
+    )
+
+
+def test_the_interval_is_the_estimate_and_1_96_errors() -> None:
+    result = matched()
+    effect = matched_difference(result)
+    assert effect is not None
+    assert effect.interval is not None
+    assert result.se is not None
+    half = (effect.interval[1] - effect.interval[0]) / 2.0
+    assert half == pytest.approx(stats.norm.ppf(0.975) * result.se)
+    assert matched_difference(replace(result, estimate=None)) is None
+    single = matched_difference(replace(result, se=None, se_standard=math.nan))
+    assert single is not None
+    assert single.interval is None
+
+
+def test_the_naive_interval_is_that_of_welch() -> None:
+    outcome, treated, _ = people()
+    naive = naive_difference(outcome, treated, None)
+    welch = stats.ttest_ind(outcome[treated], outcome[~treated], equal_var=False)
+    assert naive.interval == pytest.approx(tuple(welch.confidence_interval()), rel=1e-9)
+    huge = naive_difference(1e300 * outcome, treated, None)
+    assert huge.interval == pytest.approx([1e300 * end for end in naive.interval or ()], rel=1e-9)
+    assert naive_difference(np.ones(4), np.array([True, False] * 2), None).interval is None
+
+
+def test_a_match_says_effect_naive_difference_worst_covariate_and_who_is_left_out() -> None:
+    outcome, treated, _ = people()
+    result = matched(caliper=0.05)
+    found = match_document(
+        result, balance_of(result), naive_difference(outcome, treated, None), ASKED
+    )
+    claim = claim_of(found)
+    assert claim.text.startswith("t raises y by 30")
+    assert claim.estimate.startswith("+30")
+    naively, worst, smallest, dropped = claim.remarks
+    assert naively.startswith("Without matching, the treated rows are 30")
+    assert " differs most, by " in worst
+    assert worst.endswith("; before, age did, by 182.2 %.")
+    assert smallest.startswith("The smallest p-value of balance was ")
+    assert dropped == (
+        f"{result.n_dropped} of {int(treated.sum())} treated found no match and are left out."
+    )
+    assert "dropped" in codes_of(found)
+    assert section_of(found, "How it was computed")[0] == Paragraph("Each by its nearest.")
+    (command,) = section_of(found, "Do it again")
+    assert isinstance(command, Command)
+    assert command.line == ASKED.command
+
+
+def test_a_match_without_an_outcome_answers_with_its_balance() -> None:
+    _, treated, x = people()
+    result = match(None, treated, x)
+    found = match_document(result, balance_of(result), None, replace(ASKED, outcome=None))
+    assert claim_of(found).text.startswith("After matching age differs most, by ")
+    assert claim_of(found).estimate == ""
+    assert {row["kind"] for row in found.numbers} == {"covariate"}
+
+
+def test_balance_alone_tells_of_all_rows_and_warns_of_nothing() -> None:
+    found = balance_document(balance_of(None), None, ASKED)
+    claim = claim_of(found)
+    assert claim.text == ("Without matching, age differs most, by 182.2 % of a standard deviation.")
+    assert claim.remarks[0].startswith("The smallest p-value of balance is ")
+    assert codes_of(found) == []
+    assert claim.tone == "undecided"
+
+
+def test_two_constants_are_apart_without_limit_and_are_warned_of() -> None:
+    treated = np.arange(6) % 2 == 0
+    columns = {"side": treated.astype(float), "x": np.array([1.0, 1.1, 2.0, 2.1, 3.0, 3.1])}
+    result = match(None, treated, np.column_stack([columns["x"]]))
+    balance = match_balance(columns, treated, result, boot=0)
+    found = balance_document(balance, result, ASKED)
+    assert claim_of(found).text == (
+        "After matching side differs most, without limit; before, side did, without limit."
+    )
+    assert codes_of(found) == ["unbalanced"]
+
+
+def test_every_covariate_has_its_row_before_and_after_with_its_name() -> None:
+    result = matched()
+    (table,) = tables_of(match_document(result, balance_of(result), None, ASKED))
+    assert [row[:2] for row in table.rows] == [
+        ("age", "before"),
+        ("age", "after"),
+        ("black", "before"),
+        ("black", "after"),
+    ]
+    assert all(len(row) == len(table.headings) for row in table.rows)
+
+
+def test_of_many_strata_the_largest_stand_in_the_table_and_the_skipped_are_warned_of() -> None:
+    outcome, treated, x = people()
+    strata = np.arange(120) % 40 + np.where(np.arange(120) < 60, 0, 100)
+    result = match_by(outcome, treated, x, by={"city": strata})
+    balance = match_balance({"age": x[:, 0]}, treated, result, boot=0)
+    found = match_document(result, balance, None, ASKED)
+    table = tables_of(found)[0]
+    assert len(table.rows) == min(MOST_STRATA, len(result.strata))
+    assert table.notes == (
+        f"The largest of them; --json has the {len(result.strata) - MOST_STRATA} others too.",
+    )
+    assert result.skipped
+    assert "skipped" in codes_of(found)
+
+
+def test_a_search_tells_the_smallest_p_value_before_and_after_and_its_weights() -> None:
+    outcome, treated, x = people()
+    found = gen_match(treated, x, population=10, generations=1, seed=1)
+    balance = found.balance()
+    told = search_document(found, None, balance, None, ASKED)
+    before, after = balance.smallest_before, balance.smallest_after
+    assert after is not None
+    text = claim_of(told).text
+    assert text.startswith(f"The smallest p-value of balance was {before.value:.3g} (")
+    assert f"and is {after.value:.3g} (" in text
+    weights = {row["name"]: row["weight"] for row in told.numbers if row["kind"] == "weight"}
+    assert weights == dict(zip(found.names, found.weights.tolist(), strict=True))
+    effect = match(outcome, treated, x, metric=found.to_metric())
+    answered = search_document(found, effect, balance, None, ASKED)
+    assert claim_of(answered).text.startswith("t raises y by ")
+    assert claim_of(answered).remarks[0] == text
+    (facts,) = section_of(answered, "What it rests on")
+    assert isinstance(facts, Facts)
+    assert len({name for name, _ in facts.pairs}) == len(facts.pairs)

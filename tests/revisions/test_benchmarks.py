@@ -1,0 +1,62 @@
+"""The suite of a gate: what a file and what `--bench` may say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from equipoise.model.errors import UnusableInput
+from equipoise.revisions.benchmarks import Benchmark, benchmarks_named, read_suite
+
+
+def suite(folder: Path, text: str) -> Path:
+    path = folder / "suite.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_command_is_a_line_or_a_list_of_words(tmp_path: Path) -> None:
+    text = (
+        'build = "make"\n[benchmarks]\n"two words" = "./bench \'a b\'"\nlist = ["./bench", "|"]\n'
+    )
+    found = read_suite(suite(tmp_path, text))
+    assert found.build == "make"
+    assert found.benchmarks == (
+        Benchmark("two words", ("./bench", "a b")),
+        Benchmark("list", ("./bench", "|")),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("benchmarks", "is not TOML"),
+        ("", "has no benchmark"),
+        ("[benchmarks]\n", "has no benchmark"),
+        ("benchmarks = 3\n", "has no benchmark"),
+        ('build = 1\n[benchmarks]\na = "b"\n', "build is not a line for a shell"),
+        ('[bench]\na = "b"\n', "a suite has no key 'bench'"),
+        ("[benchmarks]\na = 1\n", "benchmarks.a is not a command"),
+        ('[benchmarks]\na = ""\n', "benchmarks.a is not a command"),
+        ('[benchmarks]\na = ["b", 1]\n', "benchmarks.a is not a command"),
+        ('[benchmarks.a]\ncommand = "b"\n', "benchmarks.a is not a command"),
+        ('[benchmarks]\na = "it\'s"\n', "benchmarks.a: cannot split"),
+    ],
+)
+def test_what_is_no_suite_is_told_with_its_place(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(UnusableInput, match=told) as caught:
+        read_suite(suite(tmp_path, text))
+    assert caught.value.hint
+
+
+def test_a_file_that_is_not_there_or_no_text_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UnusableInput, match="cannot read"):
+        read_suite(tmp_path / "none.toml")
+    (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(UnusableInput, match="is not TOML"):
+        read_suite(tmp_path / "bytes.toml")
+
+
+def test_a_name_ends_at_its_first_equals_sign() -> None:
+    assert benchmarks_named(("a=env X=1 ./bench",)) == (Benchmark("a", ("env", "X=1", "./bench")),)

@@ -1,0 +1,215 @@
+"""What differs, from evidence made by hand with known answers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from equipoise.model.errors import UnusableInput
+from equipoise.why.differences.changes import Function, Wait
+from equipoise.why.differences.compare import difference_between
+from equipoise.why.evidence.evidence_set import EvidenceSet, Runs
+from equipoise.why.evidence.instructions import Instructions
+from tests.why.differences.made import (
+    CONDITIONS,
+    allocations,
+    calls,
+    sampled,
+    size_class,
+    sizes,
+    system_calls,
+    trial,
+    trials,
+)
+
+WALLS = ([1.0, 1.1, 1.2, 1.0, 1.1, 1.2], [2.0, 2.2, 2.1, 2.1, 2.2, 2.0])
+MAIN = Function("main", "program", "user")
+WORK = Function("work", "program", "user")
+
+
+def test_with_no_source_at_all_the_gap_remains() -> None:
+    found = difference_between(trials(*WALLS), EvidenceSet(), CONDITIONS)
+    assert found.slower == "candidate"
+    assert found.gap.extra == pytest.approx(1.0)
+    assert found.split["user_s"].extra == pytest.approx(1.0)
+    assert found.split["waiting_s"].extra == 0.0
+    assert (found.on_processor, found.faults, found.allocations, found.processes) == (None,) * 4
+    assert not (found.entries or found.calls or found.waits or found.unseen)
+
+
+def test_where_the_baseline_is_slower_extra_is_what_it_has_more() -> None:
+    profiles = Runs((sampled({"main": 2.0}),) * 2, (sampled({"main": 1.5}),) * 2)
+    found = difference_between(trials(*reversed(WALLS)), EvidenceSet(profile=profiles), CONDITIONS)
+    assert (found.slower, found.faster) == ("baseline", "candidate")
+    assert found.gap.extra == pytest.approx(1.0)
+    low, high = found.gap.extra_ci
+    assert low is not None and high is not None and 0 < low < 1.0 < high
+    work = found.functions[MAIN]
+    assert (work.baseline, work.candidate, work.extra) == (2.0, 1.5, 0.5)
+
+
+def test_a_campaign_without_a_pair_cannot_be_explained() -> None:
+    lonely = Runs((trial(1, 0, 1.0),), (trial(2, 1, 1.0),))
+    with pytest.raises(UnusableInput, match="no block"):
+        difference_between(lonely, EvidenceSet(), CONDITIONS)
+
+
+def test_time_on_a_processor_goes_to_doors_and_functions() -> None:
+    baseline = sampled({"main;work": 1.0, "main": 0.2})
+    candidate = sampled(
+        {"main;work": 1.0, "main": 0.2, "main;work;munmap@kernel": 0.6, "exit@kernel": 0.1}
+    )
+    profiles = Runs((baseline, baseline), (candidate, candidate))
+    found = difference_between(trials(*WALLS), EvidenceSet(profile=profiles), CONDITIONS)
+    assert found.on_processor is not None
+    assert found.on_processor.extra == pytest.approx(0.7)
+    assert {door: change.extra for door, change in found.entries.items()} == {
+        "munmap": 0.6,
+        "exit": 0.1,
+    }
+    assert found.functions[WORK].extra == found.functions[MAIN].extra == 0.0
+    assert found.reached[MAIN].candidate == pytest.approx(1.8)
+    assert found.reached[WORK].extra == pytest.approx(0.6)
+    assert {key: change.extra for key, change in found.entries_by_function.items()} == {
+        ("munmap", WORK): 0.6
+    }
+
+
+def test_a_function_that_calls_itself_is_reached_once_in_a_stack() -> None:
+    profiles = Runs((sampled({"main;work;work;work": 1.0}),), (sampled({"main;work": 1.0}),))
+    found = difference_between(trials(*WALLS), EvidenceSet(profile=profiles), CONDITIONS)
+    assert found.reached[WORK].baseline == 1.0
+
+
+def test_what_the_slower_condition_has_most_more_of_comes_first() -> None:
+    baseline = sampled({"less": 3.0, "more": 1.0, "most": 1.0})
+    candidate = sampled({"less": 1.0, "more": 2.0, "most": 4.0})
+    found = difference_between(
+        trials(*WALLS), EvidenceSet(profile=Runs((baseline,), (candidate,))), CONDITIONS
+    )
+    assert [function.name for function in found.functions] == ["most", "more", "less"]
+
+
+def test_the_system_time_stands_in_where_the_kernel_is_hidden() -> None:
+    remark = "the kernel's own time and stacks: run as root"
+    profiles = Runs(
+        (sampled({"main": 1.0}, unseen=(remark,)),), (sampled({"main": 1.0}, unseen=(remark,)),)
+    )
+    pairs = Runs(
+        (trial(1, 0, 1.2, user_s=1.0, sys_s=0.1), trial(2, 0, 1.2, user_s=1.0, sys_s=0.2)),
+        (trial(1, 1, 2.2, user_s=1.0, sys_s=1.1), trial(2, 1, 2.2, user_s=1.0, sys_s=1.1)),
+    )
+    found = difference_between(pairs, EvidenceSet(profile=profiles), CONDITIONS)
+    assert list(found.entries) == ["kernel"]
+    assert found.entries["kernel"] == found.split["system_s"]
+    assert remark in found.unseen["profile"]
+    assert any("stands for it" in words for words in found.unseen["profile"])
+
+
+def test_a_profile_that_disagrees_with_the_accounts_is_told_and_not_scaled() -> None:
+    profiles = Runs((sampled({"main": 0.3}),), (sampled({"main": 2.1}),))
+    found = difference_between(trials(*WALLS), EvidenceSet(profile=profiles), CONDITIONS)
+    assert found.functions[MAIN].baseline == 0.3
+    assert found.unseen["profile"] == (
+        "the profile of the baseline has 0.3 s on a processor, 0.27 times the 1.1 s that its "
+        "trials used",
+    )
+
+
+def test_ties_stand_in_the_order_in_which_they_were_seen() -> None:
+    """So that the same ledger gives the same bytes in every process."""
+    names = [f"step_{number}" for number in range(40)]
+    profile = sampled({";".join(names): 1.0})
+    found = difference_between(
+        trials(*WALLS), EvidenceSet(profile=Runs((profile,), (profile,))), CONDITIONS
+    )
+    assert [function.name for function in found.reached] == names
+
+
+def test_waits_are_told_by_door_and_function() -> None:
+    waits = Runs(
+        (sampled({}, "waits"),),
+        (sampled({"main;work;futex@kernel": 0.5, "main": 0.1}, "waits"),),
+    )
+    found = difference_between(trials(*WALLS), EvidenceSet(waits=waits), CONDITIONS)
+    assert {wait: change.extra for wait, change in found.waits.items()} == {
+        Wait("futex", WORK): 0.5,
+        Wait("kernel", MAIN): 0.1,
+    }
+
+
+def test_faults_are_counted_and_told_by_function() -> None:
+    faults = Runs(
+        (sampled({"main;page_fault@kernel": 100.0}, "page_faults", total=180.0),),
+        (sampled({"main;work;page_fault@kernel": 9e5}, "page_faults", total=1e6),),
+    )
+    found = difference_between(trials(*WALLS), EvidenceSet(page_faults=faults), CONDITIONS).faults
+    assert found is not None
+    assert (found.count.baseline, found.count.candidate) == (180.0, 1e6)
+    assert [function.name for function in found.by_function] == ["work", "main"]
+
+
+def test_system_calls_are_compared_name_by_name() -> None:
+    few = system_calls(calls("mmap", 12, 0.001), calls("stat", 1, 1e-6))
+    many = system_calls(
+        calls("mmap", 400_012, 0.9, sizes=sizes(_36864=400_000, _4096=12)),
+        calls("openat", 3, 1e-5, errors={"ENOENT": 2}),
+        threads=3,
+    )
+    found = difference_between(
+        trials(*WALLS), EvidenceSet(system_calls=Runs((few, few), (many, many))), CONDITIONS
+    )
+    assert list(found.calls) == ["mmap", "openat", "stat"]
+    mmap = found.calls["mmap"]
+    assert mmap.count.extra_ci == (400_000.0, 400_000.0)
+    assert mmap.seconds.extra_ci == (None, None)
+    assert mmap.typical_bytes == 36864
+    assert found.calls["openat"].errors["ENOENT"].candidate == 2
+    assert found.calls["stat"].count.extra == -1
+    assert found.threads is not None and found.threads.extra == 2
+
+
+def test_what_is_allocated_by_classes_and_by_who_asked() -> None:
+    by = {"main;work;malloc@libc.so.6;35600 bytes@size": 3.5e9, "main;parse;16 bytes@size": 1e3}
+    short = size_class(35_600, 100_000, (60_000, 35_000, 4_000))
+    baseline = allocations(size_class(24, 500))
+    candidate = allocations(size_class(24, 500), short, by=by)
+    found = difference_between(
+        trials(*WALLS), EvidenceSet(allocations=Runs((baseline,), (candidate,))), CONDITIONS
+    ).allocations
+    assert found is not None
+    large, small = found.classes
+    assert (large.typical_bytes, large.count.extra) == (35_600, 100_000)
+    assert large.short_lived.candidate == 99_000
+    assert large.usual_lifetime_s == 0.5e-6
+    assert small.usual_lifetime_s is None
+    assert [function.name for function in found.by_function] == ["work", "parse"]
+
+
+def test_a_run_of_which_nothing_was_recorded_says_nothing_of_its_allocations() -> None:
+    nothing = replace(allocations(), processes=0)
+    runs = Runs((nothing,), (allocations(size_class(24, 500)),))
+    found = difference_between(trials(*WALLS), EvidenceSet(allocations=runs), CONDITIONS)
+    assert found.allocations is None
+
+
+def test_instructions_are_compared_by_function() -> None:
+    runs = Runs((Instructions(10, {"f": 10}, ()),), (Instructions(35, {"f": 10, "g": 25}, ()),))
+    found = difference_between(trials(*WALLS), EvidenceSet(instructions=runs), CONDITIONS)
+    assert {name: change.extra for name, change in found.instructions.items()} == {"g": 25, "f": 0}
+
+
+def test_what_the_sources_missed_is_said_once() -> None:
+    profiles = Runs(
+        (sampled({"main": 1.1}, unseen=("3 records had no room and are missing",)),),
+        (sampled({"main": 2.1}, unseen=("17 records had no room and are missing",)),),
+    )
+    failures = {"waits": ("perf_event_open: forbidden",)}
+    found = difference_between(
+        trials(*WALLS), EvidenceSet(profile=profiles, failures=failures), CONDITIONS
+    ).unseen
+    assert found == {
+        "waits": ("perf_event_open: forbidden",),
+        "profile": ("3 records had no room and are missing",),
+    }

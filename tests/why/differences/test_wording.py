@@ -1,0 +1,119 @@
+"""Where the extra time is, in words that say only what is certain."""
+
+from __future__ import annotations
+
+from equipoise.model.record import Trial
+from equipoise.why.differences.compare import difference_between
+from equipoise.why.differences.wording import where_the_time_goes
+from equipoise.why.evidence.evidence_set import EvidenceSet, Runs
+from equipoise.why.evidence.stacks import Sampled
+from tests.why.differences.made import (
+    CONDITIONS,
+    allocations,
+    calls,
+    sampled,
+    size_class,
+    system_calls,
+    trial,
+    trials,
+)
+
+
+def in_the_kernel() -> Runs[Trial]:
+    """The candidate takes a second more, 0.96 of it in the kernel."""
+    pairs = [(block, 0.001 * (block % 3)) for block in range(1, 8)]
+    return Runs(
+        tuple(trial(block, 0, 1.0, user_s=0.9 + noise, sys_s=0.0) for block, noise in pairs),
+        tuple(
+            trial(block, 1, 2.0 + noise, user_s=0.94, sys_s=0.96 + noise) for block, noise in pairs
+        ),
+    )
+
+
+def test_a_policy_that_returns_each_block_to_the_kernel() -> None:
+    few = system_calls(calls("mmap", 12, 0.001), calls("munmap", 12, 0.001), calls("read", 3, 0.1))
+    many = system_calls(
+        calls("mmap", 400_012, 0.40), calls("munmap", 400_012, 0.3), calls("read", 3, 0.1)
+    )
+    blocks = allocations(size_class(35_600, 98_000, (80_000, 17_000)), size_class(24, 2_000))
+    gathered = EvidenceSet(
+        system_calls=Runs((few, few), (many, many)),
+        page_faults=Runs(
+            (sampled({}, "page_faults", total=180),) * 2,
+            (sampled({}, "page_faults", total=3.6e6),) * 2,
+        ),
+        allocations=Runs((blocks, blocks), (blocks, blocks)),
+    )
+    assert where_the_time_goes(difference_between(in_the_kernel(), gathered, CONDITIONS)) == (
+        "96 % of the extra time is system time; mmap and munmap rose from 12 to 400,012 calls, "
+        "page faults from 180 to 3.6 million; 98 % of the allocations are of 35,600 bytes, and "
+        "nine in ten of these live under 500 ns"
+    )
+
+
+def test_a_slower_function() -> None:
+    walls = [1.0, 1.01, 1.02, 1.0, 1.01]
+    profiles = Runs(
+        (sampled({"main;work": 1.0}), sampled({"main;work": 1.01})),
+        (sampled({"main;work": 2.0}), sampled({"main;work": 2.02})),
+    )
+    found = difference_between(
+        trials(walls, [1.0 + wall for wall in reversed(walls)]),
+        EvidenceSet(profile=profiles),
+        CONDITIONS,
+    )
+    assert where_the_time_goes(found) == (
+        "100 % of the extra time is user time; work (program) takes 1.00 s more on a processor"
+    )
+
+
+def test_what_differs_as_much_between_runs_is_uncertain() -> None:
+    one, other = system_calls(calls("futex", 5, 0.1)), system_calls(calls("futex", 900, 1.8))
+    gathered = EvidenceSet(system_calls=Runs((one, one), (one, other)))
+    words = where_the_time_goes(difference_between(in_the_kernel(), gathered, CONDITIONS))
+    assert words == (
+        "96 % of the extra time is system time; perhaps futex (850 ms more, uncertain over the "
+        "observed runs)"
+    )
+
+
+def test_a_gap_that_is_not_certain_is_not_split() -> None:
+    found = difference_between(trials([1.0, 2.0, 1.0], [1.1, 1.0, 3.0]), EvidenceSet(), CONDITIONS)
+    assert where_the_time_goes(found).startswith("whether the mean trial takes longer is uncertain")
+
+
+def test_one_run_of_each_condition_makes_nothing_certain_but_the_split() -> None:
+    few, many = system_calls(calls("write", 1, 0.0)), system_calls(calls("write", 10**6, 0.9))
+    gathered = EvidenceSet(system_calls=Runs((few,), (many,)))
+    words = where_the_time_goes(difference_between(in_the_kernel(), gathered, CONDITIONS))
+    assert "rose" not in words
+    assert "uncertain" in words
+
+
+def test_waits_are_told_with_who_waits() -> None:
+    def waited(work_s: float, sleep_s: float) -> Sampled:
+        sleep = "main;nanosleep@libc.so.6;nanosleep@kernel"
+        return sampled({"main;work;futex@kernel": work_s, sleep: sleep_s}, "waits")
+
+    gathered = EvidenceSet(
+        waits=Runs((waited(0.0, 0.0), waited(0.0, 0.01)), (waited(0.5, 0.4), waited(0.51, 0.41)))
+    )
+    assert where_the_time_goes(difference_between(in_the_kernel(), gathered, CONDITIONS)) == (
+        "96 % of the extra time is system time; waits of work (program) in futex take 505 ms more, "
+        "waits in nanosleep take 400 ms more"
+    )
+
+
+def test_where_several_threads_run_at_once_the_waiting_is_not_known() -> None:
+    blocks = range(1, 8)
+    noisy = Runs(
+        tuple(trial(block, 0, 1.0, user_s=1.9, sys_s=0.0) for block in blocks),
+        tuple(
+            trial(block, 1, 2.0 + 0.01 * block, user_s=1.4 + 0.3 * (block % 3), sys_s=0.7)
+            for block in blocks
+        ),
+    )
+    found = difference_between(noisy, EvidenceSet(), CONDITIONS)
+    assert where_the_time_goes(found) == (
+        "neither user nor system time certainly grew, and waiting is not known"
+    )
