@@ -19,11 +19,7 @@ from tests.iterated import shaped_document
 from tests.report import kinds
 from tests.studies.synthetic import study_document
 
-<<<<<<< HEAD
 STUDIES = Path(__file__).resolve().parents[3] / "src/equipoise/studies/builtin"
-=======
-STUDIES = Path(__file__).resolve().parents[3] / "src" / "equipoise" / "studies" / "builtin"
->>>>>>> main
 MOST_CONDITIONS = 24
 
 
