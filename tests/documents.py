@@ -27,8 +27,8 @@ from equipoise.model.result import (
     Verdict,
 )
 from equipoise.model.why import Explanation, InterventionOutcome
-from equipoise.stats.advice import advice_words
-from equipoise.stats.sequence_point import SequencePoint
+from equipoise.stats.levels import advice_words
+from equipoise.stats.sequence import SequencePoint
 from tests.schema import validated
 
 HOSTILE = "<script>document.title='pwned'</script></script><img src=x onerror=alert(1)>&\"'"

@@ -22,8 +22,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from equipoise.why.evidence import allocations, profile, system_calls
+from equipoise.why.evidence import allocations, system_calls
 from equipoise.why.evidence.process import Process
+from equipoise.why.evidence.sources import SOURCES
 
 HERE = Path(__file__).resolve().parent
 
@@ -79,7 +80,7 @@ CALLS = (
 )
 WORK = (
     Way("plain", lambda process, _: process, 300_000_000),
-    Way("profile", profile.wrap, 300_000_000),
+    Way("profile", SOURCES["profile"].wrap, 300_000_000),
     Way(
         "perf record",
         under("perf", "record", "-q", "-F", "999", "--call-graph", "dwarf", "-o", "{folder}/r"),

@@ -16,8 +16,12 @@ from equipoise.model.plan import Judgement as PlannedJudgement
 from equipoise.model.record import Phase
 from equipoise.model.result import Verdict
 from equipoise.stats.carry_over import carry_over, should_warn
-from equipoise.stats.probability import probability_slower
-from equipoise.stats.sequence import BASELINE_FIRST, CANDIDATE_FIRST, PairedBlocks
+from equipoise.stats.sequence import (
+    BASELINE_FIRST,
+    CANDIDATE_FIRST,
+    PairedBlocks,
+    probability_slower,
+)
 from equipoise.stats.verdict import judge, margin_of
 
 ALPHA = 0.05

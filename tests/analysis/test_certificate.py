@@ -58,4 +58,4 @@ def test_what_was_not_injected_is_not_found(tmp_path: Path) -> None:
     found = certified(tmp_path, noise=0.05, injected=0.0)
     assert found.injected_found <= 2
     assert 4.0 < found.spread < 12.0
-    assert "of 12 campaigns" in found.words()
+    assert "of 12 campaigns" in found.summary()

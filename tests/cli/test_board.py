@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 
 from equipoise.campaign.progress import ComparisonStatus
-from equipoise.cli.board import board
+from equipoise.cli.progress import status_table
 from equipoise.model.result import Verdict
 
 
@@ -16,7 +16,7 @@ def status(name: str, verdict: Verdict) -> ComparisonStatus:
 def lines(rows: int, *statuses: ComparisonStatus) -> list[str]:
     console = Console(width=100)
     with console.capture() as capture:
-        console.print(board(statuses, rows))
+        console.print(status_table(statuses, rows))
     return capture.get().splitlines()
 
 

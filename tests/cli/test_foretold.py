@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from equipoise.cli.few_lines import FewLines
+from equipoise.cli.progress import ProgressLines
 from equipoise.model.plan import Contrast, Measure, Plan, Stopping
 from tests.plans import plan_of
 
@@ -22,7 +22,7 @@ def lines(
     plan: Plan, capsys: pytest.CaptureFixture[str], *, trial_s: float, about_s: float | None = None
 ) -> list[str]:
     """What two blocks of equal trials say on stderr where that is no terminal."""
-    watcher = FewLines(about_s)
+    watcher = ProgressLines(about_s)
     watcher.segment_started("run", plan, 8, 0)
     for _ in range(2 * len(NAMES)):
         watcher.trial_ended(trial_s, len(NAMES))
@@ -74,7 +74,7 @@ def test_a_short_study_and_a_comparison_say_nothing_in_a_pipe(
 def test_a_sitting_that_goes_on_tells_of_the_conditions_that_are_open(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    watcher = FewLines(None)
+    watcher = ProgressLines(None)
     watcher.segment_started("run", study(3600.0), 8, 6)
     capsys.readouterr()
     for _ in range(10):

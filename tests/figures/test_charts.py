@@ -21,7 +21,7 @@ from equipoise.figures.time_course import time_course
 from equipoise.figures.variance_by_level import MOST_ROWS, variance_by_level
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import ResultDocument
-from equipoise.stats.sequence_point import SequencePoint
+from equipoise.stats.sequence import SequencePoint
 from equipoise.stats.shift import shift_function
 from tests.documents import (
     HOSTILE,

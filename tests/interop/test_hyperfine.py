@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from equipoise.interop.hyperfine import to_csv, to_json, to_markdown
+from equipoise.interop.formats.hyperfine import to_csv, to_json, to_markdown
 from equipoise.model.result import SCHEMA, ConditionResult, ResultDocument, RunInfo, TrialRow
 
 HYPERFINE_KEYS = [

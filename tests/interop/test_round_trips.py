@@ -15,7 +15,7 @@ import pytest
 from equipoise.analysis.result import analyse_campaign
 from equipoise.interop.assembly import Imported
 from equipoise.interop.bmf import to_bmf
-from equipoise.interop.hyperfine import to_json
+from equipoise.interop.formats.hyperfine import to_json
 from equipoise.interop.trials import to_csv, to_parquet
 from equipoise.interop.trials import to_json as to_rows
 from equipoise.ledger import open_for_writing

@@ -124,7 +124,7 @@ def test_what_was_changed_in_tracked_files_is_part_of_the_working_tree(
 def test_a_clean_working_tree_is_head(made: MadeRepository) -> None:
     revision = revision_of_working_tree(repository_at(made.path))
     assert (revision.asked, revision.uncommitted) == ("HEAD", False)
-    assert revision.shown == f"HEAD ({made.git('rev-parse', 'HEAD')[:10]})"
+    assert revision.label == f"HEAD ({made.git('rev-parse', 'HEAD')[:10]})"
 
 
 def test_a_folder_of_the_repository_is_known_as_such(made: MadeRepository) -> None:
@@ -144,7 +144,7 @@ def test_the_fork_point_is_where_a_branch_was_left(made: MadeRepository) -> None
     main, feature = (revision_named(found, name, "--baseline") for name in ("main", "feature"))
     forked = fork_point(found, main, feature)
     assert forked.commit == left
-    assert forked.shown == f"the fork point from main ({left[:10]})"
+    assert forked.label == f"the fork point from main ({left[:10]})"
     # A merge commit, as forges test it, left main at its tip.
     made.git("merge", "--quiet", "-m", "merged", "feature")
     assert fork_point(found, main, revision_of_working_tree(found)) == main

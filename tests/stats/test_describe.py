@@ -11,7 +11,7 @@ from scipy.stats import binom
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import Drift, Mode
 from equipoise.stats.describe import describe, drift, median_interval
-from equipoise.stats.half_sample import half_sample_mode
+from equipoise.stats.modes import half_sample_mode
 from tests.stats.simulated import at_least
 
 

@@ -8,8 +8,7 @@ from scipy import stats
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import Component
-from equipoise.stats.advice import advice, advice_words
-from equipoise.stats.levels import Levels, plural_of, variance_by_level
+from equipoise.stats.levels import Levels, advice, advice_words, plural_of, variance_by_level
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import judge
 from tests.stats.planted import NESTED, Nested

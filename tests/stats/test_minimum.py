@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from equipoise.model.result import StatisticAnswer, Verdict
-from equipoise.stats.minimum import answers, minimum_misleads
+from equipoise.stats.shift import answers, minimum_misleads
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from scipy import stats
 
 from equipoise._native import student_quantile
 from equipoise.model.errors import UnusableInput
-from equipoise.stats.pooling import pool
+from equipoise.stats.two_samples import pool
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 4, 5, 10, 31, 100, 400])

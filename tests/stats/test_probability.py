@@ -9,8 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import betaln
 
-from equipoise.stats.probability import probability_slower
-from equipoise.stats.sequence import PairedBlocks
+from equipoise.stats.sequence import PairedBlocks, probability_slower
 from tests.stats.simulated import at_most
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from equipoise.model.result import ResultDocument
 from equipoise.studies.builtin.compilers.analysis import findings, over_layouts
-from equipoise.studies.measured import StudyData
+from equipoise.studies.study_data import StudyData
 from tests.documents import document_of
 
 LAYOUTS, BLOCKS = 12, 10

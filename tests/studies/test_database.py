@@ -11,8 +11,12 @@ import pytest
 from equipoise.model.result import ResultDocument
 from equipoise.studies.builtin.database.analysis import THROUGHPUT, curve_of, findings
 from equipoise.studies.builtin.database.charts import figures
-from equipoise.studies.builtin.database.client import mariadb_words, postgresql_words, understand
-from equipoise.studies.measured import StudyData
+from equipoise.studies.builtin.database.client import (
+    mariadb_command,
+    postgresql_command,
+    understand,
+)
+from equipoise.studies.study_data import StudyData
 from tests.studies.synthetic import study_document
 
 THREADS = ("1", "2", "4", "8", "16")
@@ -124,7 +128,7 @@ def asked(*more: str) -> argparse.Namespace:
     return understand(["mariadb", "--load=closed", "--password-file=/secret", *usual, *more])
 
 
-@pytest.mark.parametrize("words_of", [mariadb_words, postgresql_words])
+@pytest.mark.parametrize("words_of", [mariadb_command, postgresql_command])
 def test_the_client_goes_where_and_as_fast_as_it_is_asked(words_of: WordsOf) -> None:
     by_socket, by_tcp = words_of(asked()), words_of(asked("--transport=tcp"))
     assert any(Path(word.partition("=")[2]).is_relative_to("/f") for word in by_socket)
@@ -134,7 +138,7 @@ def test_the_client_goes_where_and_as_fast_as_it_is_asked(words_of: WordsOf) -> 
     assert any(word.startswith("--rate=") for word in words_of(asked("--load=open")))
 
 
-@pytest.mark.parametrize("words_of", [mariadb_words, postgresql_words])
+@pytest.mark.parametrize("words_of", [mariadb_command, postgresql_command])
 def test_a_password_is_for_tcp_alone_and_no_client_over_tcp_is_a_superuser(
     words_of: WordsOf,
 ) -> None:

@@ -14,8 +14,8 @@ from equipoise.studies.builtin.tasks.charts import figures as tasks_figures
 from equipoise.studies.builtin.threshold.analysis import findings as threshold_findings
 from equipoise.studies.builtin.threshold.analysis import points
 from equipoise.studies.builtin.threshold.charts import figures as threshold_figures
-from equipoise.studies.measured import UNKNOWN, StudyData
 from equipoise.studies.ranking import reversals
+from equipoise.studies.study_data import UNKNOWN, StudyData
 from tests.studies.synthetic import study_document
 
 
@@ -63,7 +63,7 @@ def test_at_35_kb_the_ratio_the_faults_and_the_calls_are_told() -> None:
     )
     assert ratio is not None and ratio.ratio == pytest.approx(1000, rel=0.02)
     assert ratio.surely_above
-    assert ratio.words() in words
+    assert ratio.text() in words
     assert "9 faults (9 pages) and 2 system calls" in words
 
 
@@ -80,9 +80,9 @@ def test_the_three_ways_stand_beside_the_published_ones() -> None:
         {"allocator": "dlmalloc", "block": "genmatch2006"},
     )
     assert ratio is not None and ratio.ratio == pytest.approx(2.4, rel=0.02)
-    assert table.rows[0][2] == ratio.words()
+    assert table.rows[0][2] == ratio.text()
     assert fish_findings(fish()).answer == (
-        f"The article's program takes {ratio.words()} with the 15 KB policy over "
+        f"The article's program takes {ratio.text()} with the 15 KB policy over "
         "Doug Lea's malloc (the reply: ×2.4)."
     )
 

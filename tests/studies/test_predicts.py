@@ -7,7 +7,7 @@ import pytest
 from equipoise.model.result import ResultDocument
 from equipoise.studies.builtin.predicts.analysis import findings, primitives
 from equipoise.studies.builtin.predicts.charts import figures
-from equipoise.studies.measured import StudyData
+from equipoise.studies.study_data import StudyData
 from tests.studies.synthetic import study_document
 
 FACTORS = {

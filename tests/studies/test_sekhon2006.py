@@ -26,8 +26,8 @@ from equipoise.studies.builtin.sekhon2006.analysis import (
 )
 from equipoise.studies.builtin.sekhon2006.charts import figures
 from equipoise.studies.catalogue import find_study
-from equipoise.studies.measured import StudyData
 from equipoise.studies.reader.study import read_study
+from equipoise.studies.study_data import StudyData
 from tests.campaign.test_conduct import Stage
 from tests.studies.synthetic import study_document
 

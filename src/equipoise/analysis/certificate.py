@@ -35,7 +35,7 @@ class CertifyOptions:
     injected_campaigns: int = 20
     injected_blocks: int = 120
     injected: float = 3.0
-    """In percent."""
+    """Percent more work of the second program."""
     work: int = 5_000_000
     alpha: float = 0.05
 

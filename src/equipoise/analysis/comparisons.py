@@ -15,10 +15,9 @@ from equipoise.model.record import CampaignWarning, Trial
 from equipoise.model.result import CarryOver, Comparison
 from equipoise.stats.carry_over import carry_over
 from equipoise.stats.means import ratio_of_means
-from equipoise.stats.minimum import answers, minimum_misleads
-from equipoise.stats.probability import probability_slower
-from equipoise.stats.sequence import PairedBlocks
-from equipoise.stats.verdict import Judged, blocks_to_go, judge, typical_ratio
+from equipoise.stats.sequence import PairedBlocks, probability_slower
+from equipoise.stats.shift import answers, minimum_misleads
+from equipoise.stats.verdict import ComparisonVerdict, blocks_to_go, judge, typical_ratio
 
 ESTIMAND = "typical within-block ratio"
 SCOPE = "across processes, in this campaign on this host"
@@ -150,7 +149,9 @@ def judge_pairings(
     )
 
 
-def _comparison(plan: Plan, pairing: Pairing, judged: Judged, to_go: int | None) -> Comparison:
+def _comparison(
+    plan: Plan, pairing: Pairing, judged: ComparisonVerdict, to_go: int | None
+) -> Comparison:
     judgement, pairs, costs = plan.judgement, pairing.pairs, pairing.costs
     contrast = pairing.contrast
     baseline, candidate = (plan.conditions[i] for i in (contrast.baseline, contrast.candidate))

@@ -1,4 +1,4 @@
-"""What can be said of a run that another tool measured: no e-value and no verdict.
+"""Intervals for a run that another tool measured: no e-value and no verdict.
 
 The martingale of rule 1 rests on our coin, which ordered nothing here. What is left is an ordinary
 interval for one look, and what threatens it, in words.

@@ -44,11 +44,11 @@ class ClassedTrial:
     trial: Trial
     better: Better
     shape: TrialShape | None
-    """Of its costs; ``None`` if they could not be classed."""
+    """Shape of its costs; ``None`` if they could not be classed."""
 
     @property
     def cost(self) -> float | None:
-        """Its number in a comparison; ``None`` if it has none."""
+        """Number of the trial in a comparison; ``None`` if it has none."""
         if self.trial.timed_out:
             return TIMED_OUT
         return None if self.shape is None else self.shape.late
@@ -83,7 +83,7 @@ class ClassedCondition:
 
 
 Classed = Mapping[int, Mapping[str, ClassedCondition]]
-"""For each condition, by its place in the plan, and each metric that has iterations."""
+"""Conditions by their index in the plan, then by each metric that has iterations."""
 
 
 def iterations_in(samples: Iterable[Sample]) -> dict[str, list[Sample]]:

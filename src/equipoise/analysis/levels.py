@@ -18,9 +18,8 @@ from equipoise.model.plan import Contrast, Plan
 from equipoise.model.record import Draw, RunRecord, Trial
 from equipoise.model.result import Advice, Comparison, VarianceByLevel
 from equipoise.model.why import Explanation, Status
-from equipoise.stats.advice import advice, advice_words
 from equipoise.stats.arrays import FloatArray, IntArray
-from equipoise.stats.levels import Levels, plural_of, variance_by_level
+from equipoise.stats.levels import Levels, advice, advice_words, plural_of, variance_by_level
 from equipoise.stats.spread import KIND, SpreadChange, holm, spread_change, spread_words
 
 HOST, BOOT, CAMPAIGN, LAYOUT, TRIAL, ITERATION = (
@@ -120,16 +119,16 @@ def _has_levels(plan: Plan, trials: Iterable[Trial]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """What is read of a block, or of one trial."""
+    """Logarithms and seconds of a block, or of one trial."""
 
     places: tuple[int, int]
     """The layout and the trial."""
     logarithms: dict[int, FloatArray]
-    """By condition, shape (k,): of its k iterations, or of its one cost."""
+    """Shape (k,) for each condition: k iterations, or its one cost."""
     wall_s: float | None
-    """Of all its trials together."""
+    """Wall seconds of all its trials together."""
     iteration_s: float
-    """What one more iteration of each takes, if iterations are in seconds."""
+    """Seconds of one more iteration of each trial, if iterations are in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +138,9 @@ class _Unit:
     logarithms: FloatArray
     """Shape (k,)."""
     places: tuple[int, ...]
-    """Its unit at each level, the highest first."""
+    """Unit at each level, the highest first."""
     cost: _Read
-    """What it takes to have one more."""
+    """Block that is measured for one unit more."""
 
 
 def _read(metric: str, trials: Sequence[Trial], draw: Draw) -> _Read:
@@ -169,7 +168,7 @@ def _pairs(contrast: Contrast, blocks: Sequence[_Read]) -> list[_Unit]:
 
 
 def _logarithms(trial: Trial, metric: str) -> FloatArray:
-    """Of a trial's iterations, or of its cost where it has none; not finite where unknown."""
+    """Return the logarithms of a trial's iterations, or of its cost; not finite if unknown."""
     values = _iterations(trial, metric)
     if trial.timed_out or not values:
         cost = cost_in(metric)(trial)
@@ -287,7 +286,7 @@ def _ratio(logarithm: float) -> float | None:
 
 
 LEAST_SHARE = 0.1
-"""Of the variance: less is not what the spread comes from, however surely it is there."""
+"""Fraction of the variance below which no source is named, however certain it is."""
 
 
 def sources_of_spread(

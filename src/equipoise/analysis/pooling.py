@@ -15,8 +15,8 @@ from equipoise.campaign.blocks import QUANTA, block_costs, complete_blocks
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord
 from equipoise.model.result import POOLED_SCHEMA, PooledCampaign, PooledCampaigns, PooledComparison
-from equipoise.stats.pooling import pool
 from equipoise.stats.sequence import PairedBlocks
+from equipoise.stats.two_samples import pool
 
 _NORMAL_MAD = 1.4826
 UNKNOWN_BOOT = "unknown"
@@ -79,13 +79,13 @@ def pooled_campaigns(records: Sequence[RunRecord]) -> PooledCampaigns:
 
 @dataclass(frozen=True, slots=True)
 class _Campaign:
-    """What pooling needs of one campaign: much less than its result document holds."""
+    """Facts that pooling needs of one campaign: much less than its result document."""
 
     campaign: PooledCampaign
     host: str
-    """What tells hosts apart: nothing names one."""
+    """Text that tells hosts apart; nothing names a host."""
     ratios: dict[str, float | None]
-    """By candidate."""
+    """Ratio of each candidate."""
     errors: dict[tuple[str, str], float]
     """Standard error of each typical log ratio, by baseline and candidate."""
 

@@ -26,8 +26,8 @@ from equipoise.stats.sessions import (
     Changes,
     RowChange,
     Session,
-    between_alike,
     changes_between,
+    difference_between_sessions,
 )
 
 
@@ -81,7 +81,7 @@ def compare_with_reference(
     earlier = [rows_there[name].session for name in both]
     later = [rows_here[name].session for name in both]
     differences = document_differences(there, here)
-    between = 0.0 if differences else between_alike(earlier, later)
+    between = 0.0 if differences else difference_between_sessions(earlier, later)
     found = changes_between(earlier, later, min_effect=min_effect, alpha=alpha, between=between)
     changes = dict(zip(both, found.rows, strict=True))
     names = dict.fromkeys(one.name for one in (*here.conditions, *there.conditions))
@@ -274,9 +274,9 @@ IGNORED_FACTS = frozenset(
         "variables_set_but_withheld",
     }
 )
-"""What differs between any two sessions, or is told elsewhere."""
+"""Facts that differ between any two sessions, or stand elsewhere in the result."""
 ENVIRONMENT = "environment"
-"""What stands for all that a file of another tool does not say of where it ran."""
+"""Name for all that a file of another tool does not say of its host."""
 
 
 def document_differences(
@@ -324,22 +324,22 @@ def environment_differences(
     there: Mapping[str, Any], here: Mapping[str, Any]
 ) -> tuple[EnvironmentDifference, ...]:
     """Return the facts that differ or that one side lacks, in the order of the later side."""
-    told = [dict(_told(there)), dict(_told(here))]
-    names = dict.fromkeys((*told[1], *told[0]))
+    facts = [dict(_flattened(there)), dict(_flattened(here))]
+    names = dict.fromkeys((*facts[1], *facts[0]))
     return tuple(
-        EnvironmentDifference(name, told[0].get(name), told[1].get(name))
+        EnvironmentDifference(name, facts[0].get(name), facts[1].get(name))
         for name in names
-        if told[0].get(name) != told[1].get(name)
+        if facts[0].get(name) != facts[1].get(name)
     )
 
 
-def _told(environment: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def _flattened(environment: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Names and plain values; what is in a table has the name of the table before its own."""
     for name, value in environment.items():
         if not prefix and name in IGNORED_FACTS:
             continue
         if isinstance(value, Mapping):
-            yield from _told(value, f"{prefix}{name}.")
+            yield from _flattened(value, f"{prefix}{name}.")
         else:
             # JSON knows no tuples.
             yield f"{prefix}{name}", list(value) if isinstance(value, tuple) else value

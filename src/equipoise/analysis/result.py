@@ -1,4 +1,4 @@
-"""From the ledger's record of a campaign to its result document: a pure function.
+"""A campaign's record as its result document: a pure function.
 
 The same record gives the same document, byte for byte: every resampling is seeded by the
 campaign's own seed.
@@ -57,7 +57,7 @@ from equipoise.model.result import (
 )
 
 ACCOUNTED = ("wall_s", "user_s", "sys_s", "max_rss_bytes", "minor_faults", "major_faults")
-"""What is described of every condition; a workload's own metrics are described beside it."""
+"""Metrics described of every condition; a workload's own metrics stand beside them."""
 
 
 def analyse_campaign(record: RunRecord) -> ResultDocument:
@@ -77,16 +77,16 @@ def _document_of(record: RunRecord) -> ResultDocument:
     # Rule 1 holds for what our coin ordered, and for nothing else.
     primary = () if imported else primary_comparisons(plan, blocks)
     others, unknown = ((), ()) if imported else other_comparisons(plan, blocks)
-    gathered = _gathered(record, blocks)
-    control = _control(plan, blocks, gathered)
+    by_condition = _trials_by_condition(record, blocks)
+    control = _control(plan, blocks, by_condition)
     return ResultDocument(
         schema=SCHEMA,
         run=_run_info(record, len(blocks)),
         environment=record.segments[0].environment if record.segments else {},
-        conditions=tuple(_condition_result(plan, index, gathered) for index in plan.described),
+        conditions=tuple(_condition_result(plan, index, by_condition) for index in plan.described),
         comparisons=()
         if imported
-        else ratios_by_level(plan, primary, blocks, gathered.draws) + others,
+        else ratios_by_level(plan, primary, blocks, by_condition.draws) + others,
         control=control,
         why=sources_of_spread(plan, blocks),
         warnings=(
@@ -95,7 +95,7 @@ def _document_of(record: RunRecord) -> ResultDocument:
             *threats(imported),
         ),
         trials=_rows(plan, record, blocks),
-        steady_state=() if imported else steady_comparisons(plan, blocks, gathered.iterations),
+        steady_state=() if imported else steady_comparisons(plan, blocks, by_condition.iterations),
         imported=imported,
         gate=gate_result(plan, blocks),
         more_is_better=_more_is_better(record),
@@ -121,14 +121,14 @@ def _run_info(record: RunRecord, blocks: int) -> RunInfo:
     )
 
 
-def _control(plan: Plan, blocks: Blocks, gathered: _Gathered) -> ControlResult | None:
+def _control(plan: Plan, blocks: Blocks, by_condition: _TrialsByCondition) -> ControlResult | None:
     comparison = control_comparison(plan, blocks)
     if plan.control is None or comparison is None:
         return None
     low, high = comparison.ratio_ci
     excludes_one = (low is not None and low > 1.0) or (high is not None and high < 1.0)
     return ControlResult(
-        condition=_condition_result(plan, plan.control, gathered),
+        condition=_condition_result(plan, plan.control, by_condition),
         comparison=comparison,
         excludes_one=excludes_one,
         summary=control_sentence(excludes_one=excludes_one, alpha=comparison.alpha),
@@ -136,23 +136,23 @@ def _control(plan: Plan, blocks: Blocks, gathered: _Gathered) -> ControlResult |
 
 
 @dataclass(frozen=True, slots=True)
-class _Gathered:
-    """What the trials of all conditions say, gathered in one pass: there may be very many."""
+class _TrialsByCondition:
+    """Trials, failures and draws of all conditions, collected in one pass."""
 
     analysed: Mapping[int, list[Trial]]
     failures: Mapping[int, int]
     draws: Mapping[int, Draw]
-    """Of each measured block."""
+    """Draws of the measured blocks, by block."""
     iterations: Classed
 
 
-def _gathered(record: RunRecord, blocks: Blocks) -> _Gathered:
+def _trials_by_condition(record: RunRecord, blocks: Blocks) -> _TrialsByCondition:
     analysed: dict[int, list[Trial]] = defaultdict(list)
     for block in blocks.values():
         for trial in block:
             analysed[trial.condition].append(trial)
     imported = record.plan.imported
-    return _Gathered(
+    return _TrialsByCondition(
         analysed,
         Counter(one.condition for one in record.trials if one.failure is not None),
         {one.block: one for one in record.draws if one.phase == "measured"},
@@ -160,9 +160,9 @@ def _gathered(record: RunRecord, blocks: Blocks) -> _Gathered:
     )
 
 
-def _condition_result(plan: Plan, index: int, gathered: _Gathered) -> ConditionResult:
+def _condition_result(plan: Plan, index: int, by_condition: _TrialsByCondition) -> ConditionResult:
     condition = plan.conditions[index]
-    analysed = gathered.analysed.get(index, [])
+    analysed = by_condition.analysed.get(index, [])
     own = dict.fromkeys(s.metric for t in analysed for s in t.samples if s.iteration is None)
     # A trial that was stopped for its time took unknown amounts of everything; one that could not
     # do its work here has no amount of it.
@@ -177,20 +177,20 @@ def _condition_result(plan: Plan, index: int, gathered: _Gathered) -> ConditionR
         if not known.any():
             continue
         trials = ended if known.all() else list(itertools.compress(ended, known.tolist()))
-        summary = shape_of(plan, metric, values[known], trials, gathered.draws)
+        summary = shape_of(plan, metric, values[known], trials, by_condition.draws)
         metrics[metric] = summary
         if metric in condition.reports and is_wide(summary):
             spread_because[metric] = why_wide(metric, values[known], trials, seed=plan.seed)
     primary = plan.judgement.primary_metric
     if primary in metrics:
-        found = cost_by_level(plan, analysed, gathered.draws)
+        found = cost_by_level(plan, analysed, by_condition.draws)
         metrics[primary] = dataclasses.replace(metrics[primary], by_level=found)
     return ConditionResult(
         name=condition.name,
         levels=condition.levels,
         command=condition.command,
         trials=len(analysed),
-        failures=gathered.failures.get(index, 0),
+        failures=by_condition.failures.get(index, 0),
         metrics=metrics,
         unknown={
             metric: why_unknown(analysed, metric)
@@ -200,7 +200,7 @@ def _condition_result(plan: Plan, index: int, gathered: _Gathered) -> ConditionR
         spread_because=spread_because,
         iterations={
             metric: iteration_shape(classed)
-            for metric, classed in gathered.iterations.get(index, {}).items()
+            for metric, classed in by_condition.iterations.get(index, {}).items()
         },
     )
 

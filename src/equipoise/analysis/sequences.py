@@ -11,14 +11,14 @@ from equipoise.campaign.interim import InterimAnalysis
 from equipoise.model.plan import Condition, Contrast, Judgement, Measure, Plan, Stopping
 from equipoise.model.record import Accounting, Better, Draw, RunRecord, Sample, Trial
 from equipoise.model.result import Comparison, ResultDocument, TrialRow
-from equipoise.stats.sequence_point import SequencePoint
+from equipoise.stats.sequence import SequencePoint
 
 MOST_LOOKS = 400
 """A look costs more the more blocks there are; a picture shows no more of them."""
 
 
 def sequences_of(record: RunRecord) -> dict[str, tuple[SequencePoint, ...]]:
-    """For each candidate, where its interval stood after the blocks as they came.
+    """Return the interval of each candidate after the blocks as they came.
 
     All blocks are looked at, or about ``MOST_LOOKS`` of them, the last one always. An imported run
     has none: no coin of ours ordered it.
@@ -45,7 +45,7 @@ TOLERANCE = 1e-9
 
 
 def sequences_of_document(document: ResultDocument) -> Sequences:
-    """For each candidate, where its interval stood after the blocks as they came.
+    """Return the interval of each candidate after the blocks as they came.
 
     None if the trials of the document do not lead to where it stands.
     """

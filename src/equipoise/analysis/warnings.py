@@ -9,9 +9,9 @@ from equipoise.model.result import Comparison, ControlResult
 from equipoise.stats.carry_over import should_warn
 
 CUT_SHARE = 0.05
-"""From this share of blocks on, a cut is worth a warning (verdict.md §1)."""
+"""Fraction of cut blocks from which on a warning is given (verdict.md §1)."""
 INFLATED_UP_TO = "a fifth"
-"""By how much an effect that has just become certain is overstated (verdict.md §4)."""
+"""Largest overstatement of an effect that has just become certain (verdict.md §4)."""
 
 
 def warnings_of(

@@ -232,7 +232,7 @@ def _environment(plan: Plan, ledger: CampaignStore) -> dict[str, Any]:
     certificate = ledger.latest_certificate(host.get("kernel"), host.get("cpu_model"))
     return {
         **host,
-        "certificate": None if certificate is None else certificate.words(),
+        "certificate": None if certificate is None else certificate.summary(),
         "mapped": {name: dataclasses.asdict(one) for name, one in mapped.items()},
     }
 

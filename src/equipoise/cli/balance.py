@@ -20,7 +20,6 @@ from equipoise.cli.matching_output import (
     output_options,
     write_output,
 )
-from equipoise.cli.work_bar import work_bar
 
 
 @click.command(
@@ -53,6 +52,8 @@ def command(**arguments: Any) -> int:
     table = read_match_table(arguments)
     result = None if arguments["unmatched"] else run_match(table, arguments)
     covariates = table.covariates
+    from equipoise.cli.progress import work_bar
+
     with work_bar("testing", quiet=arguments["quiet"], color=not arguments["no_color"]) as progress:
         balance = match_balance(
             dict(zip(covariates.names, covariates.matrix.T, strict=True)),

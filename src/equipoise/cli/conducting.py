@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from equipoise.campaign.conduct import Interrupted, measurement_lock
 from equipoise.campaign.progress import ProgressListener
 from equipoise.cli.leftovers import report_briefly
-from equipoise.cli.progress import watcher_for
+from equipoise.cli.progress import progress_for
 from equipoise.cli.reported import reported
 from equipoise.cli.shown import shown_document
 from equipoise.cli.study_findings import FOLDER, write_figures
@@ -44,7 +44,7 @@ def measuring(
     KeyboardInterrupt
         The user interrupted the campaign; a message has said so.
     """
-    listener = watcher_for(quiet=output.quiet, color=output.color, about_s=about_s)
+    listener = progress_for(quiet=output.quiet, color=output.color, about_s=about_s)
     with (
         measurement_lock(say_who_measures, allow_concurrent=output.allow_concurrent),
         open_for_writing(output.ledger, durable=output.durable) as ledger,

@@ -6,10 +6,9 @@ import sys
 from collections.abc import Sequence
 
 from equipoise.campaign import conduct
-from equipoise.cli.progress import watcher_for
+from equipoise.cli.progress import progress_for, work_bar
 from equipoise.cli.wanted import Wanted
 from equipoise.cli.why_options import default_experiment
-from equipoise.cli.work_bar import work_bar
 from equipoise.ledger import Ledger
 from equipoise.measure.installation import host_site
 from equipoise.model.record import RunRecord
@@ -110,7 +109,7 @@ def try_interventions(
     if not output.quiet:
         names = ", ".join(one.intervention for one in plan.explains.attempts)
         _say(f"testing by interventions on both: {names}")
-    listener = watcher_for(quiet=output.quiet, color=output.color)
+    listener = progress_for(quiet=output.quiet, color=output.color)
     conduct.start(plan, ledger, listener, judge_of=judge_of)
 
 

@@ -12,7 +12,8 @@ from equipoise.cli import options
 from equipoise.cli.output_file import check_folder, write_file
 from equipoise.cli.report_forms import Found, documents_of, latex, markdown
 from equipoise.cli.reported import reported
-from equipoise.interop import bmf, hyperfine, trials
+from equipoise.interop import bmf, trials
+from equipoise.interop.formats import hyperfine
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import ResultDocument

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,11 +29,9 @@ from equipoise.cli.matching_output import (
 from equipoise.model.errors import UnusableInput
 
 if TYPE_CHECKING:
-    from equipoise.genoud.search import Generation
     from equipoise.matching.gen_match import GenMatchResult
     from equipoise.matching.match import MatchResult
 
-SearchProgress = Callable[["Generation", int], None]
 
 _FITNESS = (
     "pvals",
@@ -156,6 +152,8 @@ def command(**arguments: Any) -> int:
         "weights": table.weights,
     }
     criterion = "smallest p" if arguments["fitness"] == "pvals" else arguments["fitness"]
+    from equipoise.cli.progress import search_bar
+
     bar = search_bar(criterion, quiet=arguments["quiet"], color=not arguments["no_color"])
     with _executor(arguments) as executor, bar as progress:
         search = gen_match(
@@ -189,52 +187,6 @@ def command(**arguments: Any) -> int:
     )
     write_output(output, arguments)
     return 0
-
-
-@contextmanager
-def search_bar(criterion: str, *, quiet: bool, color: bool) -> Iterator[SearchProgress | None]:
-    """Show a live bar on stderr, on a terminal only; yield the function that advances it.
-
-    Parameters
-    ----------
-    criterion
-        Name of the first criterion of a generation.
-    """
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
-
-    progress = Progress(
-        SpinnerColumn(),
-        BarColumn(bar_width=24),
-        TextColumn("{task.description}", markup=False),
-        console=Console(stderr=True, no_color=not color),
-        transient=True,
-    )
-    started = time.monotonic()
-    with progress:
-        task = progress.add_task("generation 0", total=1.0)
-
-        def advance(generation: Generation, limit: int) -> None:
-            elapsed = time.monotonic() - started
-            text = (
-                f"generation {generation.number}/{limit}, {criterion} {generation.value[0]:.4g}, "
-                f"at most {_time_left(elapsed, generation.number, limit)} left"
-            )
-            part = (generation.number + 1) / (limit + 1)
-            progress.update(task, description=text, completed=min(part, 1.0))
-
-        yield advance
-
-
-def _time_left(elapsed_s: float, done: int, limit: int) -> str:
-    """Estimate the time of the generations that may follow from those that ended."""
-    seconds = round(elapsed_s / (done + 1) * max(limit - done, 0))
-    hours, minutes = seconds // 3600, seconds // 60 % 60
-    clock = f"{minutes}:{seconds % 60:02d}"
-    return f"{hours}:{minutes:02d}:{seconds % 60:02d}" if hours else clock
 
 
 @contextmanager

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from equipoise.cli.options import FiniteRange, names_in
-from equipoise.cli.work_bar import work_bar
 from equipoise.model.errors import UnusableInput
 
 if TYPE_CHECKING:
@@ -251,6 +250,8 @@ def run_match(table: MatchTable, arguments: dict[str, Any], **more: Any) -> Any:
         **more,
     }
     units = (table.outcome, covariates.treated.astype(float), matrix)
+    from equipoise.cli.progress import work_bar
+
     with work_bar(
         "matching", quiet=arguments["quiet"], color=not arguments["no_color"]
     ) as progress:

@@ -12,7 +12,6 @@ from equipoise.cli import options
 from equipoise.cli.command_line import Remembering, command_line
 from equipoise.cli.conclusion_forms import check_report_files, write_report_files
 from equipoise.cli.output_file import check_folder, write_file
-from equipoise.cli.work_bar import work_in_words
 from equipoise.model.errors import UnusableInput
 
 if TYPE_CHECKING:
@@ -122,9 +121,11 @@ def command(**values: Any) -> int:
     the rows. Where no comparison holds, Equipoise refuses to answer (exit status 2), and says
     which rows would be needed.
     """
+    from equipoise.cli.progress import work_in_sentences
+
     _check_outputs(values)
     question = _question(values)
-    with work_in_words(quiet=values["quiet"], color=not values["no_color"]) as progress:
+    with work_in_sentences(quiet=values["quiet"], color=not values["no_color"]) as progress:
         observe = _observe_log if values["strata"] is None else _observe_strata
         result = observe(question, values, progress)
     _write(result, values)

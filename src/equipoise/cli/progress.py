@@ -1,40 +1,74 @@
-"""The live bar on stderr: on a terminal only, drawn between trials only."""
+"""Progress on stderr: live on a terminal, a few lines of a long study elsewhere.
+
+``progress_for`` gives what a campaign reports to; the bars below are for other long work. Nothing
+here runs by itself while trials run: a thread that redraws would run beside them (rule 4).
+"""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rich.console import Console, RenderableType
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+from rich.text import Text
 
-from equipoise.campaign.progress import CampaignProgress, ComparisonStatus, ProgressListener
-from equipoise.cli.board import OPEN, board
-from equipoise.cli.few_lines import FewLines
-from equipoise.cli.foretold import Foretold
+from equipoise.campaign.progress import (
+    BlockForecast,
+    CampaignProgress,
+    ComparisonStatus,
+    ProgressListener,
+    forecast_block,
+)
 from equipoise.model.plan import Plan
 from equipoise.model.safe_text import visible
-from equipoise.report.units import interval_text, seconds_left
+from equipoise.report.renderers.terminal import STYLES
+from equipoise.report.units import interval_text, percent_change, seconds_left, waiting_time
+
+if TYPE_CHECKING:
+    from equipoise.genoud.search import Generation
 
 SHORTEST_REDRAW_S = 0.1
 PAIR = 2
-"""So many conditions are no study."""
-LINES_BESIDE_THE_TABLE = 6
+"""Number of conditions of a comparison; more are a study."""
+LINES_OF_THE_BAR = 6
+LONG_S = 120.0
+"""Budget of a study from which a line is worth printing beforehand."""
+WORTH_SAYING_S = 20.0
+"""Time of a first block from which it is forecast while it runs."""
+OPEN = ("undecided", "open")
+STYLE: dict[str, str] = {
+    **STYLES,
+    "confirmed": "bold",
+    "refuted": "",
+    "open": "dim",
+}
+"""Style of a verdict on a pair, or of the outcome of an intervention."""
 
 
-def watcher_for(*, quiet: bool, color: bool, about_s: float | None = None) -> ProgressListener:
-    """A live bar if stderr is a terminal; else a few lines of a long study; or nobody.
+def progress_for(*, quiet: bool, color: bool, about_s: float | None = None) -> ProgressListener:
+    """Return a live bar if stderr is a terminal, else a few lines of a long study, or silence.
 
     Parameters
     ----------
     about_s
-        What a block took where the study was written.
+        Seconds of a block where the study was written.
     """
     if quiet:
         return ProgressListener()
     if not sys.stderr.isatty():
-        return FewLines(about_s)
+        return ProgressLines(about_s)
     return Bar(Console(stderr=True, no_color=not color), about_s)
 
 
@@ -77,7 +111,7 @@ class Bar(ProgressListener):
         self._budget_s = 0.0
         self._blocks = 0
         self._drawn_at = 0.0
-        self._foretold: Foretold | None = None
+        self._forecast: StudyForecast | None = None
 
     def segment_started(
         self, run_id: str, plan: Plan, earliest_block: int, blocks_before: int
@@ -92,22 +126,22 @@ class Bar(ProgressListener):
         )
         # A later block of a campaign that explains holds a part of the conditions only.
         if len(plan.conditions) > PAIR and plan.explains is None:
-            self._foretold = Foretold(plan, earliest, blocks_before, self._about_s)
+            self._forecast = StudyForecast(plan, earliest, blocks_before, self._about_s)
             if self._about_s is not None:
-                self._say(self._foretold.before_it_begins())
+                self._say(self._forecast.before_it_begins())
         self._progress.start()
         self._task = self._progress.add_task("warming up", total=1.0)
         self._progress.refresh()
 
     def trial_ended(self, seconds: float, of: int) -> None:
         """While the first block runs, show how far it is and say how long one takes."""
-        if self._foretold is None or self._foretold.first_block_is_over:
+        if self._forecast is None or self._forecast.first_block_is_over:
             return
-        words = self._foretold.trial_ended(seconds, of)
+        words = self._forecast.trial_ended(seconds, of)
         if words is not None:
             self._say(words)
         if self._clock() - self._drawn_at >= SHORTEST_REDRAW_S:
-            self._describe(self._foretold.so_far(), 0.0)
+            self._describe(self._forecast.so_far(), 0.0)
 
     def warmed_up(self) -> None:
         """Show that the first block has begun."""
@@ -118,13 +152,13 @@ class Bar(ProgressListener):
         if self._clock() - self._drawn_at < SHORTEST_REDRAW_S:
             return
         if len(progress.statuses) > 1:
-            rows = self._console.height - LINES_BESIDE_THE_TABLE
-            self._progress.table = board(progress.statuses, rows)
+            rows = self._console.height - LINES_OF_THE_BAR
+            self._progress.table = status_table(progress.statuses, rows)
         part = max(progress.elapsed_s / self._budget_s, progress.blocks / self._blocks)
         left = seconds_left(progress.elapsed_s, self._budget_s, progress.blocks, self._blocks)
         self._describe(
             f"block {progress.blocks}/{self._blocks}, at most {left} left"
-            + "".join(f"; {_interval_words(one)}" for one in _widest(progress.statuses)),
+            + "".join(f"; {_interval_sentence(one)}" for one in _widest(progress.statuses)),
             min(part, 1.0),
         )
 
@@ -146,16 +180,278 @@ class Bar(ProgressListener):
             self._drawn_at = self._clock()
 
 
+class ProgressLines(ProgressListener):
+    """Lines that say how long a study will take; `compare` has none."""
+
+    def __init__(self, about_s: float | None) -> None:
+        self._about_s = about_s
+        self._forecast: StudyForecast | None = None
+
+    def segment_started(
+        self, run_id: str, plan: Plan, earliest_block: int, blocks_before: int
+    ) -> None:
+        """Say what is known of the study's time beforehand."""
+        if plan.chosen_contrasts is None or plan.explains is not None:
+            return
+        earliest = max(earliest_block, plan.stopping.min_blocks)
+        self._forecast = StudyForecast(plan, earliest, blocks_before, self._about_s)
+        if plan.stopping.budget_s >= LONG_S:
+            _say(self._forecast.before_it_begins())
+
+    def trial_ended(self, seconds: float, of: int) -> None:
+        """Say what is known once enough of a long first block ran, and at its end."""
+        forecast = self._forecast
+        if forecast is None or forecast.first_block_is_over:
+            return
+        words = forecast.trial_ended(seconds, of)
+        if words is not None and forecast.first_block_s >= WORTH_SAYING_S:
+            _say(words)
+
+
+class StudyForecast:
+    """Forecast of a study's time from the trials of its first block, which may be a warm-up.
+
+    A resumed campaign has another first block, of the conditions that are still open.
+
+    Parameters
+    ----------
+    earliest
+        First block after which a verdict is possible.
+    blocks_before
+        Number of complete blocks of earlier segments.
+    about_s
+        Seconds of a block where the study was written.
+    """
+
+    def __init__(
+        self, plan: Plan, earliest: int, blocks_before: int, about_s: float | None
+    ) -> None:
+        self._conditions = len(plan.conditions)
+        self._compares = bool(plan.contrasts)
+        self._budget_s = plan.stopping.budget_s
+        self._blocks = plan.stopping.blocks - blocks_before
+        self._earliest = max(1, earliest - blocks_before)
+        self._about_s = about_s
+        self._seconds: list[float] = []
+        self._was_given = False
+
+    @property
+    def first_block_s(self) -> float:
+        """Seconds that the first block has taken so far."""
+        return sum(self._seconds)
+
+    @property
+    def first_block_is_over(self) -> bool:
+        """Whether every condition had its trial."""
+        return len(self._seconds) >= self._conditions
+
+    def before_it_begins(self) -> str:
+        """Return what is known before the first trial."""
+        if self._about_s is None:
+            until = waiting_time(self._budget_s)
+            return (
+                f"{self._conditions} conditions, no new block after {until}; the first block "
+                "will show how long a block takes"
+            )
+        return (
+            f"{self._conditions} conditions, about {waiting_time(self._about_s)} a block where "
+            f"the study was written: {self._then(self._about_s)}"
+        )
+
+    def trial_ended(self, seconds: float, of: int) -> str | None:
+        """Note a trial of the first block, and return a forecast where one is due.
+
+        A forecast is due once while a long first block runs, and once at its end.
+
+        Parameters
+        ----------
+        of
+            Number of trials of the first block.
+        """
+        self._conditions = of
+        self._seconds.append(seconds)
+        if self.first_block_is_over:
+            taken = waiting_time(self.first_block_s)
+            return (
+                f"{self._conditions} conditions, {taken} a block: {self._then(self.first_block_s)}"
+            )
+        found = self._block_forecast()
+        if found is None or self._was_given or self.first_block_s < WORTH_SAYING_S:
+            return None
+        self._was_given = True
+        return (
+            f"after {found.trials} of {found.conditions} trials: a block takes about "
+            f"{waiting_time(found.block_s)} ({waiting_time(found.low_s)} to "
+            f"{waiting_time(found.high_s)}); {self._then(found.block_s)}"
+        )
+
+    def so_far(self) -> str:
+        """Return how far the first block is."""
+        found = self._block_forecast()
+        words = f"first trials: {len(self._seconds)} of {self._conditions}"
+        return words if found is None else f"{words}, about {waiting_time(found.block_s)} in all"
+
+    def _block_forecast(self) -> BlockForecast | None:
+        return forecast_block(self._seconds, self._conditions)
+
+    def _then(self, block_s: float) -> str:
+        # The last block begins before the budget is spent.
+        end_s = min(self._budget_s + block_s, self._blocks * block_s)
+        if not self._compares:
+            return f"the end after at most {waiting_time(end_s)}"
+        first_s = self._earliest * block_s
+        words = f"first verdicts after about {waiting_time(first_s)}"
+        if first_s > self._budget_s + block_s:
+            return f"{words}, too long for the budget: --budget {2 * first_s:.0f}"
+        return f"{words}, the end after at most {waiting_time(end_s)}"
+
+
+def status_table(statuses: Sequence[ComparisonStatus], rows: int) -> Table:
+    """Return the live table of a study: the open comparisons first.
+
+    Parameters
+    ----------
+    rows
+        Number of rows at most; the last one counts what does not fit.
+    """
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("candidate", no_wrap=True, overflow="ellipsis", max_width=48)
+    for heading in ("blocks", "ratio"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for heading in ("interval", "so far"):
+        table.add_column(heading, no_wrap=True)
+    # Stable: within each kind they stand in the order of the plan.
+    ordered = sorted(statuses, key=lambda one: one.verdict not in OPEN)
+    shown = ordered if len(ordered) <= rows else ordered[: max(rows - 1, 0)]
+    for one in shown:
+        table.add_row(
+            Text(visible(one.candidate)),
+            Text(str(one.blocks)),
+            Text("" if one.ratio is None else percent_change(one.ratio)),
+            Text(_status_interval(one)),
+            Text(one.verdict, style=STYLE[one.verdict]),
+        )
+    hidden = ordered[len(shown) :]
+    if hidden:
+        still_open = sum(one.verdict in OPEN for one in hidden)
+        table.add_row(Text(f"and {len(hidden)} more, {still_open} of them open", style="dim"))
+    return table
+
+
+@contextmanager
+def work_bar(
+    description: str, *, quiet: bool, color: bool
+) -> Iterator[Callable[[int, int], None] | None]:
+    """Give what hears how much work is done, of how much; ``None`` without a terminal.
+
+    Any thread may call it. The bar is gone afterwards.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+
+    with Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=24),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+        console=Console(stderr=True, no_color=not color),
+        transient=True,
+    ) as progress:
+        task = progress.add_task(description, total=None)
+        drawn_at = 0.0
+
+        def work_done(done: int, of: int) -> None:
+            nonlocal drawn_at
+            now = time.monotonic()
+            if done < of and now - drawn_at < SHORTEST_REDRAW_S:
+                return
+            drawn_at = now
+            progress.update(task, completed=done, total=of)
+
+        yield work_done
+
+
+@contextmanager
+def work_in_sentences(*, quiet: bool, color: bool) -> Iterator[Callable[[str], object]]:
+    """Give what hears what is done next; a terminal shows it until the end."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+
+    console = Console(stderr=True, no_color=not color)
+    with console.status("reading") as status:
+        # Of a plain string rich would take what stands in brackets for its mark-up.
+        yield lambda words: status.update(Text(visible(words)))
+
+
+@contextmanager
+def search_bar(
+    criterion: str, *, quiet: bool, color: bool
+) -> Iterator[Callable[[Generation, int], None] | None]:
+    """Give what hears of each generation of a genetic search; ``None`` without a terminal.
+
+    Parameters
+    ----------
+    criterion
+        Name of the first of a generation's values.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    progress = Progress(
+        SpinnerColumn(),
+        BarColumn(bar_width=24),
+        TextColumn("{task.description}", markup=False),
+        console=Console(stderr=True, no_color=not color),
+        transient=True,
+    )
+    started = time.monotonic()
+    with progress:
+        task = progress.add_task("generation 0", total=1.0)
+
+        def generation_ended(generation: Generation, most: int) -> None:
+            elapsed = time.monotonic() - started
+            words = (
+                f"generation {generation.number}/{most}, {criterion} {generation.value[0]:.4g}, "
+                f"at most {_left(elapsed, generation.number, most)} left"
+            )
+            part = (generation.number + 1) / (most + 1)
+            progress.update(task, description=words, completed=min(part, 1.0))
+
+        yield generation_ended
+
+
 def _widest(statuses: tuple[ComparisonStatus, ...]) -> tuple[ComparisonStatus, ...]:
-    """The comparison that keeps the campaign going: an undecided one first."""
+    """Return the comparison that keeps the campaign going: an undecided one first."""
     undecided = [one for one in statuses if one.verdict in OPEN]
     return tuple((undecided or list(statuses))[:1])
 
 
-def _interval_words(one: ComparisonStatus) -> str:
+def _interval_sentence(one: ComparisonStatus) -> str:
     low, high = one.ratio_ci
     if one.closes:
         return f"{one.candidate}: closes {one.closes}"
     if low is None or high is None:
         return f"{one.candidate}: interval still open"
     return f"{one.candidate}: {interval_text(low, high)}"
+
+
+def _status_interval(one: ComparisonStatus) -> str:
+    if one.closes:
+        return f"closes {one.closes}"
+    return "open" if one.ratio_ci == (None, None) else interval_text(*one.ratio_ci)
+
+
+def _say(words: str) -> None:
+    print(f"equipoise: {words}", file=sys.stderr, flush=True)
+
+
+def _left(elapsed_s: float, done: int, most: int) -> str:
+    """Return the time for the generations that may follow, each as long as the earlier ones."""
+    seconds = round(elapsed_s / (done + 1) * max(most - done, 0))
+    hours, minutes = seconds // 3600, seconds // 60 % 60
+    clock = f"{minutes}:{seconds % 60:02d}"
+    return f"{hours}:{minutes:02d}:{seconds % 60:02d}" if hours else clock

@@ -130,7 +130,7 @@ def write_files(document: ResultDocument, record: RunRecord, wanted: Wanted) -> 
 
 def _export(document: ResultDocument, record: RunRecord, wanted: Wanted) -> None:
     """Write the page and the files in the forms of other tools."""
-    from equipoise.interop import hyperfine
+    from equipoise.interop.formats import hyperfine
 
     if wanted.export_json is not None:
         write_file(wanted.export_json, hyperfine.to_json(document))

@@ -14,7 +14,7 @@ from equipoise.model.plan import Plan, Stopping
 from equipoise.why.evidence.collect import FEWEST_REPETITIONS, EvidenceRequest
 from equipoise.why.evidence.sources import BY_DEFAULT, ON_REQUEST, known_sources
 from equipoise.why.experiment.plan import ExperimentRequest
-from equipoise.why.interventions.own import user_command, user_try
+from equipoise.why.interventions.own import user_command, user_variable
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -104,7 +104,7 @@ def experiment_request(values: dict[str, Any], explained: Plan) -> ExperimentReq
     UnusableInput
         An option cannot be read.
     """
-    own = [user_try(text) for text in values["tries"]]
+    own = [user_variable(text) for text in values["tries"]]
     if values["try_commands"]:
         site = host_site()
         own.extend(user_command(text, site) for text in values["try_commands"])

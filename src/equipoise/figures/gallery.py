@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from equipoise.figures.trial_values import EVERY_TRIAL, pairs_of, primary_metric
 from equipoise.model.primitives import PRIMITIVE_METRICS
 from equipoise.model.result import ResultDocument
-from equipoise.stats.sequence_point import SequencePoint
+from equipoise.stats.sequence import SequencePoint
 from equipoise.stats.shift import LEAST_BLOCKS, shift_function
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from equipoise.figures.quantity import log_ticks, metric_name, rounded
 from equipoise.figures.theme import color_of
 from equipoise.figures.trial_values import primary_metric
 from equipoise.model.result import Comparison, ResultDocument, SampleComparison
-from equipoise.stats.sequence_point import SequencePoint
+from equipoise.stats.sequence import SequencePoint
 from equipoise.stats.shift import ShiftFunction
 
 HOW_TO_READ_RATIOS = (

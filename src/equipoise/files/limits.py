@@ -32,7 +32,7 @@ def limit_reached(error: BaseException) -> EquipoiseError | None:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The error and those during whose handling it was raised, each once."""
+    """Return an error and the errors that it was raised from, each once."""
     seen: set[int] = set()
     one: BaseException | None = error
     while one is not None and id(one) not in seen:

@@ -56,7 +56,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def _followed(path: Path) -> str:
-    """The path behind symbolic links, but no further than a link of /proc.
+    """Follow symbolic links, but no further than a link of /proc.
 
     Such a link leads to an open file, whatever its text says.
     """
@@ -71,7 +71,7 @@ def _followed(path: Path) -> str:
 
 
 def _own_descriptor(place: str) -> int | None:
-    """The number of this process's descriptor that the path names, if it names one."""
+    """Return the descriptor of this process that a path names; ``None`` if it names none."""
     folder, name = os.path.split(place)
     is_own = folder in (f"/proc/{os.getpid()}/fd", f"/proc/{os.getpid()}/task/{os.getpid()}/fd")
     return int(name) if is_own and name.isdecimal() else None

@@ -101,7 +101,7 @@ def _criterion_folder() -> Path:
 
 
 def _forget_earlier_runs() -> None:
-    """What criterion saved of an earlier trial is none of this one's."""
+    """Remove what criterion saved of an earlier trial."""
     if os.environ.get(VARIABLE) and os.environ.get("CARGO_TARGET_DIR"):
         shutil.rmtree(_criterion_folder(), ignore_errors=True)
 

@@ -25,7 +25,7 @@ _LATENCY, _SECOND = 2, 4
 
 
 def words_for(arguments: Sequence[str], logs: Path, program: str = "pgbench") -> tuple[str, ...]:
-    """The command line that says what can be read; ``logs`` is an empty folder."""
+    """Return the command line whose log can be read; ``logs`` is an empty folder."""
     return (program, "--log", f"--log-prefix={logs / 'log'}", *arguments)
 
 
@@ -65,7 +65,7 @@ def _transactions(log: Path) -> Iterator[tuple[float, int]]:
 
 
 def _by_second(ended: list[tuple[float, int]]) -> Iterator[Interval]:
-    """The whole seconds of the clock; the first and the last are cut, and left out."""
+    """Return the whole seconds of the clock, without the first and the last, which are cut."""
     seconds = sorted({second for _, second in ended})
     if len(seconds) < 3:
         return
@@ -78,7 +78,7 @@ def _by_second(ended: list[tuple[float, int]]) -> Iterator[Interval]:
 
 
 def _percentile(latencies: list[float], percent: int) -> float:
-    """The smallest latency that so many percent do not exceed."""
+    """Return the smallest latency that a percentage of the latencies does not exceed."""
     return latencies[max(0, -(-percent * len(latencies) // 100) - 1)]
 
 

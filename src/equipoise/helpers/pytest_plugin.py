@@ -110,7 +110,7 @@ def _modules_of(own: Path) -> Iterator[str]:
 
 
 def _timed(call: Callable[[], object]) -> list[float]:
-    """The seconds of one call, as the mean of each of several batches."""
+    """Return the seconds of one call, as the mean of each of several batches."""
     calls = 1
     while True:
         started = time.perf_counter()

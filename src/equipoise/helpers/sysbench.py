@@ -24,7 +24,7 @@ _BUCKET = re.compile(r"^\s*([\d.]+) \|\**\s+(\d+)$", re.M)
 
 
 def words_for(arguments: Sequence[str], program: str = "sysbench") -> tuple[str, ...]:
-    """The command line that says what can be read."""
+    """Return the command line whose report can be read."""
     return (program, *OPTIONS, *arguments)
 
 

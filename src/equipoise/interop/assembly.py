@@ -1,4 +1,4 @@
-"""From what files say to a run of the ledger: its plan, its draws and its trials.
+"""Files of other tools as a run of the ledger: its plan, its draws and its trials.
 
 Nothing is made up: a draw of an imported run is the order in which its file has the trials, and
 every field of a trial that the file does not have is unknown, for that reason.
@@ -31,17 +31,17 @@ FILE = "file"
 """The factor whose levels are the names that the user gave the files."""
 HOST = "host"
 AS_THE_FILE_SAYS = "as_the_file_says"
-"""In the environment of a run: what its file says of the host and of the conditions."""
+"""Key of an environment under which the file's own facts stand."""
 MOST_TRIALS = 100_000
 MOST_VALUES = 1_000_000
 LONGEST_NAME = 2**17
-"""What one word of a command may have (execve(2), MAX_ARG_STRLEN)."""
+"""Bytes that one word of a command may have (execve(2), MAX_ARG_STRLEN)."""
 _ACCOUNTED = ("wall_s", "user_s", "sys_s", "max_rss_bytes")
 _WHOLE = frozenset({"max_rss_bytes"})
 _LARGEST = 1e100
 """No measurement comes near it, and squares of it can still be added up."""
 _LARGEST_WHOLE = 2.0**63
-"""What a whole number of the ledger stays below."""
+"""Bound that every whole number of the ledger stays below."""
 _NEVER_IMPORTED = ("minor_faults", "major_faults", "voluntary_switches", "involuntary_switches")
 
 
@@ -50,7 +50,7 @@ class Named:
     """One file that was read."""
 
     file: str
-    """As the user named it."""
+    """Name of the file, as the user typed it."""
     label: str | None
     """The name that the user gave what it measured."""
     format: str

@@ -11,6 +11,7 @@ import math
 
 import msgspec
 
+from equipoise.interop.reading import as_unicode
 from equipoise.model.result import MetricSummary, ResultDocument
 
 LATENCY = "latency"
@@ -36,8 +37,8 @@ def to_bmf(document: ResultDocument) -> bytes:
                 continue
             if metric == primary and metric.endswith("_s"):
                 measures[LATENCY] = _measure(summary, _NANOSECONDS)
-            measures[_unicode(metric)] = _measure(summary, 1.0)
-        found[_unicode(condition.name)[:MOST_NAME]] = measures
+            measures[as_unicode(metric)] = _measure(summary, 1.0)
+        found[as_unicode(condition.name)[:MOST_NAME]] = measures
     return msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n"
 
 
@@ -52,7 +53,3 @@ def _measure(summary: MetricSummary, factor: float) -> _Metric:
 
 def _finite(bound: float | None, factor: float) -> float | None:
     return None if bound is None or not math.isfinite(bound) else float(bound) * factor
-
-
-def _unicode(text: str) -> str:
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")

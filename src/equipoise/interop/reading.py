@@ -1,4 +1,4 @@
-"""What a reader of another tool's files is given, and what it makes of them."""
+"""One file of another tool, read within bounds, and what it says."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_SHOWN = 60
 SAVE_AGAIN = "write the file again with the tool that made it"
 Decoded = TypeVar("Decoded")
 NOT_DECODED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What decoding JSON raises of bytes that are none."""
+"""Errors of decoding JSON from bytes that are none."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class SourceFile:
     """One file as it was read, or a folder."""
 
     name: str
-    """As the user named it."""
+    """Name of the file, as the user typed it."""
     path: Path
     content: bytes = b""
     """Empty for a folder."""
@@ -85,11 +85,11 @@ class Process:
 
     benchmark: str
     values: Mapping[str, float]
-    """By metric, of the whole process; less is better."""
+    """Value of the whole process for each metric; less is better."""
     iterations: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    """What was repeated within the process, by metric: never trials."""
+    """Repetitions within the process, by metric: never trials."""
     levels: Mapping[str, str] = field(default_factory=dict)
-    """Of factors beside the benchmark."""
+    """Levels of factors beside the benchmark."""
     exit: int | None = None
     failure: str | None = None
     block: int | None = None
@@ -100,19 +100,19 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one file says."""
+    """The content of one file."""
 
     tool: str | None
-    """With its version, as far as the file tells."""
+    """Tool with its version, as far as the file tells."""
     metric: str
-    """What is compared; in seconds if it ends in ``_s``."""
+    """Metric that is compared; in seconds if it ends in ``_s``."""
     processes: tuple[Process, ...]
     environment: Mapping[str, Any] = field(default_factory=dict)
-    """What the file says of the host and of the conditions it ran under."""
+    """Facts of the file on the host and the conditions."""
     compared: str | None = None
     """The factor whose levels are compared; with `BENCHMARK`, each with the first one."""
     notes: tuple[str, ...] = ()
-    """What was left out, in words."""
+    """Sentences on what was left out."""
     no_series: tuple[str, ...] = ()
     """Metrics whose iterations are no course in time: counts, or the bins of a histogram."""
 
@@ -133,6 +133,11 @@ def quoted(text: object) -> str:
     """Return a text of a file as an error quotes it: never more than fits a line."""
     words = str(text)
     return repr(words if len(words) <= _MOST_SHOWN else f"{words[:_MOST_SHOWN]}…")
+
+
+def as_unicode(text: str) -> str:
+    """Return the text of a command line with bytes that are no text as escapes."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def mean(values: Sequence[float]) -> float:
@@ -170,7 +175,7 @@ _SECONDS = {
 }
 
 MOST_BYTES = 64 * 2**20
-"""Of one file."""
+"""Largest size of one file."""
 MOST_SEPARATORS = 1_000_000
 """Commas and tabs, or lines, in one file: it bounds what is decoded at once."""
 
@@ -181,7 +186,7 @@ _COMPRESSED = {
     b"\xfd7zXZ\x00": "xz",
     b"\x28\xb5\x2f\xfd": "zstd",
 }
-"""By how a file of each begins."""
+"""First bytes of a file of each compression."""
 
 
 def read_within_bounds(name: str, path: Path) -> SourceFile:

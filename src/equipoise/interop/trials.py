@@ -9,12 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from equipoise.interop.reading import as_unicode
 from equipoise.model.csv_text import csv_text
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import ResultDocument, TrialRow
 
 Kind = Literal["text", "integer", "number", "truth", "numbers", "texts"]
-"""What a column holds; ``numbers`` and ``texts`` are a list and a mapping in each cell."""
+"""Kind of a column; ``numbers`` and ``texts`` are a list and a mapping in each cell."""
 
 _KINDS: dict[str, Kind] = {
     "block": "integer",
@@ -126,7 +127,7 @@ def to_parquet(document: ResultDocument) -> bytes:
     columns = columns_of(document)
     table = pyarrow.table(
         [pyarrow.array(map(_parquet_cell, one.cells), type=types[one.kind]) for one in columns],
-        schema=pyarrow.schema([(_unicode(one.name), types[one.kind]) for one in columns]),
+        schema=pyarrow.schema([(as_unicode(one.name), types[one.kind]) for one in columns]),
     )
     sink = pyarrow.BufferOutputStream()
     parquet.write_table(table, sink)
@@ -159,13 +160,8 @@ def _csv_cell(value: Any) -> Any:
 
 def _parquet_cell(value: Any) -> Any:
     if isinstance(value, dict):
-        return [(_unicode(key), _unicode(text)) for key, text in value.items()]
-    return _unicode(value) if isinstance(value, str) else value
-
-
-def _unicode(text: str) -> str:
-    """Return the text with bytes that are no text as escapes."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+        return [(as_unicode(key), as_unicode(text)) for key, text in value.items()]
+    return as_unicode(value) if isinstance(value, str) else value
 
 
 def _bytes(text: str) -> bytes:

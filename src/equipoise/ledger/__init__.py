@@ -1,7 +1,15 @@
 """The ledger: the append-only store of plans, draws, trials, samples and environments.
 
-Open one with `open_for_writing` or `open_for_reading`; what comes back is a `Ledger`.
-docs/document.md describes the file.
+`open_for_writing` and `open_for_reading` return a `Ledger`; docs/document.md describes the file.
+In reading order:
+
+opening.py        where the ledger lies, and how it is opened
+store.py          `Ledger`: record a run trial by trial, list runs, read one
+rows.py           a run as rows, and rows as a run
+run_reference.py  ids of runs, and the run that ``last`` or the beginning of an id names
+schema.py         the tables, and the steps from each version to the next
+untrusted.py      checks of a file that somebody sent
+faults.py         errors of SQLite and of the disk as messages
 """
 
 from equipoise.ledger.opening import open_for_reading, open_for_writing

@@ -1,4 +1,4 @@
-"""What SQLite and the disk complain of, said in our words: what, where and the hint."""
+"""Errors of SQLite and of the disk as messages: what, where and the hint."""
 
 from __future__ import annotations
 

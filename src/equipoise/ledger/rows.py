@@ -151,7 +151,7 @@ SELECT_OBSERVATIONS = (
 )
 
 MOST_DOCUMENT_BYTES = 256 * 1024 * 1024
-"""What a source of evidence may have seen, as JSON; the largest in practice is a few MiB."""
+"""Largest size of an observation as JSON; the largest in practice is a few MiB."""
 MOST_EVIDENCE_BYTES = 4 * MOST_DOCUMENT_BYTES
 """The documents of one run together."""
 _MOST_PLACES = 50_000_000

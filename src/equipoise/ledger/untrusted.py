@@ -1,4 +1,4 @@
-"""What a ledger's file may hold, and what reading it may cost: somebody else may have sent it.
+"""Checks of a ledger's file, which somebody else may have sent: its content and its cost.
 
 A database is a program: a view, a trigger or a generated column in the place of a table runs
 expressions of whoever wrote the file. So every object with a name of ours is one of ours, to the
@@ -48,7 +48,7 @@ _SMALL_TABLES: dict[str, dict[str, str]] = {
     "notice": dict.fromkeys(("code", "words", "mend"), _TEXT),
     "certificate": {"kernel": _OPTIONAL_TEXT, "cpu_model": _OPTIONAL_TEXT, "document": _TEXT},
 }
-"""What holds for each row of the tables that have few rows for each run."""
+"""Rules for each row of the tables that have few rows for each run."""
 
 _TABLES_OF_A_RUN: dict[str, dict[str, str]] = {
     "draw": {

@@ -1,4 +1,4 @@
-"""The native launcher: starts, times and accounts for one trial at a time.
+"""The native launcher, which starts, times and accounts for one trial at a time.
 
 The launcher is a small program of its own (``crates/launcher``), because the Python process
 must not be in the measurement (rule 4): one launcher serves a whole campaign, over a pipe.
@@ -29,17 +29,17 @@ from equipoise.model.plan import Output, Process
 
 Containment = Literal["auto", "cgroup", "process-group"]
 OnWait = Callable[[], None]
-"""Called about once a second while a trial runs longer than that."""
+"""Function to call about once a second during a long trial."""
 
 _WAIT_MS = 1000
 _CHUNK_BYTES = 1 << 16
 _CLOSING_S = 30.0
-"""The launcher itself gives up after 10 s on what cannot be killed, twice at most."""
+"""Time for the launcher to end; it waits up to twice 10 s for what cannot be killed."""
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A user and the only group of it that counts."""
+    """A user and its group."""
 
     uid: int
     gid: int
@@ -53,82 +53,82 @@ class Request:
     """
 
     argv: tuple[str, ...]
-    """The argument vector; the program is found by the caller, see ``program``."""
+    """Argument vector; the caller finds the program, see ``program``."""
     environment: Mapping[str, str]
-    """The complete environment."""
+    """Complete environment."""
     working_folder: str
     program: str | None = None
-    """The absolute path of the file to execute; by default the first argument is one."""
+    """Absolute path of the file to execute; by default the first argument."""
     input: str | None = None
-    """A file for standard input, relative to the working folder; by default nothing."""
+    """File for standard input, relative to the working folder; by default none."""
     output: Output = field(default_factory=Output)
-    """Where standard output goes; a file is emptied first."""
+    """Destination of standard output; a file is emptied first."""
     timeout_s: float = 600.0
-    """After so many seconds every descendant is killed; positive and finite."""
+    """Seconds after which every descendant is killed; positive and finite."""
     error_cap_bytes: int = 4096
-    """How much of the end of standard error is reported."""
+    """Number of bytes of the end of standard error to report."""
     process: Process = Process()
-    """Its working folder is the one above."""
+    """Process settings; their working folder is ignored in favour of the one above."""
     user: User | None = None
-    """Whom it runs as, if not as the launcher; only root can say so."""
+    """User to run as; by default the launcher's. Only root may set it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One trial that was run, or could not start; what is not known is ``None``."""
+    """Report of one trial that ran or could not start; ``None`` stands for what is unknown."""
 
     pid: int | None
     wall_ns: int | None
-    """By the monotonic clock, from just before the start until the end was seen."""
+    """Nanoseconds of the monotonic clock from just before the start to the observed end."""
     user_s: float | None
-    """Of the process and of the children that it waited for, as the other counts."""
+    """User CPU seconds of the process and of the children that it waited for, as all counts."""
     sys_s: float | None
     max_rss_bytes: int | None
-    """Of the largest process among them; near ``floor_rss_bytes`` it is only a bound."""
+    """Peak memory of the largest of these processes; near ``floor_rss_bytes`` only a bound."""
     floor_rss_bytes: int | None
-    """The launcher's own peak after the trial; the kernel hands on what it was at the start."""
+    """The launcher's own peak, which the kernel passes on to the trial at its start."""
     minor_faults: int | None
     major_faults: int | None
     voluntary_switches: int | None
     involuntary_switches: int | None
     block_reads: int | None
-    """From storage, in units of 512 bytes."""
+    """Reads from storage, in units of 512 bytes."""
     block_writes: int | None
     exit: int | None
     """Exit status; ``None`` if it did not start or a signal ended it."""
     signal: int | None
-    """The signal that ended it, 9 after a timeout."""
+    """Signal that ended it; 9 after a timeout."""
     timed_out: bool
     stopped_by: int | None
     """Signal that had stopped the trial when it was killed: it waited for a terminal."""
     could_not_start: str | None
-    """What could not be used and why: "/no/such: No such file or directory"."""
+    """What could not be used, and why: "/no/such: No such file or directory"."""
     start_errno: int | None
-    """The error number of that."""
+    """Error number of the failed start."""
     error_tail: str
-    """The end of its standard error."""
+    """End of its standard error."""
     error_bytes: int | None
-    """All that it wrote to standard error."""
+    """Number of bytes written to standard error."""
     output_bytes: int | None
-    """All that it wrote to standard output, if that is counted."""
+    """Number of bytes written to standard output, if they are counted."""
     left_behind: int
-    """Descendants that were there after its end and had to be killed."""
+    """Number of descendants that outlived it and were killed."""
     containment: Literal["cgroup", "process_group"]
     cpu: int | None
-    """The CPU on which it ran last."""
+    """CPU on which it ran last."""
     run_delay_s: float | None
-    """For how long its main thread could have run but waited for a CPU."""
+    """Seconds for which its main thread was ready but waited for a CPU."""
     out_of_memory: bool | None
-    """Whether the kernel killed it for want of memory."""
+    """Whether the kernel killed it because memory ran out."""
     counters: dict[str, float | None] = field(default_factory=dict)
-    """What was asked for, in the units of ``COUNTERS``: of the process from its exec on and of
-    all of its descendants, until its end was seen."""
+    """Requested counters in the units of ``COUNTERS``, of the process from its exec on and of all
+    its descendants, until its end was observed."""
     unknown: dict[str, str] = field(default_factory=dict)
-    """What is ``None``, is not the whole, or did not work, and why (rule 7)."""
+    """Reason for each value that is ``None`` or incomplete (rule 7)."""
 
 
 class Starter(Protocol):
-    """What runs trials: the launcher, or in tests a scripted clock."""
+    """Something that runs trials: the launcher, or in tests a scripted clock."""
 
     def run(self, request: Request, on_wait: OnWait | None = None) -> Report:
         """Run one trial to its end."""
@@ -199,10 +199,11 @@ class Launcher:
 
     @property
     def pid(self) -> int:
-        """The launcher's own process."""
+        """Process number of the launcher."""
         return self._process.pid
 
     def __enter__(self) -> Self:
+        """Return the object itself."""
         return self
 
     def __exit__(
@@ -211,6 +212,7 @@ class Launcher:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        """Close it at the end of the block."""
         self.close()
 
     def run(self, request: Request, on_wait: OnWait | None = None) -> Report:
@@ -237,7 +239,7 @@ class Launcher:
             raise
 
     def has_ended(self) -> bool:
-        """Whether the trial that was begun has ended, or the launcher."""
+        """Return whether the begun trial, or the launcher, has ended."""
         waiting = select.poll()
         waiting.register(_pipe(self._process.stdout).fileno(), select.POLLIN)
         return bool(waiting.poll(0))
@@ -363,7 +365,7 @@ def _encode(request: Request) -> bytes:
 
 
 def _text(string: str) -> str:
-    """Bytes on the wire: each character, U+0000 to U+00FF, stands for one."""
+    """Return bytes as text: each character, U+0000 to U+00FF, stands for one."""
     return os.fsencode(string).decode("latin-1")
 
 

@@ -61,6 +61,7 @@ class MeasurementLock:
         self._listener.close()
 
     def __enter__(self) -> Self:
+        """Return the object itself."""
         return self
 
     def __exit__(
@@ -69,6 +70,7 @@ class MeasurementLock:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        """Close it at the end of the block."""
         self.release()
 
 

@@ -1,4 +1,4 @@
-"""What the package's own probes of operating system primitives are, and which of them work here."""
+"""The package's own probes of operating system primitives, and which of them work on this host."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _Listed(msgspec.Struct, frozen=True, rename={"group": "class"}):
 
 
 def probe_program() -> Path:
-    """The program that has the probes.
+    """Return the program that contains the probes.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def probe_program() -> Path:
 
 
 def probe_rows(program: Path) -> tuple[ProbeRow, ...]:
-    """Every row that the probes give, in the order of their tables.
+    """Return every row that the probes measure, in the order of their tables.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def probe_rows(program: Path) -> tuple[ProbeRow, ...]:
 
 
 def why_unavailable(program: Path, row: ProbeRow) -> str | None:
-    """Why a row cannot be measured here, by doing one operation; ``None`` if it can."""
+    """Return why this host cannot measure a row, by one operation; ``None`` if it can."""
     try:
         done = subprocess.run(
             [program, row.probe, *row.options, "--check"],

@@ -1,4 +1,19 @@
 """What Equipoise talks about: frozen data, no input and no output.
 
-Every other room may import this one; this one imports nothing of ours.
+Every other room may import this one; this one imports nothing of ours. In reading order:
+
+study.py               a study: workload, factors, metrics, budget, and where its keys stand
+plan.py                a plan: conditions, how they are measured and judged; gates, experiments
+record.py              a campaign as recorded: draws, trials, samples, segments
+result.py              the result document, and several campaigns pooled
+why.py                 causes of a gap, and what interventions showed
+observation.py         one instrumented run
+observation_result.py  the result of ``equipoise observe``
+findings.py            tables and paragraphs of a built-in study
+host.py                what disturbs a host, and its certificate
+primitives.py          the rows of ``equipoise os``
+errors.py              `EquipoiseError` and its exit statuses
+redaction.py           known tuning variables, and placeholders for other values
+quantities.py          numbers with their units, as people read them
+interval.py, frame.py, csv_text.py, display.py, safe_text.py, bulk.py  small helpers
 """

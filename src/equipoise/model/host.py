@@ -1,4 +1,4 @@
-"""What is known of a host: what disturbs its measurements, and its certificate."""
+"""A host: what disturbs its measurements, and its certificate."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SEVERITIES: tuple[Severity, ...] = ("disturbs", "weakens", "lacks")
 
 @dataclass(frozen=True, slots=True)
 class Disturbance:
-    """One thing that disturbs measurements: what, and the command that mends it (rule 8)."""
+    """One thing that disturbs measurements: what, and the command that ends it (rule 8)."""
 
     code: str
     severity: Severity
@@ -24,7 +24,7 @@ class Disturbance:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """What an examination of a host found."""
+    """Result of an examination of a host."""
 
     disturbances: tuple[Disturbance, ...]
     """Worst first."""
@@ -53,12 +53,12 @@ class Certificate:
     equipoise: str | None
     alpha: float
     campaigns: int
-    """Of a program against itself, looked at after every block, no effect too small."""
+    """Campaigns of a program against itself, judged after every block at any effect."""
     blocks: int
-    """Of each such campaign, at most."""
+    """Largest number of blocks of each such campaign."""
     called_different: int
     injected: float
-    """By how much a second program did more work than the first."""
+    """Percent by which a second program did more work than the first."""
     injected_campaigns: int
     injected_found: int
     injected_blocks: float
@@ -73,7 +73,7 @@ class Certificate:
     runs: tuple[str, ...]
     """The campaigns, as the ledger names them."""
 
-    def words(self) -> str:
+    def summary(self) -> str:
         """One line."""
         return (
             f"{self.called_different} of {self.campaigns} campaigns of a program against itself "

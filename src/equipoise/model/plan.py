@@ -20,7 +20,7 @@ SOCKET = "{folder}/socket"
 """Unix socket of a server that Equipoise itself waits for, where no command says it is ready."""
 OutputKind = Literal["discard", "inherit", "count", "file"]
 ServerTrial = Literal["life", "interval"]
-"""What one trial of a server is: its whole life, or one interval while it goes on running."""
+"""Length of one trial of a server: its whole life, or an interval while it runs on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Hooks:
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """What is set for a process beside its command; what is ``None`` stays as usual."""
+    """Settings of a process beside its command; ``None`` leaves a setting as usual."""
 
     working_folder: str | None = None
     """Absolute; by default that of the plan."""
@@ -53,12 +53,12 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where in memory processes find themselves: one level of the random factor ``layout``."""
+    """Place of processes in memory: one level of the random factor ``layout``."""
 
     environment_bytes: int
-    """By how much the environment is enlarged."""
+    """Bytes by which the environment is enlarged."""
     argument_bytes: int
-    """By how many slashes the path is longer by which the program is executed."""
+    """Slashes that are added to the path by which the program is executed."""
     random_addresses: bool
     """Whether the kernel draws the addresses anew in each trial (ASLR)."""
 
@@ -75,16 +75,16 @@ class Server:
     start: tuple[str, ...]
     """Runs in the foreground until it is stopped; the program comes first."""
     environment: dict[str, str] = field(default_factory=dict)
-    """Set for the server and what prepares it, over the environment of the caller."""
+    """Variables of the server and what prepares it, over the environment of the caller."""
     process: Process = Process()
-    """Its working folder is ``{folder}`` by default."""
+    """Settings of the server; its working folder is ``{folder}`` by default."""
     install: tuple[str, ...] | None = None
     """Run to its end once in each segment, in an empty folder; every life begins with a copy of
     what is in it then. The levels of a study do not reach it."""
     fill: tuple[str, ...] | None = None
-    """Run once, after ``install``, while a server runs in that folder."""
+    """Command that runs once, after ``install``, while a server runs in that folder."""
     prepare: tuple[str, ...] | None = None
-    """Run to its end before the server starts."""
+    """Command that runs to its end before the server starts."""
     ready: tuple[str, ...] | None = None
     """Asked again and again until it succeeds; without one, until the port
     accepts, or ``SOCKET`` where the start command has no port."""
@@ -98,12 +98,12 @@ class Server:
     unprivileged: bool = False
     """It refuses to run as root: where we are root, it runs as another user."""
     trial: ServerTrial = "life"
-    """The same for all servers of a plan."""
+    """Length of a trial; the same for all servers of a plan."""
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Where the standard output of a trial goes; never a pipe that it could block on."""
+    """Destination of a trial's standard output; never a pipe that it could block on."""
 
     kind: OutputKind = "discard"
     path: str | None = None
@@ -119,20 +119,20 @@ class Condition:
     """The argument vector; with a shell, the shell and its arguments come first."""
     levels: dict[str, str] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
-    """Set for this condition, over the environment of the caller."""
+    """Variables of this condition, over the environment of the caller."""
     hooks: Hooks = Hooks()
     process: Process = Process()
     server: Server | None = None
-    """With a server, ``command`` is its client."""
+    """Server of the condition; ``command`` is its client then."""
     mapped_from: tuple[str, ...] = ()
     """Folders and files: what it runs must map a library from each, or the campaign does not
     begin."""
     reports: tuple[str, ...] = ()
     """The metrics that it is known to report itself: one that is missing is given a reason."""
     tuned_for: tuple[str, ...] = ()
-    """What the BLAS that it uses must say of itself that it is tuned for, one of these."""
+    """Core types of which the BLAS must report one."""
     output: Output | None = None
-    """Where its standard output goes (with a server, the client's); by default as the plan says."""
+    """Destination of its standard output (with a server, the client's); else the plan's."""
 
     @property
     def has_programs_by_layout(self) -> bool:
@@ -155,7 +155,7 @@ class Contrast:
     """Indices into the plan's conditions. A condition is the candidate of one contrast at most,
     and the baseline of none that it is a candidate in."""
     factor: str | None = None
-    """In whose levels they differ."""
+    """Factor in whose levels they differ."""
     stratum: dict[str, str] = field(default_factory=dict)
     """The levels of the other factors, equal in both."""
 
@@ -172,12 +172,12 @@ class Measure:
     warmup: int = 1
     """Trials of each condition before the first block, kept and marked, never analysed."""
     washout: bool = False
-    """Run each condition twice in a row and count the second."""
+    """Whether each condition runs twice in a row, and the second run counts."""
     ignore_failure: bool = False
     vary_environment_size: bool = True
     """Draw the size of the environment anew for each block (Mytkowicz et al. 2009)."""
     counters: tuple[str, ...] = ()
-    """What is counted in each trial beside its usual accounting."""
+    """Counters of each trial beside its usual accounting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ class Stopping:
     """When a campaign ends."""
 
     blocks: int = 200
-    """At most so many."""
+    """Largest number of blocks."""
     min_blocks: int = 5
     min_blocks_explicit: bool = False
     """An explicit minimum beats the budget."""
@@ -193,7 +193,7 @@ class Stopping:
     precision: float | None = None
     """Go on until the interval is at most this wide, in percent."""
     leave_out_decided: bool = False
-    """Run only the conditions whose comparisons are open, so that these get the budget."""
+    """Whether only conditions with open comparisons run on, so that these get the budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,13 +225,13 @@ class Plan:
     control: int | None = None
     """The condition that runs the baseline a second time, to check the tool."""
     chosen_contrasts: tuple[Contrast, ...] | None = None
-    """What is compared with what, if not everything with the first condition."""
+    """Contrasts, if not everything is compared with the first condition."""
     sizes: tuple[str, ...] = ()
     """The factors of a study that are sizes: their levels are read as a scaling law."""
     layouts: tuple[Layout, ...] = ()
-    """Of which each block has one; none if layout is not a factor."""
+    """Layouts, one for each block; none if layout is no factor."""
     imported: ImportSource | None = None
-    """Where its trials come from, if another tool ran them."""
+    """Origin of the trials, if another tool ran them."""
     explains: ExperimentPlan | None = None
     """The gap that it explains, if it is a campaign of interventions."""
     gated: GatePlan | None = None
@@ -239,7 +239,7 @@ class Plan:
 
     @property
     def contrasts(self) -> tuple[Contrast, ...]:
-        """What is compared with what."""
+        """Contrasts of the plan."""
         if self.chosen_contrasts is not None:
             return self.chosen_contrasts
         return tuple(Contrast(0, i) for i in range(1, len(self.conditions)) if i != self.control)
@@ -290,7 +290,7 @@ class OmittedIntervention:
     words: str
     causes: tuple[str, ...]
     because: str
-    """With the hint: ``libjemalloc2 is not installed``."""
+    """Reason, with the hint: ``libjemalloc2 is not installed``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,7 +322,7 @@ class ImportSource:
     tool: str | None
     """The tool and its version, such as ``hyperfine 2.0.0``; ``None`` if no file tells."""
     files: tuple[str, ...]
-    """As they were named on the command line."""
+    """Names of the files, as the command line has them."""
     order: Order
     no_series: tuple[str, ...] = ()
     """Metrics whose iterations are no course in time, so that no warm-up is looked for in them."""
@@ -335,7 +335,7 @@ BENCHMARK = "benchmark"
 REVISION = "revision"
 """The factor whose levels are compared."""
 BENCHMARK_SUFFIX = " time_s"
-"""What stands behind the name of a benchmark in the metric that a process of several reports."""
+"""Ending of the metric by which a process reports one of several benchmarks."""
 _SHOWN_DIGITS = 10
 
 
@@ -344,14 +344,14 @@ class Revision:
     """One revision as it was checked out."""
 
     asked: str
-    """As the user named it."""
+    """Name of the revision, as the user typed it."""
     commit: str
     """The whole name of its commit."""
     uncommitted: bool = False
     """Whether the changes of tracked files in the working tree were put on top of it."""
 
     @property
-    def shown(self) -> str:
+    def label(self) -> str:
         """``main (1a2b3c4d5e)``."""
         changes = " with uncommitted changes" if self.uncommitted else ""
         return f"{self.asked} ({self.commit[:_SHOWN_DIGITS]}{changes})"
@@ -359,7 +359,7 @@ class Revision:
 
 @dataclass(frozen=True, slots=True)
 class GatePlan:
-    """What makes a plan a gate; every contrast on every metric shares one false-discovery rate."""
+    """Terms of a gate; every contrast on every metric shares one false-discovery rate."""
 
     baseline: Revision
     candidate: Revision

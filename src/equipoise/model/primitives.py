@@ -10,7 +10,7 @@ OS_STUDY = "os"
 LATENCY = "latency_s"
 BANDWIDTH = "bandwidth_bytes_per_s"
 PRIMITIVE_METRICS = (LATENCY, BANDWIDTH)
-"""What a probe reports: one of them."""
+"""Metrics of which a probe reports one."""
 
 CLASS, PROBE, PLACEMENT = "class", "probe", "placement"
 """The levels of a row's condition."""
@@ -27,10 +27,10 @@ class ProbeRow:
     group: str
     """The table that it stands in: ``process``, ``ipc`` …"""
     words: str
-    """What one operation is."""
+    """Description of one operation."""
     metric: str
     options: tuple[str, ...] = ()
     placement: str = "none"
-    """Where its sides are held: ``none``, ``same_cpu`` or ``across_cpus``."""
+    """Placement of its sides: ``none``, ``same_cpu`` or ``across_cpus``."""
     needs: str = ""
-    """What must be there, in words; empty if every Linux has it."""
+    """Requirement in words; empty if every Linux fulfils it."""

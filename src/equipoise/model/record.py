@@ -31,7 +31,7 @@ class Draw:
     order: tuple[int, ...]
     """Indices into the plan's conditions, in the order in which they run."""
     padding_bytes: int
-    """By how much the environment of every trial of the block is enlarged."""
+    """Bytes by which the environment of every trial of the block is enlarged."""
     layout: int | None = None
     """The plan's layout, from 1, that every trial of the block runs in."""
 
@@ -49,7 +49,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Accounting:
-    """What the launcher measured of one trial; what could not be read is ``None``.
+    """Measurements of one trial by the launcher; ``None`` is what could not be read.
 
     Times in seconds, memory in bytes.
     """
@@ -66,7 +66,7 @@ class Accounting:
     block_writes: int | None = None
     output_bytes: int | None = None
     counters: dict[str, float | None] = field(default_factory=dict)
-    """What the plan asked for (``Measure.counters``), by name."""
+    """Counters that the plan asked for (``Measure.counters``), by name."""
     unknown: dict[str, str] = field(default_factory=dict)
     """For each field, counter and covariate of the launcher that is ``None``: the named reason
     (rule 7). For a counter that is not the whole: what it leaves out."""
@@ -96,7 +96,7 @@ class Trial:
     """In words, ``None`` if it succeeded: "exit status 3", "signal 11 (SIGSEGV)", …"""
     timed_out: bool = False
     washout: bool = False
-    """Run only to wash out what ran before; never analysed."""
+    """Whether it ran only to wash out what ran before; never analysed then."""
     error_tail: str = ""
     """The last lines that it wrote to standard error, kept if it failed."""
     covariates: dict[str, float | None] = field(default_factory=dict)
@@ -137,7 +137,7 @@ class RunRecord:
     trials: tuple[Trial, ...]
     notices: tuple[CampaignWarning, ...]
     observations: tuple[Observation, ...] = ()
-    """Of the instrumented runs that were made to explain it."""
+    """Observations of the instrumented runs that explain it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ class IterationShape:
     """Null where no trial has enough iterations to be classed."""
     has_steady_state: bool
     trials: tuple[TrialIterations, ...]
-    """Those that could be classed, in the order in which they ran."""
+    """Trials that could be classed, in the order in which they ran."""
     not_classed: int
     """Trials with too few iterations, or with one that is no finite number."""
     summary: str
@@ -96,21 +96,21 @@ class ReferenceComparison:
     """A result (here) beside a reference result (there)."""
 
     run: str
-    """Of the other result."""
+    """Id of the reference result's run."""
     started: str
     rows: tuple[ReferenceRow, ...]
     differences: tuple[EnvironmentDifference, ...]
     geometric_mean: float | None
-    """Of the ratios."""
+    """Geometric mean of the ratios of all rows."""
     geometric_mean_ci: Interval
     geometric_mean_rows: int
     min_effect: float
-    """In percent: a change up to it is none."""
+    """Percent up to which a change counts as none."""
     alpha: float
     level: float | None
     """1 minus the coverage of each ``ratio_ci``."""
     between_sessions: float
-    """By how much sessions were taken to differ beyond what they show of themselves, in percent."""
+    """Percent by which sessions are taken to differ beyond what they show of themselves."""
     scope: str
 
 
@@ -143,7 +143,7 @@ class GateResult:
     baseline: Revision
     candidate: Revision
     min_effect: float
-    """In percent: slower by more than this fails."""
+    """Percent beyond which a slower candidate fails."""
     passed: bool
     rows: tuple[GateRow, ...]
     summary: str
@@ -153,13 +153,13 @@ class GateResult:
 
 SCHEMA = "equipoise.result/2"
 FIRST_SCHEMA = "equipoise.result/1"
-"""Of the first release; documents of it are still read."""
+"""Schema of the first release; its documents are still read."""
 Verdict = Literal["faster", "slower", "equivalent", "mixed", "undecided"]
 
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """One of the distinct values that a metric clusters at; ``share`` of the trials."""
+    """A distinct value that a metric clusters at, and its ``share`` of the trials."""
 
     at: float
     share: float
@@ -170,12 +170,12 @@ class ModeAssociation:
     """A mode, and a covariate or drawn factor that goes with it."""
 
     mode: int
-    """Its place among ``modes``, from 0."""
+    """Index of the mode among ``modes``, from 0."""
     covariate: str
     value: float | None
     """The value it goes with, of a covariate of names such as ``cpu``; null for an amount."""
     correlation: float
-    """With having that value, or with the ranks of the amount."""
+    """Correlation with having that value, or with the ranks of the amount."""
     p_value: float
     """Adjusted for all covariates and modes together."""
 
@@ -185,7 +185,7 @@ class State:
     """A stretch of trials on one level; a campaign that changed its state has several."""
 
     begin: int
-    """Its first trial among the analysed ones of the condition, from 0."""
+    """Index of its first trial among the analysed trials of the condition, from 0."""
     level: float
     """The mean of its trials, extremes drawn in."""
 
@@ -205,17 +205,17 @@ class Component:
     level: str
     """``iteration``, ``trial``, ``layout``, ``boot``, ``host`` …"""
     units: int
-    """In all."""
+    """Number of units in all."""
     variance: float
     """Unbiased, so that it may be below 0 where the level adds next to nothing."""
     variance_ci: tuple[float, float]
     share: float
-    """Of the total, what is below 0 counted as none."""
+    """Fraction of the total variance; a negative variance counts as none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What spending one more minute on one level would bring."""
+    """How much narrower the interval gets if one level is measured for one minute more."""
 
     level: str
     more_units: float
@@ -244,7 +244,7 @@ class VarianceByLevel:
     level: float
     """1 minus the coverage of each interval."""
     components: tuple[Component, ...]
-    """Of the logarithm, the highest level first."""
+    """Components of the logarithm's variance, the highest level first."""
     advice: tuple[Advice, ...]
     """The best first; empty where the seconds that a unit takes are not known."""
     advice_summary: str | None
@@ -266,21 +266,21 @@ class MetricSummary:
     p95: float
     max: float
     modes: tuple[Mode, ...]
-    """From the lowest up; at least one."""
+    """Modes from the lowest up; at least one."""
     drift: Drift | None = None
     log_evidence: float | None = None
     """For several modes against one, about the natural logarithm of the Bayes factor; null where
     the sample shows no valley at all."""
     companions: tuple[ModeAssociation, ...] = ()
-    """What the modes go with, the strongest first."""
+    """Covariates and drawn factors that the modes go with, the strongest first."""
     tail: float | None = None
-    """From the median to the 95th percentile, over from the 5th to the median: 1 if symmetric."""
+    """Distance from median to 95th percentile over that from 5th to median: 1 if symmetric."""
     autocorrelation: float | None = None
-    """Of the ranks of neighbouring trials."""
+    """Autocorrelation of the ranks of neighbouring trials."""
     states: tuple[State, ...] | None = None
-    """Of the primary metric; null where they were not looked for (docs/statistics.md)."""
+    """States of the primary metric; null where nobody looked for them (docs/statistics.md)."""
     by_level: VarianceByLevel | None = None
-    """Of the primary metric; null where trials are the only level."""
+    """Variance of the primary metric by level; null where trials are the only level."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,9 +297,9 @@ class ConditionResult:
     unknown: dict[str, str] = field(default_factory=dict)
     """The metrics that its workload reports elsewhere and not here, each with the reason."""
     spread_because: dict[str, str] = field(default_factory=dict)
-    """Of the metrics that its workload reports: why one spreads widely, as far as was seen."""
+    """Reason why a metric that the workload reports spreads widely, as far as observed."""
     iterations: dict[str, IterationShape] = field(default_factory=dict)
-    """For each metric that its trials reported of iterations: the class of each, and its own."""
+    """Class of each trial's iterations and of the condition, for each metric that has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,13 +314,13 @@ class CarryOver:
 
 @dataclass(frozen=True, slots=True)
 class StatisticAnswer:
-    """What one statistic alone would have said of a comparison."""
+    """Verdict that one statistic alone would have given."""
 
     statistic: str
     """``minimum``, ``p10`` … ``p90`` (``p50`` is the median) or ``mean``."""
     ratio: float | None
     says: Literal["faster", "slower", "equivalent"]
-    """By ``min_effect``, as if there were no chance in it."""
+    """Verdict by ``min_effect``, as if there were no chance in the statistic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,7 +336,7 @@ class Comparison:
     e_value: float
     verdict: Verdict
     min_effect: float
-    """In percent."""
+    """Smallest effect that matters, in percent."""
     alpha: float
     blocks: int
     mean_ratio: float | None
@@ -349,16 +349,16 @@ class Comparison:
     level: float
     """1 minus the coverage of ``ratio_ci``: alpha, or less among several comparisons."""
     blocks_to_go: int | None = None
-    """For ``undecided``: about so many more blocks would decide it; null if unforeseeable."""
+    """Blocks that would probably decide an undecided comparison; null if unforeseeable."""
     carry_over: CarryOver | None = None
     stratum: dict[str, str] = field(default_factory=dict)
-    """Of a study: the levels of the other factors, equal in both conditions."""
+    """Levels of the other factors of a study, equal in both conditions."""
     answers: tuple[StatisticAnswer, ...] = ()
-    """What each statistic alone would have said; the verdict rests on none of them."""
+    """Verdicts of single statistics; the verdict rests on none of them."""
     disagreement: str | None = None
-    """In words, where some would have said faster and others slower."""
+    """Sentence on statistics of which some say faster and others slower."""
     by_level: VarianceByLevel | None = None
-    """Of the primary metric; null where trials are the only level."""
+    """Variance of the primary metric by level; null where trials are the only level."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,7 +371,7 @@ class SteadyComparison:
     comparison: Comparison | None
     """On one number for each trial; null unless both conditions have a steady state."""
     summary: str
-    """What came of it, or why there is no comparison."""
+    """Sentence on the result, or on why there is no comparison."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -422,13 +422,13 @@ class SampleComparison:
 
 @dataclass(frozen=True, slots=True)
 class ImportedResult:
-    """What can be said of trials that another tool ran."""
+    """Comparisons of trials that another tool ran."""
 
     source: ImportSource
     metric: str
     comparisons: tuple[SampleComparison, ...]
     summary: str
-    """What these comparisons are worth."""
+    """Sentence on what these comparisons are worth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -444,7 +444,7 @@ class RunInfo:
     blocks: int
     stopped_because: str | None
     layouts: tuple[Layout, ...] = ()
-    """Of which each block had one; none if layout was not a factor."""
+    """Layouts, one for each block; none if layout is no factor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -472,7 +472,7 @@ class TrialRow:
     metrics: dict[str, float] = field(default_factory=dict)
     iterations: dict[str, list[float]] = field(default_factory=dict)
     layout: int | None = None
-    """Its place among the campaign's layouts, from 1."""
+    """Number of the trial's layout among those of the campaign, from 1."""
 
     @property
     def cpu_s(self) -> float | None:
@@ -496,13 +496,13 @@ class ResultDocument:
     against: ReferenceComparison | None = None
     """This result against another one that was asked for; in no ledger."""
     findings: Findings | None = None
-    """What a built-in study says beyond its verdicts; null for any other."""
+    """Tables and paragraphs of a built-in study; null for any other."""
     steady_state: tuple[SteadyComparison, ...] = ()
-    """For each candidate and each metric that trials report of iterations."""
+    """Comparisons in the steady state, for each candidate and metric with iterations."""
     imported: ImportedResult | None = None
     """Null for a campaign of our own; else ``comparisons`` is empty, and these stand here."""
     extra_time: ExtraTime | None = None
-    """What ``why`` explains; null until the comparison was observed (docs/why.md)."""
+    """Extra time that ``why`` explains; null until the comparison was observed (docs/why.md)."""
     gate: GateResult | None = None
     """Null for what is no gate."""
     more_is_better: tuple[str, ...] = ()
@@ -510,7 +510,7 @@ class ResultDocument:
 
     @property
     def primary_metric(self) -> str:
-        """What was compared, or would have been."""
+        """Metric that was compared, or would have been."""
         if self.imported is not None:
             return self.imported.metric
         return self.comparisons[0].metric if self.comparisons else PRIMARY_METRIC
@@ -526,7 +526,7 @@ class PooledEffect:
     ratio: float
     """e to the mean of the log ratios, each replicate alike."""
     ratio_ci: Interval
-    """For the mean over such replicates, at 95 %; ``None`` if there is one only."""
+    """Interval of the mean over such replicates, at 95 %; ``None`` for one replicate."""
     between_sd: float
     """Between campaigns, in log units, what they vary by within taken out; 0 at the least."""
     campaigns: int
@@ -536,7 +536,7 @@ class PooledEffect:
 
 @dataclass(frozen=True, slots=True)
 class PooledCampaign:
-    """One of the campaigns."""
+    """One of the pooled campaigns."""
 
     id: str
     started: str
@@ -553,7 +553,7 @@ class PooledComparison:
     candidate: str
     metric: str
     ratios: tuple[float | None, ...]
-    """By campaign; ``None`` where it has none."""
+    """Ratio of each campaign; ``None`` where it has none."""
     pooled: PooledEffect
     by_level: VarianceByLevel | None = None
     """``None`` where no level is replicated."""

@@ -32,7 +32,7 @@ class Places:
     """The keys of one file; without a name, of none."""
 
     file: str = ""
-    """As the user named it."""
+    """Name of the file, as the user typed it."""
     lines: Mapping[Keys, int] = field(default_factory=lambda: MappingProxyType({}))
 
     def key(self, *keys: str | int) -> Place:
@@ -86,13 +86,13 @@ class Level:
     library_path: Words = ()
     """Folders for ``LD_LIBRARY_PATH``; the program must map a library from each."""
     arguments: Words = ()
-    """Put behind the command."""
+    """Words that are put behind the command."""
     command: Words | None = None
     """Instead of the workload's own."""
     server: ServerWorkload | None = None
     """Instead of the workload's own; ``command`` is its client then."""
     client_arguments: Words = ()
-    """Put behind the client of a server."""
+    """Words that are put behind the client of a server."""
     client_cpus: tuple[int, ...] | None = None
     """The CPUs that the client of a server may use."""
     working_folder: str | None = None
@@ -102,9 +102,9 @@ class Level:
     build: str | None = None
     """A line for the shell that makes the program of this level in the folder ``{build}``."""
     instructions: Words = ()
-    """What the CPU must be able to, by the names of ``/proc/cpuinfo``."""
+    """Instructions that the CPU must have, by the names of ``/proc/cpuinfo``."""
     tuned_for: Words = ()
-    """What a BLAS must say of itself that it is tuned for, one of these."""
+    """Core types of which the BLAS must report one."""
     package: str | None = None
     """The Debian package that has what it needs."""
     summary: str = ""
@@ -113,7 +113,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """What is varied on purpose."""
+    """A factor: what is varied on purpose, and its values."""
 
     name: str
     levels: tuple[Level, ...]
@@ -143,10 +143,10 @@ class ServerWorkload:
     unprivileged: bool = False
     trial: ServerTrial = "life"
     keys: Keys = field(default=("workload", "server"), compare=False)
-    """Where its table stands in the file."""
+    """Keys that lead to its table in the file."""
 
     def commands(self) -> dict[str, Words]:
-        """Its commands by the keys under which a study gives them, without the client."""
+        """Return its commands by the keys under which a study gives them, without the client."""
         given = {
             "start": self.start,
             "install": self.install,
@@ -160,14 +160,14 @@ class ServerWorkload:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What is run."""
+    """What a study runs."""
 
     command: Words
-    """With a server, its client; empty where the levels of a factor bring their own."""
+    """Command, or with a server its client; empty where levels bring their own."""
     command_place: Place = field(default=Place(), compare=False)
-    """Where the command stands."""
+    """Place of the command in the file."""
     server: ServerWorkload | None = None
-    """With a server, the levels change the server, not the client."""
+    """Server; the levels change the server then, not its client."""
     working_folder: str | None = None
     """Absolute; that of the caller by default."""
     reports: tuple[str, ...] = ()
@@ -175,12 +175,12 @@ class Workload:
     data: str | None = None
     """The data set that ``{data}`` stands for, by its name."""
     data_word: str = ""
-    """What is written for ``{data}``: a file, or the word for its stand-in; found before a run."""
+    """Text for ``{data}``: a file, or the word for its stand-in; found before a run."""
 
 
 @dataclass(frozen=True, slots=True)
 class StudyMeasure:
-    """What is measured, and for how long; what is ``None`` is as the command line has it."""
+    """Metrics and length of a study; ``None`` leaves an option to the command line."""
 
     metrics: tuple[str, ...] = ("wall_s",)
     """The first decides."""
@@ -195,9 +195,9 @@ class StudyMeasure:
     washout: bool = False
     ignore_failure: bool = False
     about_s: float | None = None
-    """What a block of the whole study took where it was written, to be said beforehand."""
+    """Seconds that a block of the whole study took where it was written, for the forecast."""
     layouts: int | None = None
-    """In how many layouts it is compared."""
+    """Number of layouts in which it is compared."""
     aslr: Literal["drawn", "on", "off"] | None = None
     """Whether the kernel draws the addresses in them."""
 
@@ -213,16 +213,16 @@ class ComparedFactor:
     factor: str
     baseline: str
     not_at: Exclusion = field(default_factory=dict)
-    """Where nothing is compared, although it is run: for each of these levels of other factors."""
+    """Levels of other factors at which conditions run but are not compared."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuickForm:
-    """What ``--quick`` changes."""
+    """Changes that ``--quick`` makes."""
 
     levels: dict[str, tuple[str, ...]] = field(default_factory=dict)
     not_at: Exclusion = field(default_factory=dict)
-    """Beside what is not compared in the whole study."""
+    """Levels that are not compared, beside those of the whole study."""
     command: Words | None = None
     command_place: Place = field(default=Place(), compare=False)
     budget_s: float | None = None
@@ -235,7 +235,7 @@ class Study:
 
     name: str
     folder: str
-    """Where its file is, absolute; ``{study}`` in its texts."""
+    """Folder of its file, absolute; ``{study}`` in its texts."""
     workload: Workload
     factors: tuple[Factor, ...]
     exclusions: tuple[Exclusion, ...] = ()
@@ -246,7 +246,7 @@ class Study:
     quick: QuickForm | None = None
     summary: str = ""
     places: Places = field(default=Places(), compare=False)
-    """Where its keys stand."""
+    """Places of its keys in the file."""
 
     def factor(self, name: str) -> Factor | None:
         """Return the factor of that name."""

@@ -118,7 +118,7 @@ def fork_point(repository: Repository, baseline: Revision, candidate: Revision) 
     done = _git(repository.top, "merge-base", baseline.commit, candidate.commit)
     if done.returncode != 0:
         raise UnusableInput(
-            f"{baseline.shown} and {candidate.shown} have no commit in common in "
+            f"{baseline.label} and {candidate.label} have no commit in common in "
             f"{repository.top}{_depth(repository)}",
             hint="leave --merge-base out; a shallow clone has it only after "
             "`git fetch --unshallow` (GitHub: fetch-depth: 0, GitLab: GIT_DEPTH: 0)",
@@ -182,9 +182,9 @@ def check_out(repository: Repository, revision: Revision, side: Path) -> Path:
     tree = side / repository.top.name
     _check_out_commit(repository.top, revision.commit, tree)
     if revision.uncommitted:
-        changes = _done(_git(repository.top, *_DIFFERENCES, "HEAD"), revision.shown)
+        changes = _done(_git(repository.top, *_DIFFERENCES, "HEAD"), revision.label)
         applied = _git(tree, "apply", "--whitespace=nowarn", "-", stdin=changes.stdout)
-        _done(applied, revision.shown)
+        _done(applied, revision.label)
     return tree
 
 

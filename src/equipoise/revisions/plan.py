@@ -77,7 +77,7 @@ class CheckedOut:
     @property
     def shown(self) -> str:
         """Role, name and commit, as in ``candidate HEAD (1a2b3c4d5e)``."""
-        return f"{self.role} {self.revision.shown}"
+        return f"{self.role} {self.revision.label}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +109,12 @@ def check_out_and_build(request: GateRequest, scratch: Path, *, say: Callable[[s
     for name, (role, revision) in zip(SIDES, revisions, strict=True):
         place = scratch / name
         place.mkdir()
-        say(f"checking out the {role} {revision.shown}")
+        say(f"checking out the {role} {revision.label}")
         tree = check_out(repository, revision, place)
         folder = tree / repository.inside
         if not folder.is_dir():
             raise UnusableInput(
-                f"the {role} {revision.shown} has no folder {repository.inside}",
+                f"the {role} {revision.label} has no folder {repository.inside}",
                 hint="run the gate in a folder that both revisions have",
             )
         sides.append(CheckedOut(role, revision, str(tree), str(folder), str(repository.top)))

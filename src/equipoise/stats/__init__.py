@@ -1,4 +1,28 @@
-"""Arrays in, results out: verdicts, distributions, carry-over.
+"""Statistics: arrays in, results out; knows neither files nor processes.
 
-Knows neither files nor processes. How each number is computed: docs/statistics.md.
+Verdicts, in reading order:
+
+- ``sequence``: blocks of a candidate and the baseline, and the bets on them.
+- ``verdict``: the verdict on each comparison, and how many more blocks it would take.
+- ``gate``: which comparisons are too slow, valid however often one asks.
+- ``intervention``: the fraction of a gap that an intervention explains.
+- ``sensitivity``: the smallest effect that a host can see in a given time.
+- ``carry_over``: what a trial owes to the condition that ran before it.
+
+Description of a campaign:
+
+- ``describe``: one condition's costs; ``means``: the ratio of means.
+- ``shift``: the ratio quantile by quantile, and whether the minimum misleads.
+- ``modes``: several distinct times of one program; ``single_shapes``: one peak as the rival.
+- ``companions``: what a mode or an amount goes with; ``rank_correlation``: two columns of ranks.
+- ``levels``: the variance by level, and where more measuring helps most.
+- ``changes``: change-points of a series; ``warm_up``: the state of each trial's iterations.
+- ``scaling``: costs as a power of the size; ``spread``: whether holding something steadies times.
+
+Between campaigns:
+
+- ``two_samples``: ordinary intervals of two samples, and one effect over several campaigns.
+- ``sessions``: the same rows measured in two sessions that were not interleaved.
+
+Shared: ``arrays`` (types, ranks, medians) and ``bootstrap`` (resampling of blocks).
 """

@@ -35,7 +35,7 @@ def as_costs(costs: FloatArray | Sequence[float], name: str) -> FloatArray:
 
 
 def shared_ranks(values: FloatArray) -> FloatArray:
-    """Ranks from 0, equal values sharing their mean rank; shape (n,) as the values."""
+    """Return ranks from 0, equal values sharing their mean rank; shape (n,) as the values."""
     _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
     middle = np.cumsum(counts) - (counts + 1) / 2.0
     ranks: FloatArray = middle[place.reshape(-1)]
@@ -43,7 +43,7 @@ def shared_ranks(values: FloatArray) -> FloatArray:
 
 
 def part_medians(values: FloatArray, parts: int) -> FloatArray:
-    """The medians of so many parts of consecutive values, as alike in length as can be.
+    """Return the medians of parts of consecutive values, of nearly equal length.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ RESAMPLES = 1000
 
 
 def block_length(count: int) -> int:
-    """The cube root of the length of the series, rounded up (Bühlmann 2002, §3.3)."""
+    """Return the cube root of the length of the series, rounded up (Bühlmann 2002, §3.3)."""
     return max(1, math.ceil(round(math.cbrt(count), 9)))
 
 
@@ -46,7 +46,7 @@ def circular_block_sums(series: FloatArray, resamples: int, seed: int) -> FloatA
 
 
 def circular_block_indices(count: int, resamples: int, generator: np.random.Generator) -> IntArray:
-    """Indices of circular block resamples, shape (resamples, count)."""
+    """Return indices of circular block resamples, shape (resamples, count)."""
     length = block_length(count)
     starts = generator.integers(0, count, size=(resamples, math.ceil(count / length), 1))
     indices: IntArray = (starts + np.arange(length)) % count
@@ -54,6 +54,6 @@ def circular_block_indices(count: int, resamples: int, generator: np.random.Gene
 
 
 def percentile_interval(values: FloatArray, level: float) -> tuple[float, float]:
-    """The middle 1 - level of the resampled values."""
+    """Return the middle 1 - level of the resampled values."""
     low, high = np.quantile(values, [level / 2.0, 1.0 - level / 2.0])
     return (float(low), float(high))

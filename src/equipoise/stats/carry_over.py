@@ -41,7 +41,7 @@ def carry_over(
     baseline: int = 0,
     follows: NDArray[np.bool_] | None = None,
 ) -> CarryOver | None:
-    """How much more a trial takes if the candidate, not the baseline, ran before it.
+    """Return how much more a trial takes if the candidate, not the baseline, ran before it.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def carry_over(
 
 
 def should_warn(measured: CarryOver, *, min_effect: float) -> bool:
-    """Whether a carry-over is both certain and large enough to matter.
+    """Return whether a carry-over is both certain and large enough to matter.
 
     Certain: more than three standard errors. Large enough: the effect is off by about half of it,
     and that reaches a quarter of ``min_effect`` (percent).
@@ -117,7 +117,7 @@ def _finite_logs(costs: FloatArray) -> FloatArray | None:
 
 
 def _residuals(logs: FloatArray, own: IntArray, before: IntArray) -> FloatArray:
-    """What is left of each first trial without its own condition and the local trend.
+    """Remove its own condition and the local trend from each first trial.
 
     The trend is that of its neighbours, each without its own condition and what ran before it. The
     coin for what ran before a trial has no part in its neighbours, so the trend hides none of it.
@@ -145,7 +145,7 @@ def _group_medians(values: FloatArray, groups: IntArray) -> FloatArray:
 
 
 def _local_trend(values: FloatArray) -> FloatArray:
-    """The median of up to five neighbours on each side, as many on one as on the other."""
+    """Return the median of up to five neighbours on each side, as many on one as on the other."""
     count = len(values)
     trend = np.empty_like(values)
     if count > 2 * FARTHEST:

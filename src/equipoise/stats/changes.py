@@ -48,7 +48,7 @@ class Segments:
     """Of the values around their segment's level."""
 
     def same(self, first: Segment, second: Segment) -> bool:
-        """Whether two levels are too alike to tell apart in practice."""
+        """Return whether two levels are too alike to tell apart in practice."""
         margin = max(EQUAL_SHARE * min(abs(first.level), abs(second.level)), self.sd)
         return abs(first.level - second.level) <= margin
 
@@ -83,7 +83,7 @@ def find_changes(series: FloatArray) -> Segments:
 
 
 def states(values: FloatArray) -> tuple[State, ...]:
-    """The states that a campaign went through: the trials of one condition, in order.
+    """Return the states that a campaign went through: the trials of one condition, in order.
 
     Neighbouring segments that are alike are one state. Over ``MOST_VALUES`` trials, medians of
     consecutive ones are looked at instead.
@@ -112,7 +112,7 @@ def states(values: FloatArray) -> tuple[State, ...]:
 
 
 def thinned(values: FloatArray) -> tuple[FloatArray, IntArray]:
-    """The values, or ``MOST_VALUES`` medians of consecutive ones where there are more.
+    """Return the values, or ``MOST_VALUES`` medians of consecutive ones where there are more.
 
     Returns
     -------
@@ -130,7 +130,7 @@ def _penalty(count: int) -> float:
 
 
 def best_cuts(series: FloatArray, penalty: float) -> list[int]:
-    """Where the segments of the cheapest partition end: squared loss, and a penalty for each.
+    """Return the ends of the segments of the cheapest partition: squared loss, and a penalty each.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ def _running_median(series: FloatArray) -> FloatArray:
 
 
 def long_run_variance(series: FloatArray) -> float:
-    """The variance that the sum of many values has for each, if they are an AR(1) process.
+    """Return the variance that the sum of many values has for each, if they are an AR(1) process.
 
     From differences, in which a change of level stands only once. A difference of an AR(1)
     process with coefficient φ and variance v has the variance 2v(1 - φ) and the autocorrelation

@@ -1,4 +1,4 @@
-"""What a mode, or an amount, goes with: the CPU, the place in the block, the environment, time …
+"""What a mode or an amount goes with: the CPU, the place in the block, the environment, time.
 
 Each mode is held against each value of a covariate of names and against the ranks of each amount
 by their correlation. What is only observed may change as slowly as the modes do; then neighbours
@@ -58,7 +58,7 @@ class Association:
     """Adjusted for all covariates together."""
 
 
-def goes_with(
+def strongest_association(
     values: FloatArray, covariates: Sequence[Covariate], *, level: float = 0.05
 ) -> Association | None:
     """Tell what an amount goes with most surely; ``None`` where that can be chance.
@@ -147,7 +147,7 @@ def companions(
 
 
 def _columns(covariate: Covariate, least: int) -> Iterator[tuple[float | None, FloatArray]]:
-    """What the modes are held against, standardised."""
+    """Yield each column that the modes are held against, standardised."""
     values = covariate.values
     if np.isnan(values).any():
         return
@@ -172,14 +172,14 @@ def _standard(column: FloatArray, least: int) -> FloatArray | None:
 
 
 def _at_every_shift(first: FloatArray, second: FloatArray) -> FloatArray:
-    """The correlation of two columns at every circular shift; shape (n,)."""
+    """Return the correlation of two columns at every circular shift; shape (n,)."""
     ahead = np.fft.rfft(first)
     correlations: FloatArray = np.fft.irfft(ahead * np.conj(np.fft.rfft(second)), n=len(first))
     return correlations
 
 
 def _effective(correlations: FloatArray) -> float:
-    """How many independent trials would let the correlation vary as much as the shifts do.
+    """Return how many independent trials would let the correlation vary as much as the shifts do.
 
     The shift by nothing, which is what is tested, is left out.
     """

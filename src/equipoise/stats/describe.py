@@ -18,7 +18,7 @@ BINS_FOR_DRIFT = 100
 def describe(
     values: FloatArray, *, seed: int, level: float = 0.05, resolution: float = 0.0
 ) -> MetricSummary:
-    """Describes the values of one metric.
+    """Describe the values of one metric.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def describe(
 
 
 def median_interval(ordered: FloatArray, level: float) -> Interval:
-    """The k-th smallest and the k-th largest value, k as large as the binomial law allows.
+    """Return the k-th smallest and the k-th largest value, k as large as the binomial law allows.
 
     P(fewer than k of n values lie below the median) ≤ level/2: exact for any continuous
     distribution (David and Nagaraja 2003, §7.1). ``None`` for both where even the extremes do not
@@ -92,7 +92,7 @@ def median_interval(ordered: FloatArray, level: float) -> Interval:
 
 
 def drift(values: FloatArray, *, seed: int, level: float = 0.05) -> Drift:
-    """The median of the last third of the trials over that of the first, as a ratio.
+    """Return the median of the last third of the trials over that of the first, as a ratio.
 
     Its interval is a circular block bootstrap within each third; a third of more than 100 trials is
     first reduced to 100 medians of consecutive trials. ``None`` under 6 trials or over a median of
@@ -114,7 +114,7 @@ def drift(values: FloatArray, *, seed: int, level: float = 0.05) -> Drift:
 
 
 def rank_autocorrelation(values: FloatArray) -> float | None:
-    """The correlation of the ranks of neighbours (Wald and Wolfowitz 1943, not circular).
+    """Return the correlation of the ranks of neighbours (Wald and Wolfowitz 1943, not circular).
 
     ``None`` under 6 values, or where all are equal.
     """

@@ -123,6 +123,7 @@ class InterventionBlocks:
         self._baseline_changes: list[float] = []
 
     def __len__(self) -> int:
+        """Return the number of blocks."""
         return len(self._gaps)
 
     def append(

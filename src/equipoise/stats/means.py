@@ -30,7 +30,7 @@ class MeanRatio:
 
 
 def ln_ratio_of_means(baseline: FloatArray, candidate: FloatArray) -> float:
-    """ln of the ratio of means; ±inf where one is infinite or 0, NaN where nothing is known."""
+    """Return ln of the ratio of means; ±inf if one is infinite or 0, NaN if nothing is known."""
     if len(baseline) == 0:
         return math.nan
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -40,7 +40,7 @@ def ln_ratio_of_means(baseline: FloatArray, candidate: FloatArray) -> float:
 def ratio_of_means(
     baseline: FloatArray, candidate: FloatArray, *, seed: int, level: float = 0.05
 ) -> MeanRatio:
-    """The ratio of means with a circular block bootstrap interval over the campaign's blocks.
+    """Return the ratio of means with a circular block bootstrap interval over the blocks.
 
     Parameters
     ----------

@@ -59,7 +59,9 @@ def rank_correlation(first: FloatArray, second: FloatArray) -> RankCorrelation |
 
 
 def chance_level(points: int, tried: int, *, alpha: float = 0.05, seed: int = 1) -> float:
-    """The size that the largest of several correlations exceeds with probability alpha by chance.
+    """Return the size that the largest of several correlations exceeds by chance.
+
+    It does so with probability alpha.
 
     By random orders of the points, for quantities that are independent of each other.
 

@@ -144,14 +144,14 @@ def scaling_law(
 
 
 def law_words(exponent: float, log_power: int) -> str:
-    """A law as it is written: ``N^2 log N``."""
+    """Return a law as it is written: ``N^2 log N``."""
     size = {0.0: "", 1.0: "N"}.get(exponent, f"N^{exponent:g}")
     logarithm = {0: "", 1: "log N"}.get(log_power, f"(log N)^{log_power}")
     return f"{size} {logarithm}".strip() or "constant"
 
 
 def _medians(logs: FloatArray) -> FloatArray:
-    """Shape (r, k): the medians of r samples of shape (n, k); NaN where nothing is known."""
+    """Return the medians of r samples of shape (n, k), shape (r, k); NaN where nothing is known."""
     unknown = np.isnan(logs).all(axis=1, keepdims=True)
     # A column of nothing has no median; NumPy would warn.
     found = np.nanmedian(np.where(unknown, 0.0, logs), axis=1, keepdims=True)
@@ -160,7 +160,7 @@ def _medians(logs: FloatArray) -> FloatArray:
 
 
 def _profiles(logs: FloatArray) -> FloatArray:
-    """Shape (r, k): how the log cost of r samples of shape (n, k) rises from the smallest size.
+    """Return how the log cost of r samples of shape (n, k) rises from the smallest size: (r, k).
 
     From size to size the median within blocks, which have their drift in common; that of the
     medians where no block has both.
@@ -174,7 +174,7 @@ def _profiles(logs: FloatArray) -> FloatArray:
 
 
 def _resampled(logs: FloatArray, seed: int) -> FloatArray | None:
-    """Shape (r, k): the profiles of resamples of whole blocks."""
+    """Return the profiles of resamples of whole blocks, shape (r, k)."""
     if len(logs) < LEAST_BLOCKS:
         return None
     indices = circular_block_indices(len(logs), RESAMPLES, np.random.default_rng(seed))

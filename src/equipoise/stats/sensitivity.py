@@ -20,7 +20,7 @@ STEPS = 16
 def smallest_effect(
     differences: FloatArray, blocks: int, *, alpha: float, seed: int
 ) -> float | None:
-    """The smallest log ratio that nine of ten campaigns of so many blocks tell from none.
+    """Return the smallest log ratio that nine of ten campaigns of this length tell from none.
 
     Campaigns are resampled, with fresh coins, from the block differences of campaigns without
     an effect; campaigns of over 2,000 blocks are scaled from that many.

@@ -1,14 +1,20 @@
-"""The blocks of one candidate and the baseline, as the betting engine takes them."""
+"""Blocks of one candidate and the baseline, as the betting engine takes them (verdict.md §1).
+
+Beside the ratio: P(the candidate is slower in a block), and the points of a chart of the
+confidence sequence.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 
 from equipoise._native import BettingSequence
 from equipoise.model.errors import UnusableInput
+from equipoise.model.interval import Interval
 from equipoise.stats.arrays import FloatArray, OrderArray, as_costs
 
 BASELINE_FIRST = 1
@@ -107,7 +113,7 @@ class PairedBlocks:
         *,
         quantum: float = 0.0,
     ) -> Self:
-        """The blocks of a campaign whose baseline ran twice in each (the control).
+        """Return the blocks of a campaign whose baseline ran twice in each block (the control).
 
         Half of the stake is on the candidate against the baseline, half on the candidate against
         its twin; ``baseline`` then holds the mean of the two (verdict.md §6).
@@ -139,7 +145,7 @@ class PairedBlocks:
     def append_pooled(
         self, baseline: float, twin: float, candidate: float, order: int, twin_order: int
     ) -> None:
-        """Adds the next block of a baseline that ran twice; as for ``pooled``."""
+        """Add the next block of a baseline that ran twice; as for ``pooled``."""
         self._push_pooled(baseline, twin, candidate, order, twin_order)
         self._baseline = np.append(self._baseline, 0.5 * (baseline + twin))
         self._candidate = np.append(self._candidate, candidate)
@@ -159,7 +165,7 @@ class PairedBlocks:
         )
 
     def append(self, baseline: float, candidate: float, order: int) -> None:
-        """Adds the next block; parameters and errors as for the whole."""
+        """Add the next block; parameters and errors as for the whole."""
         new_baseline = as_costs([baseline], "the baseline")
         new_candidate = as_costs([candidate], "the candidate")
         checked = _as_orders([order])
@@ -172,6 +178,7 @@ class PairedBlocks:
         self._candidate = np.append(self._candidate, new_candidate)
 
     def __len__(self) -> int:
+        """Return the number of blocks."""
         return len(self._engine)
 
     @property
@@ -198,3 +205,39 @@ def _as_orders(orders: OrderArray | Sequence[int]) -> OrderArray:
             hint="give one of the two for every block",
         )
     return array.astype(np.int8)
+
+
+@dataclass(frozen=True, slots=True)
+class SlowerShare:
+    """How often the candidate was the slower of the two."""
+
+    share: float | None
+    """Of the blocks that were no tie; ``None`` if there is none."""
+    interval: Interval
+    """Exact however often one looks, if the probability is the same in every block."""
+    slower: int
+    decided: int
+    """Blocks that were no tie; ties, by the clock's resolution too, are left out."""
+
+
+def probability_slower(blocks: PairedBlocks, *, level: float) -> SlowerShare:
+    """Return the share of blocks in which the candidate was slower, with a confidence sequence.
+
+    The beta(½, ½)-binomial mixture (Robbins 1970; Howard et al. 2021) on the sign of the block
+    differences, running; at level 1 minus the coverage.
+    """
+    slower, decided, low, high = blocks.engine.slower_count(level)
+    if decided == 0:
+        return SlowerShare(share=None, interval=(None, None), slower=0, decided=0)
+    return SlowerShare(share=slower / decided, interval=(low, high), slower=slower, decided=decided)
+
+
+@dataclass(frozen=True, slots=True)
+class SequencePoint:
+    """One look at a comparison; ratios of a cost, ``None`` for what is not known or unlimited."""
+
+    block: int
+    """Complete blocks so far, from 1."""
+    ratio: float | None
+    low: float | None
+    high: float | None

@@ -57,7 +57,7 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True)
-class Restlessness:
+class SessionDrift:
     """How much a session moves by itself."""
 
     halves: float
@@ -88,8 +88,8 @@ class Changes:
     rows: tuple[RowChange, ...]
     level: float
     """1 minus the coverage of each interval."""
-    here: Restlessness
-    there: Restlessness
+    here: SessionDrift
+    there: SessionDrift
     mean: float
     """Of the log ratios: the logarithm of their geometric mean."""
     mean_low: float
@@ -117,10 +117,10 @@ def changes_between(
         Of the false-discovery rate, and of the interval of the mean.
     between
         The standard deviation of what a row differs by between two sessions beyond what they show
-        of themselves, in log units (`between_alike`); 0 if nothing is known of it.
+        of themselves, in log units (`difference_between_sessions`); 0 if nothing is known of it.
     """
     matters = math.log1p(min_effect / 100.0)
-    resting = (restlessness(there), restlessness(here))
+    resting = (session_drift(there), session_drift(here))
     differences = _differences(there, here)
     own = _own_variances(there, here, resting)
     shared = (
@@ -170,23 +170,23 @@ def changes_between(
     )
 
 
-def between_alike(there: Sequence[Session], here: Sequence[Session]) -> float:
-    """What rows differ by, in log units, beyond what both sessions show of themselves.
+def difference_between_sessions(there: Sequence[Session], here: Sequence[Session]) -> float:
+    """Return the log difference of the median row beyond what both sessions show of themselves.
 
     The normal standard deviation of the median row, less its error. For sessions between which
     nothing is known to have changed, so that most rows have not.
     """
     if len(there) < _LEAST_ROWS:
         return 0.0
-    resting = (restlessness(there), restlessness(here))
+    resting = (session_drift(there), session_drift(here))
     shared = resting[0].together ** 2 + resting[1].together ** 2
     errors = [a + b + shared for a, b in _own_variances(there, here, resting)]
     spread = _NORMAL_MEDIAN * float(np.median(np.abs(_differences(there, here))))
     return math.sqrt(max(0.0, spread**2 - float(np.median(errors))))
 
 
-def restlessness(rows: Sequence[Session]) -> Restlessness:
-    """What a session says of its own drift, over all of its rows."""
+def session_drift(rows: Sequence[Session]) -> SessionDrift:
+    """Return how much a session drifts by itself, over all its rows."""
     together = _together(rows)
     excesses = [excess for row in rows if (excess := _excess(_without(row, together))) is not None]
     halves = 1.0
@@ -194,7 +194,7 @@ def restlessness(rows: Sequence[Session]) -> Restlessness:
         halves = max(1.0, float(np.median(excesses)))
     moves = list(together.values())
     spread = float(np.std(moves, ddof=1)) if len(moves) > 1 else 0.0
-    return Restlessness(halves, spread, len(moves))
+    return SessionDrift(halves, spread, len(moves))
 
 
 def _differences(there: Sequence[Session], here: Sequence[Session]) -> FloatArray:
@@ -204,7 +204,7 @@ def _differences(there: Sequence[Session], here: Sequence[Session]) -> FloatArra
 
 
 def _own_variances(
-    there: Sequence[Session], here: Sequence[Session], resting: tuple[Restlessness, Restlessness]
+    there: Sequence[Session], here: Sequence[Session], resting: tuple[SessionDrift, SessionDrift]
 ) -> list[tuple[float, float]]:
     """Of the mean of each row in each session, widened by the session's drift."""
     return [
@@ -228,13 +228,13 @@ def _together(rows: Sequence[Session]) -> dict[int, float]:
 
 
 def _without(row: Session, together: dict[int, float]) -> FloatArray:
-    """The logarithms of a row without what moved all rows."""
+    """Return the logarithms of a row without what moved all rows."""
     moved = [together.get(block, 0.0) for block in row.blocks.tolist()]
     return np.log(row.costs) - np.array(moved, dtype=np.float64)
 
 
 def _excess(logs: FloatArray) -> float | None:
-    """The squared difference of the halves over what is expected of it, at its median.
+    """Return the squared difference of the halves over what is expected of it, at its median.
 
     ``None`` for too few processes, or for ones that are all alike.
     """
@@ -252,13 +252,13 @@ def _excess(logs: FloatArray) -> float | None:
 
 
 def _location(row: Session) -> float:
-    """The trimmed mean of the logarithms."""
+    """Return the trimmed mean of the logarithms."""
     ordered = np.sort(np.log(row.costs))
     return float(np.mean(ordered[_trimmed(row) : len(ordered) - _trimmed(row)]))
 
 
 def _error(row: Session) -> float:
-    """The variance of the trimmed mean, from the winsorised one; infinite for one process."""
+    """Return the variance of the trimmed mean; infinite for one process."""
     count, trimmed = len(row.costs), _trimmed(row)
     if count < LEAST_PROCESSES:
         return math.inf
@@ -273,12 +273,12 @@ def _own_freedom(row: Session) -> int:
 
 
 def _trimmed(row: Session) -> int:
-    """How many processes are left out at each end."""
+    """Return how many processes are left out at each end."""
     return math.floor(_TRIMMED * len(row.costs))
 
 
 def _freedom(own: Sequence[_Part], shared: Sequence[_Part]) -> int:
-    """Degrees of freedom of a sum of variances (Satterthwaite 1946; Welch 1947), rounded down.
+    """Return the degrees of freedom of a sum of variances (Satterthwaite 1946; Welch 1947).
 
     Each part has its variance and its own degrees; 0 where a session has one process only.
     """
@@ -299,7 +299,7 @@ def _p_value(difference: float, error: float, freedom: int, matters: float) -> f
 
 
 def _selected(p_values: FloatArray, alpha: float) -> int:
-    """How many rows Benjamini and Hochberg's step-up selects."""
+    """Return how many rows Benjamini and Hochberg's step-up selects."""
     ordered = np.sort(p_values)
     ranks = np.arange(1, len(ordered) + 1)
     passing = np.flatnonzero(ordered <= alpha * ranks / len(ordered))

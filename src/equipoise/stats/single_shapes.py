@@ -31,7 +31,7 @@ _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
 
 def best_single_bic(values: FloatArray) -> float:
-    """The least BIC among the shapes with one peak.
+    """Return the least BIC among the shapes with one peak.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def _beta(values: FloatArray) -> float:
 
 
 def _greatest_beta(low: float, high: float, start: tuple[float, float], ln_width: float) -> float:
-    """The greatest mean log density over both exponents, by pattern search."""
+    """Return the greatest mean log density over both exponents, by pattern search."""
 
     def density(first: float, second: float) -> float:
         constant = math.lgamma(first + second) - math.lgamma(first) - math.lgamma(second)
@@ -159,7 +159,7 @@ def _student(values: FloatArray) -> float:
 
 
 def _exponentially_modified_normal(values: FloatArray) -> float:
-    """Normal plus exponential (Grushka 1972), its tail to the right."""
+    """Fit normal plus exponential (Grushka 1972), its tail to the right."""
 
     def likelihood(points: FloatArray) -> FloatArray:
         place, sd, tail = points[:, :1], np.exp(points[:, 1:2]), np.exp(points[:, 2:])
@@ -199,7 +199,7 @@ def _shifted_lognormal(values: FloatArray) -> float:
 
 
 def _normal_with_spikes(values: FloatArray) -> float:
-    """Normal, but for a rare part that is anywhere in the range, or exponentially far above.
+    """Fit a normal with a rare part that is anywhere in the range, or exponentially far above.
 
     By EM from several shares of the rare part, both kinds at once.
     """
@@ -233,7 +233,7 @@ def _normal_with_spikes(values: FloatArray) -> float:
 
 
 def _greatest(likelihood: Callable[[FloatArray], FloatArray], starts: FloatArray) -> float:
-    """The greatest value by pattern search (Hooke and Jeeves 1961), from the best start."""
+    """Return the greatest value by pattern search (Hooke and Jeeves 1961), from the best start."""
     found = likelihood(starts)
     best, value = starts[int(np.argmax(found))], float(np.max(found))
     directions = np.concatenate([np.eye(3), -np.eye(3), _DIAGONALS])

@@ -92,7 +92,7 @@ def spread_change(
 
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
-    """Adjusted p-values that hold for all tests together (Holm 1979), in the given order."""
+    """Return adjusted p-values that hold for all tests together (Holm 1979), in the given order."""
     order = sorted(range(len(p_values)), key=lambda place: p_values[place])
     adjusted = [1.0] * len(p_values)
     highest = 0.0

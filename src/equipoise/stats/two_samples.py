@@ -1,19 +1,23 @@
-"""Ratios and differences of two samples: ordinary intervals for one look.
+"""Ordinary intervals for one look: of two samples, and of one effect over several campaigns.
 
-They presume independent trials that are about normal, for a ratio in the logarithm. Of samples that
-were measured anyhow nothing shows that they are independent: drift and whatever else changed
-between them is in the result.
+They presume independent trials that are about normal, for a ratio in the logarithm. Nothing shows
+that samples from anywhere are independent: drift and whatever else changed between them is in the
+result. Campaigns are levels of their own (days, boots, kernels): the spread between campaigns tells
+what the next one would show, and several campaigns of one boot count as one.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from equipoise._native import student_quantile
+from equipoise.model.errors import UnusableInput
 from equipoise.model.interval import Interval
+from equipoise.model.result import PooledEffect
 from equipoise.stats.arrays import FloatArray
 
 ESTIMAND = "ratio of geometric means"
@@ -45,7 +49,7 @@ class SampleDifference:
 
 
 def welch_ratio(baseline: FloatArray, candidate: FloatArray, *, level: float) -> SampleRatio:
-    """The ratio of geometric means of two independent samples (Welch 1947, on logarithms).
+    """Return the ratio of geometric means of two independent samples (Welch 1947, on logarithms).
 
     Parameters
     ----------
@@ -68,7 +72,7 @@ def welch_ratio(baseline: FloatArray, candidate: FloatArray, *, level: float) ->
 
 
 def paired_ratio(baseline: FloatArray, candidate: FloatArray, *, level: float) -> SampleRatio:
-    """The ratio of geometric means by Student's t over the log ratios within blocks.
+    """Return the ratio of geometric means by Student's t over the log ratios within blocks.
 
     Parameters
     ----------
@@ -93,7 +97,7 @@ def paired_ratio(baseline: FloatArray, candidate: FloatArray, *, level: float) -
 def welch_difference(
     baseline: FloatArray, candidate: FloatArray, *, level: float
 ) -> SampleDifference:
-    """The difference of the means of two independent samples (Welch 1947).
+    """Return the difference of the means of two independent samples (Welch 1947).
 
     Parameters
     ----------
@@ -112,7 +116,7 @@ def welch_difference(
 def paired_difference(
     baseline: FloatArray, candidate: FloatArray, *, level: float
 ) -> SampleDifference:
-    """The mean of the differences within blocks, by Student's t.
+    """Return the mean of the differences within blocks, by Student's t.
 
     Parameters
     ----------
@@ -139,7 +143,7 @@ def _difference(difference: float, error: float, freedom: int, level: float) -> 
 
 
 def _welch(below: FloatArray, above: FloatArray) -> tuple[float, int]:
-    """The standard error of a difference of means, and its degrees of freedom; 0 without spread.
+    """Return the standard error of a difference of means and its degrees of freedom.
 
     Of equal values the spread is exactly 0, which rounding in their mean would hide.
     """
@@ -174,3 +178,47 @@ def _without_interval(difference: float, why: str) -> SampleRatio:
     if abs(difference) > _LARGEST:
         return SampleRatio(None, (None, None), "the ratio is beyond every number")
     return SampleRatio(math.exp(difference), (None, None), why)
+
+
+def pool(
+    effects: FloatArray, errors: FloatArray, boots: Sequence[str], *, level: float = 0.05
+) -> PooledEffect:
+    """Pool the effects of several campaigns.
+
+    Parameters
+    ----------
+    effects, errors
+        Shape (k,): the log ratio of each campaign and its standard error within the campaign.
+    boots
+        What each campaign ran on: boot and kernel.
+    level
+        1 minus the coverage.
+
+    Returns
+    -------
+    The mean of the replicates with Student's interval from their own spread, which holds what
+    varies within and between them alike; the variance between campaigns is that of the effects
+    less the mean of the squared errors (the estimate of Hedges, 1983), never below 0.
+
+    Raises
+    ------
+    UnusableInput
+        There is no campaign.
+    """
+    if len(effects) == 0:
+        raise UnusableInput("there is no campaign to pool", hint="run the study first")
+    by_boot: dict[str, list[float]] = {}
+    for effect, boot in zip(effects, boots, strict=True):
+        by_boot.setdefault(boot, []).append(effect)
+    of_boot = np.array([np.mean(together) for together in by_boot.values()])
+    replicates = of_boot if len(by_boot) > 1 else effects
+    count = len(replicates)
+    mean = float(np.mean(replicates))
+    interval: Interval = (None, None)
+    if count > 1:
+        error = float(np.std(replicates, ddof=1)) / math.sqrt(count)
+        reach = student_quantile(1.0 - level / 2.0, count - 1) * error
+        interval = (math.exp(mean - reach), math.exp(mean + reach))
+    spread = float(np.var(effects, ddof=1)) if len(effects) > 1 else 0.0
+    between = max(0.0, spread - float(np.mean(errors**2)))
+    return PooledEffect(math.exp(mean), interval, math.sqrt(between), len(effects), count)

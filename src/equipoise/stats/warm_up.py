@@ -54,8 +54,10 @@ class WorkloadShape:
 
     @property
     def steady(self) -> tuple[float, ...] | None:
-        """The ``late`` of each trial, in their order: the trial is the unit of replication, not the
-        iteration. ``None`` without a steady state."""
+        """The ``late`` of each trial, in order; ``None`` without a steady state.
+
+        The trial is the unit of replication, not the iteration.
+        """
         return tuple(one.late for one in self.trials) if self.has_steady_state else None
 
 

@@ -1,5 +1,12 @@
-"""Studies: how their files are read, the levels that have names, and the built-in ones.
+"""Studies: how their files are read, and the built-in ones.
 
-A built-in study is a folder here with a ``study.toml``; a file of named levels is registered in
-``registry.py``.
+In reading order:
+
+reader/        a study's TOML file: every error names the file, the line and the key
+kinds.py       factors whose levels have names: allocators and BLAS libraries
+data_sets.py   the rows that ``{data}`` stands for
+catalogue.py   the built-in studies, and the analysis of each
+study_data.py  the numbers of a result by the levels of its factors
+ranking.py     levels ranked on each task, as tables, sentences and a chart
+builtin/       a folder for each built-in study
 """

@@ -33,7 +33,7 @@ class BuiltInStudy:
 
     @property
     def file(self) -> Path:
-        """Its study."""
+        """File of the study."""
         return self.folder / FILE
 
     @property
@@ -96,7 +96,7 @@ def _summary(file: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StudyAnalysis:
-    """What a built-in study makes of its own result.
+    """Analysis of a built-in study's own result.
 
     The folder of a study may have two modules, each with one function::
 

@@ -63,4 +63,4 @@ def _lalonde() -> str:
 
 
 DATA_SETS: Mapping[str, DataSet] = MappingProxyType({"lalonde": DataSet(_lalonde, "made-up")})
-"""By the name that ``[workload] data`` gives them."""
+"""Data sets by the name that ``[workload] data`` gives them."""

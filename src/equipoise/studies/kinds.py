@@ -71,9 +71,9 @@ class Kind:
     """Levels that have names."""
 
     usual: tuple[Level, ...]
-    """What a factor of this kind has if it names none."""
+    """Levels of a factor of this kind that names none."""
     others: tuple[Level, ...] = ()
-    """What can be named beside them."""
+    """Levels that can be named beside them."""
 
     @property
     def choices(self) -> tuple[Level, ...]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from equipoise.model.findings import FindingTable
-from equipoise.studies.measured import Ratio, StudyData, quantity, times
+from equipoise.studies.study_data import Ratio, StudyData, quantity, times
 
 if TYPE_CHECKING:
     import altair as alt
@@ -152,9 +152,9 @@ def reversal_paragraph(
     if not certain:
         return (
             f"The order of the {what} reverses nowhere for certain; pairs whose medians stand in "
-            f"another order on another task: {len(found)}, most of all {_words(found[0])}."
+            f"another order on another task: {len(found)}, most of all {_reversal_text(found[0])}."
         )
-    listed = "; ".join(_words(one) for one in certain[:MOST_REVERSALS])
+    listed = "; ".join(_reversal_text(one) for one in certain[:MOST_REVERSALS])
     more = len(certain) - MOST_REVERSALS
     return (
         f"The order of the {what} reverses for certain in {_pairs(len(certain))}: {listed}"
@@ -227,8 +227,8 @@ def of_each(names: Sequence[str], among: Sequence[str]) -> Iterator[str]:
     return (name for name in names if name in among)
 
 
-def _words(one: Reversal) -> str:
+def _reversal_text(one: Reversal) -> str:
     return (
-        f"{one.first} over {one.second} is {one.there.words()} on {one.faster_on} and "
-        f"{one.here.words()} on {one.slower_on}"
+        f"{one.first} over {one.second} is {one.there.text()} on {one.faster_on} and "
+        f"{one.here.text()} on {one.slower_on}"
     )

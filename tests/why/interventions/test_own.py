@@ -9,7 +9,7 @@ import pytest
 from equipoise.measure.installation import host_site
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import Condition, Server
-from equipoise.why.interventions.own import user_command, user_try
+from equipoise.why.interventions.own import user_command, user_variable
 from tests.why.interventions.cases import CANDIDATE
 
 NICE = shutil.which("nice")
@@ -17,7 +17,7 @@ SH = shutil.which("sh")
 
 
 def test_a_variable_is_set_over_what_the_condition_has() -> None:
-    tried = user_try("decay:MALLOC_CONF=dirty_decay_ms:-1,a=b c")
+    tried = user_variable("decay:MALLOC_CONF=dirty_decay_ms:-1,a=b c")
     candidate = Condition("b", ("/bin/b",), environment={"MALLOC_CONF": "x", "A": "1"})
     altered = tried.alter(candidate)
     assert altered.environment == {"A": "1", "MALLOC_CONF": "dirty_decay_ms:-1,a=b c"}
@@ -26,13 +26,13 @@ def test_a_variable_is_set_over_what_the_condition_has() -> None:
 
 
 def test_an_empty_value_is_a_value() -> None:
-    assert user_try("none:A=").alter(CANDIDATE).environment == {"A": ""}
+    assert user_variable("none:A=").alter(CANDIDATE).environment == {"A": ""}
 
 
 @pytest.mark.parametrize("text", ["", "A=1", "name:", "name:A", ":A=1", "name:=1", " :A=1"])
 def test_what_is_no_variable_is_refused_with_the_form(text: str) -> None:
     with pytest.raises(UnusableInput, match="is not of the form NAME:KEY=VALUE") as caught:
-        user_try(text)
+        user_variable(text)
     assert caught.value.hint is not None
 
 

@@ -1,6 +1,9 @@
-"""Hiding the values of environment variables in what can be sent.
+"""Records and documents without the values of environment variables.
 
-``assignments``: where a command or a shell's line sets a variable. ``values``: which values are
-hidden, and what stands in their place. ``records``: a campaign's record without them.
-The ledger keeps every value, because a resumed campaign needs it; only reports leave it out.
+The ledger keeps every value, because a resumed campaign needs it; only reports leave values out.
+In reading order:
+
+documents.py  whole records, plans and result documents without hidden values
+values.py     which values are hidden, and the placeholder of each
+commands.py   where a command, a shell line or a gate sets a variable
 """

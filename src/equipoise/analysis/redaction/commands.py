@@ -25,7 +25,7 @@ class Word:
 
     start: int
     end: int
-    """Where the word ends in the line, exclusive."""
+    """Index in the line behind the word's last character."""
     text: str
     """The word without its quotes; substitutions stay as they are written."""
 
@@ -176,7 +176,7 @@ def _unescaped(found: re.Match[str]) -> str:
 
 
 Replace = Callable[[str, str], str | None]
-"""What stands for the value of a variable, by its name and value; ``None`` if the value stays."""
+"""Function from a variable's name and value to its replacement, or to ``None``."""
 _Kind = Literal["assignment", "line"]
 _ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?P<sign>\+?=)")
 _REFERENCE = re.compile(r"\"?\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\})\"?")

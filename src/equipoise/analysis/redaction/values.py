@@ -32,7 +32,7 @@ class HiddenValues:
     names: Mapping[str, str]
     """The names of conditions that hold hidden values, each with the name that is shown."""
     in_texts: Mapping[str, str]
-    """What is replaced in a text that is no command, and by what."""
+    """Texts that are replaced outside commands, each with its replacement."""
     pattern: re.Pattern[str] | None
     """Finds what is replaced in a text; ``None`` if nothing is."""
 

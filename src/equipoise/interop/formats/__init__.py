@@ -33,4 +33,4 @@ FORMATS: dict[str, Format] = {
         plain_csv,
     )
 }
-"""By name, in the order in which they are tried."""
+"""Formats by name, in the order in which they are tried."""

@@ -50,9 +50,9 @@ _NUMBER = re.compile(rf"\s+(.+?):\s+{_DECIMAL}s?\s*(\(.*)?$")
 @dataclass(slots=True)
 class _Run:
     figures: dict[str, float] = field(default_factory=dict)
-    """As they are printed, by their words."""
+    """Figures, by the words that sysbench prints."""
     others: dict[str, float] = field(default_factory=dict)
-    """By metric."""
+    """Values by metric."""
     intervals: dict[str, list[float]] = field(default_factory=dict)
     in_latency: bool = False
 

@@ -126,6 +126,7 @@ class CovariateReader:
         self._sources.clear()
 
     def __enter__(self) -> Self:
+        """Return the object itself."""
         return self
 
     def __exit__(
@@ -134,6 +135,7 @@ class CovariateReader:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        """Close it at the end of the block."""
         self.close()
 
     def _explain(self, names: Sequence[str], reason: str) -> None:

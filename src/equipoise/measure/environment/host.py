@@ -126,5 +126,5 @@ def collect(facts: Facts, host: Host) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def readable(text: str) -> str:
-    """Return text that any encoder accepts; bytes that are not UTF-8 become ``\\xNN``."""
+    r"""Return text that any encoder accepts; bytes that are not UTF-8 become ``\xNN``."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

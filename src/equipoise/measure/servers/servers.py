@@ -93,6 +93,7 @@ class Servers:
         self._group = private_group() if os.geteuid() == 0 else None
 
     def __enter__(self) -> Self:
+        """Return the object itself."""
         return self
 
     def __exit__(
@@ -101,6 +102,7 @@ class Servers:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        """Close it at the end of the block."""
         try:
             if error is None:
                 for running in self._running:

@@ -124,7 +124,10 @@ def match_document(
         effect,
         facts=tuple(result.facts()),
         figures=lambda: (*_effect_figures(effect, naive, question), *_balance_figures(balance)),
-        tables=(*_strata_table(result), balance_table(balance)),
+        tables=(
+            *_strata_table(result),
+            replace(balance_table(balance), notes=(smallest_p_sentence(balance),)),
+        ),
         method=(*question.method, *_error_sentences(result), _tests_sentence(balance), _LIMITS),
         warnings=tuple(_warnings(result, balance)),
         numbers=(*_effect_numbers(effect, naive, question), *_balance_numbers(balance)),

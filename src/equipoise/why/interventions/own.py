@@ -17,7 +17,7 @@ TRY_FORM = "NAME is yours to choose, as in --try 'decay:MALLOC_CONF=dirty_decay_
 COMMAND_FORM = "NAME is yours to choose, as in --try-command 'local=numactl --localalloc'"
 
 
-def user_try(text: str) -> Intervention:
+def user_variable(text: str) -> Intervention:
     """Return the intervention of ``NAME:KEY=VALUE``: a variable that is set in both conditions.
 
     Raises
@@ -43,12 +43,11 @@ def user_try(text: str) -> Intervention:
 
 
 def user_command(text: str, site: Site) -> Intervention:
-    """Return the intervention of ``NAME=CMD``, which is put before both commands.
+    """Return the intervention of ``NAME=CMD``, which runs both commands behind CMD.
 
-    Where CMD says ``{command}``, it is put around them.
-
-    CMD is split as a POSIX shell splits words and run without a shell. The command's words replace
-    a word that is ``{command}`` alone; inside a longer word the command is quoted for a shell.
+    CMD is split as a POSIX shell splits words and run without a shell. Where a word is
+    ``{command}``, the command's words replace it; inside a longer word the command is quoted for a
+    shell.
 
     Raises
     ------

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.primitives import LATENCY
 from equipoise.model.result import ResultDocument
-from equipoise.studies.measured import UNKNOWN, StudyData, joined, short
+from equipoise.studies.study_data import UNKNOWN, StudyData, joined, short
 
 MACHINES = (
     ("G5 2.7 GHz", "Darwin", "2700"),
@@ -95,7 +95,7 @@ def findings(document: ResultDocument) -> Findings:
     )
 
 
-def here(measured: StudyData, column: Column, placement: str) -> float | None:
+def on_this_host(measured: StudyData, column: Column, placement: str) -> float | None:
     """Return a column's value on this host in microseconds; ``None`` where a row has no number."""
     medians = [measured.median(LATENCY, row=row.format(placement=placement)) for row in column.rows]
     known = [one for one in medians if one is not None]
@@ -103,7 +103,7 @@ def here(measured: StudyData, column: Column, placement: str) -> float | None:
 
 
 def _known(measured: StudyData, column: Column, placement: str) -> bool:
-    return here(measured, column, placement) is not None
+    return on_this_host(measured, column, placement) is not None
 
 
 def _columns() -> Iterator[Column]:
@@ -141,7 +141,7 @@ def _as_published(measured: StudyData, table: Table) -> FindingTable:
 
 
 def _cell(measured: StudyData, column: Column, placement: str) -> str:
-    value = here(measured, column, placement)
+    value = on_this_host(measured, column, placement)
     return UNKNOWN if value is None else short(value)
 
 
@@ -213,7 +213,7 @@ def _over_quickest(measured: StudyData, table: Table) -> dict[str, float]:
     return {
         column.heading: value / min(column.microseconds)
         for column in table.columns
-        if (value := here(measured, column, "same_cpu")) is not None
+        if (value := on_this_host(measured, column, "same_cpu")) is not None
     }
 
 
@@ -259,7 +259,7 @@ def _placement(measured: StudyData) -> str:
         )
         if ratio is not None:
             among = max(column.microseconds) / min(column.microseconds)
-            told.append(f"{column.heading} {ratio.words()} (the four machines: ×{short(among)})")
+            told.append(f"{column.heading} {ratio.text()} (the four machines: ×{short(among)})")
     if not told:
         return ""
     return (
@@ -280,4 +280,4 @@ def _thread(measured: StudyData) -> str:
         verdict = "too few blocks to say whether that is chance"
     else:
         verdict = "the two cannot be told apart here"
-    return f"A fork takes {ratio.words()} of a thread's creation and join: {verdict}."
+    return f"A fork takes {ratio.text()} of a thread's creation and join: {verdict}."

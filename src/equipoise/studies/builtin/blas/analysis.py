@@ -6,8 +6,8 @@ import itertools
 
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.result import ResultDocument
-from equipoise.studies.measured import Ratio, StudyData, joined, short, times
 from equipoise.studies.ranking import reversal_paragraph
+from equipoise.studies.study_data import Ratio, StudyData, joined, short, times
 
 TIME = "work_s"
 OTHERS = ("huge_pages", "threads")
@@ -94,7 +94,7 @@ def _core_types(measured: StudyData) -> FindingTable:
             )
             if ratio is not None:
                 speed = _speed(task, size, measured.median(TIME, **levels, library=told))
-                change = (times(ratio.ratio), ratio.interval_words())
+                change = (times(ratio.ratio), ratio.interval_text())
                 rows.append((library, core, task, size, speed, *change))
     return FindingTable(
         "told of a core type, over what it finds out by itself",
@@ -138,7 +138,7 @@ def _huge_pages(measured: StudyData) -> str:
                     continue
                 compared += 1
                 if _is_certain(ratio):
-                    certain.append(f"{ratio.words()} for {task} of {size} rows with {library}")
+                    certain.append(f"{ratio.text()} for {task} of {size} rows with {library}")
     if not compared:
         return ""
     if not certain:

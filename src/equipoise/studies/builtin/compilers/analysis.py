@@ -11,7 +11,7 @@ from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.result import ResultDocument
 from equipoise.stats.arrays import FloatArray, IntArray
 from equipoise.stats.levels import Levels, variance_by_level
-from equipoise.studies.measured import StudyData, times
+from equipoise.studies.study_data import StudyData, times
 
 METRIC = "iteration_s"
 LEAST_LAYOUTS = 3
@@ -84,7 +84,7 @@ def _answers(measured: StudyData) -> FindingTable:
                 (
                     question,
                     kernel,
-                    "–" if alone is None else alone.words(),
+                    "–" if alone is None else alone.text(),
                     times(math.exp(found.mean)),
                     _interval(found.within_ci),
                     _interval(found.across_ci),

@@ -10,7 +10,7 @@ import numpy as np
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.interval import Interval
 from equipoise.model.result import ResultDocument
-from equipoise.studies.measured import StudyData, joined, quantity, short
+from equipoise.studies.study_data import StudyData, joined, quantity, short
 
 THROUGHPUT = "throughput_per_s"
 THREADS = "threads"
@@ -153,7 +153,7 @@ def curves_of(measured: StudyData, metric: str, where: Levels) -> list[Curve]:
     return [curve for curve in found if curve is not None]
 
 
-def knee_words(knee: Knee | None) -> str:
+def knee_text(knee: Knee | None) -> str:
     """Return the number with its interval."""
     if knee is None:
         return ""
@@ -175,7 +175,7 @@ def _curve_table(title: str, curves: Sequence[Curve]) -> FindingTable:
                 curve.levels["setting"],
                 *(short(medians[one]) if one in medians else "" for one in clients),
                 _bars([medians[one] for one in clients if one in medians]),
-                knee_words(curve.knee),
+                knee_text(curve.knee),
             )
         )
     return FindingTable(
@@ -202,7 +202,7 @@ def _mechanism_table(measured: StudyData, title: str, curves: Sequence[Curve]) -
         rows.append(
             (
                 levels["setting"],
-                "" if ratio is None else ratio.words(),
+                "" if ratio is None else ratio.text(),
                 quantity(P99, measured.median(P99, **levels)),
                 *(_for_one(measured, metrics, levels) for _, metrics in _EACH),
                 quantity("server_pss_bytes", measured.median("server_pss_bytes", **levels)),
@@ -257,7 +257,7 @@ def _paragraphs(title: str, curves: Sequence[Curve]) -> Iterator[str]:
     with_knees = [(curve.levels["setting"], curve.knee) for curve in curves if curve.knee]
     if not with_knees:
         return
-    listed = joined(f"{setting} {knee_words(knee)}" for setting, knee in with_knees)
+    listed = joined(f"{setting} {knee_text(knee)}" for setting, knee in with_knees)
     at = sorted({knee.most_at for _, knee in with_knees})
     yield (
         f"{title}: the knee of the curve lies at {listed} clients; the most was reached with "

@@ -11,7 +11,7 @@ from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import log_ticks, metric_name, unit_of
 from equipoise.model.result import ResultDocument
 from equipoise.studies.builtin.database.analysis import THROUGHPUT, Curve, curves_of, places
-from equipoise.studies.measured import StudyData
+from equipoise.studies.study_data import StudyData
 
 HOW_TO_READ = {
     THROUGHPUT: (

@@ -29,7 +29,7 @@ OPEN_RATES_PER_S = {
 PGBENCH_SCRIPTS = {"read_only": "select-only", "read_write": "simple-update"}
 
 
-def mariadb_words(asked: argparse.Namespace) -> list[str]:
+def mariadb_command(asked: argparse.Namespace) -> list[str]:
     """Return the command line of sysbench, without its program.
 
     Through the socket the server knows us by the account that we run as.
@@ -58,7 +58,7 @@ def mariadb_words(asked: argparse.Namespace) -> list[str]:
     ]
 
 
-def postgresql_words(asked: argparse.Namespace) -> list[str]:
+def postgresql_command(asked: argparse.Namespace) -> list[str]:
     """Return the command line of pgbench, without its program."""
     there = (
         [f"--host={asked.folder}"]
@@ -93,11 +93,11 @@ def _rate(asked: argparse.Namespace) -> int:
 
 
 def _run_mariadb(asked: argparse.Namespace) -> None:
-    sysbench.run(mariadb_words(asked))
+    sysbench.run(mariadb_command(asked))
 
 
 def _run_postgresql(asked: argparse.Namespace) -> None:
-    pgbench.run(postgresql_words(asked))
+    pgbench.run(postgresql_command(asked))
 
 
 CLIENTS: dict[str, Callable[[argparse.Namespace], None]] = {

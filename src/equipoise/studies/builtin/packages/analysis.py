@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from equipoise.model.findings import Findings
 from equipoise.model.result import ResultDocument
-from equipoise.studies.measured import StudyData
 from equipoise.studies.ranking import (
     order_answer,
     rank_table,
     reversal_paragraph,
 )
+from equipoise.studies.study_data import StudyData
 
 TIME = "work_s"
 TASKS, FACTOR = "task", "package"

@@ -15,7 +15,7 @@ from equipoise.stats.rank_correlation import (
     chance_level,
     rank_correlation,
 )
-from equipoise.studies.measured import StudyData, quantity, short
+from equipoise.studies.study_data import StudyData, quantity, short
 
 SERVER = "throughput"
 THROUGHPUT = "throughput_per_s"
@@ -82,7 +82,7 @@ def _primitive(measured: StudyData, name: str) -> Primitive:
     return Primitive(name, tuple(points), correlation)
 
 
-def correlation_words(found: RankCorrelation | None) -> tuple[str, str]:
+def correlation_text(found: RankCorrelation | None) -> tuple[str, str]:
     """Return the number, and its interval."""
     if found is None:
         return "", f"under {LEAST_POINTS} conditions, or nothing changes"
@@ -98,7 +98,7 @@ def _table(found: list[Primitive]) -> FindingTable:
         rows.append(
             (
                 one.name,
-                *correlation_words(one.correlation),
+                *correlation_text(one.correlation),
                 str(len(one.points)),
                 f"{quantity(COSTS[0], min(costs))} to {quantity(COSTS[0], max(costs))}",
             )
@@ -119,7 +119,7 @@ def _answer(known: list[Primitive]) -> str:
     if not known or known[0].correlation is None:
         return ""
     best, found = known[0], known[0].correlation
-    number, _ = correlation_words(found)
+    number, _ = correlation_text(found)
     return (
         f"{best.name} moves with the throughput most (rank correlation {number} over "
         f"{found.points} conditions), {_beyond_chance(found, len(known))} what chance does."
@@ -139,7 +139,7 @@ def _paragraphs(found: list[Primitive], known: list[Primitive]) -> Iterator[str]
     points = best.correlation.points
     throughputs = [point.throughput_per_s for point in best.points]
     alone, several = chance_level(points, 1), chance_level(points, len(known))
-    number, interval = correlation_words(best.correlation)
+    number, interval = correlation_text(best.correlation)
     beyond = _beyond_chance(best.correlation, len(known))
     yield (
         f"{best.name} moves with the throughput most: {number} ({interval}) over {points} "

@@ -12,7 +12,7 @@ from equipoise.figures.quantity import unit_of
 from equipoise.figures.theme import color_of
 from equipoise.model.result import ResultDocument
 from equipoise.studies.builtin.predicts.analysis import MOST_SHOWN, Primitive, primitives
-from equipoise.studies.measured import StudyData
+from equipoise.studies.study_data import StudyData
 
 HOW_TO_READ = (
     "Each point is one condition: the median cost of the primitive and the median throughput of "

@@ -10,7 +10,7 @@ import numpy as np
 
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.result import ResultDocument
-from equipoise.studies.measured import StudyData, joined, quantity, short, size_words
+from equipoise.studies.study_data import StudyData, joined, quantity, short, size_text
 
 PROGRAM = "genmatch2006"
 TIME = "work_s"
@@ -88,7 +88,7 @@ def _three_way(measured: StudyData) -> FindingTable:
             {"allocator": allocator, "block": PROGRAM},
             {"allocator": "dlmalloc", "block": PROGRAM},
         )
-        words = "" if ratio is None else ratio.words()
+        words = "" if ratio is None else ratio.text()
         rows.append((allocator, quantity(TIME, median), words, stands_for, published))
     return FindingTable(
         "The reply's three ways: the article's program, old algorithm, 445 rows",
@@ -106,7 +106,7 @@ def _by_block(measured: StudyData) -> Iterator[FindingTable]:
                 measured.median(metric, allocator=one, block=str(size)) for one in allocators
             ]
             if any(median is not None for median in medians):
-                rows.append((size_words(size), *(quantity(metric, one) for one in medians)))
+                rows.append((size_text(size), *(quantity(metric, one) for one in medians)))
         yield FindingTable(
             f"Blocks of one size: {name}" + ("" if "bytes" in metric else " for a malloc and free"),
             ("block", *allocators),
@@ -120,7 +120,7 @@ def _steps(measured: StudyData) -> FindingTable:
         (
             allocator,
             "from no size up to 64 MB" if size is None else f"{size:,.0f} bytes",
-            "" if size is None else size_words(size),
+            "" if size is None else size_text(size),
         )
         for allocator, size in steps(measured).items()
     ]
@@ -145,7 +145,7 @@ def _answer(measured: StudyData) -> str:
                 {"allocator": below, "block": block},
             )
             if ratio is not None:
-                return f"{what} takes {ratio.words()} with the 15 KB policy over {whose}" + (
+                return f"{what} takes {ratio.text()} with the 15 KB policy over {whose}" + (
                     " (the reply: ×2.4)." if block == PROGRAM else "."
                 )
     return ""
@@ -164,7 +164,7 @@ def _paragraphs(measured: StudyData) -> Iterator[str]:
         pages = math.ceil(int(BUFFER) / 4096)
         known = "unknown (tracing is forbidden here)" if calls is None else short(calls)
         yield (
-            f"At 35 KB glibc from 15 KB on takes {ratio.words()} of the default, with "
+            f"At 35 KB glibc from 15 KB on takes {ratio.text()} of the default, with "
             f"{'unknown' if faults is None else short(faults)} faults ({pages} pages) and {known} "
             "system calls for each malloc and free."
         )
@@ -176,7 +176,7 @@ def _paragraphs(measured: StudyData) -> Iterator[str]:
     if slow is not None:
         yield (
             "The reply's finding: the benchmark is “essentially a microbenchmark of malloc() and "
-            f"free() for 35 KB blocks”. The program itself takes {slow.words()} with the 15 KB "
+            f"free() for 35 KB blocks”. The program itself takes {slow.text()} with the 15 KB "
             "policy over Doug Lea's malloc (published: 24 s and 10 s, ×2.4); what of that are the "
             "blocks, `equipoise why` tests."
         )
@@ -184,7 +184,7 @@ def _paragraphs(measured: StudyData) -> Iterator[str]:
     if returned:
         yield (
             "A step each: "
-            + joined(f"{name} at {size_words(size)}" for name, size in returned.items())
+            + joined(f"{name} at {size_text(size)}" for name, size in returned.items())
             + (
                 ". What a step costs in time it saves in memory that is kept: see "
                 "`equipoise run threshold`."

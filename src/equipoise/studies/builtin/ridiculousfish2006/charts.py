@@ -12,7 +12,7 @@ from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import unit_of
 from equipoise.model.result import ResultDocument
 from equipoise.studies.builtin.ridiculousfish2006.analysis import BY_BLOCK, block_rows, steps
-from equipoise.studies.measured import StudyData
+from equipoise.studies.study_data import StudyData
 
 HOW_TO_READ = (
     "One line for each allocator. A dashed rule stands where an allocator's blocks begin to go "

@@ -12,7 +12,7 @@ import numpy as np
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.result import ResultDocument
 from equipoise.stats.arrays import FloatArray
-from equipoise.studies.measured import UNKNOWN, Ratio, StudyData, joined, quantity, short, times
+from equipoise.studies.study_data import UNKNOWN, Ratio, StudyData, joined, quantity, short, times
 
 STANDS_FOR: Mapping[str, str] = MappingProxyType(
     {
@@ -108,7 +108,7 @@ def _by_rows(measured: StudyData, algorithm: str, above: str, below: str) -> dic
 
 
 def _listed(ratios: dict[str, Ratio]) -> str:
-    return joined(f"{one.words()} at {rows} rows" for rows, one in ratios.items())
+    return joined(f"{one.text()} at {rows} rows" for rows, one in ratios.items())
 
 
 def _certainty(ratio: Ratio) -> str:
@@ -181,8 +181,8 @@ def _vanishes(measured: StudyData) -> Iterator[str]:
             verdict = "Holds" if left.ratio <= SMALL else "Does not hold"
         yield (
             f"Claim: the gap vanishes with Doug Lea's malloc. {verdict} here with the algorithm "
-            f"{algorithm} at {largest} rows: {gap.words()} over the default with the 15 KB policy, "
-            f"{left.words()} with Doug Lea's malloc; the former is {_certainty(gap)}, that the "
+            f"{algorithm} at {largest} rows: {gap.text()} over the default with the 15 KB policy, "
+            f"{left.text()} with Doug Lea's malloc; the former is {_certainty(gap)}, that the "
             f"latter differs from the default is {_certainty(left)} (published with BLAS at 5340 "
             "rows: about +50 % and 0 %)."
         )
@@ -196,7 +196,7 @@ def _speed_up(measured: StudyData) -> Iterator[str]:
         ratio = measured.ratio(SEARCH, {**levels, "algorithm": OLD}, {**levels, "algorithm": NEW})
         if ratio is not None:
             held = held and ratio.ratio > SMALL
-            parts.append(f"{ratio.words()} at {rows} rows")
+            parts.append(f"{ratio.text()} at {rows} rows")
     if parts:
         yield (
             "Claim: BLAS makes the algorithm faster (published at 445 rows on Linux: 8.84 s and "
@@ -382,7 +382,7 @@ def _ratio_rows(measured: StudyData) -> Iterator[tuple[str, ...]]:
             yield (
                 *key,
                 times(ratio.ratio),
-                ratio.interval_words(),
+                ratio.interval_text(),
                 times(RATIOS[key]) if key in RATIOS else "",
                 UNKNOWN if p_value is None else f"{p_value:.2f}",
                 P_VALUES.get(key, ""),

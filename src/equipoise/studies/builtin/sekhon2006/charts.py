@@ -12,7 +12,7 @@ from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import log_ticks
 from equipoise.model.result import ResultDocument
 from equipoise.studies.builtin.sekhon2006.analysis import figure_1_rows, ratio_rows
-from equipoise.studies.measured import StudyData
+from equipoise.studies.study_data import StudyData
 
 HOW_TO_READ_SECONDS = (
     "A level line grows as N² log N does, a rising one faster. One colour for each allocator, one "

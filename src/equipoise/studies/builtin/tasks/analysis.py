@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from equipoise.model.findings import Findings
 from equipoise.model.result import ResultDocument
-from equipoise.studies.measured import StudyData
 from equipoise.studies.ranking import (
     of_each,
     order_answer,
     rank_table,
     reversal_paragraph,
 )
+from equipoise.studies.study_data import StudyData
 
 TIME = "work_s"
 TASKS, FACTOR = "task", "exchanged"

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from equipoise.figures.gallery import Figure
 from equipoise.model.result import ResultDocument
 from equipoise.studies.builtin.tasks.analysis import FACTOR, TASKS, TIME, groups_of
-from equipoise.studies.measured import StudyData
 from equipoise.studies.ranking import HOW_TO_READ, rank_chart
+from equipoise.studies.study_data import StudyData
 
 
 def figures(document: ResultDocument) -> Iterator[Figure]:

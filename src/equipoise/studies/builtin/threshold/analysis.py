@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.result import ResultDocument
-from equipoise.studies.measured import StudyData, joined, quantity, size_words
+from equipoise.studies.study_data import StudyData, joined, quantity, size_text
 
 TIME, PEAK, RETAINED = "work_s", "peak_bytes", "retained_bytes"
 DEFAULT = "default"
@@ -55,9 +55,9 @@ def points(measured: StudyData, work: str) -> tuple[Point, ...]:
     )
 
 
-def threshold_words(threshold: str) -> str:
+def threshold_text(threshold: str) -> str:
     """``16 KB``; the default by its name."""
-    return size_words(float(threshold)) if threshold.isdigit() else threshold
+    return size_text(float(threshold)) if threshold.isdigit() else threshold
 
 
 def _beats(one: Point, other: Point) -> bool:
@@ -76,9 +76,9 @@ def _table(measured: StudyData, work: str, found: Sequence[Point]) -> FindingTab
         )
         rows.append(
             (
-                threshold_words(one.threshold),
+                threshold_text(one.threshold),
                 quantity(TIME, one.time_s),
-                "" if ratio is None else ratio.words(),
+                "" if ratio is None else ratio.text(),
                 quantity(PEAK, one.peak_bytes),
                 quantity(RETAINED, one.retained_bytes),
                 "on the front" if one.on_front else "",
@@ -108,7 +108,7 @@ def _answer(works: Sequence[Sequence[Point]]) -> str:
             "No threshold is the best everywhere: none is on the front of time and memory of "
             f"{which}."
         )
-    listed = joined(map(threshold_words, common))
+    listed = joined(map(threshold_text, common))
     return (
         f"On the front of time and memory of {which}: {listed}, of "
         f"{max(len(found) for found in works)} thresholds."
@@ -119,11 +119,11 @@ def _paragraphs(works: dict[str, tuple[Point, ...]]) -> Iterator[str]:
     for work, found in works.items():
         fastest = min(found, key=lambda one: one.time_s)
         leanest = min(found, key=lambda one: one.peak_bytes)
-        front = joined(threshold_words(one.threshold) for one in found if one.on_front)
+        front = joined(threshold_text(one.threshold) for one in found if one.on_front)
         yield (
-            f"{work}: fastest at {threshold_words(fastest.threshold)} "
+            f"{work}: fastest at {threshold_text(fastest.threshold)} "
             f"({quantity(TIME, fastest.time_s)}, peak {quantity(PEAK, fastest.peak_bytes)}), "
-            f"leanest at {threshold_words(leanest.threshold)} "
+            f"leanest at {threshold_text(leanest.threshold)} "
             f"({quantity(TIME, leanest.time_s)}, peak {quantity(PEAK, leanest.peak_bytes)}); "
             f"on the front: {front}."
         )
@@ -132,7 +132,7 @@ def _paragraphs(works: dict[str, tuple[Point, ...]]) -> Iterator[str]:
         yield (
             "Is there an optimal threshold? "
             + (
-                f"{joined(map(threshold_words, common))} "
+                f"{joined(map(threshold_text, common))} "
                 f"{'is' if len(common) == 1 else 'are'} on the front of every workload here."
                 if common
                 else "None is on the front of every workload here: it depends on the program."

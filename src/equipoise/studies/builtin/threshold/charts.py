@@ -11,8 +11,8 @@ from equipoise.figures.gallery import Figure
 from equipoise.figures.quantity import unit_of
 from equipoise.figures.theme import color_of
 from equipoise.model.result import ResultDocument
-from equipoise.studies.builtin.threshold.analysis import Point, points, threshold_words
-from equipoise.studies.measured import StudyData
+from equipoise.studies.builtin.threshold.analysis import Point, points, threshold_text
+from equipoise.studies.study_data import StudyData
 
 HOW_TO_READ = (
     "Down is faster, left is leaner. The line joins the thresholds that no other one beats in "
@@ -36,7 +36,7 @@ def front_chart(work: str, found: Sequence[Point]) -> alt.LayerChart:
     peak_divisor, peak_unit = unit_of("peak_bytes", min(one.peak_bytes for one in found))
     rows = [
         {
-            "threshold": threshold_words(one.threshold),
+            "threshold": threshold_text(one.threshold),
             "peak": one.peak_bytes / peak_divisor,
             "time": one.time_s / time_divisor,
             "front": one.on_front,

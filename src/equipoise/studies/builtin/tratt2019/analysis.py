@@ -9,7 +9,7 @@ import numpy as np
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.result import Comparison, ResultDocument
 from equipoise.stats.arrays import FloatArray
-from equipoise.studies.measured import StudyData, quantity, short
+from equipoise.studies.study_data import StudyData, quantity, short
 
 TIME, STEPS, WALL = "search_s", "steps", "wall_s"
 LEAST_RUNS = 10

@@ -14,7 +14,7 @@ from equipoise.figures.theme import color_of
 from equipoise.model.result import ResultDocument
 from equipoise.stats.arrays import FloatArray
 from equipoise.studies.builtin.tratt2019.analysis import LEAST_RUNS, PROGRAMS, STEPS, TIME
-from equipoise.studies.measured import StudyData
+from equipoise.studies.study_data import StudyData
 
 HOW_TO_READ_HISTOGRAM = (
     "How many runs took how long. A flat block means that every time between its ends is as likely "

@@ -9,7 +9,7 @@ import numpy as np
 
 from equipoise.model.findings import Findings, FindingTable
 from equipoise.model.result import ConditionResult, ResultDocument
-from equipoise.studies.measured import UNKNOWN, quantity, short
+from equipoise.studies.study_data import UNKNOWN, quantity, short
 
 METRIC = "iteration_s"
 

@@ -31,7 +31,7 @@ class Ratio:
     e_value: float
     least: float
     most: float
-    """Of the ratios within blocks."""
+    """Range of the ratios within blocks."""
     blocks: int
 
     @property
@@ -44,11 +44,11 @@ class Ratio:
         """Whether the interval lies below 1."""
         return self.ratio_ci[1] is not None and self.ratio_ci[1] < 1.0
 
-    def words(self) -> str:
+    def text(self) -> str:
         """Return the ratio with its interval, or with the range over blocks."""
-        return f"{times(self.ratio)} ({self.interval_words()})"
+        return f"{times(self.ratio)} ({self.interval_text()})"
 
-    def interval_words(self) -> str:
+    def interval_text(self) -> str:
         """Return the interval, or the range over blocks where there is none yet."""
         low, high = self.ratio_ci
         if low is None or high is None:
@@ -198,7 +198,7 @@ def short(value: float) -> str:
     return f"{value:.3g}"
 
 
-def size_words(count: float) -> str:
+def size_text(count: float) -> str:
     """Bytes in powers of two, as allocators count: ``15 KB``, ``128 KB``."""
     for unit, power in (("MB", 20), ("KB", 10)):
         if count >= 1 << power:
