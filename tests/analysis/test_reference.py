@@ -8,7 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from equipoise.analysis.reference import compare_with_reference, environment_differences
+from equipoise.analysis.reference import (
+    compare_with_reference,
+    differences_to_host,
+    document_differences,
+    environment_differences,
+)
 from equipoise.analysis.result import analyse_campaign
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import ImportSource
@@ -152,3 +157,52 @@ def test_what_a_workload_says_is_better_when_higher_costs_its_inverse() -> None:
     assert there.more_is_better == here.more_is_better == (BANDWIDTH,)
     ratio = row(held(there, here), "memory_read").ratio
     assert ratio is not None and 1.8 < ratio < 2.2
+
+
+def document_with(environment: dict[str, object], *, file: str | None = None) -> ResultDocument:
+    """A result of an own campaign, or of a file of another tool."""
+    made = replace(
+        analyse_campaign(record_of(ProbeRunner(plan_of_rows()))), environment=environment
+    )
+    if file is None:
+        return made
+    source = ImportSource("hyperfine", None, (file,), "mixed")
+    return replace(made, imported=ImportedResult(source, "wall_s", (), ""))
+
+
+def differing(there: ResultDocument, here: ResultDocument) -> list[str]:
+    return [one.name for one in document_differences(there, here)]
+
+
+def test_what_one_of_two_own_campaigns_does_not_know_differs() -> None:
+    assert differing(document_with({"kernel": "6.1"}), document_with({"kernel": "6.1"})) == []
+    assert differing(document_with({"kernel": "6.1"}), document_with({})) == ["kernel"]
+
+
+def test_the_environment_of_a_file_is_unknown_as_a_whole() -> None:
+    own = document_with({"kernel": "6.1", "cpu_model": "a"})
+    (found,) = document_differences(document_with({"imported_from": ["a"]}, file="a"), own)
+    assert (found.name, found.there, found.here) == ("environment", None, "recorded")
+
+
+def test_two_files_that_say_nothing_are_not_alike_for_that() -> None:
+    there, here = (document_with({"imported_from": [one]}, file=one) for one in "ab")
+    assert differing(there, here) == ["environment"]
+
+
+def test_what_two_files_say_differently_is_told_beside() -> None:
+    there, here = (
+        document_with({"as_the_file_says": {"cpu": one, "memory": 1}}, file=one) for one in "ab"
+    )
+    assert differing(there, here) == ["environment", "as_the_file_says.cpu"]
+
+
+def test_what_will_differ_is_known_of_the_host_before_anything_runs_on_it() -> None:
+    """As of two results: the same names, in the same order."""
+    there = document_with({"kernel": "6.1", "boot_id": "a"})
+    here: dict[str, object] = {"kernel": "6.2", "boot_id": "b"}
+    assert differences_to_host(there, here) == document_differences(there, document_with(here))
+    imported = document_with({"kernel": "6.1"}, file="a")
+    assert differences_to_host(imported, here) == document_differences(
+        imported, document_with(here)
+    )
