@@ -1,4 +1,4 @@
-"""Which comparisons are too slow: a gate's question, valid however often one asks it.
+"""A gate's decision on which comparisons are too slow, valid however often one asks.
 
 The null hypothesis of each comparison is that the candidate is slower by no more than the smallest
 effect that matters. A comparison fails where the whole interval lies beyond that effect. Of K

@@ -37,7 +37,7 @@ _TRIMMED = 0.2
 _NORMAL_MEDIAN = 1.4826
 """The standard deviation of a normal law over its median absolute value."""
 _MEDIAN_EFFICIENCY = 0.37
-"""Of the median absolute value as an estimate of a normal standard deviation."""
+"""Efficiency of the median absolute value as an estimate of a normal standard deviation."""
 _LEAST_ROWS = 5
 """Fewer rows tell nothing of what sessions do to all of them."""
 
@@ -58,14 +58,14 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class SessionDrift:
-    """How much a session moves by itself."""
+    """Drift of a session by itself."""
 
     halves: float
-    """By how much variances are widened because the halves differ; 1 where they do not."""
+    """Factor that widens variances because the halves differ; 1 where they do not."""
     together: float
     """The standard deviation of what moves all rows of a block together, in log units."""
     blocks: int
-    """That ``together`` was seen in; 0 for too few rows."""
+    """Number of blocks that ``together`` was estimated from; 0 for too few rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class RowChange:
     high: float
     """Infinite where a session has one process only."""
     p_value: float
-    """Of a change no larger than the smallest that matters."""
+    """P-value of a change no larger than the smallest that matters."""
     changed: bool
 
 
@@ -91,7 +91,7 @@ class Changes:
     here: SessionDrift
     there: SessionDrift
     mean: float
-    """Of the log ratios: the logarithm of their geometric mean."""
+    """Mean of the log ratios: the logarithm of their geometric mean."""
     mean_low: float
     mean_high: float
     """At 1 minus alpha."""
@@ -206,7 +206,7 @@ def _differences(there: Sequence[Session], here: Sequence[Session]) -> FloatArra
 def _own_variances(
     there: Sequence[Session], here: Sequence[Session], resting: tuple[SessionDrift, SessionDrift]
 ) -> list[tuple[float, float]]:
-    """Of the mean of each row in each session, widened by the session's drift."""
+    """Return the variance of each row's mean in each session, widened by the session's drift."""
     return [
         (resting[0].halves * _error(a), resting[1].halves * _error(b))
         for a, b in zip(there, here, strict=True)

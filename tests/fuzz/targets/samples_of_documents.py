@@ -19,7 +19,7 @@ from tests.iterated import shaped_document
 from tests.report import kinds
 from tests.studies.synthetic import study_document
 
-STUDIES = Path(__file__).resolve().parents[3] / "src" / "equipoise" / "studies" / "builtin"
+STUDIES = Path(__file__).resolve().parents[3] / "src/equipoise/studies/builtin"
 MOST_CONDITIONS = 24
 
 
