@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from equipoise.cli.figure_files import save_flame_graph
+from equipoise.cli.output_files import save_flame_graph
 from equipoise.cli.pictures import (
     Pictures,
     flame_graph_of,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from equipoise.analysis.reference import compare_with_reference
 from equipoise.analysis.result import analyse_campaign as result_of
-from equipoise.cli.study_findings import with_findings
+from equipoise.cli.load_result import with_findings
 from equipoise.model.plan import ImportSource, Revision
 from equipoise.model.result import (
     GateResult,

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from equipoise.stats.sequence import PairedBlocks
-from equipoise.stats.verdict import Judged, judge
+from equipoise.stats.verdict import ComparisonVerdict, judge
 
 FloatArray = NDArray[np.float64]
 Noise = Callable[[np.random.Generator, int], FloatArray]
@@ -110,7 +110,7 @@ def watched(
     *,
     min_effect: float = 1.0,
     alpha: float = 0.05,
-) -> Judged:
+) -> ComparisonVerdict:
     """The first verdict of a campaign that is looked at after every block, or its last look."""
     growing = PairedBlocks()
     (judged,) = judge([growing], min_effect=min_effect, alpha=alpha)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from equipoise.stats.companions import Covariate, companions, goes_with
+from equipoise.stats.companions import Covariate, companions, strongest_association
 from tests.stats.planted import FloatArray, autoregressive
 from tests.stats.simulated import at_least, at_most
 
@@ -87,22 +87,22 @@ def test_an_amount_that_goes_with_nothing_names_nothing_in_more_than_alpha(trial
         values = np.exp(generator.normal(0.0, 0.1, trials))
         beside = [observed(f"load {one}", generator.random(trials)) for one in range(6)]
         cpu = observed("cpu", generator.integers(0, 2, trials).astype(np.float64), named=True)
-        named += goes_with(values, [*beside, cpu, in_order(trials)]) is not None
+        named += strongest_association(values, [*beside, cpu, in_order(trials)]) is not None
     assert named <= at_most(SIMULATIONS, 0.05)
 
 
 def test_an_amount_that_follows_a_covariate_or_the_time_names_it() -> None:
     generator = np.random.default_rng(12)
     steal = generator.random(9)
-    found = goes_with(1.0 + steal, [observed("steal_s", steal), in_order(9)])
+    found = strongest_association(1.0 + steal, [observed("steal_s", steal), in_order(9)])
     assert found is not None and (found.covariate, found.correlation > 0.9) == ("steal_s", True)
-    later = goes_with(1.1 ** np.arange(9.0), [observed("steal_s", steal), in_order(9)])
+    later = strongest_association(1.1 ** np.arange(9.0), [observed("steal_s", steal), in_order(9)])
     assert later is not None and later.covariate == "time"
 
 
 def test_six_values_or_ones_that_are_all_alike_go_with_nothing() -> None:
-    assert goes_with(np.arange(6.0), [in_order(6)]) is None
-    assert goes_with(np.ones(9), [in_order(9)]) is None
+    assert strongest_association(np.arange(6.0), [in_order(6)]) is None
+    assert strongest_association(np.ones(9), [in_order(9)]) is None
 
 
 def test_what_was_drawn_once_for_each_layout_counts_once_for_each() -> None:

@@ -9,9 +9,9 @@ import pytest
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.result import GateOutcome
-from equipoise.stats.gate import Gauged, gauge
+from equipoise.stats.gate import GateDecision, judge_gate
 from equipoise.stats.sequence import PairedBlocks
-from equipoise.stats.verdict import Known, judge
+from equipoise.stats.verdict import VerdictCache, judge
 from tests.stats.simulated import at_most, campaign, costs_and_orders, white
 
 ALPHA = 0.05
@@ -22,8 +22,8 @@ def effect_of(percent: float, seed: int = 1, blocks: int = 200, sd: float = 0.01
     return campaign(white(sd), np.random.default_rng(seed), blocks, math.log1p(percent / 100))
 
 
-def gauged(*comparisons: PairedBlocks, min_effect: float = LIMIT) -> tuple[Gauged, ...]:
-    return gauge(comparisons, min_effect=min_effect, alpha=ALPHA)
+def gauged(*comparisons: PairedBlocks, min_effect: float = LIMIT) -> tuple[GateDecision, ...]:
+    return judge_gate(comparisons, min_effect=min_effect, alpha=ALPHA)
 
 
 @pytest.mark.parametrize(
@@ -106,13 +106,13 @@ def test_of_what_fails_at_most_alpha_was_not_too_slow() -> None:
 
 def test_asking_again_from_what_is_known_is_asking_anew() -> None:
     comparisons = [effect_of(percent, seed) for seed, percent in enumerate((0.0, 2.0, 5.0))]
-    known: Known = {}
-    first = gauge(comparisons, min_effect=LIMIT, alpha=ALPHA, known=known)
-    again = gauge(comparisons, min_effect=LIMIT, alpha=ALPHA, known=known)
+    cache: VerdictCache = {}
+    first = judge_gate(comparisons, min_effect=LIMIT, alpha=ALPHA, cache=cache)
+    again = judge_gate(comparisons, min_effect=LIMIT, alpha=ALPHA, cache=cache)
     assert first == again == gauged(*comparisons)
     assert [one.outcome for one in first] == ["passes", "undecided", "slower"]
 
 
 def test_a_level_that_is_none_is_refused() -> None:
     with pytest.raises(UnusableInput, match="alpha cannot be 2"):
-        gauge([effect_of(0.0, blocks=8)], min_effect=LIMIT, alpha=2.0)
+        judge_gate([effect_of(0.0, blocks=8)], min_effect=LIMIT, alpha=2.0)

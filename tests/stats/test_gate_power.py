@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from equipoise.model.result import GateOutcome
-from equipoise.stats.gate import gauge
+from equipoise.stats.gate import judge_gate
 from equipoise.stats.sequence import PairedBlocks
 from tests.stats.simulated import (
     NOISES,
@@ -51,7 +51,7 @@ def outcome(noise: Noise, percent: float, seed: int, blocks: int = BLOCKS) -> Ga
     if end is None:
         return "undecided"
     until_then = PairedBlocks(old[:end], new[:end], orders[:end])
-    (one,) = gauge([until_then], min_effect=LIMIT, alpha=ALPHA)
+    (one,) = judge_gate([until_then], min_effect=LIMIT, alpha=ALPHA)
     return one.outcome
 
 
@@ -69,7 +69,7 @@ def test_the_first_outcome_is_where_a_look_after_every_block_finds_it() -> None:
         found: GateOutcome = "undecided"
         while found == "undecided" and (row := next(rows, None)) is not None:
             growing.append(*row)
-            (one,) = gauge([growing], min_effect=LIMIT, alpha=ALPHA)
+            (one,) = judge_gate([growing], min_effect=LIMIT, alpha=ALPHA)
             found = one.outcome
         assert growing.engine.blocks_to_exclude(MARGIN, ALPHA) == len(growing)
         assert found == outcome(white(0.03), SLOWER, seed, 120) == "slower"

@@ -9,7 +9,12 @@ import numpy as np
 import pytest
 
 from equipoise.stats.arrays import FloatArray
-from equipoise.stats.sessions import Session, between_alike, changes_between, restlessness
+from equipoise.stats.sessions import (
+    Session,
+    changes_between,
+    difference_between_sessions,
+    session_drift,
+)
 from tests.stats.simulated import at_least, at_most
 
 ROWS = 40
@@ -63,7 +68,7 @@ def test_what_sessions_of_a_host_differ_by_is_learned_where_nothing_else_differs
     wrong, learned = 0, []
     for _ in range(SIMULATIONS):
         there, here = host.session(generator, levels), host.session(generator, levels)
-        learned.append(between_alike(there, here))
+        learned.append(difference_between_sessions(there, here))
         found = changes_between(there, here, min_effect=5.0, between=learned[-1])
         wrong += any(one.changed for one in found.rows)
     assert wrong <= at_most(SIMULATIONS, 0.05)
@@ -128,7 +133,7 @@ def test_a_session_that_drifts_is_more_restless_than_one_that_does_not() -> None
     levels = np.linspace(-16.0, -5.0, ROWS)
 
     def typical(host: Host) -> tuple[float, float]:
-        seen = [restlessness(host.session(generator, levels)) for _ in range(15)]
+        seen = [session_drift(host.session(generator, levels)) for _ in range(15)]
         return (
             float(np.median([one.halves for one in seen])),
             float(np.median([one.together for one in seen])),

@@ -12,8 +12,8 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.result import Verdict
 from equipoise.stats.sequence import PairedBlocks
 from equipoise.stats.verdict import (
-    Judged,
-    Known,
+    ComparisonVerdict,
+    VerdictCache,
     blocks_to_go,
     earliest_block,
     is_precise,
@@ -22,7 +22,9 @@ from equipoise.stats.verdict import (
 from tests.stats.simulated import campaign, white
 
 
-def judged_alone(blocks: PairedBlocks, min_effect: float = 1.0, alpha: float = 0.05) -> Judged:
+def judged_alone(
+    blocks: PairedBlocks, min_effect: float = 1.0, alpha: float = 0.05
+) -> ComparisonVerdict:
     (judged,) = judge([blocks], min_effect=min_effect, alpha=alpha)
     return judged
 
@@ -177,9 +179,9 @@ def test_as_many_are_selected_as_can_be_and_no_more() -> None:
 
 def test_judging_again_from_what_is_known_is_judging_anew() -> None:
     many = [effect_of(percent, blocks=12, seed=seed) for seed, percent in enumerate((0, 0, 3, 9))]
-    known: Known = {}
+    cache: VerdictCache = {}
     for _ in range(15):
-        assert judge(many, min_effect=1.0, alpha=0.05, known=known) == judge(
+        assert judge(many, min_effect=1.0, alpha=0.05, cache=cache) == judge(
             many, min_effect=1.0, alpha=0.05
         )
         for blocks in many[:2]:

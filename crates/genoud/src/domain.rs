@@ -2,7 +2,7 @@
 
 use crate::random::Source;
 
-/// How far the bounds bind (Mebane & Sekhon 2011, `boundary.enforcement`).
+/// How strictly the bounds bind (Mebane & Sekhon 2011, `boundary.enforcement`).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Boundary {
     /// 0: they only say where random points come from.
@@ -58,7 +58,7 @@ impl Domain {
         })
     }
 
-    /// How many parameters there are.
+    /// Returns the number of parameters.
     #[must_use]
     pub fn parameters(&self) -> usize {
         self.lower.len()

@@ -4,6 +4,7 @@
 
 use crate::domain::{Boundary, Domain};
 use crate::individual::Individual;
+use crate::options::OperatorCounts;
 use crate::random::Source;
 
 /// So often a child that is no new point is made anew.
@@ -17,7 +18,7 @@ pub struct Parents<'a> {
     pub population: &'a [Individual],
     pub domain: &'a Domain,
     pub boundary: Boundary,
-    /// How far non-uniform mutation reaches: (1 - t / T)^6, at least 1e-5.
+    /// Reach of non-uniform mutation: (1 - t / T)^6, at least 1e-5.
     pub reach: f64,
     pub source: &'a mut Source,
 }
@@ -214,6 +215,48 @@ impl Parents<'_> {
             self.point(parent).to_vec()
         }
     }
+}
+
+/// The exponent B of non-uniform mutation.
+const SHRINKING: i32 = 6;
+/// Without a least reach the last generation would copy its parents.
+const LEAST_REACH: f64 = 1e-5;
+
+/// Returns the reach of non-uniform mutation in a generation, of so many at most.
+pub fn mutation_reach(generation: usize, generations: usize) -> f64 {
+    let left = 1.0 - generation as f64 / generations as f64;
+    // Multiplied out: powi may round differently on other architectures.
+    let mut power = 1.0;
+    for _ in 0..SHRINKING {
+        power *= left;
+    }
+    power.max(LEAST_REACH)
+}
+
+/// The children of the operators 2 to 8, in this order.
+pub fn children(parents: &mut Parents<'_>, counts: &OperatorCounts) -> Vec<Vec<f64>> {
+    let mut brood = Vec::with_capacity(counts.children());
+    let [
+        _,
+        uniform,
+        boundary,
+        non_uniform,
+        polytope,
+        simple,
+        whole,
+        heuristic,
+        _,
+    ] = counts.each;
+    brood.extend((0..uniform).map(|_| parents.uniform_mutation()));
+    brood.extend((0..boundary).map(|_| parents.boundary_mutation()));
+    brood.extend((0..non_uniform).map(|_| parents.non_uniform_mutation()));
+    brood.extend((0..polytope).map(|_| parents.polytope_crossover()));
+    for _ in 0..simple / 2 {
+        brood.extend(parents.simple_crossover());
+    }
+    brood.extend((0..whole).map(|_| parents.whole_non_uniform_mutation()));
+    brood.extend((0..heuristic).map(|_| parents.heuristic_crossover()));
+    brood
 }
 
 #[cfg(test)]

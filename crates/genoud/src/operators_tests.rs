@@ -220,3 +220,10 @@ fn operators_end_where_there_is_nothing_else_to_be() {
     assert_eq!(parents.heuristic_crossover(), [1.0]);
     assert_eq!(parents.simple_crossover(), [[1.0], [1.0]]);
 }
+
+#[test]
+fn the_reach_shrinks_from_all_to_almost_nothing() {
+    assert!((mutation_reach(0, 10) - 1.0).abs() < 1e-15);
+    assert!((mutation_reach(5, 10) - 1.0 / 64.0).abs() < 1e-15);
+    assert!((mutation_reach(10, 10) - LEAST_REACH).abs() < 1e-15);
+}

@@ -1,8 +1,7 @@
-//! What a search is asked to do.
+//! The options of a search, and how many individuals each operator makes by them.
 
 use std::fmt;
 
-use crate::counts::OperatorCounts;
 use crate::domain::{Boundary, Domain};
 use crate::random::Generator;
 
@@ -24,19 +23,19 @@ pub enum Direction {
 pub struct Options {
     /// The box, real or whole numbers.
     pub domain: Domain,
-    /// How far its bounds bind.
+    /// How strictly its bounds bind.
     pub boundary: Boundary,
     /// Which way is better.
     pub direction: Direction,
-    /// How many individuals a generation has, at least; it may grow ([`OperatorCounts`]).
+    /// Least number of individuals in a generation; it may grow ([`OperatorCounts`]).
     pub population: usize,
-    /// How many generations, counted from the first that was bred.
+    /// Number of generations, counted from the first that was bred.
     pub generations: usize,
     /// Whether `generations` binds even if the search still improves.
     pub hard_generation_limit: bool,
     /// After more generations than this without improvement the search ends.
     pub wait_generations: usize,
-    /// What improves a criterion by no more than this is no improvement.
+    /// Smallest improvement of a criterion that counts.
     pub solution_tolerance: f64,
     /// Points that the first generation has, inside the box.
     pub starting_values: Vec<Vec<f64>>,
@@ -46,7 +45,7 @@ pub struct Options {
     pub mix: Option<f64>,
     /// Whether the best is polished each generation.
     pub polish: bool,
-    /// So many generations are bred before the first polish.
+    /// Number of generations that are bred before the first polish.
     pub burn_in: usize,
     /// Whether waiting counts only where the gradient is small.
     pub gradient_check: bool,
@@ -123,5 +122,87 @@ impl Options {
             }
         }
         Ok(counts)
+    }
+}
+
+/// Number of individuals of the next generation from each operator.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct OperatorCounts {
+    /// Operators 1 to 9; the first, cloning, is what the others leave beside the best.
+    pub each: [usize; 9],
+    /// The population, grown where the operators need it.
+    pub population: usize,
+}
+
+const SIMPLE_CROSSOVER: usize = 5;
+const HEURISTIC_CROSSOVER: usize = 7;
+
+impl OperatorCounts {
+    /// Shares of the weights, of the population without two; crossovers that make two children
+    /// at once get an even number. None if the weights are unusable.
+    #[must_use]
+    pub fn new(weights: &[f64; 9], population: usize) -> Option<Self> {
+        let total: f64 = weights.iter().sum();
+        let usable = weights
+            .iter()
+            .all(|weight| weight.is_finite() && *weight >= 0.0);
+        if !usable || total <= 0.0 || !total.is_finite() || population < 2 {
+            return None;
+        }
+        let mut each = [0; 9];
+        for (count, weight) in each.iter_mut().zip(weights) {
+            let share = (weight / total * (population - 2) as f64).round();
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            {
+                *count = share as usize;
+            }
+        }
+        for place in [SIMPLE_CROSSOVER, HEURISTIC_CROSSOVER] {
+            each[place] += each[place] % 2;
+        }
+        let children: usize = each[1..].iter().sum();
+        let mut population = population.max(children + 1);
+        population += population % 2;
+        each[0] = population - children - 1;
+        Some(Self { each, population })
+    }
+
+    /// Returns the number of children of the operators 2 to 9.
+    #[must_use]
+    pub fn children(&self) -> usize {
+        self.each[1..].iter().sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEFAULT: [f64; 9] = [50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 50.0, 0.0];
+
+    #[test]
+    fn the_published_examples_come_out() {
+        let each = |population| OperatorCounts::new(&DEFAULT, population).unwrap().each;
+        assert_eq!(each(1000), [122, 125, 125, 125, 125, 126, 125, 126, 0]);
+        assert_eq!(each(16), [1, 2, 2, 2, 2, 2, 2, 2, 0]);
+        assert_eq!(each(100), [15, 12, 12, 12, 12, 12, 12, 12, 0]);
+    }
+
+    #[test]
+    fn the_population_grows_where_the_operators_need_it() {
+        let weights = [0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0];
+        let counts = OperatorCounts::new(&weights, 8).unwrap();
+        assert_eq!(counts.children(), 8);
+        assert_eq!(counts.population, 10);
+        assert_eq!(counts.each[0], 1);
+    }
+
+    #[test]
+    fn weights_that_say_nothing_are_refused() {
+        assert!(OperatorCounts::new(&[0.0; 9], 100).is_none());
+        assert!(OperatorCounts::new(&[f64::NAN; 9], 100).is_none());
+        let mut negative = DEFAULT;
+        negative[3] = -1.0;
+        assert!(OperatorCounts::new(&negative, 100).is_none());
     }
 }

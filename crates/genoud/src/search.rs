@@ -1,17 +1,40 @@
-//! The state of a search between two questions.
+//! The search as a dialogue: its steps, the memory of evaluated points, and when it ends.
+//!
+//! Mebane & Sekhon 2011, section 3.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use crate::breeding;
-use crate::counts::OperatorCounts;
-use crate::dialogue::{Record, Step};
 use crate::domain::Boundary;
-use crate::ending::{Ending, Stop};
-use crate::individual::{Individual, compare};
-use crate::memory::{Memory, key};
-use crate::operators::Parents;
-use crate::options::{Options, Unusable};
+use crate::individual::{Individual, compare, improved};
+use crate::operators::{Parents, children, mutation_reach};
+use crate::options::{Direction, OperatorCounts, Options, Unusable};
 use crate::random::Source;
+
+/// The next step of the search.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// The values of these points: [`crate::Search::tell`].
+    Evaluate(Vec<Vec<f64>>),
+    /// Points that a local optimiser is to polish: [`crate::Search::tell_polished`].
+    Polish(Vec<Vec<f64>>),
+    /// Whether the gradient at this point is small: [`crate::Search::tell_gradient`].
+    Gradient(Vec<f64>),
+    /// Nothing any more.
+    Done(Stop),
+}
+
+/// A finished generation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// From 0, the random one.
+    pub generation: usize,
+    /// Its best individual.
+    pub best: Individual,
+    /// The first criterion of the middle individual.
+    pub median: f64,
+    /// Number of points evaluated so far, without those of the local optimiser.
+    pub evaluations: usize,
+}
 
 enum Phase {
     /// The values of `children[asked]` are missing.
@@ -89,7 +112,7 @@ impl Search {
         Ok(search)
     }
 
-    /// What is needed next; the same until it is told.
+    /// Returns the next step; the same until its answer is told.
     #[must_use]
     pub fn ask(&self) -> &Step {
         &self.pending
@@ -125,7 +148,7 @@ impl Search {
         Ok(())
     }
 
-    /// What the local optimiser made of the points it was asked to polish, and the values there.
+    /// Takes the polished points and the values there.
     ///
     /// # Errors
     /// If nothing was to be polished, or the numbers of points do not agree.
@@ -173,7 +196,7 @@ impl Search {
         &self.population
     }
 
-    /// How often each operator is used.
+    /// Returns how often each operator is used.
     #[must_use]
     pub fn counts(&self) -> &OperatorCounts {
         &self.counts
@@ -185,7 +208,7 @@ impl Search {
         self.ending.peak
     }
 
-    /// What each finished generation has come to.
+    /// Returns the finished generations.
     #[must_use]
     pub fn history(&self) -> &[Record] {
         &self.history
@@ -197,7 +220,7 @@ impl Search {
         self.generation
     }
 
-    /// How many generations there are at most, as it stands.
+    /// Returns the number of generations at most, as of now.
     #[must_use]
     pub fn generation_limit(&self) -> usize {
         self.ending.generations
@@ -349,7 +372,7 @@ impl Search {
             population: &self.population,
             domain: &self.options.domain,
             boundary: self.options.boundary,
-            reach: breeding::reach(self.generation, self.ending.generations),
+            reach: mutation_reach(self.generation, self.ending.generations),
             source: &mut self.source,
         }
     }
@@ -357,7 +380,7 @@ impl Search {
     fn breed(&mut self) {
         let counts = self.counts;
         let mut parents = self.parents();
-        let children = breeding::children(&mut parents, &counts);
+        let children = children(&mut parents, &counts);
         let starts: Vec<Vec<f64>> = (0..counts.each[8])
             .map(|_| {
                 let rank = parents.select();
@@ -387,6 +410,105 @@ impl Search {
             median: self.population[self.population.len() / 2].values[0],
             evaluations: self.evaluations,
         });
+    }
+}
+
+/// A hash table from points to values; equal points have equal parameters, -0 being 0.
+#[derive(Clone, Debug, Default)]
+pub struct Memory {
+    known: HashMap<Box<[u64]>, Box<[f64]>>,
+}
+
+/// Returns the key of a point; equal points have equal keys.
+pub fn key(point: &[f64]) -> Box<[u64]> {
+    // Adding 0 makes 0 of -0.
+    point.iter().map(|value| (value + 0.0).to_bits()).collect()
+}
+
+impl Memory {
+    /// The values of a point that was evaluated.
+    pub fn recall(&self, point: &[f64]) -> Option<&[f64]> {
+        self.known.get(&key(point)).map(AsRef::as_ref)
+    }
+
+    /// Keeps the values of a point.
+    pub fn learn(&mut self, point: &[f64], values: &[f64]) {
+        self.known.insert(key(point), values.into());
+    }
+}
+
+/// Why a search ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Stop {
+    /// The search waited long enough for an improvement.
+    NoImprovement,
+    /// The search has had all its generations.
+    GenerationLimit,
+}
+
+/// Counts the generations since something improved.
+#[derive(Clone, Debug)]
+pub struct Ending {
+    /// The limit as it stands; a soft one doubles.
+    pub generations: usize,
+    /// When the best last improved by more than the tolerance.
+    pub peak: usize,
+    hard: bool,
+    wait: usize,
+    tolerance: f64,
+    direction: Direction,
+    reference: Vec<f64>,
+    unimproved: usize,
+    waited: usize,
+}
+
+impl Ending {
+    pub fn new(options: &Options) -> Self {
+        Self {
+            generations: options.generations,
+            peak: 0,
+            hard: options.hard_generation_limit,
+            wait: options.wait_generations,
+            tolerance: options.solution_tolerance,
+            direction: options.direction,
+            reference: Vec::new(),
+            unimproved: 0,
+            waited: 0,
+        }
+    }
+
+    /// Notes the best of a generation; whether it improved on the last that did.
+    pub fn note(&mut self, generation: usize, best: &[f64]) -> bool {
+        let better = self.reference.is_empty()
+            || improved(best, &self.reference, self.direction, self.tolerance);
+        if better {
+            self.reference = best.to_vec();
+            self.peak = generation;
+            self.unimproved = 0;
+            self.waited = 0;
+        } else {
+            self.unimproved += 1;
+        }
+        better
+    }
+
+    /// Whether the search ends after this generation; it waits only where `flat` (the gradient
+    /// is small, or nobody looked).
+    pub fn verdict(&mut self, generation: usize, flat: bool) -> Option<Stop> {
+        if self.unimproved > 0 && flat {
+            self.waited += 1;
+        }
+        if self.waited > self.wait {
+            return Some(Stop::NoImprovement);
+        }
+        if generation < self.generations {
+            return None;
+        }
+        if self.hard || self.unimproved > self.wait {
+            return Some(Stop::GenerationLimit);
+        }
+        self.generations *= 2;
+        None
     }
 }
 

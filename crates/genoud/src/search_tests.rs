@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::domain::Domain;
-use crate::options::Direction;
 use crate::random::Generator;
 
 fn options() -> Options {
@@ -179,4 +178,12 @@ fn the_local_minimum_crossover_polishes_its_parents() {
     let search = run(Search::new(options).unwrap(), bowl);
     let [before, after] = [0, 1].map(|at| bowl(&search.history()[at].best.point));
     assert!((after - before / 4.0).abs() < 1e-15);
+}
+
+#[test]
+fn a_point_is_recalled_whatever_the_sign_of_its_zeros() {
+    let mut memory = Memory::default();
+    memory.learn(&[-0.0, 1.0], &[5.0]);
+    assert_eq!(memory.recall(&[0.0, 1.0]), Some(&[5.0][..]));
+    assert_eq!(memory.recall(&[0.0, 1.0 + f64::EPSILON]), None);
 }

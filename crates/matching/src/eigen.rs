@@ -4,13 +4,13 @@
 pub struct Eigen {
     /// One for each row of the matrix, in no order.
     pub values: Vec<f64>,
-    /// Of length 1, orthogonal to each other; `vectors[m]` belongs to `values[m]`.
+    /// Vectors of length 1, orthogonal to each other; `vectors[m]` belongs to `values[m]`.
     pub vectors: Vec<Vec<f64>>,
 }
 
 const MOST_SWEEPS: usize = 60;
 
-/// Of a symmetric matrix of `size` rows, row after row.
+/// Returns the eigenvalues and eigenvectors of a symmetric matrix, row after row.
 pub fn eigen(matrix: &[f64], size: usize) -> Eigen {
     let mut rotated = matrix.to_vec();
     let mut vectors: Vec<Vec<f64>> = (0..size)

@@ -1,21 +1,22 @@
 //! The effect and its errors, from the pairs. All is linear in their number.
 //!
-//! Abadie and Imbens 2006, Econometrica 74(1), sections 2 and 4.
+//! Abadie and Imbens 2006, Econometrica 74(1), sections 2 and 4; the bias adjustment is that of
+//! Abadie and Imbens 2011, Journal of Business & Economic Statistics 29(1), section 2.
 
-use crate::bias::slopes;
+use crate::eigen::eigen;
 use crate::problem::{Estimand, Pairs, Rules};
 
-/// What an effect is estimated from.
+/// The data from which an effect is estimated.
 pub struct Sample<'a> {
     /// Whether each row is treated.
     pub treated: &'a [bool],
-    /// Of each row.
+    /// Outcome of each row.
     pub outcome: &'a [f64],
-    /// Of each row.
+    /// Weight of each row.
     pub weights: &'a [f64],
-    /// Whose effect is wanted.
+    /// The units whose effect is estimated.
     pub estimand: Estimand,
-    /// Whose numbers are wanted.
+    /// The rules to follow where R differs.
     pub rules: Rules,
     /// Covariates of the bias adjustment, row after row, and how many; none without it.
     pub covariates: Option<(&'a [f64], usize)>,
@@ -34,13 +35,13 @@ pub struct Estimate {
     pub population_variance: f64,
     /// The variance of the effect among these units.
     pub sample_variance: f64,
-    /// Of the effect without adjustment, as if the pairs were independent.
+    /// Error of the effect without adjustment, as if the pairs were independent.
     pub standard_error_of_pairs: f64,
-    /// What the choice of these units adds to the error.
+    /// Part of the error that comes from the choice of these units.
     pub conditional_error: f64,
 }
 
-/// How often each unit serves.
+/// Number of times that each unit serves as a match.
 struct Service {
     /// K of Abadie and Imbens.
     total: Vec<f64>,
@@ -204,4 +205,76 @@ impl Sample<'_> {
         let squared = total * total;
         ((population / squared).max(0.0), sample / squared)
     }
+}
+
+/// Directions with less than this share of the largest variance have no slope.
+const NEGLIGIBLE: f64 = 1e-12;
+
+/// Slopes of the outcome on the covariates (row after row) among the rows with a positive
+/// weight, by weighted least squares with a constant. Each column is standardised first, so its units
+/// do not matter; in directions without variance the slope is 0.
+fn slopes(covariates: &[f64], columns: usize, outcome: &[f64], weights: &[f64]) -> Vec<f64> {
+    let used: Vec<usize> = (0..weights.len())
+        .filter(|&row| weights[row] > 0.0)
+        .collect();
+    let total: f64 = used.iter().map(|&row| weights[row]).sum();
+    if total == 0.0 {
+        return vec![0.0; columns];
+    }
+    let mean_of = |value: &dyn Fn(usize) -> f64| {
+        used.iter()
+            .map(|&row| weights[row] * value(row))
+            .sum::<f64>()
+            / total
+    };
+    let mut means = Vec::with_capacity(columns);
+    let mut scales = Vec::with_capacity(columns);
+    for column in 0..columns {
+        let value = |row: usize| covariates[row * columns + column];
+        let mean = mean_of(&value);
+        let scale = mean_of(&|row| (value(row) - mean).powi(2)).sqrt();
+        let rounding = used.iter().map(|&row| value(row).abs()).fold(0.0, f64::max) * 1e-14;
+        means.push(mean);
+        scales.push(if scale > rounding { scale } else { 0.0 });
+    }
+    let mean_outcome = mean_of(&|row| outcome[row]);
+    let mut products = vec![0.0; columns * columns];
+    let mut with_outcome = vec![0.0; columns];
+    let mut standardised = vec![0.0; columns];
+    for &row in &used {
+        for column in 0..columns {
+            standardised[column] = if scales[column] > 0.0 {
+                (covariates[row * columns + column] - means[column]) / scales[column]
+            } else {
+                0.0
+            };
+        }
+        for first in 0..columns {
+            let weighted = weights[row] * standardised[first];
+            with_outcome[first] += weighted * (outcome[row] - mean_outcome);
+            for second in 0..columns {
+                products[first * columns + second] += weighted * standardised[second];
+            }
+        }
+    }
+    let found = eigen(&products, columns);
+    let largest = found.values.iter().copied().fold(0.0, f64::max);
+    let mut slopes = vec![0.0; columns];
+    for (value, vector) in found.values.iter().zip(&found.vectors) {
+        if *value <= largest * NEGLIGIBLE {
+            continue;
+        }
+        let along: f64 = vector
+            .iter()
+            .zip(&with_outcome)
+            .map(|(part, with)| part * with)
+            .sum();
+        for (slope, part) in slopes.iter_mut().zip(vector) {
+            *slope += along / value * part;
+        }
+    }
+    for (slope, scale) in slopes.iter_mut().zip(&scales) {
+        *slope = if *scale > 0.0 { *slope / scale } else { 0.0 };
+    }
+    slopes
 }

@@ -22,7 +22,7 @@ pub enum Instructions {
     Avx512,
     /// AVX2 and FMA: four numbers in a register, 16 registers.
     Avx2,
-    /// What every processor has.
+    /// Instructions that every processor has.
     Portable,
 }
 
@@ -39,7 +39,7 @@ impl Instructions {
             .unwrap_or(Self::Portable)
     }
 
-    /// What they are called.
+    /// Returns the name of the instructions.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

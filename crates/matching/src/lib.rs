@@ -3,21 +3,19 @@
 //!
 //! Formulae, and where R's package Matching differs: `docs/matching.md`.
 
-mod bias;
 mod eigen;
 mod embed;
 pub mod estimate;
 pub mod fitness;
-mod found;
 mod instructions;
 pub mod matcher;
+mod neighbours;
 mod parallel;
 mod pool;
 pub mod problem;
 mod random;
 mod search;
 pub mod strata;
-mod ties;
 mod tree;
 mod variance;
 mod without_replacement;

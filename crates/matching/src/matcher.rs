@@ -3,19 +3,19 @@
 use std::collections::HashMap;
 
 use crate::embed::{Points, embed};
-use crate::found::{Admitted, Found, Query};
 use crate::instructions::Instructions;
+use crate::neighbours::{Admitted, Query, SearchResult};
 use crate::parallel::{Progress, in_parallel};
 use crate::pool::Pool;
-use crate::problem::{Method, Pairs, Problem, Restriction};
+use crate::problem::{Method, Pairs, Problem, Restriction, Rules};
+use crate::random::Draws;
 use crate::search::Search;
-use crate::ties::kept_by_lot;
 
 /// Queries that a thread takes at once.
 pub(crate) const AT_ONCE: usize = 64;
-/// So many queries are tried to see how much of the data a tree leaves out.
+/// Number of queries that are tried to see how much of the data a tree leaves out.
 const TRIED: usize = 24;
-/// What a block that the tree leads to costs, in blocks of brute force, and what a node costs.
+/// Cost of a block that the tree leads to, in blocks of brute force, and cost of a node.
 const COST_OF_BLOCK: f64 = 3.0;
 const COST_OF_NODE: f64 = 6.0;
 /// With fewer blocks to look into, for all queries together, neither a trial nor a second thread
@@ -27,14 +27,14 @@ pub struct Matcher {
     pub(crate) problem: Problem,
     points: Points,
     pub(crate) pools: [Pool; 2],
-    /// Of each row: its point in the pool of its arm.
+    /// Point of each row in the pool of its arm.
     pub(crate) position: Vec<u32>,
     given: HashMap<usize, Vec<(usize, f64)>>,
     by_tree: bool,
     instructions: Instructions,
 }
 
-/// What was found for the points of a pool.
+/// The neighbours of all points of a pool.
 pub(crate) struct Neighbourhoods {
     starts: Vec<usize>,
     found: Vec<(f64, u32)>,
@@ -122,7 +122,8 @@ impl Matcher {
             }
             let tried = (0..queries.points).step_by(queries.points.div_ceil(TRIED));
             let tried: Vec<usize> = tried.collect();
-            let mut found: Vec<Found> = tried.iter().map(|_| Found::default()).collect();
+            let mut found: Vec<SearchResult> =
+                tried.iter().map(|_| SearchResult::default()).collect();
             let tried: Vec<Query<'_>> = tried
                 .into_iter()
                 .map(|point| self.query(arm, point, !arm, self.matches()))
@@ -150,7 +151,7 @@ impl Matcher {
         }
     }
 
-    /// What a point of the other arm weighs for the point of `arm`, if the caliper admits it.
+    /// Returns the weight of a point of the other arm for the point of `arm`, if admitted.
     pub(crate) fn admitted(&self, arm: bool, point: usize, target: usize) -> Option<f64> {
         let targets = self.pool(!arm);
         let row = self.pool(arm).members(point)[0] as usize;
@@ -279,7 +280,7 @@ impl Matcher {
         }
     }
 
-    /// What each point of the arm finds in the pool of `target`, by all threads.
+    /// Finds the neighbours in the pool of `target` of each point of the arm, by all threads.
     pub(crate) fn neighbourhoods(
         &self,
         arm: bool,
@@ -298,7 +299,8 @@ impl Matcher {
             let queries: Vec<Query<'_>> = range
                 .map(|point| self.query(arm, point, target, needed))
                 .collect();
-            let mut found: Vec<Found> = queries.iter().map(|_| Found::default()).collect();
+            let mut found: Vec<SearchResult> =
+                queries.iter().map(|_| SearchResult::default()).collect();
             search.run(&queries, &mut found);
             let mut all = Vec::new();
             let mut answers = Vec::with_capacity(queries.len());
@@ -339,4 +341,29 @@ fn given_distances(restrictions: &[Restriction]) -> HashMap<usize, Vec<(usize, f
         }
     }
     given
+}
+
+/// Leaves as many neighbours of the row as were asked for, drawn by lot.
+///
+/// R drops at random from all of them. Correct is to drop only from those that tie for the last
+/// place: who is nearer than that is a match in any case.
+fn kept_by_lot(problem: &Problem, row: usize, members: &mut Vec<(f64, usize)>, last: f64) {
+    let mut lots = Draws::of(problem.seed, row);
+    members.sort_unstable_by(|left, right| left.0.total_cmp(&right.0).then(left.1.cmp(&right.1)));
+    let nearer = match problem.rules {
+        Rules::Correct => members
+            .iter()
+            .filter(|&&(squared, _)| problem.reach(squared) < last)
+            .count(),
+        Rules::AsInR => 0,
+    };
+    let wanted = problem.matches;
+    if nearer < wanted {
+        // A partial shuffle of Fisher and Yates of those that tie.
+        for place in nearer..wanted {
+            let drawn = place + lots.below(members.len() - place);
+            members.swap(place, drawn);
+        }
+    }
+    members.truncate(wanted);
 }

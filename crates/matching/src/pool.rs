@@ -16,9 +16,9 @@ pub struct Pool {
     pub dimensions: usize,
     /// Columns with a finite caliper, by their place in the problem.
     pub fenced: Vec<usize>,
-    /// How many points there are.
+    /// Number of points.
     pub points: usize,
-    /// Of all members of each point.
+    /// Weight of all members of each point.
     pub weight: Vec<f64>,
     /// The tree over the blocks.
     pub tree: Tree,
@@ -110,7 +110,7 @@ impl Pool {
         &self.blocks[block * size..(block + 1) * size]
     }
 
-    /// How many blocks there are.
+    /// Returns the number of blocks.
     pub fn block_count(&self) -> usize {
         self.points.div_ceil(LANES)
     }

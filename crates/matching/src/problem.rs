@@ -1,6 +1,6 @@
-//! What is to be matched, and how.
+//! The units to match, and how to match them.
 
-/// Whose matches are wanted.
+/// The units to match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Estimand {
     /// Every treated unit is matched to controls.
@@ -29,12 +29,12 @@ impl Estimand {
     }
 }
 
-/// Whose numbers are wanted where R's package Matching differs from what is right.
+/// The rules to follow where R's package Matching differs from the right answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rules {
-    /// What is right.
+    /// The right answer.
     Correct,
-    /// What R's package Matching 4.10 does.
+    /// The answer of R's package Matching 4.10.
     AsInR,
 }
 
@@ -49,10 +49,10 @@ pub enum Metric {
     Matrix(Vec<f64>),
 }
 
-/// How neighbours are found; each way finds the same.
+/// The method of the search; each method finds the same neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// What the data favour.
+    /// The faster method for these data.
     Chosen,
     /// Every distance is computed.
     BruteForce,
@@ -71,7 +71,7 @@ pub struct Restriction {
     pub squared_distance: f64,
 }
 
-/// What is to be matched, and how. The caller has checked lengths and finiteness.
+/// The units to match, and how. The caller has checked lengths and finiteness.
 #[derive(Clone, Debug)]
 pub struct Problem {
     /// Covariates, row after row.
@@ -82,13 +82,13 @@ pub struct Problem {
     pub treated: Vec<bool>,
     /// Observation weights: none or as many as rows.
     pub weights: Option<Vec<f64>>,
-    /// Whose matches are wanted.
+    /// The units to match.
     pub estimand: Estimand,
     /// M: how many matches each unit gets, before ties.
     pub matches: usize,
     /// The measure of distance.
     pub metric: Metric,
-    /// How far two matched rows may lie apart in each column of `x`; infinite for any distance.
+    /// Largest difference of two matched rows in each column of `x`; infinite for no limit.
     pub caliper: Option<Vec<f64>>,
     /// Pairs with a given distance.
     pub restrictions: Vec<Restriction>,
@@ -98,18 +98,18 @@ pub struct Problem {
     pub ties: bool,
     /// Squared distances that differ by no more are ties.
     pub tolerance: f64,
-    /// Whose numbers are wanted.
+    /// The rules to follow where R differs.
     pub rules: Rules,
-    /// How many threads work; 0 for as many as there are cores.
+    /// Number of threads; 0 for one on each core.
     pub threads: usize,
-    /// Of the lots.
+    /// Seed of the lots.
     pub seed: u64,
-    /// How neighbours are found.
+    /// The method of the search.
     pub method: Method,
 }
 
 impl Problem {
-    /// How many rows there are.
+    /// Returns the number of rows.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.treated.len()
@@ -135,7 +135,7 @@ pub struct Pairs {
     pub query: Vec<usize>,
     /// Its match, of the other arm.
     pub matched: Vec<usize>,
-    /// What the pair weighs: those of one unit add up to the unit's weight.
+    /// Weight of each pair: the weights of one unit's pairs add up to the unit's weight.
     pub weight: Vec<f64>,
     /// Units without enough admissible matches.
     pub dropped: Vec<usize>,

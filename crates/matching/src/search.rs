@@ -2,17 +2,17 @@
 //!
 //! Both ways compute a distance by the same instructions, so they find the same.
 
-use crate::found::{Admitted, Found, Query};
 #[cfg(target_arch = "x86_64")]
 use crate::instructions::{ByAvx2, ByAvx512};
 use crate::instructions::{Instructions, LANES, Portable, Wide};
+use crate::neighbours::{Admitted, Query, SearchResult};
 use crate::pool::Pool;
 use crate::tree::Child;
 
 /// Bounds are compared with a reach that is longer by this factor: their rounding must not hide a
 /// neighbour.
 const CAUTION: f64 = 1.0 + 1e-12;
-/// So many bytes of blocks stay in a core's cache while many queries pass over them.
+/// Bytes of blocks that stay in a core's cache while many queries pass over them.
 const CACHED: usize = 1 << 18;
 
 /// Where neighbours are sought, and how.
@@ -23,7 +23,7 @@ pub struct Search<'a> {
     pub admitted: &'a Admitted<'a>,
     /// Whether the tree is used; else every distance is computed.
     pub by_tree: bool,
-    /// What the processor has.
+    /// Instructions of the processor.
     pub instructions: Instructions,
 }
 
@@ -32,7 +32,7 @@ impl Search<'_> {
     ///
     /// # Panics
     /// If there are fewer places in `found` than queries, or the processor lacks the instructions.
-    pub fn run(&self, queries: &[Query<'_>], found: &mut [Found]) {
+    pub fn run(&self, queries: &[Query<'_>], found: &mut [SearchResult]) {
         assert!(found.len() >= queries.len(), "a place for each query");
         assert!(
             self.instructions.available(),
@@ -54,7 +54,7 @@ impl Search<'_> {
     /// The processor must have AVX-512F, AVX2 and FMA.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f,avx2,fma")]
-    unsafe fn by_avx512(&self, queries: &[Query<'_>], found: &mut [Found]) {
+    unsafe fn by_avx512(&self, queries: &[Query<'_>], found: &mut [SearchResult]) {
         // SAFETY: by the caller. Sixteen sums, two parts of a block: 18 of 32 registers.
         unsafe { self.by::<ByAvx512, 8>(queries, found) }
     }
@@ -63,7 +63,7 @@ impl Search<'_> {
     /// The processor must have AVX2 and FMA.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,fma")]
-    unsafe fn by_avx2(&self, queries: &[Query<'_>], found: &mut [Found]) {
+    unsafe fn by_avx2(&self, queries: &[Query<'_>], found: &mut [SearchResult]) {
         // SAFETY: by the caller. Eight sums, four parts of a block: 12 of 16 registers.
         unsafe { self.by::<ByAvx2, 2>(queries, found) }
     }
@@ -73,7 +73,7 @@ impl Search<'_> {
     unsafe fn by<W: Wide, const TOGETHER: usize>(
         &self,
         queries: &[Query<'_>],
-        found: &mut [Found],
+        found: &mut [SearchResult],
     ) {
         for (query, found) in queries.iter().zip(found.iter_mut()) {
             found.begin(query, self.admitted);
@@ -98,7 +98,7 @@ impl Search<'_> {
     unsafe fn through_tree<W: Wide>(
         &self,
         query: &Query<'_>,
-        found: &mut Found,
+        found: &mut SearchResult,
         waiting: &mut Vec<(f64, Child)>,
     ) {
         waiting.push((0.0, Child::Node(0)));
@@ -171,7 +171,7 @@ impl Search<'_> {
 
     #[inline(always)]
     #[allow(clippy::inline_always)] // Or it would be compiled without the caller's instructions.
-    unsafe fn look_into<W: Wide>(&self, query: &Query<'_>, found: &mut Found, block: usize) {
+    unsafe fn look_into<W: Wide>(&self, query: &Query<'_>, found: &mut SearchResult, block: usize) {
         found.blocks += 1;
         // SAFETY: by the caller.
         let (squared, near) = unsafe {
@@ -197,7 +197,7 @@ impl Search<'_> {
     unsafe fn everywhere<W: Wide, const TOGETHER: usize>(
         &self,
         queries: &[Query<'_>],
-        found: &mut [Found],
+        found: &mut [SearchResult],
     ) {
         let mut tiles: Vec<Tile<TOGETHER>> = Vec::new();
         for (queries, found) in queries.chunks(TOGETHER).zip(found.chunks_mut(TOGETHER)) {
@@ -242,7 +242,7 @@ impl Search<'_> {
         &self,
         tile: &mut Tile<TOGETHER>,
         queries: &[Query<'_>],
-        found: &mut [Found],
+        found: &mut [SearchResult],
         block: usize,
     ) {
         // SAFETY: by the caller.

@@ -1,6 +1,6 @@
 //! What the search finds, whichever instructions it uses.
 
-use super::{Found, Instructions, Pool, Query, Search};
+use super::{Instructions, Pool, Query, Search, SearchResult};
 use crate::embed::embed;
 use crate::instructions::LANES;
 use crate::problem::{Estimand, Method, Metric, Problem, Rules};
@@ -68,7 +68,8 @@ fn each_kind_of_instructions_finds_the_nearest_of_all_points() {
                 by_tree,
                 instructions,
             };
-            let mut found: Vec<Found> = queries.iter().map(|_| Found::default()).collect();
+            let mut found: Vec<SearchResult> =
+                queries.iter().map(|_| SearchResult::default()).collect();
             search.run(&queries, &mut found);
             for (&row, found) in asking.iter().zip(&found) {
                 let here = points.of(row);
@@ -93,7 +94,7 @@ fn a_point_that_was_removed_is_found_no_more() {
     let points = embed(&problem);
     let served: Vec<u32> = (0..400).filter(|row| row % 3 > 0).collect();
     let mut pool = Pool::new(&problem, &points, &served, false);
-    let mut found = [Found::default()];
+    let mut found = [SearchResult::default()];
     for left in (0..pool.points).rev() {
         let query = Query {
             asking: 0,

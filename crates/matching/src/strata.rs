@@ -14,7 +14,7 @@ const AT_ONCE: usize = 8;
 pub struct Strata<'a> {
     /// The stratum of each row, from 0.
     pub of_row: &'a [usize],
-    /// How many there are.
+    /// Number of strata.
     pub count: usize,
     /// The caliper of each column, stratum after stratum.
     pub calipers: Option<&'a [f64]>,
@@ -22,7 +22,7 @@ pub struct Strata<'a> {
 
 /// Outcomes whose variances are wanted, from so many neighbours.
 pub struct Outcomes<'a> {
-    /// Of each row.
+    /// Outcome of each row.
     pub values: &'a [f64],
     /// At most so many; no more than either arm of a stratum weighs.
     pub neighbours: f64,
@@ -32,7 +32,7 @@ pub struct Outcomes<'a> {
 pub struct Matched {
     /// Units of a stratum that lacks an arm are dropped.
     pub pairs: Pairs,
-    /// Of each row; empty unless asked for.
+    /// Variance of each row's outcome; empty without outcomes.
     pub variances: Vec<Option<f64>>,
 }
 

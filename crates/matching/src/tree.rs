@@ -19,9 +19,9 @@ const IS_BLOCK: u32 = 1 << 31;
 pub struct Layout<'a> {
     /// Coordinates, and then values in the fenced columns, of each point that is placed.
     pub values: &'a [f64],
-    /// How many coordinates a point has.
+    /// Number of coordinates of a point.
     pub dimensions: usize,
-    /// How far two points may lie apart in each of the fenced columns.
+    /// Largest difference of two points in each of the fenced columns.
     pub fence: &'a [f64],
 }
 
@@ -41,11 +41,11 @@ impl Layout<'_> {
 #[derive(Clone)]
 pub struct Tree {
     width: usize,
-    /// Of each node, axis after axis: sixteen low ends, then sixteen high ends.
+    /// Box of each node, axis after axis: sixteen low ends, then sixteen high ends.
     boxes: Vec<f64>,
-    /// Of each node; a lane without a child has an infinite box.
+    /// Children of each node; a lane without a child has an infinite box.
     children: Vec<[u32; LANES]>,
-    /// Of each node: how many of its children are not closed.
+    /// Number of each node's children that are not closed.
     open: Vec<u8>,
     /// Node and lane in which each node, and each block, hangs.
     above_node: Vec<(u32, u8)>,

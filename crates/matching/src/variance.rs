@@ -4,7 +4,7 @@ use crate::matcher::Matcher;
 use crate::parallel::Progress;
 use crate::problem::Rules;
 
-/// What a point's members have in common.
+/// Weights and outcomes of a point's members, added up.
 #[derive(Clone, Copy, Default)]
 struct Moments {
     weight: f64,

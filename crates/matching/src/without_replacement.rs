@@ -1,12 +1,12 @@
 //! Pairs in which no unit serves twice: unit after unit, each from what the earlier ones left.
 
-use crate::found::Found;
 use crate::matcher::{AT_ONCE, Matcher};
+use crate::neighbours::SearchResult;
 use crate::parallel::{Progress, in_parallel};
 use crate::pool::Pool;
 use crate::problem::Pairs;
 
-/// So many units are searched ahead, among those that are free then.
+/// Number of units that are searched ahead, among the units that are free then.
 const AHEAD: usize = 8 * AT_ONCE;
 
 impl Matcher {
@@ -35,7 +35,7 @@ impl Matcher {
                 let arm = self.problem.treated[row];
                 let targets = usize::from(!arm);
                 let member = |target: u32| self.pools[targets].members(target as usize)[0] as usize;
-                let taken = |found: &Found| {
+                let taken = |found: &SearchResult| {
                     let mut neighbours = found.neighbours.iter();
                     neighbours.any(|&(_, target)| !free[member(target)])
                 };
@@ -65,9 +65,9 @@ impl Matcher {
         Some(pairs)
     }
 
-    /// What each of the rows finds among those that are free.
-    fn looked_ahead(&self, rows: &[usize], pools: &[Pool; 2], free: &[bool]) -> Vec<Found> {
-        let mut found: Vec<Found> = rows.iter().map(|_| Found::default()).collect();
+    /// Finds the neighbours of each row among the units that are free.
+    fn looked_ahead(&self, rows: &[usize], pools: &[Pool; 2], free: &[bool]) -> Vec<SearchResult> {
+        let mut found: Vec<SearchResult> = rows.iter().map(|_| SearchResult::default()).collect();
         for arm in [false, true] {
             let admitted = |point: usize, target: usize| {
                 let other = self.pool(!arm).members(target)[0] as usize;
@@ -83,7 +83,8 @@ impl Matcher {
                     places.push(found);
                 }
             }
-            let mut answers: Vec<Found> = queries.iter().map(|_| Found::default()).collect();
+            let mut answers: Vec<SearchResult> =
+                queries.iter().map(|_| SearchResult::default()).collect();
             search.run(&queries, &mut answers);
             for (place, answer) in places.into_iter().zip(answers) {
                 *place = answer;

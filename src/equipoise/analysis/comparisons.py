@@ -17,7 +17,7 @@ from equipoise.stats.carry_over import carry_over
 from equipoise.stats.means import ratio_of_means
 from equipoise.stats.sequence import PairedBlocks, probability_slower
 from equipoise.stats.shift import answers, minimum_misleads
-from equipoise.stats.verdict import Judged, blocks_to_go, judge, typical_ratio
+from equipoise.stats.verdict import ComparisonVerdict, blocks_to_go, judge, typical_ratio
 
 ESTIMAND = "typical within-block ratio"
 SCOPE = "across processes, in this campaign on this host"
@@ -149,7 +149,9 @@ def judge_pairings(
     )
 
 
-def _comparison(plan: Plan, pairing: Pairing, judged: Judged, to_go: int | None) -> Comparison:
+def _comparison(
+    plan: Plan, pairing: Pairing, judged: ComparisonVerdict, to_go: int | None
+) -> Comparison:
     judgement, pairs, costs = plan.judgement, pairing.pairs, pairing.costs
     contrast = pairing.contrast
     baseline, candidate = (plan.conditions[i] for i in (contrast.baseline, contrast.candidate))

@@ -12,7 +12,7 @@ from equipoise.campaign.blocks import block_costs
 from equipoise.model.interval import Interval
 from equipoise.model.plan import BENCHMARK, BENCHMARK_SUFFIX, GatePlan, Plan
 from equipoise.model.result import GateOutcome, GateResult, GateRow
-from equipoise.stats.gate import Gauged, gauge
+from equipoise.stats.gate import GateDecision, judge_gate
 
 
 def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
@@ -33,7 +33,7 @@ def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
         for metric in gated.metrics
     ]
     judgement = plan.judgement
-    gauged = gauge(
+    gauged = judge_gate(
         [one.pairs for one in pairings], min_effect=judgement.min_effect, alpha=judgement.alpha
     )
     rows = tuple(_row(plan, pairing, one) for pairing, one in zip(pairings, gauged, strict=True))
@@ -63,7 +63,7 @@ class _Tally:
         return cls(outcomes.count("slower"), outcomes.count("undecided"), len(outcomes))
 
 
-def _row(plan: Plan, pairing: Pairing, gauged: Gauged) -> GateRow:
+def _row(plan: Plan, pairing: Pairing, gauged: GateDecision) -> GateRow:
     judged = gauged.judged
     name = benchmark_of(plan, pairing)
     return GateRow(

@@ -26,8 +26,8 @@ from equipoise.stats.sessions import (
     Changes,
     RowChange,
     Session,
-    between_alike,
     changes_between,
+    difference_between_sessions,
 )
 
 
@@ -81,7 +81,7 @@ def compare_with_reference(
     earlier = [rows_there[name].session for name in both]
     later = [rows_here[name].session for name in both]
     differences = document_differences(there, here)
-    between = 0.0 if differences else between_alike(earlier, later)
+    between = 0.0 if differences else difference_between_sessions(earlier, later)
     found = changes_between(earlier, later, min_effect=min_effect, alpha=alpha, between=between)
     changes = dict(zip(both, found.rows, strict=True))
     names = dict.fromkeys(one.name for one in (*here.conditions, *there.conditions))

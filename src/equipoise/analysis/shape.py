@@ -15,7 +15,13 @@ from equipoise.model.record import UNAVAILABLE, Draw, Trial
 from equipoise.model.result import MetricSummary, State
 from equipoise.stats.arrays import FloatArray
 from equipoise.stats.changes import states
-from equipoise.stats.companions import LEAST_TRIALS, Association, Covariate, companions, goes_with
+from equipoise.stats.companions import (
+    LEAST_TRIALS,
+    Association,
+    Covariate,
+    companions,
+    strongest_association,
+)
 from equipoise.stats.describe import describe
 from equipoise.stats.levels import variance_by_level
 from equipoise.stats.modes import find_modes
@@ -137,7 +143,7 @@ def why_wide(metric: str, values: FloatArray, trials: Sequence[Trial], *, seed: 
     seed
         Of the resampling of the variance by level.
     """
-    found = goes_with(values, observed_covariates(trials))
+    found = strongest_association(values, observed_covariates(trials))
     parts = (_spread_by_level(metric, trials, seed), _association_phrase(found))
     return "; ".join(part for part in parts if part)
 

@@ -10,9 +10,9 @@ from equipoise.campaign.blocks import QUANTA, add_block, read_block
 from equipoise.campaign.progress import ComparisonStatus
 from equipoise.model.plan import Judgement, Plan, Stopping
 from equipoise.model.record import Phase, Trial
-from equipoise.stats.gate import gauge
+from equipoise.stats.gate import judge_gate
 from equipoise.stats.sequence import PairedBlocks
-from equipoise.stats.verdict import Judged, Known, is_precise, judge
+from equipoise.stats.verdict import ComparisonVerdict, VerdictCache, is_precise, judge
 from equipoise.stats.verdict import earliest_block as earliest_possible
 
 
@@ -20,7 +20,7 @@ from equipoise.stats.verdict import earliest_block as earliest_possible
 class _Interim:
     """One comparison after an analysis, and whether its question is answered."""
 
-    judged: Judged
+    judged: ComparisonVerdict
     answered: bool
 
 
@@ -31,7 +31,7 @@ budget of a gate of thousands of short trials. When it happens depends on the nu
 alone, and an answer that was known in between stays known."""
 GROWTH = 64
 
-_Rule = Callable[[Sequence[PairedBlocks], Judgement, Known], tuple[_Interim, ...]]
+_Rule = Callable[[Sequence[PairedBlocks], Judgement, VerdictCache], tuple[_Interim, ...]]
 
 
 class InterimAnalysis:
@@ -53,7 +53,7 @@ class InterimAnalysis:
         self._blocks = 0
         self._analysed_at = 0
         self._latest: tuple[_Interim, ...] = ()
-        self._known: Known = {}
+        self._known: VerdictCache = {}
 
     def add(self, block: tuple[Trial, ...]) -> None:
         """Add one complete block without an analysis, as when a campaign is read back."""
@@ -130,14 +130,14 @@ class InterimAnalysis:
 
 
 def _by_verdict(
-    pairs: Sequence[PairedBlocks], judgement: Judgement, known: Known
+    pairs: Sequence[PairedBlocks], judgement: Judgement, cache: VerdictCache
 ) -> tuple[_Interim, ...]:
-    judged = judge(pairs, min_effect=judgement.min_effect, alpha=judgement.alpha, known=known)
+    judged = judge(pairs, min_effect=judgement.min_effect, alpha=judgement.alpha, cache=cache)
     return tuple(_Interim(one, one.verdict != "undecided") for one in judged)
 
 
 def _by_gate(
-    pairs: Sequence[PairedBlocks], judgement: Judgement, known: Known
+    pairs: Sequence[PairedBlocks], judgement: Judgement, cache: VerdictCache
 ) -> tuple[_Interim, ...]:
-    gauged = gauge(pairs, min_effect=judgement.min_effect, alpha=judgement.alpha, known=known)
+    gauged = judge_gate(pairs, min_effect=judgement.min_effect, alpha=judgement.alpha, cache=cache)
     return tuple(_Interim(one.judged, one.outcome != "undecided") for one in gauged)

@@ -10,7 +10,7 @@ from equipoise.campaign import conduct
 from equipoise.campaign.plans import compare_plan
 from equipoise.cli import options
 from equipoise.cli.conducting import analyse, measuring, show_result
-from equipoise.cli.wanted import Wanted
+from equipoise.cli.output_options import OutputOptions
 from equipoise.design.commands import CompareOptions, parameters_from
 from equipoise.model.errors import UnusableInput
 from equipoise.model.plan import PRIMARY_METRIC
@@ -96,7 +96,7 @@ def command(**given: Any) -> int:
     Each block runs every command once in random order; after each block Equipoise looks, and
     it stops as soon as it knows. A command is split into words and run without a shell.
     """
-    output = Wanted.from_options(given)
+    output = OutputOptions.from_options(given)
     plan, warnings = compare_plan(compare_options(given))
     with measuring(output) as (ledger, listener):
         run_id = conduct.start(plan, ledger, listener, warnings=warnings)

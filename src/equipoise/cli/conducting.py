@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from equipoise.campaign.conduct import Interrupted, measurement_lock
 from equipoise.campaign.progress import ProgressListener
 from equipoise.cli.leftovers import report_briefly
+from equipoise.cli.load_result import FOLDER, load_result, reported, write_figures
+from equipoise.cli.output_options import OutputOptions, show
 from equipoise.cli.progress import progress_for
-from equipoise.cli.reported import reported
-from equipoise.cli.shown import shown_document
-from equipoise.cli.study_findings import FOLDER, write_figures
-from equipoise.cli.wanted import Wanted, show
 from equipoise.ledger import Ledger, open_for_writing
 from equipoise.measure.leftovers import clear_leftovers
 from equipoise.measure.measurement_lock import LockOwner
@@ -25,7 +23,7 @@ from equipoise.model.result import ResultDocument
 
 @contextmanager
 def measuring(
-    output: Wanted,
+    output: OutputOptions,
     *,
     about_s: float | None = None,
     after_interrupt: str = "equipoise resume {run}",
@@ -75,7 +73,7 @@ class CampaignResult:
     """Campaigns of the same commands."""
 
 
-def analyse(run_id: str, ledger: Ledger, output: Wanted) -> CampaignResult:
+def analyse(run_id: str, ledger: Ledger, output: OutputOptions) -> CampaignResult:
     """Return the result of a campaign; with ``--why``, explain its largest gap first."""
     from equipoise.why.campaigns import latest_experiment
 
@@ -87,10 +85,10 @@ def analyse(run_id: str, ledger: Ledger, output: Wanted) -> CampaignResult:
     experiment = latest_experiment(record, ledger)
     earlier = [one for one in ledger.same_commands(record.plan) if one.id != run_id]
     record, experiment = reported(record, experiment, show_env=output.show_env)
-    return CampaignResult(record, shown_document(record, output, experiment), earlier)
+    return CampaignResult(record, load_result(record, output, experiment), earlier)
 
 
-def show_result(result: CampaignResult, output: Wanted) -> int:
+def show_result(result: CampaignResult, output: OutputOptions) -> int:
     """Write and print the result of a campaign; return the exit status."""
     show(result.document, result.record, result.earlier, output)
     folder = output.figures or output.ledger.parent / FOLDER / result.record.id

@@ -14,7 +14,7 @@ from equipoise.campaign import conduct
 from equipoise.cli import options
 from equipoise.cli.conducting import say_who_measures
 from equipoise.cli.leftovers import clear_and_report_all
-from equipoise.cli.output_file import write_file
+from equipoise.cli.output_files import write_file
 from equipoise.ledger import open_for_writing
 from equipoise.measure import disturbances
 from equipoise.measure.environment import snapshot

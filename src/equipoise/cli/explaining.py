@@ -6,8 +6,8 @@ import sys
 from collections.abc import Sequence
 
 from equipoise.campaign import conduct
+from equipoise.cli.output_options import OutputOptions
 from equipoise.cli.progress import progress_for, work_bar
-from equipoise.cli.wanted import Wanted
 from equipoise.cli.why_options import default_experiment
 from equipoise.ledger import Ledger
 from equipoise.measure.installation import host_site
@@ -28,7 +28,7 @@ LONG_S = 120.0
 """Seconds from which on observing gets a line where nobody sees a bar."""
 
 
-def explain_largest_gap(record: RunRecord, ledger: Ledger, output: Wanted) -> RunRecord:
+def explain_largest_gap(record: RunRecord, ledger: Ledger, output: OutputOptions) -> RunRecord:
     """Observe the largest gap of a campaign, and test its causes unless ``--no-test`` is given.
 
     Returns
@@ -54,7 +54,7 @@ def explain_largest_gap(record: RunRecord, ledger: Ledger, output: Wanted) -> Ru
 
 
 def observe_gap(
-    record: RunRecord, gap: Gap, request: EvidenceRequest, ledger: Ledger, output: Wanted
+    record: RunRecord, gap: Gap, request: EvidenceRequest, ledger: Ledger, output: OutputOptions
 ) -> RunRecord:
     """Make the runs that the request asks for and the ledger lacks; return the campaign anew.
 
@@ -88,7 +88,7 @@ def observe_gap(
 
 
 def try_interventions(
-    record: RunRecord, gap: Gap, request: ExperimentRequest, ledger: Ledger, output: Wanted
+    record: RunRecord, gap: Gap, request: ExperimentRequest, ledger: Ledger, output: OutputOptions
 ) -> None:
     """Run the campaign that tests the causes of a gap; without anything to try, say so.
 

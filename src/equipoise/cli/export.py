@@ -9,9 +9,9 @@ from typing import Any
 import click
 
 from equipoise.cli import options
-from equipoise.cli.output_file import check_folder, write_file
-from equipoise.cli.report_forms import Found, documents_of, latex, markdown
-from equipoise.cli.reported import reported
+from equipoise.cli.load_result import reported
+from equipoise.cli.output_files import check_folder, write_file
+from equipoise.cli.report_files import ReportedCampaign, documents_of, latex, markdown
 from equipoise.interop import bmf, trials
 from equipoise.interop.formats import hyperfine
 from equipoise.ledger import open_for_reading
@@ -88,7 +88,9 @@ def command(**given: Any) -> int:
     record, experiment = reported(record, experiment, show_env=given["show_env"])
     document = result_of(record, experiment)
     if form in REPORTS:
-        content = REPORTS[form](documents_of([Found(document, record)], draws=False)).encode()
+        content = REPORTS[form](
+            documents_of([ReportedCampaign(document, record)], draws=False)
+        ).encode()
     else:
         content = FORMATS[form](document)
     write_file(output, content)

@@ -15,8 +15,8 @@ import click
 from equipoise.campaign import conduct
 from equipoise.cli import options
 from equipoise.cli.conducting import CampaignResult, analyse, exit_status, measuring
-from equipoise.cli.output_file import check_folder, write_file
-from equipoise.cli.wanted import Wanted, write_files
+from equipoise.cli.output_files import check_folder, write_file
+from equipoise.cli.output_options import OutputOptions, write_files
 from equipoise.design.coin import fresh_seed
 from equipoise.design.command_line import shell_line
 from equipoise.design.limits import metric_names
@@ -108,7 +108,7 @@ def command(**given: Any) -> int:
     Both are checked out into a private folder, built there, and compared in random order until it
     is known for each benchmark whether it is slower by more than --min-effect.
     """
-    output = Wanted.from_options(given)
+    output = OutputOptions.from_options(given)
     files = _summary_files(given)
     request = _request(repository_at(Path.cwd()), given)
     with (
@@ -150,7 +150,7 @@ def _summary_files(given: dict[str, Any]) -> _SummaryFiles:
     return _SummaryFiles(own, Path(of_step) if of_step else None)
 
 
-def _summarise(document: ResultDocument, files: _SummaryFiles, output: Wanted) -> None:
+def _summarise(document: ResultDocument, files: _SummaryFiles, output: OutputOptions) -> None:
     summary = to_markdown(document)
     if files.own is not None:
         write_file(files.own, to_comment(document).encode())
@@ -285,7 +285,7 @@ def _warnings(request: GateRequest, *, of_working_tree: bool) -> tuple[CampaignW
     return tuple(warnings)
 
 
-def _printer(output: Wanted) -> Callable[[str], None]:
+def _printer(output: OutputOptions) -> Callable[[str], None]:
     """Return what prints a step on stderr, for a user who waits at a terminal."""
     if output.quiet or not sys.stderr.isatty():
         return lambda line: None

@@ -12,8 +12,8 @@ import click
 
 from equipoise.analysis.result import analyse_campaign
 from equipoise.cli import options
-from equipoise.cli.reported import reported
-from equipoise.cli.wanted import Wanted, show
+from equipoise.cli.load_result import reported
+from equipoise.cli.output_options import OutputOptions, show
 from equipoise.interop.assembly import Named, assemble
 from equipoise.interop.formats import FORMATS
 from equipoise.interop.reading import read_source, read_within_bounds
@@ -60,7 +60,7 @@ def command(**given: Any) -> int:
     sysbench, or a CSV with the columns condition and value. Such a run has an ordinary interval,
     never a verdict: no coin of ours ordered it.
     """
-    wanted = Wanted.from_options(given)
+    output = OutputOptions.from_options(given)
     now = time.time()
     imported = assemble(
         _named(given["files"], given["names"], given["form"]),
@@ -69,7 +69,7 @@ def command(**given: Any) -> int:
         now=now,
         baseline=given["baseline"],
     )
-    with open_for_writing(wanted.ledger, durable=False) as ledger:
+    with open_for_writing(output.ledger, durable=False) as ledger:
         record = ledger.read_run(
             ledger.record_import(
                 imported.plan,
@@ -81,8 +81,8 @@ def command(**given: Any) -> int:
             )
         )
         earlier = ledger.same_commands(record)
-    record, _ = reported(record, None, show_env=wanted.show_env)
-    show(analyse_campaign(record), record, earlier, wanted)
+    record, _ = reported(record, None, show_env=output.show_env)
+    show(analyse_campaign(record), record, earlier, output)
     return 0
 
 

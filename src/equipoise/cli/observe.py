@@ -10,8 +10,8 @@ import click
 
 from equipoise.cli import options
 from equipoise.cli.command_line import Remembering, command_line
-from equipoise.cli.conclusion_forms import check_report_files, write_report_files
-from equipoise.cli.output_file import check_folder, write_file
+from equipoise.cli.output_files import check_folder, write_file
+from equipoise.cli.report_files import check_report_files, write_report_files
 from equipoise.model.errors import UnusableInput
 
 if TYPE_CHECKING:

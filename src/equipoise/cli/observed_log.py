@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from equipoise.analysis.reference import environment_differences
-from equipoise.cli.reported import reported_records
+from equipoise.cli.environment_difference import Differing, differ_in_words, refuse
+from equipoise.cli.load_result import reported_records
 from equipoise.cli.table_file import ENDINGS, read_table
-from equipoise.cli.unlike import Differing, differ_in_words, refuse
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import CampaignWarning, RunRecord, Trial

@@ -11,8 +11,8 @@ from equipoise.campaign import conduct
 from equipoise.campaign.plans import primitives_plan
 from equipoise.cli import options
 from equipoise.cli.conducting import analyse, measuring, show_result
-from equipoise.cli.unlike import allowed_only
-from equipoise.cli.wanted import Wanted
+from equipoise.cli.environment_difference import allowed_only
+from equipoise.cli.output_options import OutputOptions
 from equipoise.design.probe_rows import ALPHA, FULL, LEAST_BLOCKS, MIN_EFFECT, QUICK, TIMEOUT_S
 from equipoise.measure.environment.snapshot import snapshot
 from equipoise.measure.trials import own_environment
@@ -93,7 +93,7 @@ def command(**given: Any) -> int:
     Each row runs in several fresh processes, in blocks of random order; in a process every batch
     of operations is kept. A row that this machine forbids has the reason instead of a number.
     """
-    output = Wanted.from_options(given)
+    output = OutputOptions.from_options(given)
     if output.against is not None and output.allowed is not None:
         # Refuse a difference now rather than when all is measured.
         host = snapshot(environment=own_environment())

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from equipoise.cli.output_file import check_folder, write_file
+from equipoise.cli.output_files import check_folder, write_file
 from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
 from equipoise.model.safe_text import visible

@@ -9,13 +9,18 @@ from typing import Any
 import click
 
 from equipoise.cli import options
-from equipoise.cli.figure_files import folder_name, save_figures, save_flame_graph
-from equipoise.cli.report_forms import FORMS, Found, check_report, with_figures, write_report
-from equipoise.cli.reported import reported, reported_document
-from equipoise.cli.study_findings import with_findings
+from equipoise.cli.load_result import reported, reported_document, with_findings
+from equipoise.cli.output_files import folder_name, save_figures, save_flame_graph
+from equipoise.cli.report_files import (
+    FORMS,
+    ReportedCampaign,
+    check_report,
+    with_figures,
+    write_report,
+)
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
-from equipoise.report.document_file import read_document
+from equipoise.report.json_document import read_document
 from equipoise.why.campaigns import latest_experiment, result_of
 
 DOCUMENT = ".json"
@@ -61,20 +66,20 @@ def command(**given: Any) -> int:
     return 0
 
 
-def _asked(named: str, ledger_path: Path, *, show_env: bool) -> Found:
-    """A campaign of the ledger, or of a document."""
+def _asked(named: str, ledger_path: Path, *, show_env: bool) -> ReportedCampaign:
+    """Return a campaign of the ledger, or of a document."""
     path = Path(named)
     if path.suffix.lower() != DOCUMENT:
         with open_for_reading(ledger_path) as ledger:
             record = ledger.read_run(named)
             experiment = latest_experiment(record, ledger)
         record, experiment = reported(record, experiment, show_env=show_env)
-        return Found(with_findings(result_of(record, experiment)), record)
+        return ReportedCampaign(with_findings(result_of(record, experiment)), record)
     document = reported_document(read_document(path), show_env=show_env)
-    return Found(with_findings(document), None)
+    return ReportedCampaign(with_findings(document), None)
 
 
-def _write_figures(folder: Path, found: Sequence[Found]) -> None:
+def _write_figures(folder: Path, found: Sequence[ReportedCampaign]) -> None:
     """Each campaign's own folder in it, where there are several."""
     from equipoise.report.builders.result import campaign_document
     from equipoise.report.document import figures_of

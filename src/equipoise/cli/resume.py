@@ -9,8 +9,8 @@ import click
 from equipoise.campaign import conduct
 from equipoise.cli import options
 from equipoise.cli.conducting import analyse, measuring, show_result
+from equipoise.cli.output_options import OutputOptions
 from equipoise.cli.study_data import require_data
-from equipoise.cli.wanted import Wanted
 from equipoise.model.errors import UnusableInput
 from equipoise.why.campaigns import judge_of
 
@@ -30,7 +30,7 @@ def command(**given: Any) -> int:
 
     The verdict stays valid: it holds however long one looks. A block that was cut is left out.
     """
-    output, limits = Wanted.from_options(given), options.limits_of(given)
+    output, limits = OutputOptions.from_options(given), options.limits_of(given)
     with measuring(output) as (ledger, listener):
         plan = ledger.read_run(given["run"]).plan
         if plan.imported is not None:

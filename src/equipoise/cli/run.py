@@ -16,8 +16,8 @@ from equipoise.campaign import conduct
 from equipoise.campaign.plans import PlanAndWarnings, study_plan
 from equipoise.cli import options
 from equipoise.cli.conducting import analyse, measuring, show_result
+from equipoise.cli.output_options import OutputOptions
 from equipoise.cli.study_data import with_data
-from equipoise.cli.wanted import Wanted
 from equipoise.design.choice import (
     chosen_levels,
     quick_form,
@@ -99,7 +99,7 @@ def command(**given: Any) -> int:
     more trials, so that the open ones get the budget. `equipoise list studies` lists the
     built-in ones; the form of a file is in docs/studies.md.
     """
-    output, limits, site = Wanted.from_options(given), options.limits_of(given), host_site()
+    output, limits, site = OutputOptions.from_options(given), options.limits_of(given), host_site()
     study, warnings = _fitted(_chosen_study(given), site, output.ledger)
     if sys.stderr.isatty() and not output.quiet:
         _print_warnings(warnings)

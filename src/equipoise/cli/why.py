@@ -11,18 +11,17 @@ import click
 from equipoise.cli import options
 from equipoise.cli.conducting import measuring
 from equipoise.cli.explaining import observe_gap, say_it_was_tested, try_interventions
-from equipoise.cli.output_file import write_file
+from equipoise.cli.load_result import load_result, recorded_name, reported
+from equipoise.cli.output_files import write_file
+from equipoise.cli.output_options import OutputOptions
 from equipoise.cli.pictures import (
     picture_options,
     pictures_of,
     say_that_none_is_drawn,
     write_pictures,
 )
-from equipoise.cli.report_forms import Found, write_report
-from equipoise.cli.reported import recorded_name, reported
-from equipoise.cli.shown import shown_document
+from equipoise.cli.report_files import ReportedCampaign, write_report
 from equipoise.cli.study_data import require_data
-from equipoise.cli.wanted import Wanted
 from equipoise.cli.why_options import (
     evidence_options,
     evidence_request,
@@ -64,7 +63,7 @@ def command(**values: Any) -> int:
     conditions, block by block, and judges the effect. It does not repeat what it knows already.
     docs/why.md lists the causes and what can be changed.
     """
-    output = Wanted.from_options(values)
+    output = OutputOptions.from_options(values)
     request = evidence_request(values)
     pictures = pictures_of(values)
     with open_for_reading(output.ledger) as ledger:
@@ -96,7 +95,9 @@ def _explained(record: RunRecord, ledger: Ledger) -> RunRecord:
     return record if explains is None else ledger.read_run(explains.run)
 
 
-def _observed(record: RunRecord, gap: Gap, request: EvidenceRequest, output: Wanted) -> RunRecord:
+def _observed(
+    record: RunRecord, gap: Gap, request: EvidenceRequest, output: OutputOptions
+) -> RunRecord:
     """Return the campaign with evidence; a ledger that has all of it may be read-only."""
     if not missing_runs(record, gap, request):
         return record
@@ -106,7 +107,7 @@ def _observed(record: RunRecord, gap: Gap, request: EvidenceRequest, output: Wan
 
 
 def _tested(
-    record: RunRecord, gap: Gap, request: ExperimentRequest, output: Wanted
+    record: RunRecord, gap: Gap, request: ExperimentRequest, output: OutputOptions
 ) -> RunRecord | None:
     """Return the campaign that tested the causes; ``None`` if there is none."""
     require_data(record.plan, output.ledger)
@@ -115,23 +116,25 @@ def _tested(
         return latest_experiment(record, ledger, gap.contrast)
 
 
-def _show(recorded: RunRecord, gap: Gap, experiment: RunRecord | None, output: Wanted) -> None:
+def _show(
+    recorded: RunRecord, gap: Gap, experiment: RunRecord | None, output: OutputOptions
+) -> None:
     record, experiment = reported(recorded, experiment, show_env=output.show_env)
     gap = as_reported(gap, recorded, record)
-    document = shown_document(record, output, experiment)
+    document = load_result(record, output, experiment)
     if gap.is_called:
         document = with_causes_of_gap(document, record, gap, experiment)
     if output.json_file not in (None, "-"):
         write_file(Path(str(output.json_file)), encode(document))
     if output.report_file is not None:
-        write_report(output.report_file, [Found(document, record)])
+        write_report(output.report_file, [ReportedCampaign(document, record)])
     if output.json_file == "-":
         sys.stdout.buffer.write(encode(document))
     elif not output.quiet:
         _print(document, gap, output)
 
 
-def _print(document: ResultDocument, gap: Gap, output: Wanted) -> None:
+def _print(document: ResultDocument, gap: Gap, output: OutputOptions) -> None:
     from equipoise.report.builders.why import why_parts
     from equipoise.report.renderers.terminal import print_parts
 

@@ -9,9 +9,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from glob import glob
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from equipoise.model.record import CampaignWarning
-from equipoise.model.study import Factor, Level, Place, ServerWorkload, Study
+
+if TYPE_CHECKING:
+    from equipoise.model.study import Factor, Level, Place, ServerWorkload, Study
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][\w.+-]*")
 """Neither a path, nor a placeholder, nor something for a shell."""

@@ -18,7 +18,7 @@ from pathlib import Path
 READER_PATIENCE_S = 10.0
 """Seconds that a FIFO may have no reader, or a reader that takes nothing."""
 UNFINISHED = ".equipoise-unfinished-"
-"""How the name of a file begins that is not complete yet."""
+"""Beginning of the name of a file that is not complete yet."""
 
 _POLL_S = 0.02
 _MOST_LINKS = 40

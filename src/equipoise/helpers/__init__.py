@@ -1,1 +1,8 @@
-"""What a program copies to report its own metrics: one file for each language, and harnesses."""
+"""Programs and files with which a workload reports its own metrics.
+
+- ``equipoise_metrics``: the functions that a Python program calls, or copies, to report.
+- ``harness``: timing a Python callable or a command; ``pytest_plugin``: a fixture for pytest.
+- ``benchmark_tool``: running a benchmark tool (criterion and others) and reporting its results.
+- ``load_generator``: what reporters of load generators share; ``pgbench`` and ``sysbench`` use it.
+- ``passwords``: giving a client its server's password.
+"""

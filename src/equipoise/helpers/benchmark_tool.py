@@ -25,7 +25,7 @@ from equipoise.model.errors import EquipoiseError
 
 _TAIL_BYTES = 4096
 _NEWEST = "new"
-"""How criterion calls the run that it has just saved."""
+"""Criterion's name of the run that it has just saved."""
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""What the reporters of load generators have in common: running one, and reporting what it did."""
+"""Running a load generator, and reporting its results: shared by the reporters."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What clients got from a server. Times in seconds.
+    """Service that clients got from a server; times in seconds.
 
     At a fixed rate a latency runs from when a request was due, not from when a client was free
     to send it: whoever waits for a stall is counted.

@@ -1,4 +1,4 @@
-"""What can be counted in a trial, when it is asked for.
+"""Counters that the launcher can read in a trial on request.
 
 The launcher counts by ``perf_event_open`` (crates/launcher/src/counters.rs has the same names):
 in the trial's process from its exec on and in all of its descendants, until its end was seen.

@@ -37,7 +37,7 @@ ALL_METRICS = "metrics"
 """Key under a trial's unknown values for all that it would have reported."""
 
 _MEASURED = frozenset(one.name for one in fields(Accounting))
-"""By the launcher: what a trial says of these itself would stand in their place."""
+"""Metrics that the launcher measures; a trial may not report them itself."""
 _COMPUTED = _MEASURED | {"cpu_s"}
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -86,7 +86,7 @@ class MetricsFile:
         self._folder = folder
         self._name = name
         self.path = folder / name
-        """What ``EQUIPOISE_METRICS`` is set to."""
+        """Value of ``EQUIPOISE_METRICS``."""
 
     def clear(self) -> None:
         """Remove what the trial before left there, and make the folder again if it is gone."""

@@ -1,4 +1,4 @@
-"""Where a series changes its level for good: change-points (verdict.md §8).
+"""Change-points: where a series changes its level for good (verdict.md §8).
 
 The best of all partitions (Jackson et al. 2005), which PELT (Killick, Fearnhead and Eckley 2012)
 finds too, with squared loss on Huberised data, whose variance is that of an AR(1) process in the
@@ -18,7 +18,7 @@ from equipoise.model.result import State
 from equipoise.stats.arrays import FloatArray, IntArray, part_medians
 
 LEAST_LENGTH = 5
-"""Of a segment, in values."""
+"""Least length of a segment, in values."""
 PENALTY_PER_LOG = 5.0
 """Times ln n, in units of the long-run variance."""
 SHORT = 30
@@ -45,7 +45,7 @@ class Segments:
 
     segments: tuple[Segment, ...]
     sd: float
-    """Of the values around their segment's level."""
+    """Variance of the values around their segment's level."""
 
     def same(self, first: Segment, second: Segment) -> bool:
         """Return whether two levels are too alike to tell apart in practice."""

@@ -32,7 +32,7 @@ LEAST_FOR_AMOUNTS = 7
 
 @dataclass(frozen=True, slots=True)
 class Covariate:
-    """What is known of each trial beside its cost."""
+    """Values that are known of each trial beside its cost."""
 
     name: str
     values: FloatArray
@@ -42,7 +42,7 @@ class Covariate:
     drawn: bool
     """Whether a coin drew it, or it is the time itself: no dependence of its own to allow for."""
     units: int | None = None
-    """How often it was drawn, if not anew for each trial."""
+    """Number of draws, if it was not drawn anew for each trial."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +53,12 @@ class Association:
     value: float | None
     """The name it goes with, such as a CPU; ``None`` for an amount."""
     correlation: float
-    """Of the ranks, or of the ranks with having that name."""
+    """Correlation of the ranks, or of the ranks with having that name."""
     p_value: float
     """Adjusted for all covariates together."""
 
 
-def goes_with(
+def strongest_association(
     values: FloatArray, covariates: Sequence[Covariate], *, level: float = 0.05
 ) -> Association | None:
     """Tell what an amount goes with most surely; ``None`` where that can be chance.
@@ -163,7 +163,7 @@ def _columns(covariate: Covariate, least: int) -> Iterator[tuple[float | None, F
 
 
 def _standard(column: FloatArray, least: int) -> FloatArray | None:
-    """With mean 0 and length 1; ``None`` if it never changes, or has too few ones or zeros."""
+    """Scale to mean 0 and length 1; ``None`` if it never changes, or has too few ones or zeros."""
     if least and min(column.sum(), len(column) - column.sum()) < least:
         return None
     centred = column - column.mean()

@@ -1,4 +1,4 @@
-"""Which comparisons are too slow: a gate's question, valid however often one asks it.
+"""A gate's decision on which comparisons are too slow, valid however often one asks.
 
 The null hypothesis of each comparison is that the candidate is slower by no more than the smallest
 effect that matters. A comparison fails where the whole interval lies beyond that effect. Of K
@@ -16,25 +16,32 @@ from dataclasses import dataclass
 
 from equipoise.model.result import GateOutcome
 from equipoise.stats.sequence import PairedBlocks
-from equipoise.stats.verdict import Judged, Known, check_alpha, judge_again, judge_one, margin_of
+from equipoise.stats.verdict import (
+    ComparisonVerdict,
+    VerdictCache,
+    check_alpha,
+    judge_alone,
+    judge_cached,
+    margin_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Gauged:
-    """One comparison at a gate, with the interval that its outcome rests on."""
+class GateDecision:
+    """Outcome of one comparison at a gate, and the verdict whose interval it rests on."""
 
     outcome: GateOutcome
-    judged: Judged
+    judged: ComparisonVerdict
 
 
-def gauge(
+def judge_gate(
     comparisons: Sequence[PairedBlocks],
     *,
     min_effect: float,
     alpha: float,
-    known: Known | None = None,
-) -> tuple[Gauged, ...]:
-    """Say of each candidate whether it is slower by more than the smallest effect that matters.
+    cache: VerdictCache | None = None,
+) -> tuple[GateDecision, ...]:
+    """Decide for each candidate whether it is slower by more than the smallest effect that matters.
 
     What passes is selected in the same manner as what fails, so that both are known at their level
     and one that got its outcome keeps it while the others get more blocks: R can only grow.
@@ -42,13 +49,13 @@ def gauge(
     Parameters
     ----------
     comparisons
-        The blocks of each candidate.
+        Blocks of each candidate.
     min_effect
-        In percent, from 0 up.
+        Smallest effect that matters, in percent from 0 up.
     alpha
         Between 0 and 1.
-    known
-        Kept by whoever asks again and again about the same comparisons and smallest effect.
+    cache
+        Earlier verdicts on the same comparisons with the same smallest effect.
 
     Returns
     -------
@@ -61,42 +68,42 @@ def gauge(
     """
     margin = margin_of(min_effect)
     check_alpha(alpha)
-    known = {} if known is None else known
+    cache = {} if cache is None else cache
     tested = len(comparisons)
 
     @functools.cache
-    def at(level: float) -> list[Judged]:
+    def at(level: float) -> list[ComparisonVerdict]:
         if tested == 1:
-            return [judge_one(comparisons[0], margin, level)]
+            return [judge_alone(comparisons[0], margin, level)]
         return [
-            judge_again(place, blocks, margin, level, known)
+            judge_cached(place, blocks, margin, level, cache)
             for place, blocks in enumerate(comparisons)
         ]
 
-    def beyond(one: Judged) -> bool:
+    def beyond(one: ComparisonVerdict) -> bool:
         return one.low > margin
 
-    def within(one: Judged) -> bool:
+    def within(one: ComparisonVerdict) -> bool:
         return one.high <= margin
 
     slower, passes = _selected(at, beyond, alpha, tested), _selected(at, within, alpha, tested)
     others = at(alpha / tested) if tested else []
     return tuple(
-        Gauged("slower", slower[place])
+        GateDecision("slower", slower[place])
         if place in slower
-        else Gauged("passes", passes[place])
+        else GateDecision("passes", passes[place])
         if place in passes
-        else Gauged("undecided", judged)
+        else GateDecision("undecided", judged)
         for place, judged in enumerate(others)
     )
 
 
 def _selected(
-    at: Callable[[float], list[Judged]],
-    says: Callable[[Judged], bool],
+    at: Callable[[float], list[ComparisonVerdict]],
+    says: Callable[[ComparisonVerdict], bool],
     alpha: float,
     tested: int,
-) -> dict[int, Judged]:
+) -> dict[int, ComparisonVerdict]:
     """Return the most comparisons that all say so at their common level, by place."""
     wanted = tested
     while wanted:

@@ -1,4 +1,4 @@
-"""How much of the spread comes from each level: iterations in trials in layouts in boots in hosts.
+"""Variance by level: iterations in trials in layouts in boots in hosts.
 
 Unweighted mean squares (Burdick and Graybill 1992, §6.2), so that unequal numbers of units do no
 harm: a unit's value is the mean of the values of its parts. Their expectations are exact linear
@@ -28,7 +28,7 @@ class Levels:
     """The variance by level, the highest first, and the mean of all."""
 
     mean: float
-    """Of the values of the highest units."""
+    """Mean of the values of the highest units."""
     components: tuple[Component, ...]
     within_ci: tuple[float, float]
     """The mean for these very units of the highest level: its scope is this campaign."""
@@ -40,7 +40,7 @@ class Levels:
 
 @dataclass(frozen=True, slots=True)
 class _MeanSquare:
-    """Of one level: its value, degrees of freedom, and expectation in terms of the components."""
+    """Mean square of one level: value, degrees of freedom, and expectation by the components."""
 
     value: float
     freedom: int
@@ -248,7 +248,7 @@ def advice_words(found: Sequence[Advice], *, more_s: float = A_MINUTE_S) -> str:
 
 
 def _variance_of_mean(levels: Levels, place: int, times: float) -> float:
-    """With ``times`` as many units of the level at ``place`` and of all below it."""
+    """Return it with ``times`` as many units of the level at ``place`` and of all below it."""
     return sum(
         max(0.0, one.variance) / (one.units * (times if at >= place else 1.0))
         for at, one in enumerate(levels.components)

@@ -1,4 +1,4 @@
-"""How many distinct times one program has: the modes of a sample.
+"""Distinct times of one program: the modes of a sample.
 
 The rule of verdict.md §8. Two modes are claimed only where two normal laws explain the sample
 better than every shape with one peak does, with a clear valley between them; each side of the
@@ -201,7 +201,7 @@ class TwoNormals:
     spreads: FloatArray
     bic: float
     valley_at: float
-    """Where the density between the two places is least."""
+    """Place between the two where the density is least."""
     valley_depth: float
     """The density there over that of the lower peak: 1 where there is no valley."""
 

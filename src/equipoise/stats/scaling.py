@@ -1,4 +1,4 @@
-"""How a cost grows with size: c N^a (log N)^b, with intervals.
+"""Growth of a cost with size: c N^a (log N)^b, with intervals.
 
 Over the sizes of one study log N and log log N lie almost on one line, so that a and b cannot be
 told apart: many pairs fit. The exponent is therefore given for each power of the logarithm by
@@ -40,7 +40,7 @@ class Exponent:
     power_ci: Interval
     """``None`` under five blocks."""
     largest_miss: float
-    """By how much the law misses the cost at the size that it fits worst, as a share of it."""
+    """Miss of the law at the size that it fits worst, as a fraction of the cost there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Growth:
 
 @dataclass(frozen=True, slots=True)
 class ScalingLaw:
-    """How a cost grows with size."""
+    """Law by which a cost grows with size."""
 
     sizes: tuple[float, ...]
     medians: tuple[float, ...]

@@ -209,10 +209,10 @@ def _as_orders(orders: OrderArray | Sequence[int]) -> OrderArray:
 
 @dataclass(frozen=True, slots=True)
 class SlowerShare:
-    """How often the candidate was the slower of the two."""
+    """Fraction of blocks in which the candidate was slower."""
 
     share: float | None
-    """Of the blocks that were no tie; ``None`` if there is none."""
+    """Fraction of the blocks that were no tie; ``None`` if there is none."""
     interval: Interval
     """Exact however often one looks, if the probability is the same in every block."""
     slower: int

@@ -37,7 +37,7 @@ _TRIMMED = 0.2
 _NORMAL_MEDIAN = 1.4826
 """The standard deviation of a normal law over its median absolute value."""
 _MEDIAN_EFFICIENCY = 0.37
-"""Of the median absolute value as an estimate of a normal standard deviation."""
+"""Efficiency of the median absolute value as an estimate of a normal standard deviation."""
 _LEAST_ROWS = 5
 """Fewer rows tell nothing of what sessions do to all of them."""
 
@@ -57,15 +57,15 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True)
-class Restlessness:
-    """How much a session moves by itself."""
+class SessionDrift:
+    """Drift of a session by itself."""
 
     halves: float
-    """By how much variances are widened because the halves differ; 1 where they do not."""
+    """Factor that widens variances because the halves differ; 1 where they do not."""
     together: float
     """The standard deviation of what moves all rows of a block together, in log units."""
     blocks: int
-    """That ``together`` was seen in; 0 for too few rows."""
+    """Number of blocks that ``together`` was estimated from; 0 for too few rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class RowChange:
     high: float
     """Infinite where a session has one process only."""
     p_value: float
-    """Of a change no larger than the smallest that matters."""
+    """P-value of a change no larger than the smallest that matters."""
     changed: bool
 
 
@@ -88,10 +88,10 @@ class Changes:
     rows: tuple[RowChange, ...]
     level: float
     """1 minus the coverage of each interval."""
-    here: Restlessness
-    there: Restlessness
+    here: SessionDrift
+    there: SessionDrift
     mean: float
-    """Of the log ratios: the logarithm of their geometric mean."""
+    """Mean of the log ratios: the logarithm of their geometric mean."""
     mean_low: float
     mean_high: float
     """At 1 minus alpha."""
@@ -117,10 +117,10 @@ def changes_between(
         Of the false-discovery rate, and of the interval of the mean.
     between
         The standard deviation of what a row differs by between two sessions beyond what they show
-        of themselves, in log units (`between_alike`); 0 if nothing is known of it.
+        of themselves, in log units (`difference_between_sessions`); 0 if nothing is known of it.
     """
     matters = math.log1p(min_effect / 100.0)
-    resting = (restlessness(there), restlessness(here))
+    resting = (session_drift(there), session_drift(here))
     differences = _differences(there, here)
     own = _own_variances(there, here, resting)
     shared = (
@@ -170,7 +170,7 @@ def changes_between(
     )
 
 
-def between_alike(there: Sequence[Session], here: Sequence[Session]) -> float:
+def difference_between_sessions(there: Sequence[Session], here: Sequence[Session]) -> float:
     """Return the log difference of the median row beyond what both sessions show of themselves.
 
     The normal standard deviation of the median row, less its error. For sessions between which
@@ -178,14 +178,14 @@ def between_alike(there: Sequence[Session], here: Sequence[Session]) -> float:
     """
     if len(there) < _LEAST_ROWS:
         return 0.0
-    resting = (restlessness(there), restlessness(here))
+    resting = (session_drift(there), session_drift(here))
     shared = resting[0].together ** 2 + resting[1].together ** 2
     errors = [a + b + shared for a, b in _own_variances(there, here, resting)]
     spread = _NORMAL_MEDIAN * float(np.median(np.abs(_differences(there, here))))
     return math.sqrt(max(0.0, spread**2 - float(np.median(errors))))
 
 
-def restlessness(rows: Sequence[Session]) -> Restlessness:
+def session_drift(rows: Sequence[Session]) -> SessionDrift:
     """Return how much a session drifts by itself, over all its rows."""
     together = _together(rows)
     excesses = [excess for row in rows if (excess := _excess(_without(row, together))) is not None]
@@ -194,7 +194,7 @@ def restlessness(rows: Sequence[Session]) -> Restlessness:
         halves = max(1.0, float(np.median(excesses)))
     moves = list(together.values())
     spread = float(np.std(moves, ddof=1)) if len(moves) > 1 else 0.0
-    return Restlessness(halves, spread, len(moves))
+    return SessionDrift(halves, spread, len(moves))
 
 
 def _differences(there: Sequence[Session], here: Sequence[Session]) -> FloatArray:
@@ -204,9 +204,9 @@ def _differences(there: Sequence[Session], here: Sequence[Session]) -> FloatArra
 
 
 def _own_variances(
-    there: Sequence[Session], here: Sequence[Session], resting: tuple[Restlessness, Restlessness]
+    there: Sequence[Session], here: Sequence[Session], resting: tuple[SessionDrift, SessionDrift]
 ) -> list[tuple[float, float]]:
-    """Of the mean of each row in each session, widened by the session's drift."""
+    """Return the variance of each row's mean in each session, widened by the session's drift."""
     return [
         (resting[0].halves * _error(a), resting[1].halves * _error(b))
         for a, b in zip(there, here, strict=True)

@@ -1,4 +1,4 @@
-"""How well one peak explains a sample: the greatest likelihood of each shape that a time may have.
+"""Fits of shapes with one peak: the greatest likelihood of each shape that a time may have.
 
 The rivals of two modes (stats/modes.py): a sample has two only if two normal laws explain it
 better than each of these does. NumPy alone, so that the base install can tell them apart.
@@ -21,7 +21,7 @@ GUMBEL_ROUNDS = 30
 SEARCH_ROUNDS = 60
 SHORTEST_STEP = 0.01
 BETA_ENDS = (0.5, 2.0, 8.0)
-"""How far beyond the extremes, in mean distances between neighbours."""
+"""Distances of the ends beyond the extremes, in mean distances between neighbours."""
 SPIKE_ROUNDS = 40
 SPIKE_SHARES = (0.02, 0.1)
 MOST_SPIKES = 0.15
@@ -115,7 +115,7 @@ def _greatest_beta(low: float, high: float, start: tuple[float, float], ln_width
 
 
 def _gumbel(values: FloatArray) -> float:
-    """Of the largest values: the likelihood equation for the scale, by bisection."""
+    """Fit the law of the largest values: the likelihood equation for the scale, by bisection."""
     mean = float(np.mean(values))
     least = float(np.min(values))
 
@@ -252,7 +252,7 @@ def _greatest(likelihood: Callable[[FloatArray], FloatArray], starts: FloatArray
 
 
 _DIAGONALS = np.array([[1.0, 1.0, -1.0], [-1.0, -1.0, 1.0], [1.0, 0.0, -1.0], [-1.0, 0.0, 1.0]])
-"""What shifts the place and moves spread between the two parts at once."""
+"""Directions that shift the place and move spread between the two parts at once."""
 
 
 def _scaled_erfc(values: FloatArray) -> FloatArray:

@@ -35,11 +35,11 @@ class SpreadChange:
     """The spread of one condition beside that of another, in the same blocks."""
 
     free: float
-    """Of the logarithmic times with nothing held: 0.1 is about ±10 %."""
+    """Spread of the logarithmic times with nothing held: 0.1 is about ±10 %."""
     held: float
     share: float | None
-    """Of the variance that is gone when it is held: 1 - (held / free)²; ``None`` if free is 0.
-    Negative if it spreads more."""
+    """Fraction of the variance that is gone when it is held: 1 - (held / free)². ``None`` if free
+    is 0, negative if it spreads more."""
     share_ci: Interval
     """Bootstrap over blocks."""
     p_value: float

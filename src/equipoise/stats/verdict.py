@@ -12,66 +12,69 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
+from equipoise._native import BettingSequence
 from equipoise.model.errors import UnusableInput
 from equipoise.model.interval import Interval
 from equipoise.model.result import Verdict
 from equipoise.stats.means import ln_ratio_of_means
 from equipoise.stats.sequence import PairedBlocks
 
-STAKES = (0.1, 0.3, 0.6, 0.9)
-
 CONTINUATIONS = 40
 MOST_CONTINUATIONS = 800
-"""Of all undecided comparisons together, down to `FEWEST_CONTINUATIONS` for each."""
+"""Continuations of all undecided comparisons, down to `FEWEST_CONTINUATIONS` for each."""
 FEWEST_CONTINUATIONS = 8
 FORECAST_GROWTH = 20
 FORECAST_CAP = 4000
 FORECAST_LEAST_CAP = 200
+_MOST_WON = 200
+"""Number of won blocks that exclude a ratio at any level in use."""
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """One candidate against the baseline on one metric; log ratios, candidate over baseline."""
+class ComparisonVerdict:
+    """Verdict on one candidate and one metric; log ratios, candidate over baseline."""
 
     verdict: Verdict
     typical: float | None
-    """The Huber centre of the block differences; ±inf where at least half of them are infinite,
+    """Huber centre of the block differences; ±inf where at least half of them are infinite,
     ``None`` where every block is a tie of timeouts or there is none."""
     low: float
     high: float
-    """The interval; infinite where nothing on that side is excluded yet, both infinite with the
-    same sign where every finite ratio is excluded."""
+    """Bounds of the interval; infinite where nothing on that side is excluded yet. Both are
+    infinite with the same sign where every finite ratio is excluded."""
     level: float
     """1 minus the coverage of the interval: alpha, or less among several comparisons."""
     ln_e_value: float
-    """Of "no difference", at the stop."""
+    """Logarithm of the e-value against "no difference", at the stop."""
     blocks: int
     ln_mean_ratio: float
-    """Of the means; ±inf where one of them holds timeouts, NaN where both do."""
+    """Logarithm of the ratio of means; ±inf where one holds timeouts, NaN where both do."""
     slot_effect: float
-    """How much more, in log units, a trial takes in the later place; 0 if it is lost in noise."""
+    """Extra time of a trial in the later place, in log units; 0 if it is lost in noise."""
     ratio_is_constant: bool
     """False where no constant ratio agrees with the whole campaign: the interval is then the one
     at the stop."""
 
     @property
     def ratio(self) -> float | None:
-        """The typical ratio; ``None`` where it is not finite."""
+        """Typical ratio; ``None`` where it is not finite."""
         return None if self.typical is None else finite_ratio(self.typical)
 
     @property
     def ratio_ci(self) -> Interval:
-        """The interval as ratios; ``None`` for a bound that is not finite."""
+        """Interval as ratios; ``None`` for a bound that is not finite."""
         return (finite_ratio(self.low), finite_ratio(self.high))
 
     @property
     def e_value(self) -> float:
-        """Capped at the largest float."""
+        """E-value against "no difference", capped at the largest float."""
         return math.exp(min(self.ln_e_value, math.log(sys.float_info.max)))
 
     @property
     def width_percent(self) -> float | None:
-        """By how much the upper bound exceeds the lower, in percent; ``None`` if not finite.
+        """Percentage by which the upper bound exceeds the lower; ``None`` if not finite.
 
         100·(high/low - 1) of the ratios, so the same whichever of the two is the baseline.
         """
@@ -79,8 +82,8 @@ class Judged:
         return 100.0 * math.expm1(width) if math.isfinite(width) else None
 
 
-Known = dict[tuple[int, float], Judged]
-"""What was judged before of each comparison, by its place and the level."""
+VerdictCache = dict[tuple[int, float], ComparisonVerdict]
+"""Earlier verdicts, by the place of the comparison and the level."""
 
 
 def judge(
@@ -88,8 +91,8 @@ def judge(
     *,
     min_effect: float,
     alpha: float,
-    known: Known | None = None,
-) -> tuple[Judged, ...]:
+    cache: VerdictCache | None = None,
+) -> tuple[ComparisonVerdict, ...]:
     """Judge each candidate against the baseline.
 
     One comparison has the whole of ``alpha`` and the running confidence sequence: the chance that
@@ -107,9 +110,9 @@ def judge(
         The smallest effect that matters, in percent; 0 for none, and then nothing is equivalent.
     alpha
         Between 0 and 1.
-    known
-        Kept by whoever judges the same comparisons again and again, at the same smallest effect:
-        one that got no further block is not judged anew.
+    cache
+        Earlier verdicts on the same comparisons with the same smallest effect. A comparison that
+        got no further block is not judged again.
 
     Returns
     -------
@@ -123,20 +126,20 @@ def judge(
     margin = margin_of(min_effect)
     check_alpha(alpha)
     if len(comparisons) == 1:
-        return (judge_one(comparisons[0], margin, alpha),)
+        return (judge_alone(comparisons[0], margin, alpha),)
     tested = len(comparisons)
-    known = {} if known is None else known
+    cache = {} if cache is None else cache
     selected = tested
     while selected:
         level = alpha * selected / tested
         judged = [
-            judge_again(place, blocks, margin, level, known)
+            judge_cached(place, blocks, margin, level, cache)
             for place, blocks in enumerate(comparisons)
         ]
         found = sum(one.verdict != "undecided" for one in judged)
         if found >= selected:
             return tuple(
-                _left_undecided(place, comparisons[place], margin, alpha / tested, known)
+                _left_undecided(place, comparisons[place], margin, alpha / tested, cache)
                 if one.verdict == "undecided"
                 else one
                 for place, one in enumerate(judged)
@@ -144,7 +147,7 @@ def judge(
         # A lower level decides no more: none between the two can have as many as it needs.
         selected = found
     return tuple(
-        _left_undecided(place, blocks, margin, alpha / tested, known)
+        _left_undecided(place, blocks, margin, alpha / tested, cache)
         for place, blocks in enumerate(comparisons)
     )
 
@@ -162,19 +165,18 @@ def earliest_block(alpha: float, comparisons: int = 1) -> int:
 
 def blocks_to_go(
     comparisons: Sequence[PairedBlocks],
-    judged: Sequence[Judged],
+    judged: Sequence[ComparisonVerdict],
     *,
     min_effect: float,
     alpha: float,
     seed: int,
 ) -> tuple[int | None, ...]:
-    """About how many more blocks would decide each undecided comparison.
+    """Forecast how many more blocks would decide each undecided comparison.
 
     The median over 40 continuations of the campaign (fewer for more than 20 undecided comparisons,
-    at least 8), each drawn from its own blocks with fresh
-    coins; ``None`` for a comparison that is decided, and where half of them decide nothing within
-    20 times the blocks so far (at least 200, at most 4000 more). It takes today's estimate for the
-    truth.
+    at least 8), each drawn from its own blocks with fresh coins; ``None`` for a comparison that
+    is decided, and where half of them decide nothing within 20 times the blocks so far (at least
+    200, at most 4000 more). The forecast takes today's estimate for the truth.
 
     Parameters
     ----------
@@ -208,13 +210,13 @@ def typical_ratio(blocks: PairedBlocks) -> float | None:
     return None if centre is None else finite_ratio(centre[0])
 
 
-def is_precise(judged: Judged, precision: float) -> bool:
+def is_precise(judged: ComparisonVerdict, precision: float) -> bool:
     """Return whether the interval is at most ``precision`` percent wide (``--precision``)."""
     return judged.width_percent is not None and judged.width_percent <= precision
 
 
 def margin_of(min_effect: float) -> float:
-    """ln(1 + min_effect/100): the smallest effect that matters, in log units.
+    """Return ln(1 + min_effect/100): the smallest effect that matters, in log units.
 
     Raises
     ------
@@ -236,8 +238,8 @@ def finite_ratio(log_ratio: float) -> float | None:
     return math.exp(log_ratio)
 
 
-def judge_one(blocks: PairedBlocks, margin: float, alpha: float) -> Judged:
-    """One comparison by itself: by the running confidence sequence at ``alpha``."""
+def judge_alone(blocks: PairedBlocks, margin: float, alpha: float) -> ComparisonVerdict:
+    """Judge a comparison by itself, by the running confidence sequence at ``alpha``."""
     low, high = blocks.engine.running_interval(alpha)
     if low <= high:
         return _judge_by(blocks, margin, alpha, (low, high))
@@ -246,34 +248,34 @@ def judge_one(blocks: PairedBlocks, margin: float, alpha: float) -> Judged:
     return replace(_judge_by(blocks, margin, alpha, at_stop), ratio_is_constant=False)
 
 
-def _judge_at_stop(blocks: PairedBlocks, margin: float, level: float) -> Judged:
+def _judge_at_stop(blocks: PairedBlocks, margin: float, level: float) -> ComparisonVerdict:
     # An interval that leaves out 0 implies an e-value of at least 1/level: no second test needed.
     return _judge_by(blocks, margin, level, blocks.engine.interval_at_stop(level))
 
 
-def judge_again(
-    place: int, blocks: PairedBlocks, margin: float, level: float, known: Known
-) -> Judged:
-    """One of several, by its interval at the stop; not anew if it got no further block."""
-    before = known.get((place, level))
+def judge_cached(
+    place: int, blocks: PairedBlocks, margin: float, level: float, cache: VerdictCache
+) -> ComparisonVerdict:
+    """Judge one of several comparisons by its interval at the stop, or take it from the cache."""
+    before = cache.get((place, level))
     if before is None or before.blocks != len(blocks):
-        before = known[place, level] = _judge_at_stop(blocks, margin, level)
+        before = cache[place, level] = _judge_at_stop(blocks, margin, level)
     return before
 
 
 def _left_undecided(
-    place: int, blocks: PairedBlocks, margin: float, level: float, known: Known
-) -> Judged:
-    return replace(judge_again(place, blocks, margin, level, known), verdict="undecided")
+    place: int, blocks: PairedBlocks, margin: float, level: float, cache: VerdictCache
+) -> ComparisonVerdict:
+    return replace(judge_cached(place, blocks, margin, level, cache), verdict="undecided")
 
 
 def _judge_by(
     blocks: PairedBlocks, margin: float, level: float, interval: tuple[float, float]
-) -> Judged:
+) -> ComparisonVerdict:
     centre = blocks.engine.centre()
     typical = None if centre is None else centre[0]
     ln_mean_ratio = ln_ratio_of_means(blocks.baseline, blocks.candidate)
-    return Judged(
+    return ComparisonVerdict(
         verdict=_verdict(interval, typical, ln_mean_ratio, margin),
         typical=typical,
         low=interval[0],
@@ -303,14 +305,15 @@ def _verdict(
 
 
 def _blocks_to_win(level: float) -> int:
-    blocks = 1
-    while sum((1.0 + stake) ** blocks for stake in STAKES) / len(STAKES) < 2.0 / level:
-        blocks += 1
-    return blocks
+    won = BettingSequence(
+        np.ones(_MOST_WON), np.ones(_MOST_WON, dtype=np.int8), np.zeros(_MOST_WON)
+    ).blocks_to_exclude(0.0, level)
+    assert won is not None, "a level is far above the smallest float"
+    return won
 
 
 def check_alpha(alpha: float) -> None:
-    """Raise `UnusableInput` unless it lies between 0 and 1."""
+    """Raise `UnusableInput` unless alpha lies between 0 and 1."""
     if not 0.0 < alpha < 1.0:
         raise UnusableInput(
             f"alpha cannot be {alpha}", hint="give a number between 0 and 1, such as --alpha 0.05"

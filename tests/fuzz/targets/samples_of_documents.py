@@ -9,7 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from equipoise.cli.study_findings import with_findings
+from equipoise.cli.load_result import with_findings
 from equipoise.model.result import ResultDocument
 from equipoise.report.json_document import encode
 from equipoise.studies.catalogue import built_in_studies
@@ -19,7 +19,7 @@ from tests.iterated import shaped_document
 from tests.report import kinds
 from tests.studies.synthetic import study_document
 
-STUDIES = Path(__file__).resolve().parents[3] / "src" / "equipoise" / "studies" / "builtin"
+STUDIES = Path(__file__).resolve().parents[3] / "src/equipoise/studies/builtin"
 MOST_CONDITIONS = 24
 
 

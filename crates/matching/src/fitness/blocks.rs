@@ -1,7 +1,7 @@
 //! Points in blocks for the processor, stretched anew by each candidate's weights.
 
-use crate::fitness::scan::TOGETHER;
-
+/// Number of queries that are compared with a block together.
+pub const TOGETHER: usize = 8;
 /// Points of one block, whose distances are computed together.
 pub const LANES: usize = 16;
 /// Coordinates of a point are padded with zeros to a multiple of this.
@@ -39,11 +39,11 @@ pub struct Stretched {
     pub high: Vec<f32>,
 }
 
-/// What a candidate measures by.
+/// A candidate's scale of each column.
 pub struct Axes {
     /// The weights, padded with zeros.
     weights: Vec<f64>,
-    /// What scales each column into the unit ball.
+    /// Factors that scale each column into the unit ball.
     scales: Vec<f64>,
     /// No point is further from the mean of all.
     radius: f64,
@@ -171,7 +171,7 @@ fn stretch_lanes(from: &[f64], scales: &[f64], into: &mut Vec<f32>) {
 }
 
 impl Stretched {
-    /// How many blocks there are.
+    /// Returns the number of blocks.
     #[inline]
     pub fn block_count(&self) -> usize {
         self.blocks.len() / (self.axes * LANES)

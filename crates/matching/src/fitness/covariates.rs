@@ -8,7 +8,7 @@ pub const PAD: usize = 8;
 
 /// The covariates of the points.
 pub struct Covariates {
-    /// How many there are.
+    /// Number of covariates.
     pub columns: usize,
     /// The length of a point's values, padded with zeros.
     pub stride: usize,

@@ -1,4 +1,4 @@
-//! How far the distributions of the matched treated and the matched controls lie apart.
+//! Distances of the distributions of the matched treated and the matched controls.
 //!
 //! Every pair counts one row of each arm, whatever it weighs; so both samples have one size, and
 //! distances are whole numbers of rows.
@@ -7,13 +7,14 @@ use crate::fitness::covariates::Covariates;
 use crate::fitness::kolmogorov::{EXACT_BELOW, asymptotic, exact};
 use crate::fitness::links::Link;
 use crate::fitness::options::Within;
+use crate::random::Draws;
 
-/// How often each point is in a pair, and what that makes of the distributions.
+/// Number of times that each point is in a pair, and the distributions that follow.
 #[derive(Default)]
 pub struct Distributions {
-    /// How often each point is in a pair.
+    /// Number of times that each point is in a pair.
     pub count: Vec<u64>,
-    /// How many pairs there are.
+    /// Number of pairs.
     pub pairs: u64,
     /// At each place, the treated rows less the controls that have this value.
     steps: Vec<i64>,
@@ -64,7 +65,7 @@ impl Distributions {
         }
     }
 
-    /// How many rows of both arms together are in each place.
+    /// Counts the rows of both arms together in each place.
     fn place_rows(&mut self, covariates: &Covariates) {
         self.rows.clear();
         self.rows
@@ -156,4 +157,55 @@ pub fn median(values: &mut [f64]) -> f64 {
     } else {
         upper
     }
+}
+
+/// The bootstrap of the Kolmogorov-Smirnov test (Abadie 2002, Journal of the American Statistical
+/// Association 97, 284-292), the same rows for every covariate: the share of `samples` samples from both arms together whose distance reaches the observed one,
+/// for each ranked column.
+///
+/// The draws depend on the seed, the sample's number and the place of the row alone: neither
+/// threads nor the order of the candidates change a p-value.
+pub fn bootstrap_p_values(
+    observed: &Distributions,
+    covariates: &Covariates,
+    samples: usize,
+    seed: u64,
+    into: &mut Vec<f64>,
+) {
+    // How many rows lie up to each point: a row that is drawn is sought among these.
+    let mut rows = 0;
+    let ends: Vec<u64> = observed
+        .count
+        .iter()
+        .map(|&count| {
+            rows += count;
+            rows
+        })
+        .collect();
+    let size = usize::try_from(rows).expect("fewer rows than addresses");
+    let mut distances = Vec::new();
+    observed.largest(covariates, &mut distances);
+    let mut reached = vec![0_usize; distances.len()];
+    let mut largest = Vec::new();
+    let mut net = vec![0_i64; ends.len()];
+    let mut resampled = Distributions::default();
+    for sample in 0..samples {
+        let mut random = Draws::of(seed, sample);
+        net.fill(0);
+        for place in 0..size {
+            let row = random.below(size) as u64;
+            let point = ends.partition_point(|&end| end <= row);
+            net[point] += if place < size / 2 { 1 } else { -1 };
+        }
+        resampled.steps_of(covariates, net.iter().copied());
+        resampled.largest(covariates, &mut largest);
+        for ((reached, largest), observed) in reached.iter_mut().zip(&largest).zip(&distances) {
+            *reached += usize::from(largest >= observed);
+        }
+    }
+    into.extend(
+        reached
+            .iter()
+            .map(|&reached| reached as f64 / samples as f64),
+    );
 }

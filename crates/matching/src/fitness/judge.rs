@@ -1,32 +1,31 @@
 //! From links to the numbers that judge a candidate.
 
-use crate::fitness::bootstrap;
 use crate::fitness::covariates::Covariates;
-use crate::fitness::distributions::{Distributions, median};
+use crate::fitness::distributions::{Distributions, bootstrap_p_values, median};
 use crate::fitness::links::Link;
 use crate::fitness::moments::{Differences, welch};
 use crate::fitness::options::{Across, Loss, Measure, Options};
 
-/// What a p-value that is not a number counts, as in R.
+/// Value of a p-value that is not a number, as in R.
 const NOT_A_NUMBER: f64 = 2.0;
-/// What every criterion is when nobody is matched; negative where larger is better.
+/// Value of every criterion when no unit is matched; negative where larger is better.
 const NOBODY_MATCHED: f64 = 9999.0;
 /// Sums of shares that are so near to a whole number are one.
 const ROUNDING: f64 = 1e-9;
 
-/// What a thread needs for judging.
+/// Memory of a thread for judging.
 #[derive(Default)]
-pub struct Bench {
+pub struct Judge {
     differences: Differences,
     distributions: Distributions,
-    /// What each point's pairs weigh together, for unpaired tests.
+    /// Weight of each point's pairs together, for unpaired tests.
     sides: Vec<f64>,
     matched: f64,
     values: Vec<f64>,
     tests: Vec<f64>,
 }
 
-impl Bench {
+impl Judge {
     /// Forgets everything.
     pub fn start(&mut self, covariates: &Covariates, points: usize) {
         self.differences.start(covariates.stride);
@@ -133,7 +132,7 @@ impl Bench {
         if options.kolmogorov_smirnov {
             self.tests.clear();
             if options.boot > 0 {
-                bootstrap::p_values(
+                bootstrap_p_values(
                     &self.distributions,
                     covariates,
                     options.boot,

@@ -1,14 +1,14 @@
-//! Who is linked to whom under a candidate: neighbours between points, in batches.
+//! Links between points under a candidate, in batches.
 
 use crate::fitness::blocks::{Axes, Blocks, Stretched};
-use crate::fitness::fences::Fences;
 use crate::fitness::nearest::{NOBODY, Nearest, Search};
-use crate::fitness::several::Several;
+use crate::fitness::several::SeveralNearest;
+use crate::fitness::units::Calipers;
 use crate::fitness::units::{Units, small};
 use crate::instructions::Instructions;
 use crate::problem::Problem;
 
-/// So many links are told at once, or a few more: memory stays linear whatever ties.
+/// Links of a batch, or a few more: memory stays linear however many tie.
 const BATCH: usize = 1 << 20;
 
 /// Pairs of the rows of two points.
@@ -18,16 +18,16 @@ pub struct Link {
     pub treated: u32,
     /// A point of controls.
     pub control: u32,
-    /// What the pairs weigh together.
+    /// Weight of the pairs together.
     pub weight: f64,
-    /// How many pairs of rows.
+    /// Number of pairs of rows.
     pub count: u64,
 }
 
 /// The search for neighbours of points.
 pub struct Linker {
     arms: [Blocks; 2],
-    fences: Fences,
+    calipers: Calipers,
     /// Whether the nearest point is as many neighbours as anybody needs.
     one_is_enough: bool,
     /// A neighbour of each point under equal weights.
@@ -35,12 +35,12 @@ pub struct Linker {
     instructions: Instructions,
 }
 
-/// What a thread needs for searching; it carries guesses from one candidate to the next.
+/// Memory of a thread for searching; it carries guesses from one candidate to the next.
 #[derive(Default)]
-pub struct Room {
+pub struct Workspace {
     stretched: [Stretched; 2],
     nearest: Nearest,
-    several: Several,
+    several: SeveralNearest,
     links: Vec<Link>,
 }
 
@@ -57,20 +57,20 @@ impl Linker {
         let lightest = units.weight.iter().copied().fold(f64::INFINITY, f64::min);
         let mut linker = Self {
             arms,
-            fences: Fences::new(problem, units),
+            calipers: Calipers::new(problem, units),
             one_is_enough: lightest >= problem.matches as f64,
             first_guess: vec![NOBODY; units.points()],
             instructions,
         };
-        let mut room = Room::default();
+        let mut workspace = Workspace::default();
         linker.search(
             problem,
             units,
             &vec![1.0; units.columns],
-            &mut room,
+            &mut workspace,
             &mut |_| (),
         );
-        linker.first_guess = room.nearest.guess;
+        linker.first_guess = workspace.nearest.guess;
         linker
     }
 
@@ -80,7 +80,7 @@ impl Linker {
         problem: &Problem,
         units: &Units,
         weights: &[f64],
-        room: &mut Room,
+        workspace: &mut Workspace,
         tell: &mut dyn FnMut(&[Link]),
     ) {
         let axes = Axes::of(weights, &self.arms);
@@ -88,27 +88,27 @@ impl Linker {
         for arm in [false, true] {
             if asked[usize::from(!arm)] {
                 let target = usize::from(arm);
-                self.arms[target].stretch(&axes, &mut room.stretched[target]);
+                self.arms[target].stretch(&axes, &mut workspace.stretched[target]);
             }
         }
-        if room.nearest.guess.is_empty() {
-            room.nearest.guess.clone_from(&self.first_guess);
+        if workspace.nearest.guess.is_empty() {
+            workspace.nearest.guess.clone_from(&self.first_guess);
         }
-        room.links.clear();
+        workspace.links.clear();
         let search = Search {
             units,
             arms: &self.arms,
-            stretched: &room.stretched,
+            stretched: &workspace.stretched,
             axes: &axes,
-            fences: &self.fences,
+            calipers: &self.calipers,
             tolerance: problem.reach(0.0),
             instructions: self.instructions,
         };
         if self.one_is_enough {
             let found = if asked == [true, true] {
-                room.nearest.search::<true>(&search, true)
+                workspace.nearest.search::<true>(&search, true)
             } else {
-                room.nearest.search::<false>(&search, asked[1])
+                workspace.nearest.search::<false>(&search, asked[1])
             };
             if found {
                 for arm in [false, true] {
@@ -116,10 +116,16 @@ impl Linker {
                         continue;
                     }
                     for point in units.arm(arm) {
-                        link(units, arm, point, room.nearest.of(point), &mut room.links);
+                        link(
+                            units,
+                            arm,
+                            point,
+                            workspace.nearest.of(point),
+                            &mut workspace.links,
+                        );
                     }
                 }
-                tell(&room.links);
+                tell(&workspace.links);
                 return;
             }
         }
@@ -128,16 +134,17 @@ impl Linker {
             if !asked[usize::from(arm)] {
                 continue;
             }
-            room.several
+            workspace
+                .several
                 .search(&search, arm, problem.matches, drops, &mut |point, found| {
-                    link(units, arm, point, found, &mut room.links);
-                    if room.links.len() >= BATCH {
-                        tell(&room.links);
-                        room.links.clear();
+                    link(units, arm, point, found, &mut workspace.links);
+                    if workspace.links.len() >= BATCH {
+                        tell(&workspace.links);
+                        workspace.links.clear();
                     }
                 });
         }
-        tell(&room.links);
+        tell(&workspace.links);
     }
 }
 

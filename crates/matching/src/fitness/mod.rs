@@ -1,20 +1,17 @@
-//! How well each candidate of a genetic search balances the covariates that it matches by.
+//! Fitness of the candidates of a genetic search: how well matching by each balances covariates.
 //!
 //! A candidate is a weight for each covariate. Formulae, and where R's `GenMatch` differs:
 //! `docs/genmatch.md`.
 
 mod blocks;
-mod bootstrap;
 mod covariates;
 mod distributions;
-mod fences;
 mod judge;
 pub mod kolmogorov;
 mod links;
 mod moments;
 mod nearest;
 pub mod options;
-mod order;
 mod scan;
 mod several;
 mod units;
@@ -23,14 +20,14 @@ use crate::matcher::Matcher;
 use crate::parallel::{Progress, how_many, in_parallel};
 use crate::problem::{Metric, Pairs, Problem, Rules};
 use covariates::Covariates;
-use judge::Bench;
-use links::{Link, Linker, Room};
+use judge::Judge;
+use links::{Link, Linker, Workspace};
 use options::Options;
 use units::Units;
 
 /// R's `sqrt(.Machine$double.eps)`: added to all weights if one of them is smaller.
 const TOLERANCE_OF_R: f64 = 1.490_116_119_384_765_6e-8;
-/// So many pieces of work for each thread, so that none waits long for another.
+/// Pieces of work for each thread, so that none waits long for another.
 const PIECES: usize = 4;
 
 /// Judges candidates; what does not depend on their weights is computed once.
@@ -56,7 +53,7 @@ impl Fitness {
         }
     }
 
-    /// What is judged, and by what.
+    /// Returns the options.
     #[must_use]
     pub fn options(&self) -> &Options {
         &self.options
@@ -73,13 +70,13 @@ impl Fitness {
         let threads = how_many(self.options.problem.threads);
         let at_once = total.div_ceil(threads * PIECES).max(1);
         let pieces = in_parallel(threads, total, at_once, progress, |range| {
-            let mut room = Room::default();
-            let mut bench = Bench::default();
+            let mut workspace = Workspace::default();
+            let mut judge = Judge::default();
             let mut criteria = Vec::with_capacity(range.len() * self.options.criteria());
             for weights in
                 candidates[range.start * columns..range.end * columns].chunks_exact(columns)
             {
-                self.judge(weights, &mut room, &mut bench, &mut criteria);
+                self.judge(weights, &mut workspace, &mut judge, &mut criteria);
             }
             criteria
         })?;
@@ -93,27 +90,33 @@ impl Fitness {
         Matcher::with_instructions(problem, self.options.instructions).pairs(progress)
     }
 
-    fn judge(&self, weights: &[f64], room: &mut Room, bench: &mut Bench, into: &mut Vec<f64>) {
+    fn judge(
+        &self,
+        weights: &[f64],
+        workspace: &mut Workspace,
+        judge: &mut Judge,
+        into: &mut Vec<f64>,
+    ) {
         let (options, covariates) = (&self.options, &self.covariates);
-        bench.start(covariates, self.units.points());
+        judge.start(covariates, self.units.points());
         if self.rows_are_alike() {
             let weights = self.effective(weights);
             self.linker.search(
                 &options.problem,
                 &self.units,
                 &weights,
-                room,
+                workspace,
                 &mut |links| {
-                    bench.add(options, covariates, links);
+                    judge.add(options, covariates, links);
                 },
             );
         } else {
             let matcher =
                 Matcher::with_instructions(self.problem(weights, 1), options.instructions);
             let pairs = matcher.pairs(&|_, _| true).unwrap_or_default();
-            bench.add(options, covariates, &self.links(&pairs));
+            judge.add(options, covariates, &self.links(&pairs));
         }
-        bench.judge(options, covariates, self.units.controls, into);
+        judge.judge(options, covariates, self.units.controls, into);
     }
 
     /// Whether equal rows get equal matches: nothing names single rows or draws lots.

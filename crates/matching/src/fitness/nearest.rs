@@ -2,10 +2,9 @@
 //!
 //! Each pair of points is looked at once, for the sake of both if both are matched.
 
-use crate::fitness::blocks::{Axes, Blocks, LANES, Stretched};
-use crate::fitness::fences::Fences;
-use crate::fitness::scan::{Hits, TOGETHER, scan};
-use crate::fitness::units::{Units, small};
+use crate::fitness::blocks::{Axes, Blocks, LANES, Stretched, TOGETHER};
+use crate::fitness::scan::{Hits, scan};
+use crate::fitness::units::{Calipers, Units, small};
 use crate::instructions::Instructions;
 
 /// No more pairs than this, or this many times the points, are held at once.
@@ -14,7 +13,7 @@ const MOST_OF_EACH: usize = 16;
 /// There is no neighbour to guess.
 pub const NOBODY: u32 = u32::MAX;
 
-/// What is found, and the room for finding it.
+/// The nearest points, and the memory for finding them.
 #[derive(Default)]
 pub struct Nearest {
     /// For each point a neighbour, which bounds the next search.
@@ -29,21 +28,21 @@ pub struct Nearest {
     queries: Vec<f32>,
 }
 
-/// What is searched.
+/// The points to search, and the distance to search by.
 pub struct Search<'a> {
     /// The points.
     pub units: &'a Units,
     /// The controls and the treated.
     pub arms: &'a [Blocks; 2],
-    /// Those of them that are searched, under the candidate.
+    /// Blocks of the arms that are searched, stretched by the candidate.
     pub stretched: &'a [Stretched; 2],
-    /// What the candidate measures by.
+    /// The candidate's scale of each column.
     pub axes: &'a Axes,
-    /// Who may be matched at all.
-    pub fences: &'a Fences,
+    /// Limits on the pairs.
+    pub calipers: &'a Calipers,
     /// Squared distances that differ by no more are ties.
     pub tolerance: f64,
-    /// Of the processor.
+    /// Instructions of the processor.
     pub instructions: Instructions,
 }
 
@@ -193,7 +192,7 @@ impl<const BOTH: bool> Hits for Heard<'_, BOTH> {
         let tolerance = self.search.tolerance;
         let near_own = squared <= self.best[own] + tolerance;
         let near_other = BOTH && squared <= self.best[other] + tolerance;
-        if !(near_own || near_other) || !self.search.fences.admit(own, other) {
+        if !(near_own || near_other) || !self.search.calipers.admit(own, other) {
             return;
         }
         if near_own {

@@ -1,9 +1,9 @@
-//! What is judged, and by which measure.
+//! The options of the fitness: the problem, and the measure of balance.
 
 use crate::instructions::Instructions;
 use crate::problem::Problem;
 
-/// What makes one set of matches better than another.
+/// The measure by which one set of matches is better than another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
     /// The p-values of t-tests and Kolmogorov-Smirnov tests; larger is better.
@@ -12,7 +12,7 @@ pub enum Measure {
     Distance(Within, Across),
 }
 
-/// What becomes of the p-values.
+/// The criteria that are made of the p-values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
     /// They are sorted, the smallest first.
@@ -34,7 +34,7 @@ pub enum Within {
     Largest,
 }
 
-/// How the columns become criteria.
+/// The criteria that are made of the columns' distances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Across {
     /// Their mean.
@@ -48,26 +48,26 @@ pub enum Across {
 /// The units, how they are matched and what their balance is judged by.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Who is matched to whom, and how. The metric is left out of account: the candidates are it.
+    /// The units and how they are matched, without the metric: the candidates are the metric.
     pub problem: Problem,
     /// The covariates that are to be balanced, row after row.
     pub balance: Vec<f64>,
     /// Columns of `balance`.
     pub columns: usize,
-    /// What is computed.
+    /// The measure to compute.
     pub measure: Measure,
     /// Whether Kolmogorov-Smirnov tests are among the p-values.
     pub kolmogorov_smirnov: bool,
-    /// How many bootstrap samples stand for the p-value of those tests; 0 for none.
+    /// Number of bootstrap samples for the p-values of those tests; 0 for none.
     pub boot: usize,
     /// Whether the t-test is paired.
     pub paired: bool,
-    /// Of the processor; the answer is the same whichever.
+    /// Instructions of the processor, which change the speed only.
     pub instructions: Instructions,
 }
 
 impl Options {
-    /// How many numbers judge one candidate.
+    /// Returns the number of criteria of one candidate.
     #[must_use]
     pub fn criteria(&self) -> usize {
         let tests = self.columns * (1 + usize::from(self.kolmogorov_smirnov));

@@ -5,18 +5,15 @@
 //! out if its box is beyond reach of the queries' box; the box of rounded points bounds the rounded
 //! distances, so the same reaches serve.
 
-use crate::fitness::blocks::{LANES, Stretched};
+use crate::fitness::blocks::{LANES, Stretched, TOGETHER};
 use crate::instructions::Instructions;
-
-/// Queries that look into a block together.
-pub const TOGETHER: usize = 8;
 
 /// Hears of pairs, and knows how far each point reaches.
 pub trait Hits {
-    /// How far the queries reach; less than 0 for those that are not there.
+    /// Largest distance of each query; less than 0 for those that are not there.
     fn reach(&self) -> &[f32; TOGETHER];
 
-    /// How far the points of a block reach; only if both ways are asked for.
+    /// Largest distance of the points of a block; only if both ways are searched.
     fn reach_of_block(&self, block: usize) -> &[f32; LANES];
 
     /// The furthest of them in each block of a batch of `LANES` blocks; only if both are asked for.

@@ -1,22 +1,22 @@
 //! The neighbours of one query after another, where several points may be needed.
 
-use crate::fitness::blocks::{Blocks, LANES};
+use crate::fitness::blocks::{Blocks, LANES, TOGETHER};
 use crate::fitness::nearest::Search;
-use crate::fitness::scan::{Hits, TOGETHER, scan};
+use crate::fitness::scan::{Hits, scan};
 use crate::fitness::units::small;
 
 /// A little less than the weight that is needed: weights add up with rounding.
 const ROUNDING: f64 = 1e-10;
 
-/// The room for the search.
+/// The workspace for the search.
 #[derive(Default)]
-pub struct Several {
-    neighbours: [Neighbours; TOGETHER],
+pub struct SeveralNearest {
+    neighbours: [SearchResult; TOGETHER],
     queries: Vec<f32>,
     found: Vec<u32>,
 }
 
-impl Several {
+impl SeveralNearest {
     /// Tells of each point of the arm who its neighbours are: the nearest that weigh `needed`
     /// together, and all that tie with the last. With `drops`, nobody if they weigh less.
     pub fn search(
@@ -69,7 +69,7 @@ struct Heard<'a> {
     rows: usize,
     columns: usize,
     reach: [f32; TOGETHER],
-    neighbours: &'a mut [Neighbours; TOGETHER],
+    neighbours: &'a mut [SearchResult; TOGETHER],
 }
 
 impl Hits for Heard<'_> {
@@ -93,7 +93,7 @@ impl Hits for Heard<'_> {
             .axes
             .squared(self.own.of(own - self.rows), self.others.of(point));
         let neighbours = &mut self.neighbours[query];
-        if squared > neighbours.reach() || !self.search.fences.admit(own, other) {
+        if squared > neighbours.reach() || !self.search.calipers.admit(own, other) {
             return;
         }
         neighbours.take(squared, other, self.search.units.weight[other]);
@@ -103,7 +103,7 @@ impl Hits for Heard<'_> {
 
 /// The neighbours of one query as they are found.
 #[derive(Default)]
-struct Neighbours {
+struct SearchResult {
     /// Squared distance and point.
     found: Vec<(f64, u32)>,
     /// The nearest of the needed weight: squared distance and weight, ascending.
@@ -115,7 +115,7 @@ struct Neighbours {
     last: f64,
 }
 
-impl Neighbours {
+impl SearchResult {
     /// Forgets everything.
     fn start(&mut self, needed: f64, tolerance: f64) {
         self.found.clear();
@@ -126,7 +126,7 @@ impl Neighbours {
         self.last = f64::INFINITY;
     }
 
-    /// How far a neighbour may lie.
+    /// Returns the largest distance of a neighbour.
     fn reach(&self) -> f64 {
         self.last + self.tolerance
     }

@@ -1,18 +1,18 @@
 //! The units as points: equal rows once, with how many they are.
 
 use crate::embed::{Points, embed};
+use crate::fitness::blocks::LANES;
 use crate::fitness::options::Options;
-use crate::fitness::order::by_nearness;
 use crate::problem::{Metric, Problem};
 use crate::random::mix;
 
 /// The points: those of the controls first, then those of the treated.
 pub struct Units {
-    /// How many points are controls.
+    /// Number of points that are controls.
     pub controls: usize,
     /// Rows of each point.
     pub count: Vec<u32>,
-    /// What these rows weigh together.
+    /// Weight of these rows together.
     pub weight: Vec<f64>,
     /// One row of each point.
     pub row: Vec<u32>,
@@ -20,7 +20,7 @@ pub struct Units {
     pub point_of: Vec<u32>,
     /// Standardised covariates, point after point.
     pub standard: Vec<f64>,
-    /// How many covariates.
+    /// Number of covariates.
     pub columns: usize,
 }
 
@@ -67,7 +67,7 @@ impl Units {
         }
     }
 
-    /// How many points there are.
+    /// Returns the number of points.
     pub fn points(&self) -> usize {
         self.row.len()
     }
@@ -118,4 +118,63 @@ fn equal_rows(options: &Options, arm: bool) -> Vec<Vec<u32>> {
         .chunk_by(|left, right| left.0 == right.0 && values(left.1).eq(values(right.1)))
         .map(|group| group.iter().map(|&(_, row)| row).collect())
         .collect()
+}
+
+/// The columns with a finite caliper.
+pub struct Calipers {
+    /// The caliper, and the values of all points in its unit.
+    columns: Vec<(f64, Vec<f64>)>,
+}
+
+impl Calipers {
+    /// The calipers of the problem.
+    pub fn new(problem: &Problem, units: &Units) -> Self {
+        let limits = problem.caliper.iter().flatten().enumerate();
+        let columns = limits
+            .filter(|(_, limit)| limit.is_finite())
+            .map(|(column, &limit)| {
+                let value = |&row: &u32| problem.x[row as usize * problem.columns + column];
+                (limit, units.row.iter().map(value).collect())
+            })
+            .collect();
+        Self { columns }
+    }
+
+    /// Whether two points lie no further apart than the caliper in any column.
+    #[inline]
+    pub fn admit(&self, point: usize, other: usize) -> bool {
+        self.columns
+            .iter()
+            .all(|(limit, values)| (values[point] - values[other]).abs() <= *limit)
+    }
+}
+
+/// Orders groups of rows so that each block of `LANES` lies in a small box: halved again and again
+/// in the column in which they lie furthest apart. `of` gives the values of a row.
+fn by_nearness<'a>(groups: &mut [Vec<u32>], of: &impl Fn(u32) -> &'a [f64]) {
+    if groups.len() <= LANES {
+        return;
+    }
+    let mut low = of(groups[0][0]).to_vec();
+    let mut high = low.clone();
+    for group in groups.iter() {
+        for ((low, high), &value) in low.iter_mut().zip(&mut high).zip(of(group[0])) {
+            *low = low.min(value);
+            *high = high.max(value);
+        }
+    }
+    let width = |column: usize| high[column] - low[column];
+    let widest = (0..low.len())
+        .max_by(|&left, &right| width(left).total_cmp(&width(right)))
+        .unwrap_or(0);
+    let middle = (groups.len() / 2).next_multiple_of(LANES);
+    let value = |group: &Vec<u32>| of(group[0])[widest];
+    groups.select_nth_unstable_by(middle, |left, right| {
+        value(left)
+            .total_cmp(&value(right))
+            .then(left[0].cmp(&right[0]))
+    });
+    let (first, second) = groups.split_at_mut(middle);
+    by_nearness(first, of);
+    by_nearness(second, of);
 }

@@ -147,7 +147,10 @@ def drift_sentence(metric: str, summary: MetricSummary, min_effect: float) -> st
     if not sure or abs(ratio - 1.0) <= min_effect / 100.0:
         return None
     size = percent_change(ratio).lstrip("+-")
-    if metric.endswith("_s") and not metric.endswith("_per_s"):
+    if size.startswith("×"):
+        slow = "slow" if metric.endswith("_s") else "large"
+        change = f"became {size.removeprefix('×')} times as {slow}"
+    elif metric.endswith("_s") and not metric.endswith("_per_s"):
         change = f"became {size} {'slower' if ratio > 1.0 else 'faster'}"
     else:
         change = f"{'rose' if ratio > 1.0 else 'fell'} by {size}"

@@ -1,4 +1,4 @@
-"""What the user wants to have of a result, and showing it."""
+"""Options on where a result goes, and writing it there."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from equipoise.cli.output_file import check_folder, write_file
-from equipoise.cli.report_forms import Found, check_report, write_report
-from equipoise.cli.reported import reported_document
+from equipoise.cli.load_result import reported_document
+from equipoise.cli.output_files import check_folder, write_file
+from equipoise.cli.report_files import ReportedCampaign, check_report, write_report
 from equipoise.figures.save import require_figures
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord, RunSummary
 from equipoise.model.result import ResultDocument
 from equipoise.report import json_document
-from equipoise.report.document_file import read_document
+from equipoise.report.json_document import read_document
 from equipoise.report.renderers import terminal
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What the user wants to have of a result, and where."""
+class OutputOptions:
+    """What the user wants of a result, and where it goes."""
 
     ledger: Path
     json_file: str | None = None
@@ -47,9 +47,9 @@ class Wanted:
     """The folder for a study's own figures; by default one for each run beside the ledger."""
 
     @classmethod
-    def from_options(cls, given: dict[str, Any]) -> Wanted:
+    def from_options(cls, given: dict[str, Any]) -> OutputOptions:
         """Take them from a command's options."""
-        wanted = cls(
+        output = cls(
             ledger=given["ledger_path"],
             json_file=given["json_file"],
             report_file=given["report_file"],
@@ -67,19 +67,19 @@ class Wanted:
             test=not given.get("no_test", False),
             figures=given.get("figures"),
         )
-        if wanted.allowed is not None and wanted.against is None and not given.get("other"):
+        if output.allowed is not None and output.against is None and not given.get("other"):
             raise UnusableInput(
                 "--allow without another result: nothing is compared across environments",
                 hint="leave it out, or name the other one: --against FILE, or `equipoise show A B`",
             )
-        # Found out before the campaign, not after an hour of it.
-        for path in wanted.files():
+        # ReportedCampaign out before the campaign, not after an hour of it.
+        for path in output.files():
             check_folder(path)
-        if wanted.report_file is not None:
-            check_report(wanted.report_file)
-        if wanted.figures is not None:
+        if output.report_file is not None:
+            check_report(output.report_file)
+        if output.figures is not None:
             require_figures()
-        return wanted
+        return output
 
     @property
     def has_screen(self) -> bool:
@@ -87,12 +87,12 @@ class Wanted:
         return self.json_file != "-" and not self.quiet
 
     def files(self) -> list[Path]:
-        """The files that will be written."""
+        """Return the files that will be written."""
         json_file = [] if self.json_file in (None, "-") else [Path(str(self.json_file))]
         return self.exports() + json_file
 
     def exports(self) -> list[Path]:
-        """The page and the files in the forms of other tools."""
+        """Return the page and the files in the forms of other tools."""
         named = (self.export_json, self.export_csv, self.export_markdown, self.report_file)
         return [path for path in named if path is not None]
 
@@ -107,36 +107,36 @@ def show(
     document: ResultDocument,
     record: RunRecord,
     earlier: list[RunSummary],
-    wanted: Wanted,
+    output: OutputOptions,
 ) -> None:
     """Write the files that were asked for, and the screen unless stdout is taken."""
-    write_files(document, record, wanted)
-    if wanted.has_screen:
+    write_files(document, record, output)
+    if output.has_screen:
         from equipoise.report.builders.result import CampaignReport, campaign_document
 
-        report = CampaignReport(document, ledger=wanted.ledger, earlier=earlier)
-        terminal.print_document(campaign_document(report), color=wanted.color)
+        report = CampaignReport(document, ledger=output.ledger, earlier=earlier)
+        terminal.print_document(campaign_document(report), color=output.color)
 
 
-def write_files(document: ResultDocument, record: RunRecord, wanted: Wanted) -> None:
+def write_files(document: ResultDocument, record: RunRecord, output: OutputOptions) -> None:
     """Write the files that were asked for; the document may go to stdout."""
-    if wanted.exports():
-        _export(document, record, wanted)
-    if wanted.json_file == "-":
+    if output.exports():
+        _export(document, record, output)
+    if output.json_file == "-":
         sys.stdout.buffer.write(json_document.encode(document))
-    elif wanted.json_file is not None:
-        write_file(Path(wanted.json_file), json_document.encode(document))
+    elif output.json_file is not None:
+        write_file(Path(output.json_file), json_document.encode(document))
 
 
-def _export(document: ResultDocument, record: RunRecord, wanted: Wanted) -> None:
+def _export(document: ResultDocument, record: RunRecord, output: OutputOptions) -> None:
     """Write the page and the files in the forms of other tools."""
     from equipoise.interop.formats import hyperfine
 
-    if wanted.export_json is not None:
-        write_file(wanted.export_json, hyperfine.to_json(document))
-    if wanted.export_csv is not None:
-        write_file(wanted.export_csv, hyperfine.to_csv(document).encode())
-    if wanted.export_markdown is not None:
-        write_file(wanted.export_markdown, hyperfine.to_markdown(document).encode())
-    if wanted.report_file is not None:
-        write_report(wanted.report_file, [Found(document, record)])
+    if output.export_json is not None:
+        write_file(output.export_json, hyperfine.to_json(document))
+    if output.export_csv is not None:
+        write_file(output.export_csv, hyperfine.to_csv(document).encode())
+    if output.export_markdown is not None:
+        write_file(output.export_markdown, hyperfine.to_markdown(document).encode())
+    if output.report_file is not None:
+        write_report(output.report_file, [ReportedCampaign(document, record)])

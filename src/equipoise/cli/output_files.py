@@ -1,4 +1,4 @@
-"""Figures as files: each as a page, a vector picture and a pixel picture."""
+"""Files that a command writes: checked before the work, replaced as a whole."""
 
 from __future__ import annotations
 
@@ -8,18 +8,52 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from equipoise.cli.output_file import write_file
+from equipoise.files.writing import write_whole
 from equipoise.model.errors import UnusableInput
 
 if TYPE_CHECKING:
     from equipoise.figures.gallery import Figure
+
+
+def check_folder(path: Path) -> None:
+    """Check that a file can stand there at all, before the work for it is done.
+
+    Raises
+    ------
+    UnusableInput
+        There is no such folder, or the path is one itself.
+    """
+    if not path.resolve().parent.is_dir():
+        raise UnusableInput(
+            f"{path}: there is no folder {path.resolve().parent}", hint="make it first"
+        )
+    if path.is_dir():
+        raise UnusableInput(f"{path} is a folder", hint="name a file in it")
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Replace a file by new content; where that fails, the old file is kept.
+
+    Raises
+    ------
+    UnusableInput
+        The file cannot be written.
+    """
+    try:
+        write_whole(path, content)
+    except OSError as error:
+        raise UnusableInput(
+            f"cannot write {path}: {error.strerror}",
+            hint="nothing is lost: the campaign is in the ledger; name another file",
+        ) from error
+
 
 ENDINGS = ("html", "svg", "png")
 MOST_LETTERS = 80
 
 
 def folder_name(number: int, run_id: str) -> str:
-    """The folder of one run among several: whoever wrote its document chose its id."""
+    """Return the folder of one run among several; the run's id may hold any text."""
     return f"{number}-{re.sub(r'[^A-Za-z0-9-]+', '_', run_id)[:MOST_LETTERS]}"
 
 

@@ -1,4 +1,4 @@
-"""The forms of a report, by the ending of its file: a page, Markdown, LaTeX, a table of numbers."""
+"""Reports as files: the form follows the ending of the name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from equipoise.analysis.sequences import sequences_of, sequences_of_document
-from equipoise.cli.output_file import check_folder, write_file
+from equipoise.cli.output_files import check_folder, write_file
 from equipoise.design.command_line import command_of_plan
 from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ReportedCampaign:
     """One campaign that is reported."""
 
     document: ResultDocument
@@ -35,7 +35,7 @@ class Found:
         return CampaignReport(self.document, command=command)
 
 
-def with_figures(found: Found) -> CampaignReport:
+def with_figures(found: ReportedCampaign) -> CampaignReport:
     """Return a report with what its figures are made of, and the figures of its study.
 
     Raises
@@ -84,7 +84,7 @@ def draws(path: Path) -> bool:
     return FORMS[path.suffix.lower()] is page
 
 
-def write_report(path: Path, found: Sequence[Found]) -> None:
+def write_report(path: Path, found: Sequence[ReportedCampaign]) -> None:
     """Write these campaigns into one file, in the form of its ending.
 
     Raises
@@ -95,7 +95,7 @@ def write_report(path: Path, found: Sequence[Found]) -> None:
     write_documents(path, documents_of(found, draws=draws(path)))
 
 
-def documents_of(found: Sequence[Found], *, draws: bool) -> list[Document]:
+def documents_of(found: Sequence[ReportedCampaign], *, draws: bool) -> list[Document]:
     """Build a document for each campaign."""
     from equipoise.report.builders.result import campaign_documents
 
@@ -149,3 +149,42 @@ FORMS: dict[str, Callable[[Sequence[Document]], str]] = {
     ".tex": latex,
     ".csv": numbers,
 }
+
+
+def check_report_files(source: Path, report: Path | None, figures: Path | None) -> None:
+    """Check that both can be written, before the work for them is done.
+
+    Raises
+    ------
+    UnusableInput
+        The ending is of no form, the folder is missing, nothing can be drawn here, or the report
+        would take the place of what is read.
+    """
+    if report is not None:
+        if report.resolve() == source.resolve():
+            raise UnusableInput(
+                f"--report {report} is the table itself", hint="name another file for the report"
+            )
+
+        check_report(report)
+    if figures is not None:
+        from equipoise.figures.save import require_figures
+
+        require_figures()
+
+
+def write_report_files(document: Document, report: Path | None, figures: Path | None) -> None:
+    """Write the report and the figures of a document, as far as files are named.
+
+    Raises
+    ------
+    UnusableInput
+        A file cannot be written.
+    """
+    if report is not None:
+        write_documents(report, [document])
+    if figures is not None:
+        from equipoise.cli.output_files import save_figures
+        from equipoise.report.document import figures_of
+
+        save_figures(figures_of(document), figures)

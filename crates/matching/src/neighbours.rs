@@ -1,11 +1,11 @@
-//! What a search has found so far: the neighbours of one point, with all that tie.
+//! The neighbours of one point that a search has found so far, with all that tie.
 
 use std::collections::BinaryHeap;
 
 use crate::instructions::LANES;
 use crate::pool::Pool;
 
-/// Whose neighbours are wanted, and how many.
+/// A search for the neighbours of one point.
 pub struct Query<'a> {
     /// The point that asks, as `Admitted` knows it.
     pub asking: usize,
@@ -15,7 +15,7 @@ pub struct Query<'a> {
     pub fence: Vec<(f64, f64)>,
     /// The nearest of this weight in all are wanted (how many, if all weigh 1).
     pub needed: f64,
-    /// What is added to the squared distance of the last of them, for ties.
+    /// Squared distance beyond the last needed neighbour that still counts as a tie.
     pub slack: f64,
     /// Points with a squared distance of their own.
     pub given: Vec<(usize, f64)>,
@@ -23,21 +23,21 @@ pub struct Query<'a> {
     pub forbidden: Vec<usize>,
 }
 
-/// What a point of the pool weighs for the point that asks; `None` if it is not admitted.
+/// Weight of a point of the pool for the querying point; `None` if it is not admitted.
 pub type Admitted<'a> = dyn Fn(usize, usize) -> Option<f64> + Sync + 'a;
 
-/// What is found, and the room for finding it.
+/// The neighbours of one point, and the memory for finding them.
 #[derive(Default)]
-pub struct Found {
-    /// Neighbours: squared distance and point.
+pub struct SearchResult {
+    /// Squared distance and point of each neighbour.
     pub neighbours: Vec<(f64, u32)>,
     /// The squared distance of the last that was needed.
     pub last: f64,
     /// Whether there were as many as needed.
     pub enough: bool,
-    /// How many blocks were looked into.
+    /// Number of blocks that were searched.
     pub blocks: usize,
-    /// How many nodes of the tree were looked into.
+    /// Number of nodes of the tree that were searched.
     pub nodes: usize,
     /// The one that is enough by itself; else those of `nearest` are needed.
     alone: Option<Near>,
@@ -69,7 +69,7 @@ impl Ord for Near {
     }
 }
 
-impl Found {
+impl SearchResult {
     /// Forgets what was found before.
     pub fn begin(&mut self, query: &Query<'_>, admitted: &Admitted<'_>) {
         self.neighbours.clear();
