@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import errno
 import os
 import signal
@@ -10,6 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec.structs
 import pytest
 
 from equipoise.measure.launcher import Containment, Launcher, Report, Request
@@ -32,7 +32,7 @@ def test_a_trial_that_succeeds_is_accounted_for(run: Callable[[str], Report]) ->
 def test_every_value_that_is_missing_has_its_reason(run: Callable[[str], Report]) -> None:
     report = run("kill -9 $$")
     may_be_absent = {"exit", "signal", "stopped_by", "could_not_start", "start_errno"}
-    for field in report.__slots__:
+    for field in report.__struct_fields__:
         if getattr(report, field) is None and field not in may_be_absent:
             assert report.unknown[field]
 
@@ -117,7 +117,7 @@ def test_a_flood_of_output_is_counted_to_the_byte_and_not_kept(
         kept.append(sum(file.stat().st_blocks * 512 for file in files))
 
     flood = shell("head -c 200000000 /dev/zero; head -c 100000000 /dev/zero >&2; sleep 2")
-    report = launcher.run(dataclasses.replace(flood, output=Output("count")), look)
+    report = launcher.run(msgspec.structs.replace(flood, output=Output("count")), look)
     assert report.exit == 0
     assert report.output_bytes == 200_000_000
     assert report.error_bytes == 100_000_000
@@ -129,7 +129,7 @@ def test_a_flood_of_output_is_counted_to_the_byte_and_not_kept(
 def test_output_that_never_ends_does_not_outlive_the_timeout(
     launcher: Launcher, shell: Callable[[str], Request]
 ) -> None:
-    flood = dataclasses.replace(shell("yes >&2 & yes"), output=Output("count"), timeout_s=0.5)
+    flood = msgspec.structs.replace(shell("yes >&2 & yes"), output=Output("count"), timeout_s=0.5)
     report = launcher.run(flood)
     assert report.timed_out
     assert report.output_bytes is not None
@@ -141,7 +141,7 @@ def test_output_goes_into_a_file_emptied_first(
     launcher: Launcher, tmp_path: Path, shell: Callable[[str], Request]
 ) -> None:
     (tmp_path / "out").write_text("much longer than what comes")
-    launcher.run(dataclasses.replace(shell("printf new"), output=Output("file", "out")))
+    launcher.run(msgspec.structs.replace(shell("printf new"), output=Output("file", "out")))
     assert (tmp_path / "out").read_text() == "new"
 
 
@@ -157,7 +157,7 @@ def test_inherited_output_reaches_the_caller(
             launcher_program, containment=containment, inherit_stdout=caller.fileno()
         ) as launcher,
     ):
-        launcher.run(dataclasses.replace(shell("echo to the caller"), output=Output("inherit")))
+        launcher.run(msgspec.structs.replace(shell("echo to the caller"), output=Output("inherit")))
     assert (tmp_path / "caller").read_text() == "to the caller\n"
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec.structs
 import pytest
 
 from equipoise.measure.launcher import Launcher, Request
@@ -21,7 +21,7 @@ def said(
 
     def run(script: str, process: Process) -> str:
         output = Output("file", str(tmp_path / "said"))
-        request = dataclasses.replace(shell(script), process=process, output=output)
+        request = msgspec.structs.replace(shell(script), process=process, output=output)
         report = launcher.run(request)
         assert report.exit == 0, (report.could_not_start, report.error_tail)
         return (tmp_path / "said").read_text()
@@ -51,7 +51,7 @@ def test_it_runs_on_the_cpus_that_were_asked_for(said: Callable[..., str]) -> No
 def test_a_cpu_that_is_not_there_stops_the_trial(
     launcher: Launcher, shell: Callable[[str], Request]
 ) -> None:
-    request = dataclasses.replace(shell("exit 0"), process=Process(cpus=(1000,)))
+    request = msgspec.structs.replace(shell("exit 0"), process=Process(cpus=(1000,)))
     report = launcher.run(request)
     assert report.could_not_start == "CPUs [1000]: Invalid argument"
     assert launcher.run(shell("exit 0")).exit == 0
@@ -60,7 +60,7 @@ def test_a_cpu_that_is_not_there_stops_the_trial(
 def test_a_cpu_number_beyond_the_kernels_set_stops_the_trial_and_not_the_launcher(
     launcher: Launcher, shell: Callable[[str], Request]
 ) -> None:
-    request = dataclasses.replace(shell("exit 0"), process=Process(cpus=(0, 1024)))
+    request = msgspec.structs.replace(shell("exit 0"), process=Process(cpus=(0, 1024)))
     report = launcher.run(request)
     assert report.could_not_start == (
         "CPUs [0, 1024]: CPU 1024 is out of range: Equipoise supports CPUs 0 to 1023"

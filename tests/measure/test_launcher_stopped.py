@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec.structs
 import pexpect
 import pytest
 
@@ -62,7 +62,7 @@ def test_a_trial_that_is_stopped_as_by_a_terminal_ends_and_says_so(
 def test_a_trial_that_stops_itself_is_stopped_when_its_time_is_up_and_that_is_said(
     launcher: Launcher, shell: Callable[[str], Request]
 ) -> None:
-    request = dataclasses.replace(shell("kill -STOP $$; exit 0"), timeout_s=0.3)
+    request = msgspec.structs.replace(shell("kill -STOP $$; exit 0"), timeout_s=0.3)
     report = launcher.run(request)
     assert (report.timed_out, report.stopped_by) == (True, signal.SIGSTOP)
     assert failure_of(report, 0.3) == "timed out after 0.3 s, stopped by SIGSTOP"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from equipoise.analysis.comparisons import Blocks, Pairing, pairing_of
@@ -49,8 +48,7 @@ def gate_result(plan: Plan, blocks: Blocks) -> GateResult | None:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Tally:
+class _Tally(Struct, frozen=True):
     """How many benchmarks came out how."""
 
     slower: int

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
+from msgspec.structs import replace
 
 from equipoise.campaign.blocks import QUANTA, is_unavailable
 from equipoise.model.plan import Plan
@@ -57,10 +57,10 @@ def shape_of(
         beside = observed_covariates(trials)
         if plan.imported is None:
             beside = [*_observed(trials), *_drawn(plan, trials, draws)]
-        summary = dataclasses.replace(summary, companions=companions(modes, beside))
+        summary = replace(summary, companions=companions(modes, beside))
     if metric != plan.judgement.primary_metric:
         return summary
-    return dataclasses.replace(summary, states=_states(values))
+    return replace(summary, states=_states(values))
 
 
 def _states(values: FloatArray) -> tuple[State, ...] | None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from msgspec import Struct
 
 from equipoise.cli.options import FiniteRange, names_in
 from equipoise.model.errors import UnusableInput
@@ -115,8 +115,7 @@ def matching_options(function: Decorated) -> Decorated:
     return pairing_options(function)
 
 
-@dataclass(frozen=True, slots=True)
-class MatchTable:
+class MatchTable(Struct, frozen=True):
     """The columns of the file that the options name."""
 
     covariates: Covariates

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from msgspec import Struct
 
 from equipoise.cli import options
 from equipoise.cli.command_line import command_line
@@ -64,8 +64,7 @@ def output_options(plot_help: str) -> Callable[[Decorated], Decorated]:
     return decorate
 
 
-@dataclass(frozen=True, slots=True)
-class MatchingOutput:
+class MatchingOutput(Struct, frozen=True):
     """The result of a command, in each form that the options may request.
 
     Parameters

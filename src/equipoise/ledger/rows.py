@@ -17,7 +17,6 @@ from typing import Any, TypeVar
 import msgspec
 
 from equipoise.ledger.untrusted import check_rows_of_run
-from equipoise.model.bulk import fast_maker
 from equipoise.model.observation import Observation
 from equipoise.model.plan import Condition, Plan, Process
 from equipoise.model.record import (
@@ -159,10 +158,6 @@ _MOST_PLACES = 50_000_000
 _NUMBERS = msgspec.json.Decoder(dict[str, float | None])
 _REASONS = msgspec.json.Decoder(dict[str, str])
 _ORDER = msgspec.json.Decoder(tuple[int, ...])
-_make_accounting = fast_maker(Accounting)
-_make_draw = fast_maker(Draw)
-_make_sample = fast_maker(Sample)
-_make_trial = fast_maker(Trial)
 
 
 def trial_row(run: int, trial: Trial) -> tuple[Any, ...]:
@@ -225,7 +220,7 @@ def draws_from(rows: Iterable[tuple[Any, ...]]) -> tuple[Draw, ...]:
     orders = _Orders()
     return tuple(
         [
-            _make_draw(phase, block, orders[conditions], padding, layout)
+            Draw(phase, block, orders[conditions], padding, layout)
             for phase, block, conditions, padding, layout in rows
         ]
     )
@@ -236,7 +231,7 @@ def samples_from(rows: Iterable[tuple[Any, ...]]) -> dict[int, tuple[Sample, ...
     gathered: dict[int, list[Sample]] = {}
     for trial, metric, value, iteration, unit, better in rows:
         known = float("nan") if value is None else value
-        sample = _make_sample(metric, known, iteration, unit, better)
+        sample = Sample(metric, known, iteration, unit, better)
         gathered.setdefault(trial, []).append(sample)
     return {trial: tuple(samples) for trial, samples in gathered.items()}
 
@@ -252,13 +247,13 @@ def trials_from(
     reasons = _Reasons()
     return tuple(
         [
-            _make_trial(
+            Trial(
                 phase,
                 block,
                 position,
                 condition,
                 started_at,
-                _make_accounting(
+                Accounting(
                     wall_s,
                     user_s,
                     sys_s,

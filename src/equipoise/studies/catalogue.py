@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import importlib
 import tomllib
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
+
+from msgspec import Struct
 
 from equipoise.model.errors import UnusableInput
 from equipoise.model.findings import Findings
@@ -23,8 +24,7 @@ ANALYSIS = "analysis.py"
 CHARTS = "charts.py"
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltInStudy:
+class BuiltInStudy(Struct, frozen=True):
     """One built-in study."""
 
     name: str
@@ -94,8 +94,7 @@ def _summary(file: Path) -> str:
     return str(values.get("study", {}).get("summary", ""))
 
 
-@dataclass(frozen=True, slots=True)
-class StudyAnalysis:
+class StudyAnalysis(Struct, frozen=True):
     """Analysis of a built-in study's own result.
 
     The folder of a study may have two modules, each with one function::

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from equipoise.model.findings import FindingTable
 from equipoise.studies.study_data import Ratio, StudyData, quantity, times
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
     import altair as alt
 
 
-@dataclass(frozen=True, slots=True)
-class RankedLevel:
+class RankedLevel(Struct, frozen=True):
     """One level on one task."""
 
     task: str
@@ -27,8 +27,7 @@ class RankedLevel:
     over_best: float
 
 
-@dataclass(frozen=True, slots=True)
-class Reversal:
+class Reversal(Struct, frozen=True):
     """Two levels, the first of which is the faster one on one task and the slower on another."""
 
     first: str

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec.structs
 import pytest
 
 from equipoise.campaign.conduct import Interrupted
@@ -37,10 +37,12 @@ def without_causes(plan: Plan, *places: int) -> Plan:
     """The plan with some of its attempts the user's own."""
     assert plan.explains is not None
     attempts = tuple(
-        dataclasses.replace(one, causes=()) if place in places else one
+        msgspec.structs.replace(one, causes=()) if place in places else one
         for place, one in enumerate(plan.explains.attempts)
     )
-    return dataclasses.replace(plan, explains=dataclasses.replace(plan.explains, attempts=attempts))
+    return msgspec.structs.replace(
+        plan, explains=msgspec.structs.replace(plan.explains, attempts=attempts)
+    )
 
 
 def test_a_cause_is_confirmed_another_refuted_in_words_and_numbers(tmp_path: Path) -> None:
@@ -70,15 +72,15 @@ def test_a_cause_is_confirmed_by_any_and_refuted_only_by_all_of_its_intervention
     assert plan.explains is not None
     causes = [("cause 0", "cause 1"), ("cause 0",), ("cause 2",)]
     attempts = tuple(
-        dataclasses.replace(one, causes=two)
+        msgspec.structs.replace(one, causes=two)
         for one, two in zip(plan.explains.attempts, causes, strict=True)
     )
-    explains = dataclasses.replace(
+    explains = msgspec.structs.replace(
         plan.explains,
-        attempts=(*attempts[:2], dataclasses.replace(attempts[2], causes=("cause 2",))),
+        attempts=(*attempts[:2], msgspec.structs.replace(attempts[2], causes=("cause 2",))),
     )
     stage = Stage(tmp_path, medians=seconds)
-    run_id = stage.start(dataclasses.replace(plan, explains=explains))
+    run_id = stage.start(msgspec.structs.replace(plan, explains=explains))
     found = outcome.tested_causes(stage.ledger.read_run(run_id))
     assert [one.status for one in found] == ["confirmed", "confirmed", "refuted"]
     assert [len(one.tested) for one in found] == [2, 1, 1]
@@ -89,10 +91,10 @@ def test_what_would_leave_a_cause_untouched_does_not_refute_it(tmp_path: Path) -
     plan, seconds = plan_and_seconds(2.4, (Truth(0.0), Truth(0.0)), stopping=NO_LIMIT, seed=1)
     assert plan.explains is not None
     first, second = plan.explains.attempts
-    weak = dataclasses.replace(first, only_confirms=True)
-    explains = dataclasses.replace(plan.explains, attempts=(weak, second))
+    weak = msgspec.structs.replace(first, only_confirms=True)
+    explains = msgspec.structs.replace(plan.explains, attempts=(weak, second))
     stage = Stage(tmp_path, medians=seconds)
-    run_id = stage.start(dataclasses.replace(plan, explains=explains))
+    run_id = stage.start(msgspec.structs.replace(plan, explains=explains))
     found = outcome.tested_causes(stage.ledger.read_run(run_id))
     assert [one.tested[0].outcome for one in found] == ["refuted", "refuted"]
     assert [one.status for one in found] == ["open", "refuted"]
@@ -118,9 +120,9 @@ def test_what_was_not_tried_is_told_with_its_reason(tmp_path: Path) -> None:
     left_out = OmittedIntervention(
         "jemalloc", "jemalloc", ("cause 0",), "libjemalloc2 is not installed"
     )
-    explains = dataclasses.replace(plan.explains, not_tried=(left_out,))
+    explains = msgspec.structs.replace(plan.explains, not_tried=(left_out,))
     stage = Stage(tmp_path, medians=seconds)
-    run_id = stage.start(dataclasses.replace(plan, explains=explains))
+    run_id = stage.start(msgspec.structs.replace(plan, explains=explains))
     (found,) = outcome.tested_causes(stage.ledger.read_run(run_id))
     assert found.status == "open"
     assert found.share_of_gap == 0.9
@@ -183,10 +185,10 @@ def test_a_condition_that_cannot_even_start_with_an_intervention_costs_the_other
             ran = super()._run(draw, place)
             if (draw.phase, draw.order[place]) != ("measured", 2):
                 return ran
-            trial = dataclasses.replace(
+            trial = msgspec.structs.replace(
                 ran.trial, accounting=Accounting(), exit=None, failure="could not be started"
             )
-            return dataclasses.replace(ran, trial=trial)
+            return msgspec.structs.replace(ran, trial=trial)
 
     plan, seconds = plan_and_seconds(2.4, (Truth(1.0), Truth(1.0)), stopping=NO_LIMIT, seed=1)
     stage = Stage(tmp_path)
@@ -251,7 +253,9 @@ def test_an_attempt_that_failed_stays_ended_when_the_campaign_goes_on(tmp_path: 
 
 def test_a_plan_that_explains_nothing_tested_nothing(tmp_path: Path) -> None:
     record = conducted(tmp_path, (Truth(1.0),))
-    plain = dataclasses.replace(record, plan=dataclasses.replace(record.plan, explains=None))
+    plain = msgspec.structs.replace(
+        record, plan=msgspec.structs.replace(record.plan, explains=None)
+    )
     assert outcome.tested_causes(plain) == ()
 
 
@@ -260,10 +264,12 @@ def test_the_ledger_finds_the_campaigns_that_explain_another(tmp_path: Path) -> 
     stage = Stage(tmp_path, medians=seconds)
     explains = plan.explains
     assert explains is not None
-    of = stage.start(dataclasses.replace(plan, explains=None))
+    of = stage.start(msgspec.structs.replace(plan, explains=None))
     first, second = (
         stage.start(
-            dataclasses.replace(plan, explains=dataclasses.replace(explains, run=of), seed=seed)
+            msgspec.structs.replace(
+                plan, explains=msgspec.structs.replace(explains, run=of), seed=seed
+            )
         )
         for seed in (2, 3)
     )

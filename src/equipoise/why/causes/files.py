@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from equipoise.why.causes.remaining import Cause, Remaining, sides
 from equipoise.why.causes.vocabulary import (
@@ -108,8 +109,7 @@ def cold_file(remaining: Remaining) -> Iterator[Cause]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Direction:
+class _Direction(Struct, frozen=True):
     """Reading or writing."""
 
     syscalls: Sequence[str]

@@ -6,11 +6,11 @@ import subprocess
 import tempfile
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import msgspec
+from msgspec import Struct
 
 from equipoise.model.errors import UnusableInput
 from equipoise.why.evidence.evidence_set import EvidenceSet, Runs, Side
@@ -68,21 +68,18 @@ def can_be_drawn(runs: Runs[Sampled], slower: Side) -> bool:
     return runs.both and any(run.stacks.stacks for run in runs.of(slower))
 
 
-@dataclass(frozen=True, slots=True)
-class _MeanStack:
+class _MeanStack(Struct, frozen=True):
     frames: tuple[int, ...]
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Condition:
+class _Condition(Struct, frozen=True):
     name: str
     frames: tuple[Frame, ...]
     stacks: tuple[_MeanStack, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Conditions:
+class _Conditions(Struct, frozen=True):
     baseline: _Condition
     candidate: _Condition
     slower: Side

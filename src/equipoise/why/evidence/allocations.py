@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import struct
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from equipoise.why.evidence.process import (
     Process,
@@ -43,8 +43,7 @@ _TABLE_WORDS_BEFORE_ROWS = 8
 _ROW_WORDS_BEFORE_LIFETIMES = 6
 
 
-@dataclass(frozen=True, slots=True)
-class SizeClass:
+class SizeClass(Struct, frozen=True):
     """The blocks of a quarter of a power of two."""
 
     least_bytes: int
@@ -60,8 +59,7 @@ class SizeClass:
     the bound before."""
 
 
-@dataclass(frozen=True, slots=True)
-class Allocations:
+class Allocations(Struct, frozen=True):
     """What one run allocated, with its descendants."""
 
     processes: int
@@ -88,8 +86,7 @@ class Allocations:
         return sum(sum(size.lifetimes[:within]) for size in self.classes)
 
 
-@dataclass(frozen=True, slots=True)
-class _Recording:
+class _Recording(Struct, frozen=True):
     """The file of one process."""
 
     header: dict[str, int]
@@ -263,8 +260,7 @@ def _unseen(recordings: list[_Recording]) -> list[str]:
     return remarks
 
 
-@dataclass(frozen=True, slots=True)
-class _StacksDocument:
+class _StacksDocument(Struct, frozen=True):
     frames: tuple[Frame, ...]
     stacks: tuple[Stack, ...]
     unseen: tuple[str, ...]

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
+from msgspec import Struct, field
 
 from equipoise.model.observation import Observation
 from equipoise.why.evidence.allocations import Allocations
@@ -25,8 +25,7 @@ Value = TypeVar("Value")
 Side = Literal["baseline", "candidate"]
 
 
-@dataclass(frozen=True, slots=True)
-class Runs(Generic[Run]):
+class Runs(Struct, Generic[Run], frozen=True):
     """Values of the runs of each condition, in the order in which they were made."""
 
     baseline: tuple[Run, ...] = ()
@@ -51,8 +50,7 @@ class Runs(Generic[Run]):
         return Runs(tuple(map(value_of, self.baseline)), tuple(map(value_of, self.candidate)))
 
 
-@dataclass(frozen=True, slots=True)
-class EvidenceSet:
+class EvidenceSet(Struct, frozen=True):
     """What all sources saw of a pair of conditions."""
 
     system_calls: Runs[SystemCalls] = Runs()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+
+from msgspec import Struct
 
 from equipoise.model.errors import UnusableInput
 from equipoise.why.evidence import allocations, instructions, system_calls
@@ -18,8 +19,7 @@ from equipoise.why.evidence.stacks import Sampled, SampledSource, read_sampled, 
 from equipoise.why.evidence.system_calls import SystemCalls
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """One way to observe a run."""
 
     wrap: Callable[[Process, Path], Process]
@@ -27,7 +27,7 @@ class Source:
     read: Callable[[Path], Any]
     """Returns what the observer wrote into the folder, a value of type ``document``."""
     document: type
-    """A dataclass that JSON can hold."""
+    """A struct that JSON can hold."""
 
 
 def _sampled(name: SampledSource) -> Source:

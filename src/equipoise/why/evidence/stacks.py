@@ -6,9 +6,10 @@ The native observer (``crates/evidence``) unwinds and names the stacks after the
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from equipoise.why.evidence.process import End, Process, evidence_program, read_document
 
@@ -27,8 +28,7 @@ _COMMANDS: dict[SampledSource, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(Struct, frozen=True):
     """A function in a stack.
 
     A frame of the kernel is named by its entry point: a system call, ``page_fault``,
@@ -42,8 +42,7 @@ class Frame:
     kind: Kind
 
 
-@dataclass(frozen=True, slots=True)
-class Stack:
+class Stack(Struct, frozen=True):
     """One stack, and its weight."""
 
     frames: tuple[int, ...]
@@ -52,8 +51,7 @@ class Stack:
     weight: float
 
 
-@dataclass(frozen=True, slots=True)
-class Stacks:
+class Stacks(Struct, frozen=True):
     """Stacks, each once, the heaviest first."""
 
     frames: tuple[Frame, ...]
@@ -80,8 +78,7 @@ class Stacks:
         return dict(sums)
 
 
-@dataclass(frozen=True, slots=True)
-class Sampled:
+class Sampled(Struct, frozen=True):
     """Sampled stacks of one run and its descendants."""
 
     source: SampledSource
@@ -100,8 +97,7 @@ class Sampled:
         return any(remark.startswith(KERNEL_IS_HIDDEN) for remark in self.unseen)
 
 
-@dataclass(frozen=True, slots=True)
-class _Document:
+class _Document(Struct, frozen=True):
     wall_s: float
     end: End
     samples: int

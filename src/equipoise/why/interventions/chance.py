@@ -6,7 +6,7 @@ is fast is an accident of one build.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from equipoise.design.chance import SEEDS
 from equipoise.model.plan import Condition

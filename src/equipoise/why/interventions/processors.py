@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from equipoise.model.plan import Condition
 from equipoise.why.interventions.alter import process_of, with_process, with_variables

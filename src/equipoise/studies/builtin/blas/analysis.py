@@ -61,7 +61,7 @@ def _answer(measured: StudyData) -> str:
 
 
 def _at_size(document: ResultDocument, size: str) -> ResultDocument:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     kept = tuple(
         one
