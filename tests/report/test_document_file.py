@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from equipoise.model.errors import UnusableInput
-from equipoise.report.document_file import read_document
-from equipoise.report.json_document import encode
+from equipoise.report.json_document import encode, read_document
 from tests.documents import document_of
 
 Change = Callable[[dict[str, Any]], None]

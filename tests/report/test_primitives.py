@@ -58,7 +58,7 @@ def test_a_row_without_a_number_has_the_reason_in_its_place(
 
 
 def test_a_wide_row_says_why(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "it drifted" in line(screen(result(), capsys), "fork")
+    assert "it drifts" in line(screen(result(), capsys), "fork")
 
 
 def test_how_long_the_processes_took_is_not_on_the_screen(

@@ -49,7 +49,7 @@ mod sample {
     pub const STACK: usize = 16;
 }
 const THIS_MACHINE: u64 = if cfg!(target_arch = "x86_64") { 1 } else { 2 };
-/// What the recorder is called, whose own frames are left out.
+/// Module of the recorder, whose own frames are left out.
 const RECORDER: &str = "libequipoise_recorder.so";
 
 /// Reads every recording of a folder.

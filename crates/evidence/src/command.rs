@@ -1,4 +1,4 @@
-//! The observed command: held before its exec until the observer is ready.
+//! The observed command: paused before its exec until the observer is ready.
 
 use std::ffi::{CString, OsString};
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -16,25 +16,25 @@ use serde::Serialize;
 use crate::signals;
 
 /// A child that waits to become the command.
-pub struct Held {
-    /// Its number.
+pub struct PausedCommand {
+    /// Process number.
     pub pid: libc::pid_t,
     gate: PipeWriter,
     refusal: PipeReader,
 }
 
 /// A child that has become the command.
-pub struct Running {
-    /// Its number.
+pub struct RunningCommand {
+    /// Process number.
     pub pid: libc::pid_t,
 }
 
-/// How the command ended: one of the two is there.
+/// How the command ended: one of the two is present.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct End {
-    /// Its exit status.
+    /// Exit status.
     pub exit: Option<i32>,
-    /// The signal that ended it.
+    /// Signal that ended it.
     pub signal: Option<i32>,
 }
 
@@ -50,7 +50,7 @@ impl End {
 ///
 /// # Errors
 /// The command is empty or has a NUL in it, or the system refuses a pipe or a process.
-pub fn hold(command: Vec<OsString>) -> Result<Held, Problem> {
+pub fn start_paused(command: Vec<OsString>) -> Result<PausedCommand, Problem> {
     let words: Vec<CString> = command
         .into_iter()
         .map(|word| CString::new(word.into_vec()))
@@ -63,7 +63,7 @@ pub fn hold(command: Vec<OsString>) -> Result<Held, Problem> {
     pointers.push(ptr::null());
     let (gate_out, gate_in) = pipe()?;
     let (refusal_out, refusal_in) = pipe()?;
-    // What the terminal sends is for the command; we end with it. What others send is handed on.
+    // Action the terminal sends is for the command; we end with it. Action others send is handed on.
     // A file of ours that grows beyond `ulimit -f` is an error of that file alone.
     // SAFETY: passes numbers only.
     let file_too_long = unsafe {
@@ -82,7 +82,7 @@ pub fn hold(command: Vec<OsString>) -> Result<Held, Problem> {
         }
         pid => {
             signals::forward_to(pid);
-            Ok(Held {
+            Ok(PausedCommand {
                 pid,
                 gate: gate_in,
                 refusal: refusal_out,
@@ -113,22 +113,22 @@ fn become_command(words: &[*const libc::c_char], gate: &PipeReader, refusal: &Pi
     }
 }
 
-impl Held {
-    /// Lets it go on; `Running` once it has become the command.
+impl PausedCommand {
+    /// Lets it go on; `RunningCommand` once it has become the command.
     ///
     /// # Errors
     /// The command cannot be executed.
-    pub fn start(mut self) -> Result<Running, Problem> {
-        self.open_gate()?;
+    pub fn start(mut self) -> Result<RunningCommand, Problem> {
+        self.release()?;
         self.check_refusal()?;
-        Ok(Running { pid: self.pid })
+        Ok(RunningCommand { pid: self.pid })
     }
 
     /// Lets it go on, and does not wait for its exec.
     ///
     /// # Errors
     /// The pipe to it is broken.
-    pub fn open_gate(&mut self) -> Result<(), Problem> {
+    pub fn release(&mut self) -> Result<(), Problem> {
         self.gate
             .write_all(b".")
             .map_err(|error| Problem::system("the observed command", &error))
@@ -154,20 +154,14 @@ impl Held {
     }
 }
 
-impl Running {
+impl RunningCommand {
     /// A descriptor that is readable when it has ended.
-    ///
-    /// # Errors
-    /// What `pidfd_open` says.
     pub fn descriptor(&self) -> io::Result<OwnedFd> {
         // SAFETY: passes numbers only; the child was not reaped. The call returns a new descriptor.
         unsafe { owned(libc::syscall(libc::SYS_pidfd_open, self.pid, 0)) }
     }
 
     /// Reaps it.
-    ///
-    /// # Errors
-    /// What `waitpid` says.
     pub fn wait(&self) -> io::Result<End> {
         let (status, _) = child::reap(self.pid)?;
         signals::stop_forwarding();

@@ -22,7 +22,7 @@ the file CONDITIONS holds, as SVG or as a profile for profiler.firefox.com. Exit
 command ended; with 1 if it could not, with 2 if it cannot be used like that.
 ";
 
-/// What is asked for.
+/// Action the command line requests.
 pub enum Request {
     Help,
     Evidence {
@@ -36,14 +36,14 @@ pub enum Request {
     },
 }
 
-/// What is drawn.
+/// A kind of picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Picture {
     FlameGraph,
     Firefox,
 }
 
-/// Where evidence comes from.
+/// A source of evidence.
 pub enum Source {
     Calls {
         method: Method,

@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// What is done with a symbolic link.
+/// Whether a symbolic link is followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Links {
     Follow,
@@ -15,9 +15,6 @@ pub enum Links {
 }
 
 /// Opens a regular file for reading.
-///
-/// # Errors
-/// What `open` says, or that it is no regular file.
 pub fn open(path: &Path, links: Links) -> io::Result<File> {
     let follow = match links {
         Links::Follow => 0,

@@ -1,5 +1,5 @@
-//! Signals that a process sends to the observer are for the command: so a server that is observed
-//! is told to stop.
+//! Signals that a process sends to the observer are passed on to the command: so an observed server
+//! can be stopped.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -18,7 +18,7 @@ const NOBODY: libc::pid_t = 0;
 /// A handler knows nothing but what is static.
 static COMMAND: AtomicI32 = AtomicI32::new(NOBODY);
 
-/// Hands on signals from now on.
+/// Passes signals on from now on.
 pub fn forward_to(command: libc::pid_t) {
     COMMAND.store(command, Ordering::Relaxed);
     let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut c_void) = forward;
@@ -35,8 +35,8 @@ pub fn forward_to(command: libc::pid_t) {
     }
 }
 
-/// Keeps signals to ourselves, and ignores them: the command was reaped, and its number may soon be
-/// somebody else's.
+/// Ignores signals from now on: the command was reaped, and its number may soon belong to another
+/// process.
 pub fn stop_forwarding() {
     COMMAND.store(NOBODY, Ordering::Relaxed);
 }
@@ -45,7 +45,7 @@ extern "C" fn forward(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut c
     let command = COMMAND.load(Ordering::Relaxed);
     // SAFETY: the kernel gives a valid `info`; the others pass numbers, and errno is our thread's.
     unsafe {
-        // What a terminal sends (a code of the kernel, above 0) has reached the command, too.
+        // Action a terminal sends (a code of the kernel, above 0) has reached the command, too.
         if command != NOBODY && (*info).si_code <= 0 {
             let errno = *libc::__errno_location();
             libc::kill(command, signal);

@@ -28,9 +28,6 @@ pub enum Ending {
 }
 
 /// Reaps a trial, and enters how it ended and what it consumed.
-///
-/// # Errors
-/// The error of `poll`.
 pub fn enter_end(started: &Started, ending: Ending, report: &mut Report) -> io::Result<()> {
     if ending != Ending::Exited && !dies(started.process.as_raw_fd())? {
         report.usage_unknown("it did not die of SIGKILL: it is stuck in the kernel");
@@ -97,9 +94,6 @@ fn seconds(time: libc::timeval) -> f64 {
 }
 
 /// Returns the CPU on which a child ran last; the child has ended and was not reaped.
-///
-/// # Errors
-/// Why the kernel does not report it.
 fn last_cpu(pid: libc::pid_t) -> Result<u32, String> {
     let path = format!("/proc/{pid}/stat");
     let text = fs::read(&path).map_err(|error| format!("cannot read {path}: {error}"))?;
@@ -108,9 +102,6 @@ fn last_cpu(pid: libc::pid_t) -> Result<u32, String> {
 
 /// Returns the seconds for which the main thread of a child could have run but waited for a CPU; the
 /// child has ended and was not reaped.
-///
-/// # Errors
-/// Why the kernel does not report it.
 fn run_delay_s(pid: libc::pid_t) -> Result<f64, String> {
     let path = format!("/proc/{pid}/schedstat");
     let text = fs::read_to_string(&path).map_err(|error| format!("cannot read {path}: {error}"))?;
@@ -142,9 +133,6 @@ fn processor(stat: &[u8]) -> Option<u32> {
 }
 
 /// Returns the launcher's own peak of resident memory, in bytes.
-///
-/// # Errors
-/// Why the kernel does not report it.
 pub fn own_peak_bytes() -> Result<u64, String> {
     let text = fs::read_to_string("/proc/self/status")
         .map_err(|error| format!("cannot read /proc/self/status: {error}"))?;

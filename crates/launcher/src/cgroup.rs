@@ -110,30 +110,23 @@ impl Leaf {
     }
 
     /// The descriptor in which a child starts.
-    #[must_use]
     pub fn handle(&self) -> BorrowedFd<'_> {
         self.handle.as_fd()
     }
 
     /// Kills all that is in it, at once.
-    ///
-    /// # Errors
-    /// What writing says.
     pub fn kill(&self) -> io::Result<()> {
         self.killed.set(true);
         fs::write(self.folder.join("cgroup.kill"), "1")
     }
 
     /// Whether anything is in it.
-    ///
-    /// # Errors
-    /// What reading says.
     pub fn is_populated(&self) -> io::Result<bool> {
         let events = fs::read_to_string(self.folder.join("cgroup.events"))?;
         Ok(field(&events, "populated") != Some(0))
     }
 
-    /// How many of its processes were killed for want of memory so far.
+    /// Returns the number of its processes that were killed for want of memory so far.
     ///
     /// # Errors
     /// In words, if the kernel does not say.
@@ -178,7 +171,6 @@ fn random_identity() -> io::Result<String> {
 }
 
 /// Whether this is the identity of a campaign: 128 bits in hexadecimal digits.
-#[must_use]
 pub fn is_identity(text: &str) -> bool {
     let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     text.len() == IDENTITY_DIGITS && text.bytes().all(is_digit)

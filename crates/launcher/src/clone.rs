@@ -5,22 +5,19 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
 
-/// What a child runs; it must not return.
+/// Function that a child runs; it must not return.
 pub type Entry = extern "C" fn(*mut c_void) -> libc::c_int;
 
-/// The stack on which children run until they execute, one after the other.
+/// Stack on which children run until they execute, one after the other.
 pub struct Stack {
     bottom: *mut c_void,
 }
 
-/// Far more than the few system calls need; only the touched pages count as memory.
+/// Bytes of the stack: more than the system calls need; only touched pages count as memory.
 const STACK_BYTES: usize = 64 << 10;
 
 impl Stack {
-    /// Reserves it.
-    ///
-    /// # Errors
-    /// What `mmap` says.
+    /// Reserves the stack.
     pub fn new() -> io::Result<Self> {
         // SAFETY: a new anonymous mapping, at no particular address.
         let bottom = unsafe {
@@ -52,9 +49,6 @@ impl Drop for Stack {
 ///
 /// # Safety
 /// `entry` must end by exec or `_exit`, and do nothing that harms memory shared with us.
-///
-/// # Errors
-/// What the system says.
 pub unsafe fn vfork_with(
     stack: &Stack,
     cgroup: Option<BorrowedFd<'_>>,

@@ -16,9 +16,6 @@ use crate::cgroup::Leaf;
 pub const KILL_TIMEOUT_NS: u64 = 10 * SECOND_NS;
 
 /// Makes orphans of this process's descendants its own children.
-///
-/// # Errors
-/// The error of `prctl`.
 pub fn adopt_orphans() -> io::Result<()> {
     // SAFETY: passes numbers only.
     check(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }).map(drop)
@@ -66,7 +63,6 @@ pub fn reap_orphans(trial: libc::pid_t) {
 }
 
 /// Returns the signal that has stopped a child, if it is stopped now.
-#[must_use]
 pub fn stopped_by(child: libc::pid_t) -> Option<libc::c_int> {
     let mut info = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
     let options = libc::WSTOPPED | libc::WNOHANG | libc::WNOWAIT;
@@ -91,7 +87,6 @@ pub struct SweepResult {
 }
 
 /// Kills and reaps every descendant that is left, after the trial itself was reaped.
-#[must_use]
 pub fn sweep(trial: libc::pid_t, leaf: Option<&Leaf>) -> SweepResult {
     let deadline = monotonic_ns() + KILL_TIMEOUT_NS;
     let mut result = SweepResult::default();

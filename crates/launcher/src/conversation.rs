@@ -36,7 +36,6 @@ pub struct Conversation {
 
 impl Conversation {
     /// Uses standard input and standard output.
-    #[must_use]
     pub fn new() -> Self {
         // SAFETY: both are open from start to end (Rust's runtime sees to that), and are
         // never closed by the launcher.
@@ -49,15 +48,11 @@ impl Conversation {
     }
 
     /// Returns the descriptor that hangs up when the other side is gone.
-    #[must_use]
     pub fn input(&self) -> RawFd {
         self.input.as_raw_fd()
     }
 
     /// Waits for one line.
-    ///
-    /// # Errors
-    /// The error of `poll` or `read`, or a line without an end.
     pub fn receive(&mut self, stop: BorrowedFd<'_>) -> io::Result<Message<'_>> {
         self.room.clear();
         self.room.shrink_to(KEPT_ROOM);
@@ -114,7 +109,6 @@ impl Default for Conversation {
 }
 
 /// Returns one entry for [`poll`].
-#[must_use]
 pub fn watch(descriptor: RawFd, events: libc::c_short) -> libc::pollfd {
     libc::pollfd {
         fd: descriptor,

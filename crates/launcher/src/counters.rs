@@ -84,13 +84,11 @@ pub struct Reading(Vec<Option<io::Result<Count>>>);
 
 impl Counters {
     /// Opens the counters. One that cannot be opened keeps the reason.
-    #[must_use]
     pub fn open(kinds: &[&'static Kind]) -> Self {
         Self(kinds.iter().map(|kind| Counter::open(kind)).collect())
     }
 
     /// Reads the counters: just before a trial starts, and just after its end was seen.
-    #[must_use]
     pub fn read(&self) -> Reading {
         Reading(self.0.iter().map(Counter::read).collect())
     }

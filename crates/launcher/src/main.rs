@@ -1,4 +1,34 @@
-//! The launcher as a program; see the README beside it.
+//! Starts, times and accounts for one trial at a time.
+//!
+//! A campaign has one launcher. It is small, because the peak memory of a child is never below that
+//! of the process that started it, and it does nothing else inside the timed region. Requests and
+//! reports are JSON lines.
+//!
+//! - `serve`: sets the launcher up, and serves one request after the other.
+//! - `trial`: one trial, from its request to its report.
+//! - `spawn`, `clone`, `settings`: starts a program.
+//! - `account`, `counters`, `perf`: what a trial consumed.
+//! - `contain`, `cgroup`: ends every descendant of a trial.
+//! - `output`: files that take what a trial writes.
+//! - `conversation`, `protocol`, `options`: the pipe, its JSON lines, the command line.
+//! - `memory`, `signals`: the launcher's own memory and signals.
+
+mod account;
+mod cgroup;
+mod clone;
+mod contain;
+mod conversation;
+mod counters;
+mod memory;
+mod options;
+mod output;
+mod perf;
+mod protocol;
+mod serve;
+mod settings;
+mod signals;
+mod spawn;
+mod trial;
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -9,8 +39,8 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use equipoise_launcher::options::Options;
-use equipoise_launcher::serve::serve;
+use crate::options::Options;
+use crate::serve::serve;
 
 const UNUSABLE: u8 = 2;
 const REMOVAL_TIMEOUT: Duration = Duration::from_secs(12);

@@ -1,4 +1,4 @@
-//! The launcher's own memory, and who goes first when there is none left.
+//! The launcher's own memory, and which process the kernel ends first when there is none left.
 
 use std::fs;
 use std::io;
@@ -11,22 +11,16 @@ const CLEAR: &str = "/proc/self/clear_refs";
 /// Makes the launcher, and with it each trial, the kernel's first choice when memory runs
 /// out. Among them the largest goes first: the trial, never the launcher, and neither the
 /// tool that drives it.
-///
-/// # Errors
-/// In words, if the kernel does not let it.
 pub fn offer_first() -> Result<(), String> {
     const FIRST: &str = "1000";
     fs::write(OOM_SCORE, FIRST).map_err(|error| format!("cannot write {OOM_SCORE}: {error}"))
 }
 
-/// Gives back what only the start needed, and forgets the peak that it made.
+/// Gives back the memory that only the start needed, and resets the peak.
 ///
 /// The launcher's peak is the least that any trial's can be, and more than half of it are
 /// pages of the C library that the dynamic linker touched, or that the kernel mapped around
 /// those. They stay in the page cache; what is needed again comes back by a minor fault.
-///
-/// # Errors
-/// In words, if the kernel does not let it.
 pub fn shrink() -> Result<(), String> {
     const FORGET_PEAK: &str = "5";
     let path = "/proc/self/smaps";
@@ -59,7 +53,7 @@ fn is_head(line: &str) -> bool {
         .is_some_and(|word| !word.ends_with(':'))
 }
 
-/// The addresses in a line such as `7f00-7f10 r-xp 00000000 fe:00 12 /usr/lib/libc.so.6`.
+/// Returns the addresses in a line such as `7f00-7f10 r-xp 00000000 fe:00 12 /usr/lib/libc.so.6`.
 fn read_only_file(line: &str) -> Option<(usize, usize)> {
     let mut fields = line.split_ascii_whitespace();
     let (start, end) = fields.next()?.split_once('-')?;

@@ -59,9 +59,6 @@ impl Default for Options {
 
 impl Options {
     /// Reads the arguments after the name of the program.
-    ///
-    /// # Errors
-    /// The command line cannot be used.
     pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Self, Problem> {
         const MAX_DESCRIPTOR: u64 = i32::MAX as u64;
         let mut options = Self::default();

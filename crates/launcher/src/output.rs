@@ -1,8 +1,8 @@
 //! Files without a name that take what a trial writes.
 //!
-//! A regular file never blocks its writer. What was written beyond the part that is kept is
-//! given back to the file system while the trial runs, by punching holes: the size of the
-//! file stays the exact count of bytes.
+//! A regular file never blocks its writer. Only the end of the output is kept. The room of the rest is
+//! given back to the file system while the trial runs, by punching holes: the size of the file stays
+//! the exact count of bytes.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 
 use equipoise_kernel::call::{check, owned};
 
-/// Holes are punched only for at least so much.
-const WORTH_PUNCHING: u64 = 1 << 20;
+/// Smallest number of bytes for which a hole is punched.
+const MIN_HOLE: u64 = 1 << 20;
 /// Bytes that are reserved for a moment to find out whether there is room.
 const PROBED: libc::off_t = 1 << 16;
 
@@ -27,14 +27,14 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Makes one in the first temporary folder that can hold and punch it, or in memory.
+    /// Makes a file in the first temporary folder that can hold and punch it, or in memory.
     ///
     /// # Errors
-    /// If not even memory can hold one.
+    /// Not even memory can hold one.
     pub fn new() -> io::Result<Self> {
-        let chosen = std::env::var_os("TMPDIR").map(PathBuf::from);
+        let preferred = std::env::var_os("TMPDIR").map(PathBuf::from);
         let usual = ["/tmp", "/var/tmp", "/dev/shm"].map(PathBuf::from);
-        let file = chosen
+        let file = preferred
             .into_iter()
             .filter(|folder| folder.is_absolute())
             .chain(usual)
@@ -53,10 +53,7 @@ impl Capture {
         })
     }
 
-    /// Empties it and gives a descriptor of its own to a child.
-    ///
-    /// # Errors
-    /// What emptying or opening it again says.
+    /// Empties the file, and returns a descriptor for a child.
     pub fn open_for_child(&mut self) -> io::Result<OwnedFd> {
         if self.len()? > 0 {
             self.file.set_len(0)?;
@@ -67,29 +64,17 @@ impl Capture {
         Ok(file.into())
     }
 
-    /// Bytes that were written.
-    ///
-    /// # Errors
-    /// What `fstat` says.
+    /// Returns the number of bytes that were written.
     pub fn len(&self) -> io::Result<u64> {
         Ok(self.file.metadata()?.len())
     }
 
-    /// Whether nothing was written.
-    ///
-    /// # Errors
-    /// What `fstat` says.
-    pub fn is_empty(&self) -> io::Result<bool> {
-        Ok(self.len()? == 0)
-    }
-
-    /// Why no more can be written to it, if so.
-    #[must_use]
+    /// Returns the reason if no more can be written.
     pub fn why_full(&self) -> Option<String> {
         let length = self.len().ok()?;
         let end = libc::off_t::try_from(length).ok()?;
         let reserved = fallocate(&self.file, libc::FALLOC_FL_KEEP_SIZE, end, PROBED);
-        // Gives back what was reserved behind the end; ext4 punches no hole there.
+        // Gives back the reserved bytes behind the end; ext4 punches no hole there.
         let given_back = reserved.and_then(|()| self.file.set_len(length));
         match given_back.err()?.raw_os_error() {
             Some(libc::ENOSPC | libc::EDQUOT) => {
@@ -99,26 +84,20 @@ impl Capture {
         }
     }
 
-    /// Gives back the room of all but the last `keep` bytes.
-    ///
-    /// # Errors
-    /// What `fstat` or `fallocate` says.
+    /// Gives back the room of everything but the last `keep` bytes.
     pub fn trim(&mut self, keep: u32) -> io::Result<()> {
         let end = self.len()?.saturating_sub(keep.into());
-        if end >= self.punched + WORTH_PUNCHING {
+        if end >= self.punched + MIN_HOLE {
             punch(&self.file, end)?;
             self.punched = end;
         }
         Ok(())
     }
 
-    /// The last bytes, at most so many.
-    ///
-    /// # Errors
-    /// What reading says.
-    pub fn tail(&self, most: u32) -> io::Result<Vec<u8>> {
+    /// Returns the last bytes, at most `limit`.
+    pub fn tail(&self, limit: u32) -> io::Result<Vec<u8>> {
         let length = self.len()?;
-        let start = length.saturating_sub(most.into());
+        let start = length.saturating_sub(limit.into());
         let mut bytes = vec![0; usize::try_from(length - start).unwrap_or(usize::MAX)];
         let mut filled = 0;
         while filled < bytes.len() {
@@ -147,7 +126,7 @@ fn nameless(folder: &Path) -> io::Result<File> {
     made.or_else(|_| named_then_not(folder))
 }
 
-/// For file systems without `O_TMPFILE`.
+/// Makes a file and removes its name, for file systems without `O_TMPFILE`.
 fn named_then_not(folder: &Path) -> io::Result<File> {
     let mut template = folder
         .join("equipoise-XXXXXX")
@@ -231,6 +210,6 @@ mod tests {
         let mut first = File::from(capture.open_for_child().expect("opened"));
         first.write_all(b"first").expect("written");
         capture.open_for_child().expect("opened");
-        assert!(capture.is_empty().expect("readable"));
+        assert_eq!(capture.len().expect("readable"), 0);
     }
 }

@@ -49,7 +49,6 @@ pub struct Count {
 
 impl Count {
     /// Returns what was counted since an earlier reading.
-    #[must_use]
     pub fn since(self, before: Self) -> Self {
         Self {
             value: self.value.wrapping_sub(before.value),
@@ -60,7 +59,6 @@ impl Count {
 
     /// Returns the sum over two kinds of core: each counts on its own cores only, while both are enabled
     /// all the time.
-    #[must_use]
     pub fn on_either(self, other: Self) -> Self {
         Self {
             value: self.value + other.value,
@@ -72,9 +70,6 @@ impl Count {
 
 impl Event {
     /// Counts in every program that this process will execute.
-    ///
-    /// # Errors
-    /// The error of `perf_event_open`.
     pub fn open(config: Config, modes: Modes) -> io::Result<Self> {
         Ok(Self {
             file: open(config, modes, flag::INHERIT | flag::ENABLE_ON_EXEC)?,
@@ -83,9 +78,6 @@ impl Event {
     }
 
     /// Reads the count, of processes that have ended and of those that run.
-    ///
-    /// # Errors
-    /// The error of `read`.
     pub fn read(&self) -> io::Result<Count> {
         let mut words = [[0; 8]; 3];
         (&self.file).read_exact(words.as_flattened_mut())?;

@@ -1,4 +1,4 @@
-//! What is said over the pipe: one JSON line asks for a trial, one JSON line reports it.
+//! The JSON lines of the pipe: one requests a trial, one reports it.
 //!
 //! Arguments, environment and paths are bytes, not text. They travel as JSON strings in
 //! which each character, U+0000 to U+00FF, stands for the byte of that value, so that every
@@ -16,21 +16,18 @@ use serde::{Deserialize, Serialize};
 pub struct Bytes(CString);
 
 impl Bytes {
-    /// As the kernel takes it.
-    #[must_use]
+    /// Returns the bytes for the kernel.
     pub fn as_c_str(&self) -> &CStr {
         &self.0
     }
 
-    /// As it is shown in a report.
-    #[must_use]
+    /// Returns the text for a report.
     pub fn to_text(&self) -> String {
         text_of(self.0.as_bytes())
     }
 }
 
-/// The text in which each character stands for one byte.
-#[must_use]
+/// Returns the text in which each character stands for one byte.
 pub fn text_of(bytes: &[u8]) -> String {
     bytes.iter().copied().map(char::from).collect()
 }
@@ -62,7 +59,7 @@ impl<'de> Deserialize<'de> for Bytes {
     }
 }
 
-/// Where the standard output of the trial goes; never a pipe that it could block on.
+/// Destination of the standard output of a trial; never a pipe that could block it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Output {
@@ -70,7 +67,7 @@ pub enum Output {
     Discard,
     /// To the descriptor that the launcher was given with `--inherit-stdout`.
     Inherit,
-    /// Counted and thrown away.
+    /// Counted and discarded.
     Count,
     /// Into this file, emptied first.
     File {
@@ -83,29 +80,29 @@ pub enum Output {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    /// The file to execute, if it is not the first argument.
+    /// File to execute, if it is not the first argument.
     pub program: Option<Bytes>,
     /// The argument vector, at least one.
     pub argv: Vec<Bytes>,
     /// The complete environment, each entry `KEY=VALUE`.
     pub environment: Vec<Bytes>,
-    /// Where it runs.
+    /// Working folder.
     pub working_folder: Bytes,
     /// The file for its standard input; `/dev/null` without one.
     pub input: Option<Bytes>,
-    /// Where its standard output goes.
+    /// Destination of its standard output.
     pub output: Output,
-    /// After so many seconds every descendant is killed.
+    /// Seconds after which every descendant is killed.
     pub timeout_s: f64,
-    /// So much of the end of its standard error is reported.
+    /// Bytes of the end of its standard error that are reported.
     pub error_cap_bytes: u32,
-    /// The CPUs that it may use, if not all.
+    /// CPUs that it may use, if not all.
     pub cpus: Option<Vec<u32>>,
-    /// Whether its addresses are drawn at random, if not as usual.
+    /// Whether its addresses are random; absent for the default.
     pub random_addresses: Option<bool>,
-    /// Whether it may have transparent huge pages, if not as usual.
+    /// Whether it may have transparent huge pages; absent for the default.
     pub huge_pages: Option<bool>,
-    /// The user and the group that it runs as, if not as the launcher.
+    /// User and group to run as; by default those of the launcher.
     #[serde(default)]
     pub user: Option<User>,
 }
@@ -120,28 +117,29 @@ pub struct User {
     pub gid: u32,
 }
 
-/// How the descendants of a trial are held together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+/// How the descendants of a trial are contained.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Containment {
     /// In a cgroup of its own, and a process group.
     Cgroup,
     /// In a process group of its own.
+    #[default]
     ProcessGroup,
 }
 
 /// One trial that was run. What could not be read is null, with its reason in `unknown`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Default, Clone, Serialize)]
 pub struct Report {
     /// The process.
     pub pid: Option<i32>,
-    /// From just before the start to just after the end was seen, by the monotonic clock.
+    /// Nanoseconds from just before the start to just after the end was seen.
     pub wall_ns: Option<u64>,
     /// Processor time in user mode, of the process and the children it waited for.
     pub user_s: Option<f64>,
     /// Processor time in the kernel, likewise.
     pub sys_s: Option<f64>,
-    /// Peak resident memory of the largest process among them.
+    /// Peak resident memory of the largest of these processes.
     pub max_rss_bytes: Option<u64>,
     /// The launcher's own peak after the trial; `max_rss_bytes` is never below what it was
     /// at the start (give or take the kernel's rounding).
@@ -150,9 +148,9 @@ pub struct Report {
     pub minor_faults: Option<u64>,
     /// Faults served with I/O.
     pub major_faults: Option<u64>,
-    /// Times it waited.
+    /// Number of times that it waited.
     pub voluntary_switches: Option<u64>,
-    /// Times it was preempted.
+    /// Number of times that it was preempted.
     pub involuntary_switches: Option<u64>,
     /// Reads from storage, in units of 512 bytes.
     pub block_reads: Option<u64>,
@@ -162,13 +160,13 @@ pub struct Report {
     pub exit: Option<i32>,
     /// The signal that ended it, if one did.
     pub signal: Option<i32>,
-    /// Whether it was killed because its time was up.
+    /// Whether the timeout killed it.
     pub timed_out: bool,
     /// The signal that had stopped it when it was killed, if one had.
     pub stopped_by: Option<i32>,
     /// Why it could not be started (text of bytes).
     pub could_not_start: Option<String>,
-    /// The error number of that.
+    /// Error number of the failed start.
     pub start_errno: Option<i32>,
     /// The end of its standard error (text of bytes).
     pub error_tail: String,
@@ -178,18 +176,18 @@ pub struct Report {
     pub output_bytes: Option<u64>,
     /// Descendants that were still there after its end and had to be killed.
     pub left_behind: u32,
-    /// How it was held together.
+    /// How the descendants were contained.
     pub containment: Containment,
     /// The CPU on which it ran last.
     pub cpu: Option<u32>,
-    /// For how long its main thread could have run but waited for a CPU.
+    /// Seconds for which its main thread could have run but waited for a CPU.
     pub run_delay_s: Option<f64>,
     /// Whether the kernel killed it or a descendant for want of memory.
     pub out_of_memory: Option<bool>,
-    /// What `--counters` asked for, of the process and all of its descendants until its end.
+    /// Counters of `--counters`, of the process and all of its descendants until its end.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<&'static str, Option<f64>>,
-    /// What is null, is not the whole, or did not work, and why.
+    /// Reason for each field that is null or incomplete, and for each feature that did not work.
     pub unknown: BTreeMap<&'static str, String>,
 }
 
@@ -210,37 +208,10 @@ pub const USAGE_FIELDS: [&str; 11] = [
 
 impl Report {
     /// A report in which nothing is known yet.
-    #[must_use]
     pub fn blank(containment: Containment) -> Self {
         Self {
-            pid: None,
-            wall_ns: None,
-            user_s: None,
-            sys_s: None,
-            max_rss_bytes: None,
-            floor_rss_bytes: None,
-            minor_faults: None,
-            major_faults: None,
-            voluntary_switches: None,
-            involuntary_switches: None,
-            block_reads: None,
-            block_writes: None,
-            exit: None,
-            signal: None,
-            timed_out: false,
-            stopped_by: None,
-            could_not_start: None,
-            start_errno: None,
-            error_tail: String::new(),
-            error_bytes: None,
-            output_bytes: None,
-            left_behind: 0,
             containment,
-            cpu: None,
-            run_delay_s: None,
-            out_of_memory: None,
-            counters: BTreeMap::new(),
-            unknown: BTreeMap::new(),
+            ..Self::default()
         }
     }
 
@@ -257,10 +228,10 @@ impl Report {
     }
 }
 
-/// The answer to a line that is no request.
+/// Answer to a line that is not a request.
 #[derive(Debug, Serialize)]
 pub struct Refusal {
-    /// What is wrong with it.
+    /// What is wrong with the line.
     pub refused: String,
 }
 

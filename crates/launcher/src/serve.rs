@@ -18,9 +18,6 @@ use crate::signals::Signals;
 use crate::trial::TrialRunner;
 
 /// Serves until the other side hangs up or a signal tells the launcher to stop.
-///
-/// # Errors
-/// The error of a system call without which the launcher cannot go on.
 pub fn serve(options: &Options) -> io::Result<()> {
     let mut runner = set_up(options)?;
     if let Err(reason) = memory::shrink() {

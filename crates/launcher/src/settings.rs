@@ -99,9 +99,6 @@ pub struct HugePages {
 
 impl HugePages {
     /// Allows or forbids transparent huge pages to this process and its children.
-    ///
-    /// # Errors
-    /// The error of `prctl`.
     pub fn set(allowed: Option<bool>) -> io::Result<Self> {
         let Some(allowed) = allowed else {
             return Ok(Self { before: None });

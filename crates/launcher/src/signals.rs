@@ -1,4 +1,4 @@
-//! Which signals reach the launcher, and which ones its children must get back.
+//! Signals that reach the launcher, and those that its children must get back.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -15,7 +15,7 @@ const LAST_SIGNAL: libc::c_int = 64;
 
 /// The launcher's signals after they were set up.
 pub struct Signals {
-    /// Readable as soon as the launcher was told to stop.
+    /// Descriptor that is readable as soon as a signal tells the launcher to stop.
     pub stop: OwnedFd,
     /// Signals that the launcher ignores, and its children must not.
     pub ignored: Vec<libc::c_int>,
@@ -24,9 +24,6 @@ pub struct Signals {
 impl Signals {
     /// Ignores an interrupt from the terminal (whoever drives the launcher decides, by
     /// closing the pipe) and takes the signals to stop from a descriptor.
-    ///
-    /// # Errors
-    /// What `sigprocmask` or `signalfd` says.
     pub fn set_up() -> io::Result<Self> {
         // SAFETY: ignoring a signal runs no code of ours.
         unsafe {

@@ -18,11 +18,11 @@ use crate::signals;
 
 /// The standard streams of a child.
 pub struct Streams {
-    /// Its standard input.
+    /// Standard input.
     pub input: OwnedFd,
-    /// Its standard output.
+    /// Standard output.
     pub output: OwnedFd,
-    /// Its standard error.
+    /// Standard error.
     pub error: OwnedFd,
 }
 
@@ -53,18 +53,18 @@ const STEP_CPUS: i32 = 4;
 const STEP_ADDRESSES: i32 = 5;
 const STEP_USER: i32 = 6;
 
-/// Exit status of a child that could not execute its program; nobody sees it.
+/// Exit status of a child that could not execute its program; it is not reported.
 const NOT_EXECUTED: libc::c_int = 127;
 
 /// A program that was started.
 pub struct Started {
-    /// Its number, which is its process group's number too.
+    /// Process number, which is also the number of its process group.
     pub pid: libc::pid_t,
-    /// Readable when all of its threads have ended.
+    /// Descriptor that is readable when all of its threads have ended.
     pub process: OwnedFd,
-    /// Just before the start, by the monotonic clock.
+    /// Moment just before the start, by the monotonic clock.
     pub at_ns: u64,
-    /// Why it did not get all of its CPUs back, if it did not.
+    /// Error that kept it from getting all of its CPUs back.
     pub held_on_one_cpu: Option<io::Error>,
 }
 
@@ -94,7 +94,6 @@ pub enum Resource {
 
 impl<'a> Program<'a> {
     /// Lays out what the kernel will read.
-    #[must_use]
     pub fn new(
         file: &'a Bytes,
         arguments: &'a [Bytes],
@@ -120,21 +119,18 @@ impl<'a> Program<'a> {
     }
 
     /// These signals act as usual in the child.
-    #[must_use]
     pub fn resetting(mut self, ignored_signals: &'a [libc::c_int]) -> Self {
         self.ignored_signals = ignored_signals;
         self
     }
 
     /// The child gets these CPUs just before it executes.
-    #[must_use]
     pub fn on(mut self, cpus: Option<Cpus>) -> Self {
         self.cpus = cpus;
         self
     }
 
     /// The child has this set before it executes, or is not started.
-    #[must_use]
     pub fn with(mut self, settings: Settings) -> Self {
         self.settings = settings;
         self
@@ -186,7 +182,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// What the child does, sharing our memory while we sleep.
+    /// Does the work of the child, which shares the memory of the sleeping launcher.
     fn become_program(&self) -> i32 {
         // SAFETY: only async-signal-safe calls, on descriptors that the parent keeps open and
         // on NUL-terminated strings and NULL-terminated arrays that it keeps alive.
@@ -259,17 +255,11 @@ fn pointers(strings: &[Bytes]) -> Vec<*const c_char> {
 }
 
 /// Opens a file for a child's standard input.
-///
-/// # Errors
-/// The error of `open`.
 pub fn open_input(path: &CStr) -> io::Result<OwnedFd> {
     open(path, libc::O_RDONLY)
 }
 
 /// Opens, makes or empties a file for a child's standard output.
-///
-/// # Errors
-/// The error of `open`.
 pub fn open_output(path: &CStr) -> io::Result<OwnedFd> {
     open(path, libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC)
 }

@@ -3,7 +3,8 @@
 //! `SplitMix64` (Steele, Lea and Flood 2014, OOPSLA). The answer is the same whatever the number of
 //! threads and the order in which they work.
 
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+use equipoise_random::GOLDEN;
+pub use equipoise_random::mix;
 
 /// The draws of one unit.
 pub struct Draws {
@@ -33,14 +34,6 @@ impl Draws {
             }
         }
     }
-}
-
-/// The finaliser of `SplitMix64`: every bit of the answer depends on every bit of the input.
-pub fn mix(value: u64) -> u64 {
-    let mut mixed = value.wrapping_add(GOLDEN);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
 }
 
 /// A quicker one, for keys of rows: both halves of a wide product.

@@ -52,7 +52,7 @@ unsafe extern "C" {
     fn __errno_location() -> *mut c_int;
 }
 
-/// What each child does.
+/// Work of each child.
 enum Work {
     End,
     Execute(*const c_char, [*const c_char; 4]),

@@ -7,12 +7,12 @@ use equipoise_reporting::problem::Problem;
 
 use crate::probe::Operation;
 
-/// How much is measured.
+/// Number and length of batches.
 #[derive(Clone, Copy, Debug)]
 pub struct Batching {
-    /// How many batches.
+    /// Number of batches.
     pub batches: u64,
-    /// How long a batch lasts, about, with all that its operations need beside what is timed.
+    /// Approximate length of a batch, including the untimed parts of its operations.
     pub duration: Duration,
 }
 
@@ -20,13 +20,13 @@ pub struct Batching {
 /// cold and short one, grow no faster than this.
 const FASTEST_GROWTH: f64 = 16.0;
 
-/// From one operation of a nanosecond to the longest batch, and some more to settle.
+/// Number of attempts: from one operation of a nanosecond to the longest batch, and some more.
 const MOST_TRIES: u32 = 16;
 
-/// The seconds that one operation took in each batch.
+/// Measures the seconds of one operation in each batch.
 ///
 /// # Errors
-/// If an operation has a wrong result, or takes no time at all.
+/// An operation has a wrong result, or takes no time at all.
 pub fn times(operation: &mut dyn Operation, batching: &Batching) -> Result<Vec<f64>, Problem> {
     let count = calibrate(batching.duration, |count| {
         let started = Instant::now();
@@ -59,10 +59,10 @@ pub fn time_to_keep_out(operation: &mut dyn Operation) -> Result<f64, Problem> {
     median(&times(operation, &SHORT)?).ok_or_else(|| Problem::failure("there was no batch"))
 }
 
-/// The time of so many operations less what each has of another one.
+/// Subtracts the time of an operation that is part of each of `count` operations.
 ///
 /// # Errors
-/// If less than nothing is left.
+/// Less than nothing is left.
 pub fn less(took: Duration, count: u64, kept_out_s: f64) -> Result<Duration, Problem> {
     Duration::try_from_secs_f64(took.as_secs_f64() - kept_out_s * count as f64).map_err(|_| {
         Problem::failure(format!(
@@ -72,7 +72,7 @@ pub fn less(took: Duration, count: u64, kept_out_s: f64) -> Result<Duration, Pro
     })
 }
 
-/// How many operations last about so long. Doing them warms up as well.
+/// Finds the number of operations that last about `duration`. Running them also warms up.
 fn calibrate(
     duration: Duration,
     mut wall_time_of: impl FnMut(u64) -> Result<Duration, Problem>,
@@ -106,7 +106,7 @@ mod tests {
 
     const DURATION: Duration = Duration::from_millis(10);
 
-    /// Calibrates operations of that many nanoseconds; gives back the count and the time spent.
+    /// Calibrates operations of some nanoseconds; returns the count and the time spent.
     fn calibrated(nanoseconds: f64) -> (u64, f64) {
         let mut spent = 0.0;
         let count = calibrate(DURATION, |count| {

@@ -21,7 +21,7 @@ pub struct End {
 pub type Ends = (End, End);
 
 impl End {
-    /// An end that reads here and writes there.
+    /// Makes an end that reads from one descriptor and writes to another.
     pub fn new(incoming: impl Into<OwnedFd>, outgoing: impl Into<OwnedFd>) -> Self {
         Self {
             incoming: incoming.into().into(),
@@ -29,7 +29,7 @@ impl End {
         }
     }
 
-    /// An end that reads and writes the same socket.
+    /// Makes an end that reads and writes the same socket.
     ///
     /// # Errors
     /// If the system has no descriptor left.
@@ -68,9 +68,6 @@ impl End {
     }
 
     /// Sends a number.
-    ///
-    /// # Errors
-    /// What the system says.
     pub fn send_number(&mut self, number: u64) -> Result<(), Problem> {
         self.outgoing
             .write_all(&number.to_ne_bytes())
@@ -90,16 +87,13 @@ impl End {
     }
 
     /// Sends all of these bytes.
-    ///
-    /// # Errors
-    /// What the system says.
     pub fn send_all(&mut self, bytes: &[u8]) -> Result<(), Problem> {
         self.outgoing
             .write_all(bytes)
             .map_err(|error| problem_of("write", &error))
     }
 
-    /// Waits for some bytes and says how many came; never none.
+    /// Waits for some bytes, and returns their number, which is never 0.
     ///
     /// # Errors
     /// If the other end is closed.
@@ -112,10 +106,7 @@ impl End {
     }
 }
 
-/// Two pipes, one for each direction.
-///
-/// # Errors
-/// What the system says.
+/// Opens two pipes, one for each direction.
 pub fn pipes() -> Result<Ends, Problem> {
     let pipe = || pipe().map_err(|error| problem_of("pipe", &error));
     let (question_in, question_out) = pipe()?;
@@ -126,19 +117,13 @@ pub fn pipes() -> Result<Ends, Problem> {
     ))
 }
 
-/// A pair of connected `AF_UNIX` stream sockets without a name.
-///
-/// # Errors
-/// What the system says.
+/// Opens a pair of connected `AF_UNIX` stream sockets without a name.
 pub fn unix_streams() -> Result<Ends, Problem> {
     let (one, other) = UnixStream::pair().map_err(|error| problem_of("socketpair", &error))?;
     Ok((End::of_socket(one)?, End::of_socket(other)?))
 }
 
-/// Two UDP sockets on 127.0.0.1 that hear each other and nobody else.
-///
-/// # Errors
-/// What the system says.
+/// Opens two UDP sockets on 127.0.0.1 that are connected to each other.
 pub fn udp_sockets() -> Result<Ends, Problem> {
     let connected = || -> io::Result<_> {
         let one = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
@@ -151,10 +136,7 @@ pub fn udp_sockets() -> Result<Ends, Problem> {
     Ok((End::of_socket(one)?, End::of_socket(other)?))
 }
 
-/// A TCP connection over 127.0.0.1 on which every byte is sent at once.
-///
-/// # Errors
-/// What the system says.
+/// Opens a TCP connection over 127.0.0.1 on which every byte is sent at once.
 pub fn tcp_streams() -> Result<Ends, Problem> {
     let (one, other) = tcp_pair()?;
     for stream in [&one, &other] {
@@ -170,10 +152,7 @@ const INTERNET: libc::sa_family_t = libc::AF_INET as libc::sa_family_t;
 
 const PLACE: &str = "TCP over 127.0.0.1";
 
-/// Both ends of a connection.
-///
-/// # Errors
-/// What the system says.
+/// Opens a connection, and returns both ends.
 pub fn tcp_pair() -> Result<(TcpStream, TcpStream), Problem> {
     let listener = tcp_listener()?;
     let one = tcp_connect(listener.local_addr().map_err(refused)?.port())?;
@@ -188,9 +167,6 @@ pub fn tcp_pair() -> Result<(TcpStream, TcpStream), Problem> {
 }
 
 /// Listens on a port that the kernel chooses; what it accepts is reset when closed.
-///
-/// # Errors
-/// What the system says.
 pub fn tcp_listener() -> Result<TcpListener, Problem> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(refused)?;
     close_without_waiting(&listener)?;
@@ -198,9 +174,6 @@ pub fn tcp_listener() -> Result<TcpListener, Problem> {
 }
 
 /// Connects to a port of this machine; the connection is reset when closed.
-///
-/// # Errors
-/// What the system says.
 #[inline]
 pub fn tcp_connect(port: u16) -> Result<TcpStream, Problem> {
     let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
@@ -223,10 +196,7 @@ pub fn tcp_connect(port: u16) -> Result<TcpStream, Problem> {
     Ok(socket)
 }
 
-/// Has the connection reset when it is closed; what a listener accepts is as the listener.
-///
-/// # Errors
-/// What `setsockopt` says.
+/// Has a connection reset when it is closed; accepted connections inherit this from their listener.
 #[inline]
 pub fn close_without_waiting(socket: &impl AsRawFd) -> Result<(), Problem> {
     let linger = libc::linger {

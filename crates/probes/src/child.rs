@@ -6,32 +6,27 @@
 
 use std::ffi::c_int;
 use std::io::{self, PipeWriter, Read, Write};
-use std::os::unix::process::ExitStatusExt;
 use std::process::{self, ExitStatus};
-use std::ptr;
 
+use equipoise_kernel::child::{die_with_parent, discard, reap};
 use equipoise_reporting::problem::Problem;
 
-use crate::cpus::hold;
+use crate::cpus::{current_cpu, hold};
 use crate::handlers::Action;
-use crate::system::{accepted, expect, problem_of};
+use crate::system::{accepted, problem_of};
 
-/// A child process; killed and reaped when dropped.
+/// A child process, which is killed and reaped when dropped.
 ///
-/// It stays in the probe's process group, so that whoever ends the group ends it too, and the
-/// kernel kills it when the probe dies.
+/// It stays in the process group of the probe, so that it ends with the group, and the kernel kills it
+/// when the probe dies.
 pub struct Child {
     pid: libc::pid_t,
 }
 
 impl Child {
-    /// Starts a copy of this process, which has one thread, that does `work` and leaves.
+    /// Starts a copy of this process, which has one thread. The copy does `work` and leaves.
     ///
-    /// A problem of the work goes to standard error; the probe finds out by what the child no
-    /// longer does.
-    ///
-    /// # Errors
-    /// What `fork` says.
+    /// A problem of the work goes to standard error; the probe notices that the child is gone.
     pub fn start(work: impl FnOnce() -> Result<(), Problem>) -> Result<Self, Problem> {
         let parent = process::id();
         Self::fork(move || {
@@ -40,11 +35,8 @@ impl Child {
         })
     }
 
-    /// The same in a session of its own, and not killed when the probe dies: `work` must end
-    /// then by itself.
-    ///
-    /// # Errors
-    /// What `fork` says.
+    /// Starts a copy in a session of its own, which is not killed when the probe dies: `work` must
+    /// then end by itself.
     pub fn start_alone(work: impl FnOnce() -> Result<(), Problem>) -> Result<Self, Problem> {
         Self::fork(move || {
             // SAFETY: takes nothing; a child that was just made leads no process group.
@@ -62,39 +54,31 @@ impl Child {
         let status = match work() {
             Ok(()) => 0,
             Err(problem) => {
-                // Standard error may be closed; there is nowhere left to say so.
+                // Standard error may be closed; there is nowhere else to report the problem.
                 let _ = writeln!(io::stderr(), "the other side of the probe: {problem}");
                 1
             }
         };
-        // SAFETY: leaves without running what is the parent's to run at its end.
+        // SAFETY: leaves without running the exit handlers of the parent.
         unsafe { libc::_exit(status) }
     }
 
-    /// Waits until it leaves by itself.
-    ///
-    /// # Errors
-    /// What `waitpid` says.
+    /// Waits until the child leaves by itself.
     pub fn wait(self) -> Result<ExitStatus, Problem> {
-        let mut status = 0;
-        // SAFETY: the status can be written; the child was not reaped yet.
-        let pid = unsafe { libc::waitpid(self.pid, &raw mut status, 0) };
-        expect("waitpid", pid, self.pid)?;
+        let (status, _) = reap(self.pid).map_err(|error| problem_of("wait4", &error))?;
         std::mem::forget(self);
-        Ok(ExitStatus::from_raw(status))
+        Ok(status)
     }
 }
 
-/// Has the kernel kill this process when the thread of `parent` that started it ends; for the
-/// start of a child. Allocates nothing and takes no lock.
+/// Has the kernel kill this process when the thread of `parent` that started it ends.
+///
+/// Allocates nothing and takes no lock.
 ///
 /// # Errors
-/// What `prctl` says, or that the parent is gone already.
+/// The kernel refuses, or the parent is gone already.
 pub fn die_with(parent: u32) -> io::Result<()> {
-    // SAFETY: passes numbers only.
-    if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
+    die_with_parent()?;
     if std::os::unix::process::parent_id() != parent {
         return Err(io::Error::from_raw_os_error(libc::ESRCH));
     }
@@ -104,10 +88,8 @@ pub fn die_with(parent: u32) -> io::Result<()> {
 impl Drop for Child {
     fn drop(&mut self) {
         // SAFETY: passes numbers only; the child was not reaped, so the number is still its own.
-        unsafe {
-            libc::kill(self.pid, libc::SIGKILL);
-            libc::waitpid(self.pid, ptr::null_mut(), 0);
-        }
+        unsafe { libc::kill(self.pid, libc::SIGKILL) };
+        discard(self.pid);
     }
 }
 
@@ -120,34 +102,34 @@ pub struct Helper {
 }
 
 impl Helper {
-    /// Starts one on that CPU (`None`: wherever the kernel puts it). `work` must go on for as
-    /// long as the helper is kept; what it takes along is closed in this process.
+    /// Starts a helper on a CPU (`None` leaves it to the kernel). `work` must go on for as long as the
+    /// helper is kept; the descriptors that it takes along are closed in this process.
     ///
     /// # Errors
-    /// If the system refuses the process or the CPU, or the helper ends before it works.
+    /// The system refuses the process or the CPU, or the helper ends before it works.
     pub fn start(
         cpu: Option<usize>,
         work: impl FnOnce() -> Result<(), Problem>,
     ) -> Result<Self, Problem> {
         end_with_a_child(true)?;
-        let (mut ready, told) = io::pipe().map_err(|error| problem_of("pipe", &error))?;
+        let (mut reader, writer) = io::pipe().map_err(|error| problem_of("pipe", &error))?;
         let child = Child::start(move || {
             hold(cpu)?;
-            say_the_cpu(told)?;
+            send_cpu(writer)?;
             work()?;
             Err(Problem::failure("it has nothing left to do"))
         })?;
-        let mut found = [0; size_of::<c_int>()];
-        ready
-            .read_exact(&mut found)
+        let mut cpu = [0; size_of::<c_int>()];
+        reader
+            .read_exact(&mut cpu)
             .map_err(|error| problem_of("the other side", &error))?;
         Ok(Self {
             _child: child,
-            cpu: c_int::from_ne_bytes(found),
+            cpu: c_int::from_ne_bytes(cpu),
         })
     }
 
-    /// The CPU on which it found itself when it began.
+    /// Returns the CPU on which the helper ran when it began.
     pub fn cpu(&self) -> c_int {
         self.cpu
     }
@@ -155,29 +137,21 @@ impl Helper {
 
 impl Drop for Helper {
     fn drop(&mut self) {
-        // From here on the end of the helper is no surprise. The default is always accepted.
+        // From here on the end of the helper is expected. The default is always accepted.
         let _ = end_with_a_child(false);
     }
 }
 
-/// The CPU that the calling thread runs on.
-///
-/// # Errors
-/// What `sched_getcpu` says.
-pub fn cpu_here() -> Result<c_int, Problem> {
-    // SAFETY: takes nothing and touches no memory of ours.
-    accepted("sched_getcpu", unsafe { libc::sched_getcpu() })
-}
-
-fn say_the_cpu(mut told: PipeWriter) -> Result<(), Problem> {
-    told.write_all(&cpu_here()?.to_ne_bytes())
+fn send_cpu(mut writer: PipeWriter) -> Result<(), Problem> {
+    writer
+        .write_all(&current_cpu()?.to_ne_bytes())
         .map_err(|error| problem_of("pipe", &error))
 }
 
-/// Whether the end of a child ends this process too: it may be waiting for an answer (a datagram,
-/// a futex) that no end of file stands in for, and nothing else would wake it up.
-fn end_with_a_child(so: bool) -> Result<(), Problem> {
-    let handler = if so {
+/// Sets whether the end of a child ends this process, too. The process may wait for an answer (a
+/// datagram, a futex) that no end of file replaces, and nothing else would wake it up.
+fn end_with_a_child(ends: bool) -> Result<(), Problem> {
+    let handler = if ends {
         leave as *const () as libc::sighandler_t
     } else {
         libc::SIG_DFL
@@ -186,10 +160,10 @@ fn end_with_a_child(so: bool) -> Result<(), Problem> {
 }
 
 extern "C" fn leave(_: c_int) {
-    const WORDS: &[u8] = b"equipoise-probe: the other side of the probe ended too early\n";
+    const MESSAGE: &[u8] = b"equipoise-probe: the other side of the probe ended too early\n";
     // SAFETY: both calls are async-signal-safe, and the bytes are there for ever.
     unsafe {
-        libc::write(libc::STDERR_FILENO, WORDS.as_ptr().cast(), WORDS.len());
+        libc::write(libc::STDERR_FILENO, MESSAGE.as_ptr().cast(), MESSAGE.len());
         libc::_exit(FAILED)
     }
 }

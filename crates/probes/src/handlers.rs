@@ -8,15 +8,15 @@ use equipoise_reporting::problem::Problem;
 
 use crate::system::expect;
 
-/// How many signals were handled; a handler can reach nothing else.
+/// Number of handled signals; a handler can reach nothing but a static.
 static HANDLED: AtomicU64 = AtomicU64::new(0);
 
-/// Signals handled so far.
+/// Returns the number of signals handled so far.
 pub fn handled() -> u64 {
     HANDLED.load(Ordering::Relaxed)
 }
 
-/// Counts one; for handlers.
+/// Counts one signal, in a handler.
 pub fn count_one() {
     HANDLED.fetch_add(1, Ordering::Relaxed);
 }
@@ -26,7 +26,7 @@ pub extern "C" fn counting(_: libc::c_int) {
     count_one();
 }
 
-/// What becomes of a signal.
+/// The action for a signal.
 pub struct Action(libc::sigaction);
 
 impl Action {
@@ -39,10 +39,7 @@ impl Action {
         Self(action)
     }
 
-    /// Installs it.
-    ///
-    /// # Errors
-    /// What `sigaction` says.
+    /// Installs the action.
     #[inline]
     pub fn install(&self, signal: libc::c_int) -> Result<(), Problem> {
         // SAFETY: the action can be read, and its handler does only what a signal handler may.
@@ -52,19 +49,16 @@ impl Action {
 }
 
 /// Sends this process a signal.
-///
-/// # Errors
-/// What `kill` says.
 #[inline]
 pub fn send_to_oneself(process: libc::pid_t, signal: libc::c_int) -> Result<(), Problem> {
     // SAFETY: passes numbers only.
     expect("kill", unsafe { libc::kill(process, signal) }, 0)
 }
 
-/// Checks that so many signals were handled since there were `before`.
+/// Checks that `count` signals were handled since there were `before`.
 ///
 /// # Errors
-/// If there were more or fewer.
+/// There were more or fewer.
 pub fn check_handled(count: u64, before: u64) -> Result<(), Problem> {
     let handled = handled() - before;
     if handled == count {

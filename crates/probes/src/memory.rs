@@ -11,7 +11,7 @@ use equipoise_reporting::problem::Problem;
 use crate::probe::Parameter;
 use crate::system::{expect, refused};
 
-/// How much is read, written or copied at once.
+/// Parameter of the bytes that are read, written or copied at once.
 pub const MEMORY: Parameter = Parameter {
     summary: "bytes of memory",
     default: 64 << 20,
@@ -19,13 +19,13 @@ pub const MEMORY: Parameter = Parameter {
     maximum: 16 << 30,
 };
 
-/// So much free memory for each byte that is wanted: whoever shares the machine needs some too.
+/// Bytes that must be free for each byte that is used, because others share the machine.
 const MARGIN: u64 = 4;
 
-/// The bytes as a size, if the machine has room for them.
+/// Returns the bytes as a size, if the machine has room for them.
 ///
 /// # Errors
-/// Unavailable where it has not.
+/// Unavailable without that room.
 pub fn room_for(bytes: u64) -> Result<usize, Problem> {
     match free() {
         Some(free) if free < bytes.saturating_mul(MARGIN) => Err(Problem::unavailable(format!(
@@ -36,7 +36,7 @@ pub fn room_for(bytes: u64) -> Result<usize, Problem> {
     }
 }
 
-/// The sum, by as many additions at once as the processor has.
+/// Returns the sum, by as many additions at once as the processor has.
 pub fn added_up(words: &[u64]) -> u64 {
     words.iter().fold(0, |sum, &word| sum.wrapping_add(word))
 }
@@ -56,7 +56,7 @@ fn in_machine(meminfo: &str) -> Option<u64> {
     Some(kilobytes * 1024)
 }
 
-/// What the cgroup of version 2 leaves, if it has a limit.
+/// Returns the bytes that the cgroup of version 2 leaves, if it has a limit.
 fn in_container() -> Option<u64> {
     let groups = read_to_string("/proc/self/cgroup").ok()?;
     let group = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
@@ -68,17 +68,14 @@ fn in_container() -> Option<u64> {
     Some(number("memory.max")?.saturating_sub(number("memory.current")?))
 }
 
-/// Private memory without a file, given back when dropped.
+/// Private memory without a file, unmapped when dropped.
 pub struct Mapping {
     start: NonNull<u8>,
     bytes: usize,
 }
 
 impl Mapping {
-    /// Maps so many bytes, which the kernel provides when they are touched.
-    ///
-    /// # Errors
-    /// What `mmap` says.
+    /// Maps memory, which the kernel provides when it is touched.
     #[inline]
     pub fn new(bytes: usize) -> Result<Self, Problem> {
         // SAFETY: a new mapping at no particular address.
@@ -100,15 +97,15 @@ impl Mapping {
             .ok_or_else(|| Problem::failure("mmap gave address 0"))
     }
 
-    /// Where it starts.
+    /// Returns the start.
     pub fn start(&self) -> NonNull<u8> {
         self.start
     }
 
-    /// Writes one byte to each page of a part, and so has the kernel provide it.
+    /// Writes one byte to each page of a part, so that the kernel provides it.
     ///
     /// # Panics
-    /// If the part is not within the mapping.
+    /// The part is not within the mapping.
     #[inline]
     pub fn touch_each(&self, page: usize, part: Range<usize>) {
         assert!(part.end <= self.bytes, "{part:?} is beyond {}", self.bytes);
@@ -118,10 +115,7 @@ impl Mapping {
         }
     }
 
-    /// Gives it back.
-    ///
-    /// # Errors
-    /// What `munmap` says.
+    /// Unmaps the memory.
     #[inline]
     pub fn give_back(self) -> Result<(), Problem> {
         let result = self.unmap();
@@ -141,17 +135,14 @@ impl Drop for Mapping {
     }
 }
 
-/// Bytes of a page of memory.
-///
-/// # Errors
-/// What `sysconf` says.
+/// Returns the bytes of a page of memory.
 pub fn page_size() -> Result<usize, Problem> {
     // SAFETY: reads a constant of the system.
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) })
         .map_err(|_| refused("sysconf(_SC_PAGESIZE)"))
 }
 
-/// Keeps huge pages out of this process's memory.
+/// Keeps huge pages out of the memory of this process.
 pub fn without_huge_pages() {
     // A kernel that does not know the request has no huge pages of its own accord.
     // SAFETY: passes numbers only.

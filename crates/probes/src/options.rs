@@ -17,7 +17,7 @@ const DEFAULT_BATCH_MS: u64 = 10;
 const MAX_BATCHES: u64 = 1_000_000;
 const MAX_BATCH_MS: u64 = 60_000;
 
-/// What the command line asks for.
+/// What the command line requests.
 pub enum Command {
     /// Text for standard output; nothing is measured.
     Text(String),
@@ -38,9 +38,6 @@ pub struct Request {
 }
 
 /// Reads the command line.
-///
-/// # Errors
-/// The command line cannot be used.
 pub fn read(arguments: impl Iterator<Item = OsString>) -> Result<Command, Problem> {
     let mut parser = Parser::from_args(arguments);
     match parser.next()? {

@@ -49,7 +49,7 @@ impl Probe {
         }
     }
 
-    /// The same of bandwidth.
+    /// A probe of bandwidth without a name.
     pub const fn bandwidth(open: Open) -> Self {
         let mut probe = Self::latency(open);
         probe.metric = Metric::Bandwidth;
@@ -83,7 +83,7 @@ pub enum Class {
     Signals,
     /// Between processes.
     Ipc,
-    /// From one process to the next.
+    /// Switching from one process to the next.
     ContextSwitch,
     /// Memory, and the kernel's part in it.
     Memory,

@@ -29,15 +29,15 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Makes it where files were asked for, else beside the file of metrics, else in `TMPDIR`.
+    /// Makes the folder in `--folder`, else beside the file of metrics, else in `TMPDIR`.
     ///
     /// # Errors
-    /// If it cannot be made there.
+    /// It cannot be made there.
     pub fn new(options: &ProbeOptions) -> Result<Self, Problem> {
         let around = options.folder.clone().unwrap_or_else(default_folder);
         let pipes = |error: io::Error| problem_of("pipe", &error);
         let (end_of_probe, lifeline) = pipe().map_err(pipes)?;
-        let (mut answer, teller) = pipe().map_err(pipes)?;
+        let (mut answer, answer_writer) = pipe().map_err(pipes)?;
         let held_by_parent = [lifeline.as_raw_fd(), answer.as_raw_fd()];
         let at = around.clone();
         let cleaner = Child::start_alone(move || {
@@ -45,38 +45,35 @@ impl Scratch {
                 // SAFETY: this copy's own; as long as it had it open, nothing would hang up.
                 unsafe { libc::close(descriptor) };
             }
-            keep(&at, teller, end_of_probe)
+            keep(&at, answer_writer, end_of_probe)
         })?;
-        let mut told = Vec::new();
+        let mut answered = Vec::new();
         answer
-            .read_to_end(&mut told)
+            .read_to_end(&mut answered)
             .map_err(|error| problem_of("the cleaner of the files", &error))?;
-        match told.split_first() {
+        match answered.split_first() {
             Some((&MADE, path)) => Ok(Self {
                 folder: OsStr::from_bytes(path).into(),
                 lifeline: Some(lifeline),
                 cleaner: Some(cleaner),
             }),
-            said => Err(Problem::unavailable(format!(
+            other => Err(Problem::unavailable(format!(
                 "no folder can be made in {}: {}",
                 around.display(),
-                said.map_or_else(
+                other.map_or_else(
                     || "its cleaner ended".into(),
-                    |(_, words)| String::from_utf8_lossy(words)
+                    |(_, reason)| String::from_utf8_lossy(reason)
                 )
             ))),
         }
     }
 
-    /// Where it is.
+    /// Returns the path.
     pub fn path(&self) -> &Path {
         &self.folder
     }
 
-    /// The folder, opened.
-    ///
-    /// # Errors
-    /// What the system says.
+    /// Opens the folder.
     pub fn open(&self) -> Result<File, Problem> {
         File::open(&self.folder).map_err(|error| problem_of("the folder of the files", &error))
     }
@@ -99,45 +96,45 @@ fn default_folder() -> PathBuf {
         .unwrap_or_else(env::temp_dir)
 }
 
-/// How what the cleaner tells begins: the path, or why there is none.
+/// First byte of the cleaner's answer: the path follows, or the reason why there is none.
 const MADE: u8 = b'+';
 const NOT_MADE: u8 = b'-';
 
-fn tagged(tag: u8, words: &[u8]) -> Vec<u8> {
-    [&[tag], words].concat()
+fn tagged(tag: u8, text: &[u8]) -> Vec<u8> {
+    [&[tag], text].concat()
 }
 
-/// What the cleaner does: makes the folder, says where, waits, removes it.
+/// Does the work of the cleaner: makes the folder, sends its path, waits, removes it.
 fn keep(
     around: &Path,
-    mut teller: PipeWriter,
+    mut answer_writer: PipeWriter,
     mut end_of_probe: PipeReader,
 ) -> Result<(), Problem> {
-    let_go_of_the_streams()?;
-    take_a_name();
+    close_streams()?;
+    take_own_name();
     let made = make_private(around);
-    // Whoever ended before it could hear the answer leaves the folder to be removed all the same.
-    let _ = teller.write_all(&match &made {
+    // A probe that ended before it could read the answer leaves the folder to be removed, too.
+    let _ = answer_writer.write_all(&match &made {
         Ok((folder, _)) => tagged(MADE, folder.as_os_str().as_bytes()),
         Err(problem) => tagged(NOT_MADE, problem.to_string().as_bytes()),
     });
-    drop(teller);
+    drop(answer_writer);
     let (folder, _held) = made?;
     let removed = |error: io::Error| problem_of("the folder of the files", &error);
-    let heard = end_of_probe.read_to_end(&mut Vec::new());
+    let hung_up = end_of_probe.read_to_end(&mut Vec::new());
     fs::remove_dir_all(&folder).map_err(removed)?;
-    heard.map(drop).map_err(removed)
+    hung_up.map(drop).map_err(removed)
 }
 
-/// Whoever ends all processes of the probe's name leaves this one its work.
-fn take_a_name() {
+/// Gives the cleaner a name of its own, so that ending all processes named as the probe spares it.
+fn take_own_name() {
     // A cleaner that keeps the probe's name does the same work.
     // SAFETY: a string of at most fifteen bytes and a null byte.
     unsafe { libc::prctl(libc::PR_SET_NAME, c"equipoise-clean".as_ptr()) };
 }
 
-/// Whoever reads what the probe writes must not wait for the cleaner.
-fn let_go_of_the_streams() -> Result<(), Problem> {
+/// Closes the standard streams, so that no reader of the probe's output waits for the cleaner.
+fn close_streams() -> Result<(), Problem> {
     let nothing = File::options()
         .read(true)
         .write(true)
@@ -165,7 +162,7 @@ fn make_private(around: &Path) -> Result<(PathBuf, File), Problem> {
     Ok((folder, held))
 }
 
-/// How many letters `mkdtemp` draws.
+/// Number of letters that `mkdtemp` draws.
 const RANDOM: usize = 6;
 
 fn make_unnamed(around: &Path) -> Result<PathBuf, Problem> {
@@ -181,10 +178,7 @@ fn make_unnamed(around: &Path) -> Result<PathBuf, Problem> {
     Ok(OsStr::from_bytes(&template).into())
 }
 
-/// Its name, or its magic number (statfs(2)) where it is none of the usual ones.
-///
-/// # Errors
-/// What `fstatfs` says.
+/// Returns the name of the file system of a file, or its magic number (statfs(2)) if it is unusual.
 pub fn kind_of(file: &File) -> Result<String, Problem> {
     let mut found = MaybeUninit::<libc::statfs>::uninit();
     // SAFETY: the answer can be written.
@@ -209,7 +203,7 @@ mod tests {
     use super::*;
     use crate::probe::Placement;
 
-    fn asked(folder: &Path) -> ProbeOptions {
+    fn options_in(folder: &Path) -> ProbeOptions {
         ProbeOptions {
             placement: Placement::None,
             size: 0,
@@ -220,7 +214,7 @@ mod tests {
 
     #[test]
     fn the_folder_and_what_is_in_it_are_gone_when_dropped() {
-        let scratch = Scratch::new(&asked(&env::temp_dir())).expect("made");
+        let scratch = Scratch::new(&options_in(&env::temp_dir())).expect("made");
         let folder = scratch.folder.clone();
         fs::write(folder.join("file"), "x").expect("written");
         drop(scratch);
@@ -229,7 +223,7 @@ mod tests {
 
     #[test]
     fn where_no_folder_can_be_made_the_probe_is_unavailable() {
-        let problem = Scratch::new(&asked(Path::new("/proc")))
+        let problem = Scratch::new(&options_in(Path::new("/proc")))
             .err()
             .expect("refused");
         assert!(

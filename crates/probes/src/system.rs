@@ -1,10 +1,10 @@
-//! What the system said, as a problem.
+//! Errors of the system, as problems.
 
 use std::io;
 
 use equipoise_reporting::problem::Problem;
 
-/// The machine forbids the work, does not have what it needs, or has too little of it.
+/// Errors of a machine that forbids the work, does not have what it needs, or has too little of it.
 const NOT_TO_BE_HAD: [i32; 16] = [
     libc::EPERM,
     libc::EACCES,
@@ -24,13 +24,13 @@ const NOT_TO_BE_HAD: [i32; 16] = [
     libc::EDQUOT,
 ];
 
-/// The last error of this thread, as what came of `call`.
+/// Returns the last error of this thread, as the problem of a call.
 #[cold]
 pub fn refused(call: &str) -> Problem {
     problem_of(call, &io::Error::last_os_error())
 }
 
-/// An error as what came of `call`: unavailable if that is the machine's doing, else a failure.
+/// Returns an error as the problem of a call: unavailable if the machine causes it, else a failure.
 #[cold]
 pub fn problem_of(call: &str, error: &io::Error) -> Problem {
     let words = format!("{call}: {error}");
@@ -40,10 +40,7 @@ pub fn problem_of(call: &str, error: &io::Error) -> Problem {
     }
 }
 
-/// The result of a call that answers with a negative number if it is refused.
-///
-/// # Errors
-/// What the system said.
+/// Checks the result of a call that returns a negative number when it is refused.
 #[inline]
 pub fn accepted<Number: PartialOrd + Default>(
     call: &str,
@@ -55,7 +52,7 @@ pub fn accepted<Number: PartialOrd + Default>(
     Ok(result)
 }
 
-/// A call gave another result than it must.
+/// Returns the problem of a call with a wrong result.
 #[cold]
 pub fn wrong(
     call: &str,
@@ -65,10 +62,7 @@ pub fn wrong(
     Problem::failure(format!("{call} gave {result} instead of {expected}"))
 }
 
-/// Checks that a call gave what it must; a negative number is what the system refused.
-///
-/// # Errors
-/// What the system said, or that the result is another.
+/// Checks that a call has returned the expected result; a negative one is an error of the system.
 #[inline]
 pub fn expect<Number>(call: &str, result: Number, expected: Number) -> Result<(), Problem>
 where

@@ -6,42 +6,42 @@ use lexopt::Parser;
 
 use crate::problem::Problem;
 
-/// The value of the option that the parser stands at, as text.
+/// Returns the value of the current option, as text.
 ///
 /// # Errors
-/// If there is no value, or it is not UTF-8.
+/// There is no value, or it is not UTF-8.
 pub fn text(parser: &mut Parser, option: &str) -> Result<String, Problem> {
     parser.value()?.into_string().map_err(|value| {
         Problem::usage(format!("--{option} {} is no text", value.to_string_lossy()))
     })
 }
 
-/// The value of the option that the parser stands at, as a whole number within `range`.
+/// Returns the value of the current option, as a whole number within `range`.
 ///
 /// # Errors
-/// If there is no value, or it is not such a number.
+/// There is no value, or it is not such a number.
 pub fn number(
     parser: &mut Parser,
     option: &str,
     range: RangeInclusive<u64>,
 ) -> Result<u64, Problem> {
     let value = text(parser, option)?;
-    parse_number(&value, range).map_err(|words| Problem::usage(format!("--{option}: {words}")))
+    parse_number(&value, range).map_err(|message| Problem::usage(format!("--{option}: {message}")))
 }
 
-/// A number from an option as a size.
+/// Converts a number of an option to a size.
 ///
 /// # Panics
-/// If it does not fit an address; the ranges of options end far below that.
+/// It does not fit an address; the ranges of options end far below that.
 #[must_use]
 pub fn to_usize(number: u64) -> usize {
     usize::try_from(number).expect("every range given here fits a 64-bit address space")
 }
 
-/// A whole number within `range`, or words that say what is wrong with it.
+/// Parses a whole number within `range`.
 ///
 /// # Errors
-/// If `value` is not such a number.
+/// The message for a value that is not such a number.
 pub fn parse_number(value: &str, range: RangeInclusive<u64>) -> Result<u64, String> {
     value
         .parse()
@@ -68,8 +68,8 @@ mod tests {
     #[test]
     fn a_number_outside_its_range_is_refused_with_the_range() {
         for value in ["0", "8", "-1", "1.5", "", "many", "99999999999999999999999"] {
-            let words = parse_number(value, 1..=7).expect_err(value);
-            assert!(words.contains("from 1 to 7"), "{words}");
+            let message = parse_number(value, 1..=7).expect_err(value);
+            assert!(message.contains("from 1 to 7"), "{message}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How a built-in program reads its options, reports what it measured and says what went wrong.
+//! What every program of Equipoise in Rust shares: options, metrics and problems.
 
 pub mod arguments;
 pub mod metrics;

@@ -1,4 +1,4 @@
-//! A workload's own metrics, through the same door as every other program's.
+//! The metrics of a built-in program, reported in the same way as those of any other program.
 //!
 //! `EQUIPOISE_METRICS` names a file to which JSON lines are appended; without it the lines go
 //! to standard output, for whoever runs a workload by hand. Facts that are no numbers (which
@@ -12,25 +12,25 @@ use std::time::Duration;
 
 use crate::problem::Problem;
 
-const DOOR: &str = "EQUIPOISE_METRICS";
+const VARIABLE: &str = "EQUIPOISE_METRICS";
 
-/// What a workload gives back.
+/// Result of a workload.
 #[derive(Debug)]
 pub enum Outcome {
-    /// Help was asked for: no work was done.
+    /// The help text; no work was done.
     Help(&'static str),
     /// The work was done.
     Measured(Report),
 }
 
-/// What the work cost, and what was found out on the way.
+/// Metrics of the work, and facts about it.
 #[derive(Debug, Default)]
 pub struct Report {
     metrics: Vec<Metric>,
     facts: Vec<(&'static str, String)>,
 }
 
-/// Which values of a metric are good.
+/// Direction in which a metric is better.
 #[derive(Clone, Copy, Debug)]
 pub enum Better {
     /// Less is better.
@@ -45,12 +45,12 @@ struct Metric {
     value: f64,
     unit: &'static str,
     better: Better,
-    /// Counted from 1; none for the trial as a whole.
+    /// Iteration, counted from 1; none for the trial as a whole.
     iteration: Option<usize>,
 }
 
 impl Metric {
-    /// The JSON line; names and units are plain words, so nothing needs escaping.
+    /// Returns the JSON line; names and units are plain words, so nothing needs escaping.
     fn line(&self) -> String {
         let iteration = self
             .iteration
@@ -79,7 +79,7 @@ impl Report {
         self.with(name, value, unit, Better::Higher, None)
     }
 
-    /// Adds how long one unit of the work took, whatever it is: what workloads have in common.
+    /// Adds the seconds of one unit of the work, the metric that all workloads have.
     #[must_use]
     pub fn work(self, seconds: f64) -> Self {
         self.cost("work_s", seconds, "s")
@@ -120,7 +120,7 @@ impl Report {
         )
     }
 
-    /// Adds a number of bytes, if it could be found out (an unknown number is never a zero).
+    /// Adds a number of bytes, if it is known (an unknown number is never a zero).
     #[must_use]
     pub fn bytes(self, name: &'static str, bytes: Option<u64>) -> Self {
         match bytes {
@@ -171,7 +171,7 @@ impl Report {
     }
 }
 
-/// The median; none of no values.
+/// Returns the median; none without values.
 #[must_use]
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
@@ -181,7 +181,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
     Some(f64::midpoint(*sorted.get(lower)?, *sorted.get(upper)?))
 }
 
-/// The text as the inside of a JSON string (RFC 8259, section 7).
+/// Returns a text as the inside of a JSON string (RFC 8259, section 7).
 ///
 /// # Panics
 /// Never: a string can be written to.
@@ -201,17 +201,17 @@ pub fn escaped(text: &str) -> String {
 }
 
 impl Outcome {
-    /// Reports the metrics and gives back what belongs on standard output.
+    /// Reports the metrics, and returns the text for standard output.
     ///
     /// # Errors
-    /// If the file that `EQUIPOISE_METRICS` names cannot be appended to.
+    /// The file that `EQUIPOISE_METRICS` names cannot be appended to.
     pub fn report(&self) -> Result<String, Problem> {
         let report = match self {
             Self::Help(text) => return Ok((*text).to_owned()),
             Self::Measured(report) => report,
         };
         let facts = report.fact_line();
-        match std::env::var_os(DOOR) {
+        match std::env::var_os(VARIABLE) {
             None => Ok(facts + &report.metric_lines()),
             Some(file) => append(&file, &report.metric_lines()).map(|()| facts),
         }
@@ -226,7 +226,7 @@ fn append(file: &OsString, lines: &str) -> Result<(), Problem> {
         .and_then(|mut opened| opened.write_all(lines.as_bytes()))
         .map_err(|error| {
             Problem::failure(format!(
-                "cannot append to {}, which {DOOR} names: {error}",
+                "cannot append to {}, which {VARIABLE} names: {error}",
                 file.to_string_lossy()
             ))
         })

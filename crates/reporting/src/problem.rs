@@ -1,4 +1,4 @@
-//! What can go wrong, in one line.
+//! Problems, each in one line with an exit status.
 
 use std::fmt;
 use std::io;
@@ -8,26 +8,26 @@ const BAD_OPTIONS: u8 = 2;
 /// `EX_UNAVAILABLE` of sysexits.h.
 const UNAVAILABLE: u8 = 69;
 
-/// One line for the user, and what the process exits with.
+/// One line for the user, and the exit status of the process.
 #[derive(Debug)]
 pub struct Problem {
-    words: String,
+    message: String,
     exit_status: u8,
 }
 
 impl Problem {
     /// The command line cannot be used: exit status 2.
-    pub fn usage(words: impl Into<String>) -> Self {
+    pub fn usage(message: impl Into<String>) -> Self {
         Self {
-            words: words.into(),
+            message: message.into(),
             exit_status: BAD_OPTIONS,
         }
     }
 
-    /// The work itself could not be done: exit status 1.
-    pub fn failure(words: impl Into<String>) -> Self {
+    /// The work could not be done: exit status 1.
+    pub fn failure(message: impl Into<String>) -> Self {
         Self {
-            words: words.into(),
+            message: message.into(),
             exit_status: RUN_FAILED,
         }
     }
@@ -39,29 +39,29 @@ impl Problem {
     }
 
     /// This machine, or what the process may do on it, does not allow the work: exit status 69.
-    pub fn unavailable(words: impl Into<String>) -> Self {
+    pub fn unavailable(message: impl Into<String>) -> Self {
         Self {
-            words: words.into(),
+            message: message.into(),
             exit_status: UNAVAILABLE,
         }
     }
 
-    /// Whether the work is not allowed here, rather than wrongly asked for or gone wrong.
+    /// Whether this machine does not allow the work.
     #[must_use]
     pub fn is_unavailable(&self) -> bool {
         self.exit_status == UNAVAILABLE
     }
 
-    /// The same problem, naming the program's part that has it.
+    /// Names the part of the program that has the problem.
     #[must_use]
     pub fn within(self, part: &str) -> Self {
         Self {
-            words: format!("{part}: {}", self.words),
+            message: format!("{part}: {}", self.message),
             ..self
         }
     }
 
-    /// What the process exits with.
+    /// Returns the exit status of the process.
     #[must_use]
     pub fn exit_status(&self) -> u8 {
         self.exit_status
@@ -70,7 +70,7 @@ impl Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.words)
+        formatter.write_str(&self.message)
     }
 }
 

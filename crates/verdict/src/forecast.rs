@@ -3,9 +3,9 @@
 use crate::bet::{Bet, Round};
 use crate::block::{Block, Order};
 use crate::past::Past;
-use crate::random::SplitMix64;
 use crate::sequence::BettingSequence;
 use crate::wealth::Wealth;
+use equipoise_random::SplitMix64;
 
 /// Whether an exclusion holds for ever or only while the wealth lasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

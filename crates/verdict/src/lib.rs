@@ -16,7 +16,6 @@ pub mod fraction;
 mod order_statistics;
 mod past;
 pub mod probability;
-mod random;
 mod search;
 pub mod sequence;
 mod wealth;

@@ -197,9 +197,9 @@ impl Lapack {
             );
         }
         if failed == 0 {
-            let wanted = self.inverse(matrix, &pivots, n, &mut [0.0], -1).1;
+            let work_length = self.inverse(matrix, &pivots, n, &mut [0.0], -1).1;
             // The first element of the work space says how long it should be.
-            let mut work = vec![0.0; wanted];
+            let mut work = vec![0.0; work_length];
             let length = in_fortran(work.len());
             failed = self.inverse(matrix, &pivots, n, &mut work, length).0;
         }
@@ -212,7 +212,7 @@ impl Lapack {
         }
     }
 
-    /// One call of dgetri: what it says, and how much work space it wants.
+    /// Calls dgetri; returns its status and the work space that it needs.
     fn inverse(
         &self,
         matrix: &mut [f64],
@@ -236,8 +236,8 @@ impl Lapack {
             );
         }
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let wanted = work[0].max(f64::from(size)) as usize;
-        (failed, wanted)
+        let work_length = work[0].max(f64::from(size)) as usize;
+        (failed, work_length)
     }
 }
 

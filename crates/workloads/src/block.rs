@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use crate::problem::Problem;
 
-/// What is written to a block before it is freed.
+/// Part of a block that is written to before it is freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Touch {
     /// Nothing.
@@ -62,7 +62,7 @@ impl Block {
 }
 
 impl Block {
-    /// Where it starts.
+    /// Returns the start.
     pub fn address(&self) -> usize {
         self.start as usize
     }
@@ -81,7 +81,7 @@ impl Drop for Block {
     }
 }
 
-/// Bytes of a page of memory.
+/// Returns the bytes of a page of memory.
 pub fn page_size() -> usize {
     // SAFETY: sysconf reads a constant of the system and touches no memory of ours.
     let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };

@@ -1,4 +1,4 @@
-//! How many system calls a piece of work makes.
+//! Number of system calls of a piece of work.
 //!
 //! It is run once more, in a copy of the process that is traced (ptrace(2)): tracing makes a system
 //! call a hundred times as slow, so nothing that is traced is ever timed.
@@ -8,7 +8,7 @@ use std::ptr::null_mut;
 
 use libc::{c_int, c_void, pid_t};
 
-/// What the work's copy calls before and after it, and the work itself never.
+/// System call that marks the start and the end of the work, which never makes it.
 const MARK: libc::c_long = libc::SYS_getppid;
 const ENTRY: u8 = 1;
 

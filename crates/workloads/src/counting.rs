@@ -1,4 +1,4 @@
-//! For tests: how many allocations of a size the code under test makes.
+//! Allocations of a size that the code under test makes, for unit tests.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -43,7 +43,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// How many blocks with a size in the range this thread allocates during `work`, and its answer.
+/// Counts the blocks in a range of sizes that this thread allocates during `work`.
 pub fn allocations_of<Answer>(
     sizes: RangeInclusive<usize>,
     work: impl FnOnce() -> Answer,

@@ -8,8 +8,8 @@ use crate::arguments::{number, text, to_usize};
 use crate::blas::{BLAS, Blas};
 use crate::metrics::{Outcome, Report};
 use crate::problem::Problem;
-use crate::random::Draws;
 use crate::residual;
+use equipoise_random::Draws;
 
 /// One line for `--list`.
 pub const SUMMARY: &str = "matrix products by the system's BLAS (--size --library)";

@@ -12,7 +12,7 @@ use crate::block::{Block, OutOfMemory, Touch, page_size};
 use crate::memory::Held;
 use crate::metrics::{Outcome, Report};
 use crate::problem::Problem;
-use crate::random::Coin;
+use equipoise_random::Xorshift64;
 
 /// One line for `--list`.
 pub const SUMMARY: &str = "mixed lifetimes that leave holes (--live --rounds --keep)";
@@ -33,7 +33,7 @@ share; held_bytes, what is resident then; peak_bytes, the most; and retained_byt
 resident after everything was freed: each beyond what was resident before.
 ";
 
-/// What is done.
+/// What the workload does.
 struct Plan {
     live: usize,
     rounds: u64,
@@ -85,7 +85,7 @@ pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
 
 fn measure(plan: &Plan) -> Result<Report, Problem> {
     let page = page_size();
-    let mut coin = Coin::new();
+    let mut coin = Xorshift64::default();
     let mut blocks = Blocks::default();
     // The list of the blocks is no part of what is measured: room for all that may come.
     blocks
@@ -124,7 +124,7 @@ impl Blocks {
         live: usize,
         (smallest, largest): (usize, usize),
         page: usize,
-        coin: &mut Coin,
+        coin: &mut Xorshift64,
     ) -> Result<(), OutOfMemory> {
         while self.live < live {
             let size = drawn_size(smallest, largest, coin);
@@ -136,7 +136,7 @@ impl Blocks {
     }
 
     /// Frees all but so many percent, each drawn at random.
-    fn thin(&mut self, keep: usize, coin: &mut Coin) {
+    fn thin(&mut self, keep: usize, coin: &mut Xorshift64) {
         let before = self.list.len();
         self.list.retain(|_| coin.below(100) < keep);
         self.live = self.list.iter().map(|(_, size)| size).sum();
@@ -145,7 +145,7 @@ impl Blocks {
 }
 
 /// A size whose logarithm is even between those of the two: first a doubling, then within it.
-fn drawn_size(smallest: usize, largest: usize, coin: &mut Coin) -> usize {
+fn drawn_size(smallest: usize, largest: usize, coin: &mut Xorshift64) -> usize {
     let doublings = (largest / smallest).ilog2();
     let power = coin.below(doublings as usize + 1);
     let low = smallest << power;
@@ -156,12 +156,12 @@ fn drawn_size(smallest: usize, largest: usize, coin: &mut Coin) -> usize {
 #[cfg(test)]
 mod tests {
     use super::{Blocks, drawn_size};
-    use crate::random::Coin;
+    use equipoise_random::Xorshift64;
 
     #[test]
     fn sizes_stay_between_the_two_and_reach_both_ends() {
         for (smallest, largest) in [(1, 1), (64, 100), (64, 128), (3, 1000), (16, 16_384)] {
-            let mut coin = Coin::new();
+            let mut coin = Xorshift64::default();
             let sizes: Vec<usize> = (0..20_000)
                 .map(|_| drawn_size(smallest, largest, &mut coin))
                 .collect();
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_of_the_blocks_is_the_share_asked_for() {
-        let mut coin = Coin::new();
+        let mut coin = Xorshift64::default();
         let mut blocks = Blocks::default();
         blocks.fill(1_000_000, (10, 100), 4096, &mut coin).unwrap();
         let before = blocks.list.len();

@@ -53,8 +53,8 @@ of pairs and a fingerprint of the matches, the same for all three algorithms.
 /// The word for `--data` that asks for no file.
 const MADE_UP: &str = "made-up";
 
-/// What a search found.
-struct Found {
+/// Result of a search.
+struct SearchResult {
     pairs: u64,
     fingerprint: u64,
     /// The p-values of the best candidate, the smallest first.
@@ -72,14 +72,14 @@ enum Algorithm {
 pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
     let mut algorithm = Algorithm::Scythe;
     let (mut rows, mut candidates, mut repeat) = (445, 4, 3);
-    let (mut file, mut given) = (None, None);
+    let (mut file, mut weights) = (None, None);
     let mut library = BLAS.to_owned();
     while let Some(argument) = parser.next()? {
         match argument {
             Arg::Long("algorithm") => algorithm = parse_algorithm(&text(parser, "algorithm")?)?,
             Arg::Long("rows") => rows = to_usize(number(parser, "rows", 2..=1 << 24)?),
             Arg::Long("candidates") => candidates = number(parser, "candidates", 1..=1 << 20)?,
-            Arg::Long("weights") => given = Some(candidates::parse(&text(parser, "weights")?)?),
+            Arg::Long("weights") => weights = Some(candidates::parse(&text(parser, "weights")?)?),
             Arg::Long("repeat") => repeat = number(parser, "repeat", 1..=1 << 20)?,
             Arg::Long("data") => file = Some(text(parser, "data")?),
             Arg::Long("library") => library = text(parser, "library")?,
@@ -97,17 +97,17 @@ pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
         Algorithm::Scythe | Algorithm::Fast => None,
     };
     let library = blas.as_ref().map(Blas::file);
-    let candidates = match given {
+    let candidates = match weights {
         Some(weights) => vec![weights],
         None => candidates::weights(candidates, COVARIATES.len()),
     };
     let held = Held::now();
     let mut times = Vec::with_capacity(to_usize(repeat));
     let faults = minor_faults();
-    let mut found = None;
+    let mut result = None;
     for _ in 0..repeat {
         let started = Instant::now();
-        found = Some(search(
+        result = Some(search(
             prepared(algorithm, &data, blas.as_ref()).as_mut(),
             &data,
             &candidates,
@@ -115,15 +115,15 @@ pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
         times.push(started.elapsed());
     }
     let faults = minor_faults() - faults;
-    let found = found.expect("at least one search was asked for");
+    let result = result.expect("at least one search was asked for");
     let report = held
         .add_to(Report::default())
         .times("search_s", &times)
         .cost("best_search_s", least(&times).as_secs_f64(), "s")
         .cost("faults_per_search", faults as f64 / repeat as f64, "1")
-        .gain("smallest_p", found.best[0], "1")
-        .fact("pairs", found.pairs.to_string())
-        .fact("matches", format!("{:016x}", found.fingerprint));
+        .gain("smallest_p", result.best[0], "1")
+        .fact("pairs", result.pairs.to_string())
+        .fact("matches", format!("{:016x}", result.fingerprint));
     Ok(Outcome::Measured(match library {
         Some(file) => report.fact("blas", file),
         None => report,
@@ -156,9 +156,9 @@ fn prepared<'a>(
 
 /// Every candidate's matches and their balance; the best is the one whose smallest p-value is
 /// the largest, then the next smallest, and so on (Sekhon 2011, section 2.3).
-fn search(matching: &mut dyn Matching, data: &Data, candidates: &[Vec<f64>]) -> Found {
+fn search(matching: &mut dyn Matching, data: &Data, candidates: &[Vec<f64>]) -> SearchResult {
     let balance = Balance::new(data);
-    let mut found = Found {
+    let mut result = SearchResult {
         pairs: 0,
         fingerprint: 0,
         best: Vec::new(),
@@ -166,13 +166,13 @@ fn search(matching: &mut dyn Matching, data: &Data, candidates: &[Vec<f64>]) -> 
     for weights in candidates {
         let pairs = matching.matches(weights);
         let p_values = balance.p_values(&pairs);
-        found.pairs += pairs.query.len() as u64;
-        found.fingerprint = fingerprint(found.fingerprint, &pairs);
-        if found.best.is_empty() || is_better(&p_values, &found.best) {
-            found.best = p_values;
+        result.pairs += pairs.query.len() as u64;
+        result.fingerprint = fingerprint(result.fingerprint, &pairs);
+        if result.best.is_empty() || is_better(&p_values, &result.best) {
+            result.best = p_values;
         }
     }
-    found
+    result
 }
 
 fn is_better(candidate: &[f64], best: &[f64]) -> bool {

@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use crate::arguments::{number, text};
 use crate::metrics::{Outcome, Report};
 use crate::problem::Problem;
-use crate::words::{share, words};
+use crate::words::{parse_count, words};
 
 /// One line for `--list`.
 pub const SUMMARY: &str = "walks of a randomly seeded map to one value (--walks, --map-seed)";
@@ -25,7 +25,7 @@ const HELP: &str = "usage: equipoise-workload hashwalk [--walks N] [--words N] [
   --walks N          so many walks from the map's beginning to one value (default 1000)
   --words N          so many words of the dictionary, evenly spaced (default: all)
   --map-seed N       the seed of the map (default: drawn in each process)
-  --dictionary FILE  a word a line (default /usr/share/dict/words; made: a list of our own, which is
+  --dictionary FILE  a word a line (default /usr/parse_count/dict/words; made: a list of our own, which is
                      also what is taken where there is no such file)
 
 The map goes from the SHA-256 of each word to the word. The value is the middle word of the list.
@@ -66,7 +66,7 @@ pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
     while let Some(argument) = parser.next()? {
         match argument {
             Arg::Long("walks") => walks = number(parser, "walks", 1..=1 << 32)?,
-            Arg::Long("words") => count = share(&text(parser, "words")?)?,
+            Arg::Long("words") => count = parse_count(&text(parser, "words")?)?,
             Arg::Long("map-seed") => seed = Some(Seeded(number(parser, "map-seed", 0..=u64::MAX)?)),
             Arg::Long("dictionary") => dictionary = Some(text(parser, "dictionary")?),
             Arg::Long("help") | Arg::Short('h') => return Ok(Outcome::Help(HELP)),
@@ -98,7 +98,7 @@ fn by_digest(words: Vec<String>, seed: Seeded) -> HashMap<Key, String, Seeded> {
     map
 }
 
-/// How many entries a walk visits until it finds the value.
+/// Number of entries that a walk visits until it finds the value.
 fn walk(map: &HashMap<Key, String, Seeded>, value: &str) -> u64 {
     let mut steps = 0;
     for word in map.values() {

@@ -13,7 +13,6 @@ mod invert;
 mod library;
 mod malloc;
 mod memory;
-mod random;
 mod registry;
 mod residual;
 mod sort;
@@ -48,7 +47,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs what the arguments ask for and gives back what belongs on standard output.
+/// Runs the command of the arguments, and returns the text for standard output.
 fn run(arguments: impl Iterator<Item = OsString>) -> Result<String, Problem> {
     let mut parser = Parser::from_args(arguments);
     match parser.next()? {

@@ -15,8 +15,8 @@ use crate::calls::system_calls;
 use crate::memory::{Held, minor_faults};
 use crate::metrics::{Outcome, Report};
 use crate::problem::Problem;
-use crate::random::Coin;
 use crate::step::{Step, smallest_returned};
+use equipoise_random::Xorshift64;
 
 /// One line for `--list`.
 pub const SUMMARY: &str = "allocate, touch and free blocks (--size --count --touch --pattern)";
@@ -48,7 +48,7 @@ const COUNTS: RangeInclusive<u64> = 1..=1 << 40;
 const LIVE_BLOCKS: RangeInclusive<u64> = 1..=1 << 24;
 const THREADS: RangeInclusive<u64> = 1..=1024;
 
-/// Which block is freed when a new one has been allocated.
+/// Block that is freed after a new one was allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pattern {
     Immediate,
@@ -56,7 +56,7 @@ enum Pattern {
     Random(usize),
 }
 
-/// What one thread does.
+/// Work of one thread.
 #[derive(Clone, Copy, Debug)]
 struct Job {
     size: usize,
@@ -212,7 +212,7 @@ fn timed(job: &Job) -> Result<Duration, OutOfMemory> {
             })
         }
         Pattern::Random(live) => {
-            let mut coin = Coin::new();
+            let mut coin = Xorshift64::default();
             with_live_blocks(job, live, || coin.below(live))
         }
     }

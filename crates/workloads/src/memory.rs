@@ -1,23 +1,23 @@
-//! What the process holds, as the kernel counts it.
+//! Memory of the process, as the kernel counts it.
 
 use std::fs::read_to_string;
 
 use crate::metrics::Report;
 
-/// How much memory the process held before it began to work.
+/// Memory that the process held before its work.
 pub struct Held {
     resident: Option<u64>,
 }
 
 impl Held {
-    /// What is resident now.
+    /// Reads the resident memory.
     pub fn now() -> Self {
         Self {
             resident: resident(),
         }
     }
 
-    /// What is resident now beyond what was resident then, in bytes.
+    /// Returns the resident bytes beyond those of the first reading.
     pub fn since(&self) -> Option<u64> {
         Some(resident()?.saturating_sub(self.resident?))
     }
@@ -105,7 +105,7 @@ mod tests {
             .env(ALONE, "1")
             .output()
             .unwrap();
-        let said = String::from_utf8_lossy(&ran.stdout);
-        assert!(said.contains("1 passed"), "{said}");
+        let output = String::from_utf8_lossy(&ran.stdout);
+        assert!(output.contains("1 passed"), "{output}");
     }
 }

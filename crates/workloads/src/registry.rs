@@ -9,7 +9,7 @@ use crate::{dgemm, fragment, genmatch2006, hashwalk, invert, malloc, sort, spin,
 /// One built-in workload.
 #[derive(Clone, Copy)]
 pub struct Workload {
-    /// What it is called on the command line.
+    /// Name on the command line.
     pub name: &'static str,
     /// One line for `--list`.
     pub summary: &'static str,

@@ -1,6 +1,6 @@
 //! Whether a product of two matrices is right, without computing it again.
 
-use crate::random::Draws;
+use equipoise_random::Draws;
 
 /// The largest error of `product` (size × size, columns one after another) against `left` times
 /// `right`, relative to its largest element: both are applied to one random vector (Freivalds
@@ -51,7 +51,7 @@ mod tests {
 
     const LEFT: [f64; 4] = [1.0, 2.0, 3.0, 4.0];
     const RIGHT: [f64; 4] = [5.0, 6.0, 7.0, 8.0];
-    /// By hand, columns one after another.
+    /// Product by hand, columns one after another.
     const PRODUCT: [f64; 4] = [23.0, 34.0, 31.0, 46.0];
 
     #[test]

@@ -12,7 +12,7 @@ use crate::arguments::{number, to_usize};
 use crate::memory::{Held, minor_faults};
 use crate::metrics::{Outcome, Report};
 use crate::problem::Problem;
-use crate::random::Draws;
+use equipoise_random::Draws;
 
 /// One line for `--list`.
 pub const SUMMARY: &str = "merge sort, a scratch area from malloc for each merge (--count)";
@@ -24,7 +24,7 @@ const HELP: &str = "usage: equipoise-workload sort [--count N] [--repeat N]
 
 Reports sort_s, as the mean and for each repetition; faults_per_sort, its array
 included; peak_bytes and retained_bytes: what was resident at most, and after all, beyond what was
-resident before. It is checked that the numbers are in order and are those that were given.
+resident before. It is checked that the numbers are in order and are those of the start.
 ";
 
 /// Pieces of so many numbers are sorted by insertion.
@@ -62,18 +62,18 @@ pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
 /// The time of one sort, whose answer is checked.
 fn one_sort(draws: Draws, count: u64) -> Result<Duration, Problem> {
     let mut numbers: Vec<f64> = (0..count).map(|number| draws.uniform(number)).collect();
-    let given = fingerprint(&numbers);
+    let expected = fingerprint(&numbers);
     let started = Instant::now();
     merge_sort(&mut numbers);
     let elapsed = started.elapsed();
-    if numbers.is_sorted() && fingerprint(&numbers) == given {
+    if numbers.is_sorted() && fingerprint(&numbers) == expected {
         Ok(elapsed)
     } else {
         Err(Problem::failure("the numbers were sorted wrongly"))
     }
 }
 
-/// The same for the same numbers in any order; other numbers hardly ever have it.
+/// Checksum that is the same for the same numbers in any order, and differs for nearly all others.
 fn fingerprint(numbers: &[f64]) -> u64 {
     numbers.iter().fold(0, |sum, number| {
         sum.wrapping_add(Draws::new(number.to_bits()).bits(0))
@@ -126,7 +126,7 @@ fn merge(numbers: &mut [f64], middle: usize) {
 mod tests {
     use super::{fingerprint, merge_sort};
     use crate::counting::allocations_of;
-    use crate::random::Draws;
+    use equipoise_random::Draws;
 
     fn numbers(count: u64) -> Vec<f64> {
         (0..count)
@@ -147,19 +147,19 @@ mod tests {
 
     #[test]
     fn the_fingerprint_knows_the_numbers_but_not_their_order() {
-        let given = numbers(100);
-        let mut turned = given.clone();
+        let unsorted = numbers(100);
+        let mut turned = unsorted.clone();
         turned.reverse();
-        assert_eq!(fingerprint(&given), fingerprint(&turned));
+        assert_eq!(fingerprint(&unsorted), fingerprint(&turned));
         turned[0] += 1.0;
-        assert_ne!(fingerprint(&given), fingerprint(&turned));
+        assert_ne!(fingerprint(&unsorted), fingerprint(&turned));
     }
 
     #[test]
     fn each_merge_takes_a_scratch_area_of_its_size() {
-        let mut given = numbers(1024);
+        let mut unsorted = numbers(1024);
         for (size, areas) in [(1024, 1), (512, 2), (32, 32), (16, 0)] {
-            let (counted, ()) = allocations_of(size * 8..=size * 8, || merge_sort(&mut given));
+            let (counted, ()) = allocations_of(size * 8..=size * 8, || merge_sort(&mut unsorted));
             assert_eq!(counted, areas, "areas of {size} numbers");
         }
     }

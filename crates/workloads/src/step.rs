@@ -1,4 +1,4 @@
-//! From which size on the allocator gives a block back to the kernel as soon as it is freed.
+//! Smallest size from which the allocator returns a freed block to the kernel at once.
 //!
 //! Each size is tried in a fresh copy of the process, as the first block after a small one: an
 //! allocator may learn from what was freed before, as glibc's threshold does.
@@ -14,16 +14,16 @@ const SMALLEST: usize = 1024;
 const KEPT: c_int = 0;
 const RETURNED: c_int = 1;
 
-/// What was found.
+/// Result of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// The smallest such size.
+    /// The smallest size.
     At(usize),
     /// No size that was tried.
     Nowhere,
 }
 
-/// The smallest such size up to `most`, to the byte; `None` if that cannot be found out.
+/// Finds the smallest size up to `most`, to the byte; `None` if it cannot be found out.
 pub fn smallest_returned(most: usize, page: usize) -> Option<Step> {
     let mut kept = 0;
     let mut tried = SMALLEST.min(most);

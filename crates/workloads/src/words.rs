@@ -7,13 +7,13 @@ use std::path::Path;
 
 use crate::arguments::{parse_number, to_usize};
 use crate::problem::Problem;
-use crate::random::Draws;
+use equipoise_random::Draws;
 
-/// What makes the list instead of reading one.
+/// Value of `--words` for a made-up list.
 pub const MADE: &str = "made";
 
 const SYSTEM: &str = "/usr/share/dict/words";
-/// As many as Debian's wamerican 2020.12.07 has.
+/// Number of words in Debian's wamerican 2020.12.07.
 const MADE_WORDS: usize = 104_334;
 const SEED: u64 = 2019;
 const CONSONANTS: &[u8] = b"bcdfghjklmnprstvwz";
@@ -24,7 +24,7 @@ const VOWELS: &[u8] = b"aeiou";
 pub struct Words {
     /// The words.
     pub list: Vec<String>,
-    /// Where they come from: a path, or `made`.
+    /// Source of the words: a path, or `made`.
     pub from: String,
 }
 
@@ -53,15 +53,15 @@ pub fn words(dictionary: Option<&str>, count: Option<usize>) -> Result<Words, Pr
     }
 }
 
-/// What `--words` asks for: a number, or `all` for `None`.
+/// Parses a number of words; `None` for `all`.
 ///
 /// # Errors
 /// If it is neither.
-pub fn share(asked: &str) -> Result<Option<usize>, Problem> {
-    if asked == "all" {
+pub fn parse_count(value: &str) -> Result<Option<usize>, Problem> {
+    if value == "all" {
         return Ok(None);
     }
-    parse_number(asked, 1..=1 << 24)
+    parse_number(value, 1..=1 << 24)
         .map(|count| Some(to_usize(count)))
         .map_err(|words| Problem::usage(format!("--words: {words}, nor `all`")))
 }
@@ -129,7 +129,7 @@ fn thinned(words: Words, count: usize) -> Words {
 
 #[cfg(test)]
 mod tests {
-    use super::{MADE, share, words};
+    use super::{MADE, parse_count, words};
 
     #[test]
     fn what_is_made_is_distinct_in_order_and_the_same_every_time() {
@@ -141,17 +141,22 @@ mod tests {
     #[test]
     fn fewer_words_come_from_the_whole_list() {
         let all = words(Some(MADE), None).unwrap().list;
-        let few = words(Some(MADE), Some(10)).unwrap().list;
-        assert_eq!(few.len(), 10);
-        assert_eq!(few[0], all[0]);
-        assert!(few[9] >= all[all.len() * 9 / 10]);
+        let sample = words(Some(MADE), Some(10)).unwrap().list;
+        assert_eq!(sample.len(), 10);
+        assert_eq!(sample[0], all[0]);
+        assert!(sample[9] >= all[all.len() * 9 / 10]);
     }
 
     #[test]
     fn a_share_is_a_number_or_all() {
-        assert_eq!(share("all").unwrap(), None);
-        assert_eq!(share("7").unwrap(), Some(7));
-        assert!(share("few").unwrap_err().to_string().contains("`few`"));
+        assert_eq!(parse_count("all").unwrap(), None);
+        assert_eq!(parse_count("7").unwrap(), Some(7));
+        assert!(
+            parse_count("few")
+                .unwrap_err()
+                .to_string()
+                .contains("`few`")
+        );
     }
 
     #[test]

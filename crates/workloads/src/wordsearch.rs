@@ -13,7 +13,7 @@ use lexopt::{Arg, Parser};
 use crate::arguments::{number, text};
 use crate::metrics::{Outcome, Report};
 use crate::problem::Problem;
-use crate::words::{share, words};
+use crate::words::{parse_count, words};
 
 /// One line for `--list`.
 pub const SUMMARY: &str = "searches for one random word (--algorithm linear|binary, --searches)";
@@ -25,7 +25,7 @@ const HELP: &str = "usage: equipoise-workload wordsearch --algorithm linear|bina
   --searches N       look for the word so often (default 10000)
   --words N          so many words of the dictionary, evenly spaced (default: all)
   --word-seed N      decides the word (default: drawn in each process)
-  --dictionary FILE  a word a line (default /usr/share/dict/words; made: a list of our own, which is
+  --dictionary FILE  a word a line (default /usr/parse_count/dict/words; made: a list of our own, which is
                      also what is taken where there is no such file)
 
 Reports search_s, the time of all searches without that of loading and sorting; steps, the words
@@ -51,7 +51,7 @@ impl Algorithm {
         }
     }
 
-    /// Where the word is, by this algorithm; `visit` hears of every comparison.
+    /// Finds a word by this algorithm; `visit` is called for every comparison.
     fn find(self, words: &[String], word: &str, mut visit: impl FnMut()) -> Option<usize> {
         match self {
             Self::Linear => words.iter().position(|one| {
@@ -81,7 +81,7 @@ pub fn run(parser: &mut Parser) -> Result<Outcome, Problem> {
                 algorithm = Some(Algorithm::named(&text(parser, "algorithm")?)?);
             }
             Arg::Long("searches") => searches = number(parser, "searches", 1..=1 << 32)?,
-            Arg::Long("words") => count = share(&text(parser, "words")?)?,
+            Arg::Long("words") => count = parse_count(&text(parser, "words")?)?,
             Arg::Long("word-seed") => seed = Some(number(parser, "word-seed", 0..=u64::MAX)?),
             Arg::Long("dictionary") => dictionary = Some(text(parser, "dictionary")?),
             Arg::Long("help") | Arg::Short('h') => return Ok(Outcome::Help(HELP)),

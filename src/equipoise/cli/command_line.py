@@ -1,4 +1,4 @@
-"""The command line that a command was given, to be said again in its report."""
+"""The command line as it was typed, which a report repeats."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Remembering(click.Command):
 
 
 def command_line(seed: int | None) -> str:
-    """The command line of the running command, without where its outputs go.
+    """Return the command line of the running command, without where its outputs go.
 
     Parameters
     ----------
     seed
-        That it drew, if it was given none.
+        Seed that the command drew, if none was given.
     """
     context = click.get_current_context()
     parser = context.command.make_parser(context)

@@ -1,4 +1,4 @@
-"""Campaigns of unlike environments: refused with what differs, in the words of every command."""
+"""Campaigns of different environments: refused with what differs, or allowed with warnings."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ def allowed_only(
 
 
 def differ_in_words(name: str, values: Sequence[str]) -> str:
-    """What was allowed to differ, as a warning says it."""
+    """Return the warning's sentence on what was allowed to differ."""
     return f"the campaigns differ in {name} ({values_in_words(values)}), which was allowed"
 
 
 def values_in_words(values: Sequence[str]) -> str:
-    """The different ones among them, the first few, each shortened."""
+    """Return the first few different values, each shortened."""
     different = [visible(value)[:_LETTERS] for value in dict.fromkeys(values)]
     more = f" and {len(different) - _NAMED} more" if len(different) > _NAMED else ""
     return ", ".join(different[:_NAMED]) + more

@@ -53,7 +53,7 @@ MOST_LETTERS = 80
 
 
 def folder_name(number: int, run_id: str) -> str:
-    """The folder of one run among several: whoever wrote its document chose its id."""
+    """Return the folder of one run among several; the run's id may hold any text."""
     return f"{number}-{re.sub(r'[^A-Za-z0-9-]+', '_', run_id)[:MOST_LETTERS]}"
 
 

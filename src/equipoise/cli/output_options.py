@@ -1,4 +1,4 @@
-"""What the user wants to have of a result, and showing it."""
+"""Options on where a result goes, and writing it there."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from equipoise.model.errors import UnusableInput
 from equipoise.model.record import RunRecord, RunSummary
 from equipoise.model.result import ResultDocument
 from equipoise.report import json_document
-from equipoise.report.document_file import read_document
+from equipoise.report.json_document import read_document
 from equipoise.report.renderers import terminal
 
 
 @dataclass(frozen=True, slots=True)
 class OutputOptions:
-    """What the user wants to have of a result, and where."""
+    """What the user wants of a result, and where it goes."""
 
     ledger: Path
     json_file: str | None = None
@@ -87,12 +87,12 @@ class OutputOptions:
         return self.json_file != "-" and not self.quiet
 
     def files(self) -> list[Path]:
-        """The files that will be written."""
+        """Return the files that will be written."""
         json_file = [] if self.json_file in (None, "-") else [Path(str(self.json_file))]
         return self.exports() + json_file
 
     def exports(self) -> list[Path]:
-        """The page and the files in the forms of other tools."""
+        """Return the page and the files in the forms of other tools."""
         named = (self.export_json, self.export_csv, self.export_markdown, self.report_file)
         return [path for path in named if path is not None]
 

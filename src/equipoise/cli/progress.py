@@ -78,7 +78,7 @@ class _ProgressAndTable(Progress):
     table: RenderableType | None = None
 
     def get_renderables(self) -> Iterable[RenderableType]:
-        """The bar, and the table."""
+        """Yield the bar, and the table."""
         yield from super().get_renderables()
         if self.table is not None:
             yield self.table

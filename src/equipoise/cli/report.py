@@ -20,7 +20,7 @@ from equipoise.cli.report_files import (
 )
 from equipoise.ledger import open_for_reading
 from equipoise.model.errors import UnusableInput
-from equipoise.report.document_file import read_document
+from equipoise.report.json_document import read_document
 from equipoise.why.campaigns import latest_experiment, result_of
 
 DOCUMENT = ".json"
@@ -67,7 +67,7 @@ def command(**given: Any) -> int:
 
 
 def _asked(named: str, ledger_path: Path, *, show_env: bool) -> ReportedCampaign:
-    """A campaign of the ledger, or of a document."""
+    """Return a campaign of the ledger, or of a document."""
     path = Path(named)
     if path.suffix.lower() != DOCUMENT:
         with open_for_reading(ledger_path) as ledger:

@@ -50,7 +50,7 @@ def extent(examination: Examination) -> str:
 
 
 def to_json(examination: Examination, environment: dict[str, Any]) -> bytes:
-    """The examination and what the host is, as one line of JSON."""
+    """Write the examination and the host's environment as one line of JSON."""
     return msgspec.json.encode(
         {
             "schema": SCHEMA,

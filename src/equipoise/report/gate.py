@@ -27,12 +27,12 @@ _ROOM = 40_000
 
 
 def to_comment(document: ResultDocument) -> str:
-    """The same for a comment that a later run replaces."""
+    """Write the outcome as a comment that a later run replaces."""
     return f"{to_markdown(document)}\n{MARK}\n"
 
 
 def to_markdown(document: ResultDocument) -> str:
-    """The verdict in one sentence, a row for each benchmark, and what to know about them.
+    """Write the verdict in one sentence, a row for each benchmark, and what to know about them.
 
     What does not pass comes first. Every name is text: no mark-up, no mention and no link comes
     out of one.

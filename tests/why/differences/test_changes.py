@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
+from equipoise.stats.two_samples import paired_difference
 from equipoise.why.differences.changes import (
     changes,
     counted,
@@ -99,10 +100,11 @@ def test_a_count_that_differs_by_the_same_in_every_block_is_exact() -> None:
     assert found.extra_ci == (5.0, 5.0)
 
 
-def test_the_quantile_of_students_t_is_exact_at_few_degrees_of_freedom() -> None:
-    """At 3 degrees of freedom an expansion gives 3.179 for 3.182."""
-    change = paired_measured(Runs((0.0, 0.0, 0.0, 0.0), (1.0, 2.0, 3.0, 4.0)), "candidate")
-    low, high = change.extra_ci
+@pytest.mark.parametrize(("level", "quantile"), [(0.05, 3.182446), (0.01, 5.840909)])
+def test_students_t_is_exact_at_three_degrees_of_freedom(level: float, quantile: float) -> None:
+    """An expansion by Cornish and Fisher gives 5.795 for 5.841."""
+    differences = np.array([1.0, 2.0, 3.0, 4.0])
+    low, high = paired_difference(np.zeros(4), differences, level=level).difference_ci
     standard_error = math.sqrt(5.0 / 3.0) / 2.0
     assert low is not None and high is not None
-    assert (high - low) / 2.0 / standard_error == pytest.approx(3.182446, abs=1e-6)
+    assert (high - low) / 2.0 / standard_error == pytest.approx(quantile, abs=1e-6)

@@ -4,21 +4,21 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::calls::descriptors::Descriptors;
+use crate::calls::event::{Action, Caller, Event};
 use crate::calls::kinds::{self, OnDescriptor};
 use crate::calls::locks::Locks;
-use crate::calls::moment::{Caller, Moment, What};
 use crate::command::End;
 use syscalls::Sysno;
 
-/// What a method has observed.
+/// Action one method has observed.
 pub struct Observation {
     pub account: Account,
     pub end: End,
-    /// What could not be observed.
+    /// Action could not be observed.
     pub remarks: Vec<String>,
 }
 
-/// All calls of one number.
+/// The calls of one number.
 #[derive(Debug, Default)]
 pub struct Calls {
     pub count: u64,
@@ -26,7 +26,7 @@ pub struct Calls {
     pub ns: u64,
     pub longest_ns: u64,
     pub errors: BTreeMap<i32, u64>,
-    /// The sizes that were asked for.
+    /// Requested sizes.
     pub sizes: Frequent,
     pub bytes_asked: u64,
     pub modes: Frequent,
@@ -36,7 +36,7 @@ pub struct Calls {
     pub unfinished: u64,
 }
 
-/// A call that a thread is in.
+/// A call that has not returned yet.
 #[derive(Debug, Clone, Copy)]
 struct Open {
     ns: u64,
@@ -44,7 +44,7 @@ struct Open {
     arguments: [u64; 6],
 }
 
-/// What the command and its descendants did.
+/// Actions of the command and its descendants, added up.
 #[derive(Debug, Default)]
 pub struct Account {
     pub calls: BTreeMap<u64, Calls>,
@@ -60,31 +60,31 @@ pub struct Account {
 }
 
 impl Account {
-    pub fn take(&mut self, moment: &Moment) {
-        match moment.what {
-            What::Entered { number, arguments } => self.entered(moment, number, arguments),
-            What::Left { result } => self.left(moment, result),
-            What::Forked { process, thread } => {
+    pub fn take(&mut self, event: &Event) {
+        match event.action {
+            Action::Entered { number, arguments } => self.entered(event, number, arguments),
+            Action::Left { result } => self.left(event, result),
+            Action::Forked { process, thread } => {
                 self.processes.insert(process);
                 self.threads.insert(thread);
             }
-            What::Executed => {
+            Action::Executed => {
                 self.programs += 1;
-                self.processes.insert(moment.process);
-                self.threads.insert(moment.thread);
-                // Descriptors that close at an exec cannot be told from others.
-                self.descriptors.close_all(moment.process, moment.ns);
+                self.processes.insert(event.process);
+                self.threads.insert(event.thread);
+                // Descriptors that close at an exec cannot be distinguished from others.
+                self.descriptors.close_all(event.process, event.ns);
             }
-            What::Ended => {
-                self.abandon(moment.thread);
-                if moment.thread == moment.process {
-                    self.descriptors.close_all(moment.process, moment.ns);
+            Action::Ended => {
+                self.abandon(event.thread);
+                if event.thread == event.process {
+                    self.descriptors.close_all(event.process, event.ns);
                 }
             }
         }
     }
 
-    /// Nothing more will come.
+    /// Closes the account: no more events will come.
     pub fn finish(&mut self) {
         let threads: Vec<u32> = self.open.keys().copied().collect();
         for thread in threads {
@@ -92,10 +92,10 @@ impl Account {
         }
     }
 
-    fn entered(&mut self, moment: &Moment, number: u64, arguments: [u64; 6]) {
-        self.abandon(moment.thread);
-        self.processes.insert(moment.process);
-        self.threads.insert(moment.thread);
+    fn entered(&mut self, event: &Event, number: u64, arguments: [u64; 6]) {
+        self.abandon(event.thread);
+        self.processes.insert(event.process);
+        self.threads.insert(event.thread);
         let calls = self.calls.entry(number).or_default();
         calls.count += 1;
         if let Some(call) = kinds::known(number) {
@@ -107,43 +107,43 @@ impl Account {
                 calls.modes.add(arguments[at]);
             }
             if call == Sysno::futex && Locks::is_wait(arguments[1]) {
-                self.locks.began(moment.caller(), arguments[0]);
+                self.locks.began(event.caller(), arguments[0]);
             }
             match kinds::on_descriptor(call) {
                 Some(OnDescriptor::Closes) => {
                     self.descriptors
-                        .close(moment.process, arguments[0], moment.ns);
+                        .close(event.process, arguments[0], event.ns);
                 }
                 Some(OnDescriptor::Replaces) => {
                     self.descriptors
-                        .close(moment.process, arguments[1], moment.ns);
+                        .close(event.process, arguments[1], event.ns);
                 }
                 // Now, while the process is there to be asked.
                 Some(OnDescriptor::Copies) => {
-                    self.descriptors.used(moment.caller(), arguments[0]);
-                    self.descriptors.used(moment.caller(), arguments[1]);
+                    self.descriptors.used(event.caller(), arguments[0]);
+                    self.descriptors.used(event.caller(), arguments[1]);
                 }
                 Some(_) => {
-                    self.descriptors.used(moment.caller(), arguments[0]);
+                    self.descriptors.used(event.caller(), arguments[0]);
                 }
                 None => {}
             }
         }
         self.open.insert(
-            moment.thread,
+            event.thread,
             Open {
-                ns: moment.ns,
+                ns: event.ns,
                 number,
                 arguments,
             },
         );
     }
 
-    fn left(&mut self, moment: &Moment, result: i64) {
-        let Some(open) = self.open.remove(&moment.thread) else {
+    fn left(&mut self, event: &Event, result: i64) {
+        let Some(open) = self.open.remove(&event.thread) else {
             return; // it was entered before we looked
         };
-        let ns = moment.ns.saturating_sub(open.ns);
+        let ns = event.ns.saturating_sub(open.ns);
         let calls = self.calls.entry(open.number).or_default();
         calls.ns += ns;
         calls.longest_ns = calls.longest_ns.max(ns);
@@ -158,7 +158,7 @@ impl Account {
             self.waiting_ns += ns;
         }
         if call == Sysno::futex && Locks::is_wait(open.arguments[1]) {
-            self.locks.ended(moment.process, open.arguments[0], ns);
+            self.locks.ended(event.process, open.arguments[0], ns);
         }
         if let Some(kind) = kinds::on_descriptor(call) {
             if matches!(
@@ -167,7 +167,7 @@ impl Account {
             ) {
                 calls.bytes_done += bytes;
             }
-            self.on_descriptor(moment.caller(), kind, open.arguments, bytes, ns);
+            self.on_descriptor(event.caller(), kind, open.arguments, bytes, ns);
         }
     }
 
@@ -267,12 +267,12 @@ impl Frequent {
 mod tests {
     use super::*;
 
-    fn moment(ns: u64, what: What) -> Moment {
-        Moment {
+    fn event(ns: u64, action: Action) -> Event {
+        Event {
             ns,
             process: 1_000_000_000,
             thread: 1_000_000_000,
-            what,
+            action,
         }
     }
 
@@ -282,8 +282,8 @@ mod tests {
 
     fn call(account: &mut Account, at: u64, call: Sysno, arguments: [u64; 6], result: i64) {
         let number = number_of(call);
-        account.take(&moment(at, What::Entered { number, arguments }));
-        account.take(&moment(at + 100, What::Left { result }));
+        account.take(&event(at, Action::Entered { number, arguments }));
+        account.take(&event(at + 100, Action::Left { result }));
     }
 
     #[test]
@@ -325,8 +325,8 @@ mod tests {
         let mut account = Account::default();
         let number = number_of(Sysno::exit_group);
         let arguments = [0; 6];
-        account.take(&moment(0, What::Entered { number, arguments }));
-        account.take(&moment(5, What::Ended));
+        account.take(&event(0, Action::Entered { number, arguments }));
+        account.take(&event(5, Action::Ended));
         assert_eq!(account.calls[&number].unfinished, 1);
         assert_eq!(account.calls[&number].count, 1);
     }

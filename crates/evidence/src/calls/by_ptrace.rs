@@ -12,11 +12,11 @@ use equipoise_kernel::clock::monotonic_ns;
 use equipoise_reporting::problem::Problem;
 
 use crate::calls::account::{Account, Observation};
-use crate::calls::moment::{Moment, What};
-use crate::command::{End, Held};
+use crate::calls::event::{Action, Event};
+use crate::command::{End, PausedCommand};
 use crate::signals;
 
-/// What is wanted of every traced thread; a tracer that dies takes them with it.
+/// Options of every traced thread; the threads die with the tracer.
 const OPTIONS: libc::c_int = libc::PTRACE_O_TRACESYSGOOD
     | libc::PTRACE_O_TRACECLONE
     | libc::PTRACE_O_TRACEFORK
@@ -37,8 +37,8 @@ const ENDS_A_THREAD: [(u32, u64); 4] = [
 ///
 /// # Errors
 /// It cannot be executed or traced.
-pub fn observe(mut held: Held) -> Result<Observation, Problem> {
-    let pid = held.pid;
+pub fn observe(mut paused: PausedCommand) -> Result<Observation, Problem> {
+    let pid = paused.pid;
     let refused = |error: io::Error| {
         Problem::failure(format!(
             "ptrace: {error}; it is the only way without tracepoints: a container has to allow it \
@@ -47,7 +47,7 @@ pub fn observe(mut held: Held) -> Result<Observation, Problem> {
     };
     request(libc::PTRACE_SEIZE, pid, OPTIONS as usize).map_err(refused)?;
     request(libc::PTRACE_INTERRUPT, pid, 0).map_err(refused)?;
-    held.open_gate()?;
+    paused.release()?;
     let mut tracer = Tracer {
         command: pid,
         processes: HashMap::from([(pid, number(pid))]),
@@ -56,7 +56,7 @@ pub fn observe(mut held: Held) -> Result<Observation, Problem> {
     };
     let end = tracer.run()?;
     if !tracer.executing {
-        held.check_refusal()?;
+        paused.check_refusal()?;
     }
     tracer.let_go();
     let mut remarks = Vec::new();
@@ -90,7 +90,7 @@ impl Tracer {
             let (thread, status) = child::wait_for_any(libc::__WALL)
                 .map_err(|error| Problem::system("waiting for the observed command", &error))?;
             if let Some(end) = End::of(status) {
-                self.note(thread, What::Ended);
+                self.note(thread, Action::Ended);
                 self.processes.remove(&thread);
                 if thread == self.command {
                     signals::stop_forwarding();
@@ -127,7 +127,7 @@ impl Tracer {
             usize::try_from(deliver).unwrap_or(0),
         ));
         if go_on == libc::PTRACE_DETACH {
-            self.note(thread, What::Ended);
+            self.note(thread, Action::Ended);
             self.processes.remove(&thread);
         }
     }
@@ -153,7 +153,7 @@ impl Tracer {
                 // SAFETY: the kernel said that this part is there.
                 let entry = unsafe { found.u.entry };
                 let (number, arguments) = (entry.nr, entry.args);
-                self.note(thread, What::Entered { number, arguments });
+                self.note(thread, Action::Entered { number, arguments });
                 if ENDS_A_THREAD.contains(&(found.arch, number))
                     && self.is_first_of_descendant(thread)
                 {
@@ -163,7 +163,7 @@ impl Tracer {
             libc::PTRACE_SYSCALL_INFO_EXIT => {
                 // SAFETY: the kernel said that this part is there.
                 let result = unsafe { found.u.exit.sval };
-                self.note(thread, What::Left { result });
+                self.note(thread, Action::Left { result });
             }
             _ => {}
         }
@@ -191,7 +191,7 @@ impl Tracer {
         let thread_number = number(child);
         self.note(
             thread,
-            What::Forked {
+            Action::Forked {
                 process,
                 thread: thread_number,
             },
@@ -201,21 +201,21 @@ impl Tracer {
     fn executed(&mut self, thread: libc::pid_t) {
         // Another thread of the process may have executed: it goes on under the first one's number.
         if let Some(former) = message(thread).filter(|former| *former != thread) {
-            self.note(former, What::Ended);
+            self.note(former, Action::Ended);
             self.processes.remove(&former);
         }
         self.processes.insert(thread, number(thread));
         self.executing |= thread == self.command;
-        self.note(thread, What::Executed);
+        self.note(thread, Action::Executed);
     }
 
-    fn note(&mut self, thread: libc::pid_t, what: What) {
+    fn note(&mut self, thread: libc::pid_t, action: Action) {
         let process = self.process_of(thread);
-        self.account.take(&Moment {
+        self.account.take(&Event {
             ns: monotonic_ns(),
             process,
             thread: number(thread),
-            what,
+            action,
         });
     }
 
@@ -241,7 +241,7 @@ impl Tracer {
     }
 }
 
-/// Has a thread stop, if it is traced still.
+/// Stops a thread, if it is still traced.
 fn interrupt(thread: libc::pid_t) {
     drop(request(libc::PTRACE_INTERRUPT, thread, 0));
 }

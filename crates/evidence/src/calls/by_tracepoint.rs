@@ -7,8 +7,8 @@ use equipoise_kernel::perf::{EventOptions, TRACEPOINT, flag, sample};
 use equipoise_reporting::problem::Problem;
 
 use crate::calls::account::{Account, Observation};
-use crate::calls::moment::{Moment, What};
-use crate::command::Held;
+use crate::calls::event::{Action, Event};
+use crate::command::PausedCommand;
 use crate::perf::record::{Reader, Record, time_of};
 use crate::perf::rings::Rings;
 use crate::perf::tracepoint;
@@ -62,10 +62,10 @@ impl Tracepoints {
 ///
 /// # Errors
 /// It cannot be executed or observed.
-pub fn observe(tracepoints: &Tracepoints, held: Held) -> Result<Observation, Problem> {
-    let mut rings = Rings::open(&tracepoints.events(), held.pid, RING_BYTES)
+pub fn observe(tracepoints: &Tracepoints, paused: PausedCommand) -> Result<Observation, Problem> {
+    let mut rings = Rings::open(&tracepoints.events(), paused.pid, RING_BYTES)
         .map_err(|error| Problem::system("perf_event_open", &error))?;
-    let running = held.start()?;
+    let running = paused.start()?;
     let refused = |error| Problem::system("the observed command", &error);
     let descriptor = running.descriptor().map_err(refused)?;
     let mut merged = Merged::new(tracepoints, rings.len());
@@ -92,7 +92,7 @@ pub fn observe(tracepoints: &Tracepoints, held: Held) -> Result<Observation, Pro
 /// The records of all processors in one order.
 struct Merged {
     enter: u64,
-    queues: Vec<VecDeque<Moment>>,
+    queues: Vec<VecDeque<Event>>,
     account: Account,
     lost: u64,
     /// Threads that have executed something, until they ask something of the kernel.
@@ -117,32 +117,32 @@ impl Merged {
         let (Some(record), Some(ns)) = (Record::read(bytes), time_of(bytes)) else {
             return;
         };
-        let moment = match record {
+        let event = match record {
             Record::Sample(reader) => read_call(reader, self.enter),
-            Record::Fork(task) => Some(Moment {
+            Record::Fork(task) => Some(Event {
                 ns,
                 process: task.parent_process,
                 thread: task.parent_thread,
-                what: What::Forked {
+                action: Action::Forked {
                     process: task.process,
                     thread: task.thread,
                 },
             }),
-            Record::Exit(task) => Some(Moment {
+            Record::Exit(task) => Some(Event {
                 ns,
                 process: task.process,
                 thread: task.thread,
-                what: What::Ended,
+                action: Action::Ended,
             }),
             Record::Command {
                 process,
                 thread,
                 at_exec: true,
-            } => Some(Moment {
+            } => Some(Event {
                 ns,
                 process,
                 thread,
-                what: What::Executed,
+                action: Action::Executed,
             }),
             Record::Lost(count) => {
                 self.lost += count;
@@ -150,7 +150,7 @@ impl Merged {
             }
             _ => None,
         };
-        self.queues[ring].extend(moment);
+        self.queues[ring].extend(event);
     }
 
     /// Accounts for what was before: a record of another processor that is still to come is later.
@@ -165,20 +165,20 @@ impl Merged {
             let Some((_, index)) = next.filter(|(at, _)| *at < ns) else {
                 return;
             };
-            let Some(moment) = self.queues[index].pop_front() else {
+            let Some(event) = self.queues[index].pop_front() else {
                 return;
             };
-            match moment.what {
-                What::Executed => {
-                    self.executed.insert(moment.thread);
+            match event.action {
+                Action::Executed => {
+                    self.executed.insert(event.thread);
                 }
-                What::Entered { .. } if !self.executed.is_empty() => {
-                    self.executed.remove(&moment.thread);
+                Action::Entered { .. } if !self.executed.is_empty() => {
+                    self.executed.remove(&event.thread);
                 }
-                What::Ended if self.executed.remove(&moment.thread) => self.unreported += 1,
+                Action::Ended if self.executed.remove(&event.thread) => self.unreported += 1,
                 _ => {}
             }
-            self.account.take(&moment);
+            self.account.take(&event);
         }
     }
 
@@ -203,28 +203,28 @@ impl Merged {
 }
 
 /// The thread, the time, and what the tracepoint has behind its common fields.
-fn read_call(mut reader: Reader<'_>, enter: u64) -> Option<Moment> {
+fn read_call(mut reader: Reader<'_>, enter: u64) -> Option<Event> {
     let (process, thread, ns) = (reader.u32()?, reader.u32()?, reader.u64()?);
     let _bytes = reader.u32()?;
     let event = reader.u32()? & 0xFFFF;
     let _common = reader.u32()?;
     let number = reader.u64()?;
-    let what = if u64::from(event) == enter {
+    let action = if u64::from(event) == enter {
         let mut arguments = [0; 6];
         for argument in &mut arguments {
             *argument = reader.u64()?;
         }
-        What::Entered { number, arguments }
+        Action::Entered { number, arguments }
     } else {
-        What::Left {
+        Action::Left {
             result: reader.u64()?.cast_signed(),
         }
     };
-    Some(Moment {
+    Some(Event {
         ns,
         process,
         thread,
-        what,
+        action,
     })
 }
 
@@ -236,16 +236,16 @@ mod tests {
         Merged::new(&Tracepoints { enter: 1, exit: 2 }, 2)
     }
 
-    fn moment(ns: u64, what: What) -> Moment {
-        Moment {
+    fn event(ns: u64, action: Action) -> Event {
+        Event {
             ns,
             process: 1_000_000_000,
             thread: 1_000_000_000,
-            what,
+            action,
         }
     }
 
-    const ENTERED: What = What::Entered {
+    const ENTERED: Action = Action::Entered {
         number: 0,
         arguments: [0; 6],
     };
@@ -253,8 +253,8 @@ mod tests {
     #[test]
     fn records_of_two_processors_are_taken_in_the_order_of_their_times() {
         let mut merged = merged();
-        merged.queues[0].push_back(moment(30, What::Left { result: 0 }));
-        merged.queues[1].push_back(moment(10, ENTERED));
+        merged.queues[0].push_back(event(30, Action::Left { result: 0 }));
+        merged.queues[1].push_back(event(10, ENTERED));
         merged.release_until(20);
         assert_eq!(merged.account.calls[&0].ns, 0);
         merged.release_until(u64::MAX);
@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn a_program_of_which_nothing_is_reported_is_said() {
         let mut merged = merged();
-        merged.queues[0].extend([moment(1, What::Executed), moment(2, What::Ended)]);
+        merged.queues[0].extend([event(1, Action::Executed), event(2, Action::Ended)]);
         merged.release_until(u64::MAX);
         assert_eq!(merged.remarks().len(), 1);
     }
@@ -272,8 +272,8 @@ mod tests {
     #[test]
     fn a_program_that_asks_and_ends_is_nothing_to_remark() {
         let mut merged = merged();
-        merged.queues[0].extend([moment(1, What::Executed), moment(2, ENTERED)]);
-        merged.queues[0].push_back(moment(3, What::Ended));
+        merged.queues[0].extend([event(1, Action::Executed), event(2, ENTERED)]);
+        merged.queues[0].push_back(event(3, Action::Ended));
         merged.release_until(u64::MAX);
         assert!(merged.remarks().is_empty());
     }

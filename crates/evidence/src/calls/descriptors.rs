@@ -1,4 +1,4 @@
-//! What was done with each file, socket and pipe, by what descriptors of observed processes mean.
+//! Uses of each file, socket and pipe, by the descriptors of observed processes.
 
 use std::collections::HashMap;
 use std::fs;
@@ -6,9 +6,9 @@ use std::os::unix::ffi::OsStrExt;
 
 use equipoise_kernel::clock::monotonic_ns;
 
-use crate::calls::moment::Caller;
+use crate::calls::event::Caller;
 
-/// All that was done with what has one name.
+/// Sum of the uses under one name.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Use {
     pub reads: u64,
@@ -32,7 +32,7 @@ impl Use {
 
 /// Uses of descriptors, each under the name that `/proc` has for it.
 ///
-/// What is observed may be over when it is accounted for: a name that was looked up after the
+/// Action is observed may be over when it is accounted for: a name that was looked up after the
 /// descriptor was closed is that of something else, and is not believed.
 #[derive(Debug, Default)]
 pub struct Descriptors {
@@ -47,11 +47,11 @@ struct Open {
     used: Use,
 }
 
-/// What a descriptor is called that was closed before it could be looked up.
+/// Name of a descriptor that was closed before it could be looked up.
 pub const GONE: &str = "(closed before it could be looked up)";
 
 impl Descriptors {
-    /// What was done with the descriptor so far, under the name that it has now.
+    /// Returns the uses of a descriptor, under the name that it has now.
     pub fn used(&mut self, caller: Caller, descriptor: u64) -> &mut Use {
         let open = self
             .open
@@ -64,7 +64,7 @@ impl Descriptors {
         &mut open.used
     }
 
-    /// The descriptor means nothing or something else from this moment on.
+    /// Closes a descriptor: its number means another file or none from now on.
     pub fn close(&mut self, process: u32, descriptor: u64, ns: u64) {
         if let Some(open) = self.open.remove(&(process, descriptor)) {
             self.settle(open, ns);
@@ -79,7 +79,7 @@ impl Descriptors {
         }
     }
 
-    /// All that was done, by name.
+    /// Returns all uses, by name.
     pub fn by_name(&self) -> HashMap<String, Use> {
         let mut sums = self.closed.clone();
         for open in self.open.values() {
@@ -110,7 +110,7 @@ fn look_up(caller: Caller, descriptor: u64) -> String {
     )
 }
 
-/// Sockets and pipes have a number of their own in each run, which says nothing.
+/// Returns a name without the number of a socket or pipe, which differs in each run.
 fn kind_of(path: &str) -> String {
     match path.split_once(":[") {
         Some((kind @ ("socket" | "pipe"), _)) => kind.to_owned(),

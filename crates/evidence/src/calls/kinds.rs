@@ -1,8 +1,8 @@
-//! What the arguments of system calls mean, as far as it is accounted for.
+//! Meaning of the arguments of system calls, as far as they are accounted for.
 
 use syscalls::Sysno;
 
-/// What a call does with a descriptor, in its first argument unless said otherwise.
+/// Use of a descriptor, which is the first argument unless stated otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnDescriptor {
     /// Returns how many bytes it read.
@@ -13,9 +13,9 @@ pub enum OnDescriptor {
     Syncs,
     /// Reads from its second argument and writes to its first.
     Copies,
-    /// The number means nothing afterwards.
+    /// Frees the number.
     Closes,
-    /// Its second argument is the number that means the same afterwards.
+    /// Makes its second argument mean the same file.
     Replaces,
 }
 
@@ -28,7 +28,7 @@ pub fn known(number: u64) -> Option<Sysno> {
     usize::try_from(number).ok().and_then(Sysno::new)
 }
 
-/// Which argument says how many bytes the call is about.
+/// Returns the argument with the number of bytes.
 pub fn size_argument(call: Sysno) -> Option<usize> {
     Some(match call {
         Sysno::mmap
@@ -52,7 +52,7 @@ pub fn size_argument(call: Sysno) -> Option<usize> {
     })
 }
 
-/// Which argument tells what the call is asked to do, and is worth to be counted apart.
+/// Returns the argument that selects the operation of the call.
 pub fn mode_argument(call: Sysno) -> Option<usize> {
     Some(match call {
         Sysno::madvise => 2,
@@ -90,7 +90,7 @@ pub fn on_descriptor(call: Sysno) -> Option<OnDescriptor> {
     })
 }
 
-/// Whether the time in the call is mostly spent waiting for somebody else.
+/// Whether a call mostly waits for another thread, process or device.
 pub fn waits(call: Sysno) -> bool {
     let anywhere = matches!(
         call,

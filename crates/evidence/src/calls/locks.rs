@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::fs;
 
-use crate::calls::moment::Caller;
+use crate::calls::event::Caller;
 use crate::stacks::tables::Tables;
 
-/// For how long and how often threads waited on the word at one address of one process.
+/// Number and time of the waits on the word at one address of one process.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Waits {
     pub count: u64,
@@ -41,7 +41,7 @@ impl Locks {
         OPERATIONS_THAT_WAIT.contains(&(operation & OPERATION_MASK))
     }
 
-    /// Notes where the word lies while the process is there to be asked.
+    /// Looks up where the word lies, while the process exists.
     pub fn began(&mut self, caller: Caller, address: u64) {
         let variables = &mut self.variables;
         self.places

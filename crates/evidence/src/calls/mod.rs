@@ -5,9 +5,9 @@ mod account;
 mod by_ptrace;
 mod by_tracepoint;
 mod descriptors;
+mod event;
 mod kinds;
 mod locks;
-mod moment;
 mod report;
 
 use std::ffi::OsString;
@@ -35,9 +35,9 @@ pub fn observe(method: Method, command: Vec<OsString>) -> Result<Report, Problem
         Method::Ptrace => None,
         Method::Best | Method::Tracepoints => match by_tracepoint::prepare() {
             Ok(tracepoints) => {
-                let held = crate::command::hold(command)?;
+                let paused = crate::command::start_paused(command)?;
                 let started_ns = monotonic_ns();
-                let observation = by_tracepoint::observe(&tracepoints, held)?;
+                let observation = by_tracepoint::observe(&tracepoints, paused)?;
                 return Ok(Report::new("tracepoints", started_ns, observation));
             }
             Err(why) => Some(why),
@@ -46,9 +46,9 @@ pub fn observe(method: Method, command: Vec<OsString>) -> Result<Report, Problem
     if let (Method::Tracepoints, Some(why)) = (method, &forbidden) {
         return Err(Problem::failure(format!("tracepoints: {why}")));
     }
-    let held = crate::command::hold(command)?;
+    let paused = crate::command::start_paused(command)?;
     let started_ns = monotonic_ns();
-    let mut observation = by_ptrace::observe(held)?;
+    let mut observation = by_ptrace::observe(paused)?;
     if let Some(why) = forbidden {
         observation
             .remarks

@@ -1,4 +1,4 @@
-//! What was seen, as the document that is written.
+//! The document of the observation.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use crate::calls::descriptors::{GONE, Use};
 use crate::calls::kinds;
 use crate::command::End;
 
-/// So many files and locks are told, those with the most time first.
-const TOLD: usize = 256;
+/// Number of files and of locks in the document, those with the most time first.
+const REPORTED: usize = 256;
 
 /// The document; times in seconds.
 #[derive(Debug, Serialize)]
@@ -107,12 +107,12 @@ impl Report {
             ));
         }
         for (what, count) in [("files", files.len()), ("locks", locks.len())] {
-            if count > TOLD {
-                unseen.push(format!("only {TOLD} of {count} {what} are told"));
+            if count > REPORTED {
+                unseen.push(format!("only {REPORTED} of {count} {what} are reported"));
             }
         }
-        files.truncate(TOLD);
-        locks.truncate(TOLD);
+        files.truncate(REPORTED);
+        locks.truncate(REPORTED);
         Self {
             source: "system_calls",
             version: 1,

@@ -28,19 +28,19 @@ impl<'a> Reader<'a> {
         Some(u64::from_ne_bytes(self.bytes(8)?.try_into().ok()?))
     }
 
-    /// Up to the first NUL, which must be there.
+    /// Reads up to the first NUL, which must exist.
     pub fn text(&mut self) -> Option<&'a [u8]> {
         let length = self.0.iter().position(|byte| *byte == 0)?;
         self.bytes(length)
     }
 }
 
-/// What a record says; the bytes are what its kind has behind the header.
+/// Content of a record; the bytes are those behind its header.
 #[derive(Clone, Copy)]
 pub enum Record<'a> {
     /// In the order of `perf_event_open(2)`, by the sample type.
     Sample(Reader<'a>),
-    /// Of memory that can be executed.
+    /// Executable memory was mapped.
     Mapping(Mapping<'a>),
     Command {
         process: u32,
@@ -49,7 +49,7 @@ pub enum Record<'a> {
     },
     Fork(Task),
     Exit(Task),
-    /// So many records had no room.
+    /// Number of records that had no room.
     Lost(u64),
     /// A thread's turn on a processor begins or ends.
     Switch {
@@ -79,9 +79,9 @@ pub struct Task {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
     Begins,
-    /// It waits for something.
+    /// The thread waits for something.
     Ends,
-    /// It could go on, but another has its turn.
+    /// The thread could go on, but another one runs.
     IsTaken,
 }
 

@@ -21,9 +21,6 @@ pub struct Rings {
 
 impl Rings {
     /// Opens every event on every processor, with rings of so many bytes together.
-    ///
-    /// # Errors
-    /// What `perf_event_open` or `mmap` says.
     pub fn open(events: &[EventOptions], pid: libc::pid_t, all_bytes: usize) -> io::Result<Self> {
         let processors = processors()?;
         let ring_bytes = share(all_bytes, processors.len());
@@ -52,17 +49,14 @@ impl Rings {
         Ok(opened)
     }
 
-    /// Hands over what has come, ring by ring.
+    /// Passes the new records on, ring by ring.
     pub fn drain(&mut self, mut take: impl FnMut(usize, &[u8])) {
         for (index, ring) in self.of_processors.iter_mut().enumerate() {
             ring.drain(&mut self.scratch, |record| take(index, record));
         }
     }
 
-    /// What the first event has counted, on all processors and in all descendants.
-    ///
-    /// # Errors
-    /// What reading says.
+    /// Returns the count of the first event, on all processors and in all descendants.
     pub fn count(&self) -> io::Result<u64> {
         self.of_processors
             .iter()
@@ -70,17 +64,14 @@ impl Rings {
             .sum()
     }
 
-    /// How many rings there are.
+    /// Returns the number of rings.
     pub fn len(&self) -> usize {
         self.of_processors.len()
     }
 
-    /// Waits until a ring has filled or `process` has ended; says whether it has.
-    ///
-    /// # Errors
-    /// What `poll` says.
+    /// Waits until a ring has filled or `process` has ended; returns whether it has ended.
     pub fn wait(&self, process: &OwnedFd) -> io::Result<bool> {
-        /// Names of descriptors and locks are asked for soon after.
+        /// Longest wait: names of descriptors and locks are looked up soon after their use.
         const AT_MOST_MS: libc::c_int = 10;
         let polled = |descriptor: &OwnedFd| libc::pollfd {
             fd: descriptor.as_raw_fd(),
@@ -151,21 +142,21 @@ fn open(
     perf::open(event, pid, cpu)
 }
 
-/// Sends an event's records into the ring of another one on the same processor.
+/// Sends the records of an event into the ring of another one on the same processor.
 fn share_ring(event: &OwnedFd, with: &OwnedFd) -> io::Result<()> {
     const SET_OUTPUT: libc::c_ulong = 0x2405;
     // SAFETY: passes descriptors only.
     check(unsafe { libc::ioctl(event.as_raw_fd(), SET_OUTPUT, with.as_raw_fd()) }).map(drop)
 }
 
-/// What the event has counted, in the descendants that have ended, too.
+/// Returns the count of an event, including descendants that have ended.
 fn count(event: &OwnedFd) -> io::Result<u64> {
     let mut word = [0; 8];
     File::from(event.try_clone()?).read_exact(&mut word)?;
     Ok(u64::from_ne_bytes(word))
 }
 
-/// Where `struct perf_event_mmap_page` has the kernel's and our position.
+/// Offsets of the positions of the writer and the reader in `struct perf_event_mmap_page`.
 const HEAD: usize = 1024;
 const TAIL: usize = 1032;
 const PAGE: usize = 4096;
@@ -179,9 +170,6 @@ struct Ring {
 
 impl Ring {
     /// Maps a ring of so many bytes (a power of two), or of less if the kernel allows no more.
-    ///
-    /// # Errors
-    /// What `mmap` says of the smallest ring.
     fn map(event: OwnedFd, data_bytes: usize) -> io::Result<Self> {
         let mut data_bytes = data_bytes;
         loop {
@@ -216,7 +204,7 @@ impl Ring {
         &self.event
     }
 
-    /// Hands over every whole record that is there, and gives their room back.
+    /// Passes every whole record on, and frees their room.
     fn drain(&mut self, scratch: &mut Vec<u8>, mut take: impl FnMut(&[u8])) {
         let head = self.position(HEAD).load(Ordering::Acquire);
         let mut tail = self.position(TAIL).load(Ordering::Relaxed);

@@ -39,7 +39,7 @@ pub fn write(conditions: &Conditions, writer: impl io::Write) -> Result<(), Prob
     serde_json::to_writer(writer, &document).map_err(refused)
 }
 
-/// By which code is coloured.
+/// Colours of the kinds of code.
 struct Categories {
     program: CategoryPairHandle,
     inlined: CategoryPairHandle,
@@ -62,7 +62,7 @@ impl Categories {
 
     fn of(&self, kind: Kind) -> CategoryPairHandle {
         match kind {
-            Kind::User | Kind::Told => self.program,
+            Kind::User | Kind::Generated => self.program,
             Kind::Inlined => self.inlined,
             Kind::Python => self.python,
             Kind::Kernel => self.kernel,

@@ -13,7 +13,7 @@ use crate::pictures::{Condition, Conditions, Stack};
 const LEAST_WIDTH: f64 = 0.1;
 const WIDTH: usize = 1200;
 
-/// What both conditions spent in a stack, in microseconds.
+/// Microseconds of both conditions in a stack.
 #[derive(Default)]
 struct Both {
     faster: u64,

@@ -1,4 +1,4 @@
-//! What two conditions did, as files to look at.
+//! Pictures of what two conditions did.
 //!
 //! - `flame_graph`: a differential flame graph.
 //! - `firefox`: a profile for Firefox.

@@ -12,13 +12,13 @@ use std::path::PathBuf;
 use crate::perf::record::Record;
 use crate::stacks::map_file;
 
-/// For so many calls of `read` a FIFO is looked for, a call each 10 ms or sooner.
+/// Number of calls of `read` that look for a FIFO, one every 10 ms or sooner.
 const LOOKS: u32 = 300;
 
 /// The FIFOs of the observed processes.
 pub struct Fifos {
     folder: PathBuf,
-    /// How often a process is still to be looked at.
+    /// Number of calls of `read` that still look at a process.
     young: HashMap<u32, u32>,
     open: HashMap<u32, File>,
 }

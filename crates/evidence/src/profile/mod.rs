@@ -53,12 +53,12 @@ pub fn observe(
     command: Vec<OsString>,
 ) -> Result<Report, Problem> {
     let refused = |error| Problem::system("the observed command", &error);
-    let held = command::hold(command)?;
-    let (mut rings, outside_kernel) = sampling::open(sampling, frequency, held.pid)?;
+    let paused = command::start_paused(command)?;
+    let (mut rings, outside_kernel) = sampling::open(sampling, frequency, paused.pid)?;
     let mut spool = Spool::new().map_err(|error| Problem::system("a temporary file", &error))?;
     let since = SystemTime::now() - CLOCK_OF_FILES;
     let started_ns = monotonic_ns();
-    let running = held.start()?;
+    let running = paused.start()?;
     let descriptor = running.descriptor().map_err(refused)?;
     let mut fifos = Fifos::new();
     while !rings.wait(&descriptor).map_err(refused)? {
@@ -84,7 +84,7 @@ pub fn observe(
     let mut unseen = finished.unseen;
     let of_a_part = cut.is_some() || outside_kernel.is_some();
     unseen.extend(cut.into_iter().chain(outside_kernel));
-    // What is missing from a part is no wonder.
+    // Action is missing from a part is no wonder.
     unseen.extend(missing.filter(|_| !of_a_part));
     Ok(Report {
         source: sampling.source(),
@@ -99,7 +99,7 @@ pub fn observe(
     })
 }
 
-/// What is missing because the records found no room, in words.
+/// Returns a remark on what is missing because the records found no room.
 fn cut_short(cut: &Cut, started_ns: u64) -> String {
     let seconds = cut.ns.saturating_sub(started_ns) as f64 * 1e-9;
     format!(

@@ -10,14 +10,14 @@ use crate::stacks::map_file::MapFiles;
 use crate::stacks::names::Names;
 use crate::stacks::space::{Cache, Captured, Images, Space};
 
-/// What is known after so many records.
+/// State after the records so far.
 pub struct Replay {
     sampling: Sampling,
     map_files: MapFiles,
     images: Images,
     spaces: HashMap<u32, Space>,
     names: Names,
-    asked: HashSet<u32>,
+    searched: HashSet<u32>,
     kernel: KernelFunctions,
     cache: Cache,
     folded: Folded,
@@ -37,7 +37,7 @@ struct Waiting {
     sampled: Option<(Vec<Frame>, f64)>,
 }
 
-/// What came out.
+/// Result of a replay.
 pub struct Finished {
     pub stacks: Stacks,
     pub samples: u64,
@@ -63,7 +63,7 @@ impl Replay {
             images: Images::default(),
             spaces: HashMap::new(),
             names: Names::default(),
-            asked: HashSet::new(),
+            searched: HashSet::new(),
             kernel: KernelFunctions::read(),
             cache: Cache::new(),
             folded: Folded::default(),
@@ -159,13 +159,13 @@ impl Replay {
     fn frames(&mut self, sample: &Sample<'_>) -> Vec<Frame> {
         let process = sample.process;
         let space = self.spaces.entry(process).or_default();
-        if self.asked.insert(process) && !self.names.read_told(process, &self.map_files) {
+        if self.searched.insert(process) && !self.names.read_map_file(process, &self.map_files) {
             let interpreters = space.paths().filter(|path| is_python(path));
             self.interpreters_without_names
                 .extend(interpreters.map(str::to_owned));
         }
         let names = &self.names;
-        space.name_trampolines(|low, high| names.told_between(process, low, high));
+        space.name_trampolines(|low, high| names.has_generated_code(process, low, high));
         let unwound = sample
             .captured
             .as_ref()
@@ -190,7 +190,7 @@ impl Replay {
     pub fn finish(mut self) -> Finished {
         for process in self.spaces.keys() {
             // Of those that left no sample, only to remove the file.
-            self.names.read_told(*process, &self.map_files);
+            self.names.read_map_file(*process, &self.map_files);
         }
         let mut unseen = self.names.ignored(&self.map_files);
         if self.lost > 0 {
@@ -231,7 +231,7 @@ fn is_python(path: &str) -> bool {
 }
 
 impl<'a> Sample<'a> {
-    /// In the order of `perf_event_open(2)` for what `Sampling::wanted` asks for.
+    /// Reads a sample of the type that `Sampling::event` requests (`perf_event_open(2)`).
     fn read(mut reader: Reader<'a>) -> Option<Self> {
         const NO_REGISTERS: u64 = 0;
         let (process, thread, _ns) = (reader.u32()?, reader.u32()?, reader.u64()?);

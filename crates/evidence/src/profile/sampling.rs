@@ -1,4 +1,4 @@
-//! What is sampled, and by which events of the kernel.
+//! Action is sampled, and the events of the kernel for it.
 
 use std::io;
 

@@ -20,7 +20,7 @@ pub struct Spool {
     ended: Option<(io::Error, u64)>,
 }
 
-/// Where the records of a spool end before the command did, and why.
+/// Event and reason at which the records of a spool end before the command.
 pub struct Cut {
     pub error: io::Error,
     /// Time of the first record that is missing.
@@ -117,7 +117,7 @@ impl Spool {
         if ended.is_none() {
             ended = self.output.flush().err().map(|error| (error, u64::MAX));
         }
-        // What is in the buffer still has found no room.
+        // Action is in the buffer still has found no room.
         let (file, _) = self.output.into_parts();
         let length = file.metadata().map_err(|error| refused(&error))?.len();
         let is_there = |place: &Place| place.offset + place.length as u64 <= length;

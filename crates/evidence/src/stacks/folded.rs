@@ -17,14 +17,15 @@ pub struct Frame {
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     User,
-    /// Its caller's code holds it.
+    /// Inlined into its caller.
     Inlined,
     Python,
-    /// Named by what made it while it ran.
-    Told,
-    /// The door by which the kernel was entered.
+    /// Generated code, named by the program that generated it.
+    #[serde(rename = "told")]
+    Generated,
+    /// Entry point of the kernel.
     Kernel,
-    /// How large the block is that was allocated.
+    /// Size of the allocated block.
     Size,
     Unknown,
 }

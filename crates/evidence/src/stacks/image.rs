@@ -10,7 +10,7 @@ use object::{Object, ObjectSection, ObjectSegment};
 
 use crate::regular_file;
 
-/// What the unwinder reads.
+/// Bytes of a section that the unwinder reads.
 pub type Bytes = Arc<[u8]>;
 
 /// The kernel's own library in every process.
@@ -91,7 +91,7 @@ fn sections(file: &object::File<'_>) -> ExplicitModuleSectionInfo<Bytes> {
     }
 }
 
-/// It is the same in every process of this kernel.
+/// Reads the kernel's library, which is the same in every process.
 fn own_kernel_library() -> Option<Vec<u8>> {
     let maps = fs::read_to_string("/proc/self/maps").ok()?;
     let line = maps.lines().find(|line| line.ends_with(KERNEL_LIBRARY))?;

@@ -1,4 +1,4 @@
-//! By which door a thread entered the kernel: a system call, a page fault, an interrupt.
+//! Entry points of the kernel: a system call, a page fault, an interrupt.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use syscalls::Sysno;
 #[derive(Debug, Default)]
 pub struct KernelFunctions(Vec<(u64, String)>);
 
-/// Where the kernel's part of a call chain begins and ends (`PERF_CONTEXT_*`).
+/// First of the markers around the kernel's part of a call chain (`PERF_CONTEXT_*`).
 const MARKERS_FROM: u64 = u64::MAX - 4095;
 
 impl KernelFunctions {
@@ -43,8 +43,7 @@ impl KernelFunctions {
         Some(name)
     }
 
-    /// The door by which the kernel was entered, from a chain that begins innermost; `None` if the
-    /// kernel was not entered.
+    /// Returns the entry point of a chain that begins innermost; `None` outside the kernel.
     pub fn entry(&self, chain: &[u64]) -> Option<String> {
         let mut addresses = chain
             .iter()
@@ -55,7 +54,7 @@ impl KernelFunctions {
             .filter_map(|address| self.name(*address))
             .collect();
         // The outermost one that is known: a fault inside a call belongs to the call.
-        let door = names.iter().rev().find_map(|name| door(name));
+        let entry_point = names.iter().rev().find_map(|name| entry_point(name));
         let other = || {
             let at_entry = |name: &&&str| AT_ENTRY.iter().any(|start| name.starts_with(start));
             match names.iter().rev().find(|name| !at_entry(name)) {
@@ -65,7 +64,7 @@ impl KernelFunctions {
             }
             .to_owned()
         };
-        Some(door.unwrap_or_else(other))
+        Some(entry_point.unwrap_or_else(other))
     }
 }
 
@@ -86,7 +85,7 @@ fn call_of(function: &str) -> Option<&'static str> {
         .map(|call| call.name())
 }
 
-fn door(function: &str) -> Option<String> {
+fn entry_point(function: &str) -> Option<String> {
     for prefix in [
         "__x64_sys_",
         "__ia32_sys_",

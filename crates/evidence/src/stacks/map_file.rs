@@ -11,7 +11,7 @@ use std::time::SystemTime;
 
 use crate::regular_file::{self, Links};
 
-/// Where interpreters write them.
+/// Folder of the map files.
 pub const FOLDER: &str = "/tmp";
 /// A longer file is ignored.
 const LONGEST_BYTES: u64 = 64 << 20;

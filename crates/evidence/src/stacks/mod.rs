@@ -1,4 +1,4 @@
-//! From registers and bytes of a stack to the names of functions.
+//! Stacks: from registers and bytes of a stack to the names of functions.
 
 pub mod folded;
 pub mod image;

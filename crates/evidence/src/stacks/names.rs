@@ -1,4 +1,4 @@
-//! Names of addresses: functions, inlined ones, and those that an interpreter has told.
+//! Names of addresses: functions, inlined ones, and those from the map file of an interpreter.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
@@ -14,17 +14,17 @@ use crate::stacks::tables::Tables;
 /// Looks names up, and remembers them.
 pub struct Names {
     symbolizer: Symbolizer,
-    /// Of what is stripped, the exported functions are left.
+    /// Exported functions, which even a stripped file has.
     exported: Tables,
     known: HashMap<(Rc<str>, u64), Rc<[Frame]>>,
-    told: HashMap<u32, BTreeMap<u64, Told>>,
+    generated: HashMap<u32, BTreeMap<u64, MapEntry>>,
     /// Why map files were ignored: for each reason the processes.
     ignored: BTreeMap<String, BTreeSet<u32>>,
 }
 
-/// What an interpreter has written about code that it made.
+/// Entry of a map file, about code that an interpreter has generated.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Told {
+struct MapEntry {
     end: u64,
     name: String,
 }
@@ -38,21 +38,20 @@ impl Default for Names {
             symbolizer: Symbolizer::new(),
             exported: Tables::of_functions(),
             known: HashMap::new(),
-            told: HashMap::new(),
+            generated: HashMap::new(),
             ignored: BTreeMap::new(),
         }
     }
 }
 
 impl Names {
-    /// Reads what the interpreter of a process has told, and removes the file; says whether there
-    /// was one, read or ignored.
-    pub fn read_told(&mut self, process: u32, files: &MapFiles) -> bool {
+    /// Reads the map file of a process and removes it; returns whether there was one, read or ignored.
+    pub fn read_map_file(&mut self, process: u32, files: &MapFiles) -> bool {
         match files.take(process) {
             Ok(None) => false,
             Ok(Some(text)) => {
-                let told = text.lines().filter_map(told);
-                self.told.entry(process).or_default().extend(told);
+                let entries = text.lines().filter_map(parse_line);
+                self.generated.entry(process).or_default().extend(entries);
                 true
             }
             Err(reason) => {
@@ -62,9 +61,9 @@ impl Names {
         }
     }
 
-    /// Which map files were ignored, and why, in words.
+    /// Returns a remark for each reason why map files were ignored.
     pub fn ignored(&self, files: &MapFiles) -> Vec<String> {
-        let in_words = |(reason, processes): (&String, &BTreeSet<u32>)| {
+        let remark = |(reason, processes): (&String, &BTreeSet<u32>)| {
             let first = processes.first().map(|process| files.path(*process))?;
             let others = match processes.len() - 1 {
                 0 => String::new(),
@@ -75,25 +74,25 @@ impl Names {
                 "names of code made at run time, in {first}{others}: {reason}"
             ))
         };
-        self.ignored.iter().filter_map(in_words).collect()
+        self.ignored.iter().filter_map(remark).collect()
     }
 
     /// The functions at an address of a process, the outermost first: one, and those inlined there.
     pub fn of(&mut self, process: u32, space: &Space, address: u64) -> Rc<[Frame]> {
-        if let Some(name) = self.told_name(process, address) {
+        if let Some(name) = self.generated_name(process, address) {
             let python = name.strip_prefix(PYTHON);
             return Rc::from([Frame {
                 name: python.unwrap_or(name).to_owned(),
                 module: if python.is_some() {
                     "python"
                 } else {
-                    "made while it ran"
+                    "generated code"
                 }
                 .to_owned(),
                 kind: if python.is_some() {
                     Kind::Python
                 } else {
-                    Kind::Told
+                    Kind::Generated
                 },
             }]);
         }
@@ -113,15 +112,19 @@ impl Names {
         frames
     }
 
-    /// Whether the interpreter of a process has told of code between two addresses.
-    pub fn told_between(&self, process: u32, low: u64, high: u64) -> bool {
-        let told = self.told.get(&process);
-        told.is_some_and(|told| told.range(low..high).next().is_some())
+    /// Whether the map file of a process has code between two addresses.
+    pub fn has_generated_code(&self, process: u32, low: u64, high: u64) -> bool {
+        let entries = self.generated.get(&process);
+        entries.is_some_and(|entries| entries.range(low..high).next().is_some())
     }
 
-    fn told_name(&self, process: u32, address: u64) -> Option<&str> {
-        let (_, told) = self.told.get(&process)?.range(..=address).next_back()?;
-        (address < told.end).then_some(told.name.as_str())
+    fn generated_name(&self, process: u32, address: u64) -> Option<&str> {
+        let (_, entry) = self
+            .generated
+            .get(&process)?
+            .range(..=address)
+            .next_back()?;
+        (address < entry.end).then_some(entry.name.as_str())
     }
 
     fn look_up(&mut self, path: &str, stated: u64) -> Rc<[Frame]> {
@@ -157,13 +160,13 @@ impl Names {
     }
 }
 
-fn told(line: &str) -> Option<(u64, Told)> {
+fn parse_line(line: &str) -> Option<(u64, MapEntry)> {
     let mut words = line.splitn(3, ' ');
     let start = u64::from_str_radix(words.next()?, 16).ok()?;
     let length = u64::from_str_radix(words.next()?, 16).ok()?;
     let name = words.next()?.to_owned();
     let end = start.checked_add(length)?;
-    Some((start, Told { end, name }))
+    Some((start, MapEntry { end, name }))
 }
 
 fn file_name(path: &str) -> &str {
@@ -176,9 +179,9 @@ mod tests {
 
     #[test]
     fn a_line_of_a_map_file_is_read() {
-        let (start, told) = told("7f00 b py::work:/tmp/a b.py").expect("a line");
-        assert_eq!((start, told.end), (0x7f00, 0x7f0b));
-        assert_eq!(told.name, "py::work:/tmp/a b.py");
+        let (start, entry) = parse_line("7f00 b py::work:/tmp/a b.py").expect("a line");
+        assert_eq!((start, entry.end), (0x7f00, 0x7f0b));
+        assert_eq!(entry.name, "py::work:/tmp/a b.py");
     }
 
     #[test]

@@ -30,23 +30,23 @@ impl Images {
 pub struct Mapped {
     pub low: u64,
     pub high: u64,
-    /// What to subtract from an address to get the one that the file states.
+    /// Difference between an address and the one that the file states.
     pub bias: u64,
     pub path: Rc<str>,
     /// Whether the file could be read.
     pub known: bool,
 }
 
-/// Where code lies in one process.
+/// Addresses of code in one process.
 #[derive(Default, Clone)]
 pub struct Space {
     mapped: Vec<Mapped>,
-    /// Code without a file that nobody has asked about yet.
+    /// Code without a file that was not looked up yet.
     unnamed: Vec<Range<u64>>,
     unwinder: UnwinderNative<Bytes, MayAllocateDuringUnwind>,
 }
 
-/// What unwinding remembers from one stack to the next, of whatever process.
+/// Cache of the unwinder, for the stacks of all processes.
 pub type Cache = CacheNative<MayAllocateDuringUnwind>;
 
 /// Registers of a thread and the bytes above its stack pointer.
@@ -95,16 +95,16 @@ impl Space {
         });
     }
 
-    /// Code without a file is unwound as an interpreter's, where `is_told` says that it is.
-    pub fn name_trampolines(&mut self, is_told: impl Fn(u64, u64) -> bool) {
+    /// Unwinds code without a file as trampolines of an interpreter, where `is_generated`.
+    pub fn name_trampolines(&mut self, is_generated: impl Fn(u64, u64) -> bool) {
         for range in std::mem::take(&mut self.unnamed) {
-            if is_told(range.start, range.end) {
+            if is_generated(range.start, range.end) {
                 self.unwinder.add_module(trampolines(range));
             }
         }
     }
 
-    /// What lies at an address.
+    /// Returns the mapping at an address.
     pub fn find(&self, address: u64) -> Option<&Mapped> {
         self.mapped
             .iter()

@@ -7,7 +7,7 @@ use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
 
 use crate::regular_file;
 
-/// Symbols of one kind, of the files that were asked about.
+/// Symbols of one kind, by file.
 #[derive(Debug)]
 pub struct Tables {
     kind: SymbolKind,
@@ -44,12 +44,12 @@ impl Tables {
         }
     }
 
-    /// What lies at an address that the file states.
+    /// Returns the symbol at an address that the file states.
     pub fn find(&mut self, path: &str, stated: u64) -> Option<&str> {
         self.table(path).find(stated)
     }
 
-    /// What lies so far behind the file's first byte in memory.
+    /// Returns the symbol at a distance behind the first byte of the file in memory.
     pub fn find_behind_first(&mut self, path: &str, distance: u64) -> Option<&str> {
         let table = self.table(path);
         table.find(table.first.wrapping_add(distance))

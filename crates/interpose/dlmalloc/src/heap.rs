@@ -110,7 +110,7 @@ impl Heap {
         }
     }
 
-    /// How many bytes of the block its owner may use, by the header before it.
+    /// Returns the bytes of the block that its owner may use, by the header before it.
     ///
     /// Of a chunk in use all but the word before the block is the owner's; of a mapped one, all
     /// but two.
@@ -148,7 +148,7 @@ unsafe fn head(block: *mut u8) -> usize {
     usize::from_ne_bytes(unsafe { block.sub(WORD).cast::<[u8; WORD]>().read() })
 }
 
-/// Holds the lock across a fork, so that the child finds a heap that nobody was changing.
+/// Holds the lock across a fork, so that the child finds a consistent heap.
 #[cfg(not(test))]
 mod fork {
     use equipoise_interpose::process::abort_with;

@@ -110,7 +110,7 @@ pub extern "C" fn valloc(size: usize) -> *mut c_void {
     memalign(PAGE, size)
 }
 
-/// Whole pages for `size` bytes, or null with `ENOMEM`.
+/// Returns whole pages for `size` bytes, or null with `ENOMEM`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub extern "C" fn pvalloc(size: usize) -> *mut c_void {
     match size.checked_next_multiple_of(PAGE) {
@@ -119,7 +119,7 @@ pub extern "C" fn pvalloc(size: usize) -> *mut c_void {
     }
 }
 
-/// How many bytes of the block its owner may use: at least as many as were asked for.
+/// Returns the bytes of the block that its owner may use: at least the requested size.
 ///
 /// # Safety
 /// `block` is null or came from a function of this library and has not been freed.

@@ -10,9 +10,9 @@ use std::ptr::null_mut;
 pub const THRESHOLD: usize = 256 * 1024;
 
 const WORD: usize = size_of::<usize>();
-/// What lies before the block; keeps its alignment.
+/// Bytes before the block, which keep its alignment.
 const HEADER: usize = 2 * WORD;
-/// Of the boundary tag: the chunk or the one before it is in use. Neither is set here.
+/// Bits of the boundary tag of chunks in use; neither is set in a mapped block.
 const IN_USE: usize = 0b11;
 const PAGE: usize = 4096;
 
@@ -41,7 +41,7 @@ pub fn is_mapped(head: usize) -> bool {
     head & IN_USE == 0
 }
 
-/// How many bytes of a mapped block its owner may use, by the word before it.
+/// Returns the bytes of a mapped block that its owner may use, by the word before it.
 pub fn usable_size(head: usize) -> usize {
     head - HEADER
 }
@@ -73,7 +73,7 @@ pub unsafe fn resize(block: *mut u8, head: usize, size: usize) -> *mut u8 {
     }
 }
 
-/// Whole pages for the header and so many bytes.
+/// Returns the bytes of whole pages for the header and `size` bytes.
 fn length_for(size: usize) -> Option<usize> {
     size.checked_add(HEADER)?.checked_next_multiple_of(PAGE)
 }

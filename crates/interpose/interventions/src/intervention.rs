@@ -1,4 +1,4 @@
-//! Which intervention this process was given.
+//! The intervention that this process was given.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 

@@ -50,7 +50,7 @@ impl Birth {
         })
     }
 
-    /// How many ticks after this one `later` was; negative if it was before.
+    /// Returns the ticks from this birth to `later`; negative if that was before.
     pub fn until(self, later: u64) -> i64 {
         let difference = later.wrapping_sub(self.ticks) << CLASS_BITS;
         difference.cast_signed() >> CLASS_BITS

@@ -1,6 +1,8 @@
-//! The processor's own clock: two readings a block are what lifetimes cost.
+//! The processor's own clock: a lifetime costs two readings for each block.
 
-/// Now, in ticks of the processor's clock; nanoseconds where this crate knows none.
+use equipoise_kernel::clock::monotonic_ns;
+
+/// Returns the ticks of the processor's clock; nanoseconds where this crate knows no such clock.
 #[inline]
 pub fn ticks() -> u64 {
     #[cfg(target_arch = "x86_64")]
@@ -16,21 +18,10 @@ pub fn ticks() -> u64 {
         now
     }
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-    nanoseconds()
+    monotonic_ns()
 }
 
-/// Now, by the monotonic clock.
-pub fn nanoseconds() -> u64 {
-    let mut now = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: `now` is valid for writing.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
-    now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
-}
-
-/// The same moment by both clocks, ticks first.
+/// Reads the same moment by both clocks, ticks first.
 ///
 /// The thread may lose its turn between two readings; of several tries the closest is taken.
 pub fn both() -> (u64, u64) {
@@ -39,7 +30,7 @@ pub fn both() -> (u64, u64) {
     let mut moment = (0, 0);
     for _ in 0..TRIES {
         let before = ticks();
-        let now = nanoseconds();
+        let now = monotonic_ns();
         let apart = ticks().wrapping_sub(before);
         if apart < closest {
             closest = apart;
@@ -71,11 +62,11 @@ mod tests {
     #[test]
     fn both_clocks_go_on_together() {
         let (first_ticks, first_ns) = both();
-        while nanoseconds() < first_ns + 20_000_000 {
+        while monotonic_ns() < first_ns + 20_000_000 {
             std::hint::spin_loop();
         }
         let (second_ticks, second_ns) = both();
-        while nanoseconds() < second_ns + 20_000_000 {
+        while monotonic_ns() < second_ns + 20_000_000 {
             std::hint::spin_loop();
         }
         let (third_ticks, third_ns) = both();

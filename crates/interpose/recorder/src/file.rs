@@ -41,18 +41,18 @@ impl Number {
         self.0.store(value, Ordering::Relaxed);
     }
 
-    /// For numbers that one thread alone writes: no locked instruction.
+    /// Adds to a number that one thread alone writes, without a locked instruction.
     #[inline]
     pub fn add(&self, value: u64) {
         self.set(self.get().wrapping_add(value));
     }
 
-    /// For numbers that threads share; what it was before.
+    /// Adds to a number that threads share; returns its value before.
     pub fn add_shared(&self, value: u64) -> u64 {
         self.0.fetch_add(value, Ordering::Relaxed)
     }
 
-    /// Whether it was `before` and is `after` now.
+    /// Replaces `before` by `after`; returns whether it was `before`.
     pub fn exchange(&self, before: u64, after: u64) -> bool {
         self.0
             .compare_exchange(before, after, Ordering::AcqRel, Ordering::Relaxed)
@@ -80,7 +80,7 @@ pub struct Header {
     pub samples_taken: Number,
     pub process: Number,
     pub parent: Number,
-    /// The same two moments by both clocks.
+    /// Two moments, each by both clocks.
     pub first_ticks: Number,
     pub first_ns: Number,
     pub second_ticks: Number,
@@ -94,7 +94,7 @@ pub struct Header {
     pub calls_without_table: Number,
     /// Blocks whose birth there was no memory for.
     pub births_without_place: Number,
-    /// What the registers of samples are: 1 x86-64, 2 `AArch64`, 0 none.
+    /// Machine of the registers in samples: 1 x86-64, 2 `AArch64`, 0 none.
     pub machine: Number,
     /// Threads whose table found no room on the disk.
     pub tables_without_room: Number,
@@ -116,7 +116,7 @@ impl Header {
     }
 }
 
-/// What one thread at a time adds to; the reader adds tables up.
+/// Counts of one thread at a time; the reader adds tables up.
 #[repr(C)]
 pub struct Table {
     /// The thread that owns it, 0 before the first.
@@ -132,7 +132,7 @@ pub struct Table {
     pub rows: [Row; CLASSES],
 }
 
-/// What is counted of one size class.
+/// Counts of one size class.
 #[repr(C)]
 pub struct Row {
     pub allocations: Number,
@@ -140,7 +140,7 @@ pub struct Row {
     /// The size that is in the majority of the class, if one is (Boyer and Moore's vote).
     pub majority: Number,
     votes: Number,
-    /// How many blocks had that size since it led.
+    /// Number of blocks that had that size since it became the majority.
     pub majority_seen: Number,
     spare: u64,
     pub lifetimes: [Number; LIFETIMES],
@@ -192,7 +192,7 @@ pub struct Sample {
     pub interval: Number,
     pub ticks: Number,
     pub thread: Number,
-    /// How many bytes of `stack` were kept.
+    /// Number of bytes of `stack` that were kept.
     pub kept: Number,
     spare: u64,
     /// Instruction, stack and frame pointer, then those that a callee saves.

@@ -1,4 +1,4 @@
-//! What is done at each allocation and each free.
+//! The work at each allocation and each free.
 
 use std::ffi::c_void;
 

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use equipoise_interpose::errno;
 use equipoise_interpose::process::variable;
+use equipoise_kernel::clock::monotonic_ns;
 
 use crate::clock;
 use crate::file::{
@@ -26,10 +27,10 @@ const PROGRAMS: u32 = 1000;
 /// Both clocks are read twice, so far apart at least.
 const CALIBRATION_NS: u64 = 20_000;
 
-/// What a forked child finds all zero, however it was forked: the kernel wipes the page.
+/// State of the process. The kernel wipes its page in a forked child, however it was forked.
 #[repr(C)]
 struct Process {
-    /// What threads compare theirs with; 0 until the process has a recording or was refused one.
+    /// Key that threads compare theirs with; 0 until it is decided whether the process records.
     key: AtomicU64,
     starting: AtomicBool,
     header: AtomicPtr<Header>,
@@ -77,7 +78,7 @@ pub fn header() -> Option<&'static Header> {
     unsafe { process().header.load(Ordering::Acquire).as_ref() }
 }
 
-/// What was already there when this process began to record.
+/// Returns the ticks at which this process began to record.
 pub fn start_ticks() -> u64 {
     process().start_ticks.load(Ordering::Relaxed)
 }
@@ -253,7 +254,7 @@ fn describe(header: &Header) {
     header.steady_clock.set(u64::from(clock::is_steady()));
     header.machine.set(samples::MACHINE);
     keep_maps(header);
-    while clock::nanoseconds() - ns < CALIBRATION_NS {
+    while monotonic_ns() - ns < CALIBRATION_NS {
         std::hint::spin_loop();
     }
     let (ticks, ns) = clock::both();

@@ -7,6 +7,7 @@
 use std::ptr;
 
 use equipoise_interpose::errno;
+use equipoise_random::{GOLDEN, Xorshift64};
 
 use crate::file::{Header, SAMPLES, SAMPLES_OFFSET, STACK_WORDS, Sample};
 use crate::maps::mapping_of;
@@ -26,9 +27,7 @@ pub const MACHINE: u64 = 0;
 /// Draws when the thread's first sample is due.
 pub fn start(thread: &Thread, header: &Header) {
     let owner = u64::from(system::thread());
-    thread
-        .random
-        .set(owner.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+    thread.random.set(owner.wrapping_mul(GOLDEN) | 1);
     thread.stack.set((0, 0));
     draw(thread, header);
 }
@@ -36,22 +35,14 @@ pub fn start(thread: &Thread, header: &Header) {
 fn draw(thread: &Thread, header: &Header) {
     let doublings = (header.samples_taken.get() / PER_MEAN).min(40);
     let interval = FIRST_MEAN_BYTES << doublings;
-    let mut random = thread.random.get();
-    let bytes = exponential(uniform(&mut random)) * interval as f64;
+    let mut random = Xorshift64::from_state(thread.random.get());
+    let bytes = exponential(random.uniform()) * interval as f64;
     // Less than 40 means of at most 2^54 bytes.
     #[expect(clippy::cast_possible_truncation)]
     let bytes = bytes as i64;
-    thread.random.set(random);
+    thread.random.set(random.state());
     thread.interval.set(interval);
     thread.until_sample.set(bytes);
-}
-
-/// Marsaglia's xorshift64; in (0, 1].
-fn uniform(state: &mut u64) -> f64 {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    ((*state >> 11) + 1) as f64 / (1_u64 << 53) as f64
 }
 
 fn exponential(uniform: f64) -> f64 {
@@ -172,9 +163,9 @@ mod tests {
 
     #[test]
     fn distances_have_the_mean_that_was_asked_for() {
-        let mut state = 1;
+        let mut random = Xorshift64::from_state(1);
         let drawn = 20_000;
-        let sum: f64 = (0..drawn).map(|_| exponential(uniform(&mut state))).sum();
+        let sum: f64 = (0..drawn).map(|_| exponential(random.uniform())).sum();
         // The standard error of the mean is 1 / sqrt(20000) = 0.007.
         assert!((sum / f64::from(drawn) - 1.0).abs() < 0.03);
     }

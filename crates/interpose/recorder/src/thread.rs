@@ -1,4 +1,4 @@
-//! What each thread has for itself, found without a call and never allocated.
+//! The own state of each thread, which is found without a call and never allocated.
 
 use std::cell::Cell;
 
@@ -14,12 +14,12 @@ pub struct Thread {
     pub key: Cell<u64>,
     /// Null if nothing is to be recorded here.
     pub table: Cell<*const Table>,
-    /// After so many bytes more a stack is sampled.
+    /// Bytes until the next stack is sampled.
     pub until_sample: Cell<i64>,
-    /// The mean of that.
+    /// Mean number of bytes between two samples.
     pub interval: Cell<u64>,
     pub random: Cell<u64>,
-    /// Where the stack lies that this thread was last seen on.
+    /// Addresses of the stack on which this thread was last seen.
     pub stack: Cell<(usize, usize)>,
     /// Whether this library works for the thread in a way that could call it again.
     pub busy: Cell<bool>,

@@ -1,7 +1,7 @@
 //! Points in blocks for the processor, stretched anew by each candidate's weights.
 
-use crate::fitness::scan::TOGETHER;
-
+/// Number of queries that are compared with a block together.
+pub const TOGETHER: usize = 8;
 /// Points of one block, whose distances are computed together.
 pub const LANES: usize = 16;
 /// Coordinates of a point are padded with zeros to a multiple of this.

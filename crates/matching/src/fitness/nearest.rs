@@ -2,10 +2,9 @@
 //!
 //! Each pair of points is looked at once, for the sake of both if both are matched.
 
-use crate::fitness::blocks::{Axes, Blocks, LANES, Stretched};
-use crate::fitness::scan::{Hits, TOGETHER, scan};
-use crate::fitness::units::Calipers;
-use crate::fitness::units::{Units, small};
+use crate::fitness::blocks::{Axes, Blocks, LANES, Stretched, TOGETHER};
+use crate::fitness::scan::{Hits, scan};
+use crate::fitness::units::{Calipers, Units, small};
 use crate::instructions::Instructions;
 
 /// No more pairs than this, or this many times the points, are held at once.

@@ -5,11 +5,8 @@
 //! out if its box is beyond reach of the queries' box; the box of rounded points bounds the rounded
 //! distances, so the same reaches serve.
 
-use crate::fitness::blocks::{LANES, Stretched};
+use crate::fitness::blocks::{LANES, Stretched, TOGETHER};
 use crate::instructions::Instructions;
-
-/// Queries that look into a block together.
-pub const TOGETHER: usize = 8;
 
 /// Hears of pairs, and knows how far each point reaches.
 pub trait Hits {

@@ -1,8 +1,8 @@
 //! The neighbours of one query after another, where several points may be needed.
 
-use crate::fitness::blocks::{Blocks, LANES};
+use crate::fitness::blocks::{Blocks, LANES, TOGETHER};
 use crate::fitness::nearest::Search;
-use crate::fitness::scan::{Hits, TOGETHER, scan};
+use crate::fitness::scan::{Hits, scan};
 use crate::fitness::units::small;
 
 /// A little less than the weight that is needed: weights add up with rounding.

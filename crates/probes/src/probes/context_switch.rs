@@ -12,8 +12,8 @@ use equipoise_reporting::problem::Problem;
 
 use crate::batches::{less, time_to_keep_out};
 use crate::channel::End;
-use crate::child::{Helper, cpu_here};
-use crate::cpus::{hold, sides};
+use crate::child::Helper;
+use crate::cpus::{current_cpu, hold, sides};
 use crate::probe::{Class, OpenProbe, Operation, Parameter, Placement, Probe, ProbeOptions, Row};
 use crate::system::{problem_of, wrong};
 
@@ -79,19 +79,19 @@ fn open(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
         alone_s,
     };
     Ok(OpenProbe::latency(ring)
-        .with_fact("cpu", cpu_here()?.to_string())
+        .with_fact("cpu", current_cpu()?.to_string())
         .with_fact("helper_cpu", found.join(" "))
         .with_fact("subtracted_s", alone_s.to_string()))
 }
 
-/// Seconds of a hop of a process alone, which needs no switch.
+/// Measures the seconds of a hop of one process alone, which needs no switch.
 fn alone(own: &mut WorkingSet) -> Result<f64, Problem> {
     let mut end = ring(1)?.remove(0);
     let mut hops = |count| go_round(&mut end, own, count, 0);
     time_to_keep_out(&mut hops)
 }
 
-/// The processes, seen from the one that measures, which is one of them.
+/// The ring, seen from the process that measures, which is part of it.
 ///
 /// Nobody may hear that the one before has ended, or it would say so: the others are dropped
 /// before this side closes, the last of the ring first.
@@ -113,7 +113,7 @@ impl Operation for Ring {
     }
 }
 
-/// So many laps of a token, to which each of the others adds one.
+/// Sends a token on `laps` laps; each of the other processes adds one to it.
 fn go_round(
     end: &mut End,
     own: &mut WorkingSet,
@@ -135,7 +135,7 @@ fn go_round(
     Ok(started.elapsed())
 }
 
-/// What a helper does.
+/// Does the work of a helper.
 fn pass_on(mut end: End, size: u64) -> Result<(), Problem> {
     let mut own = WorkingSet::new(size);
     loop {
@@ -145,7 +145,7 @@ fn pass_on(mut end: End, size: u64) -> Result<(), Problem> {
     }
 }
 
-/// The ends of so many processes: each writes what the next one reads.
+/// Returns the ends of the processes of a ring: each writes what the next one reads.
 fn ring(processes: u64) -> Result<Vec<End>, Problem> {
     let (mut readers, writers): (Vec<_>, Vec<_>) = (0..processes)
         .map(|_| std::io::pipe().map_err(|error| problem_of("pipe", &error)))
@@ -160,16 +160,16 @@ fn ring(processes: u64) -> Result<Vec<End>, Problem> {
         .collect())
 }
 
-/// What the caches of nearly all processors hold together.
+/// Bytes of a cache line on nearly all processors.
 const LINE: usize = 64;
 
 const WORDS_IN_A_LINE: usize = LINE / size_of::<u64>();
 
-/// So many bytes, of which one word in each cache line is read and written at each visit.
+/// Memory of which each visit reads and writes one word in each cache line.
 pub struct WorkingSet(Vec<u64>);
 
 impl WorkingSet {
-    /// So many bytes, visited once: the pages are there from then on.
+    /// Allocates the memory and visits it once, so that its pages exist.
     pub fn new(bytes: u64) -> Self {
         let words = usize::try_from(bytes).unwrap_or(usize::MAX) / size_of::<u64>();
         let mut set = Self(vec![0; words]);

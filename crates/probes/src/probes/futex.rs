@@ -62,10 +62,10 @@ impl Other {
         let thread = spawn(move || {
             let is_held = hold(cpu);
             let goes_on = is_held.is_ok();
-            // Whoever started this thread waits for the answer.
+            // The thread that started this one waits for the answer.
             let _ = ready.send(is_held);
             if goes_on && give_back_each(&theirs).is_err() {
-                // Whoever waits must not wait for ever; that waking fails as well is said there.
+                // The waiting thread must not wait for ever; it reports a failure to wake it.
                 let _ = hand_over(&theirs, BROKEN);
             }
         });
@@ -96,7 +96,7 @@ fn give_back_each(token: &AtomicU32) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Sleeps while the token is there; gives back where it went.
+/// Sleeps while the token is at a place, and returns its new place.
 #[inline]
 fn wait_while(token: &AtomicU32, there: u32) -> Result<u32, Problem> {
     loop {

@@ -41,10 +41,10 @@ pub const MEMORY_LATENCY: Probe = Probe {
     ..Probe::latency(open)
 };
 
-/// The same order in every process: they differ by the memory that they get.
+/// Seed of the order, which is the same in every process; processes differ by their memory.
 const SEED: u64 = 2005;
 
-/// A cache line that says where the next one is.
+/// A cache line that points to the next one.
 #[repr(align(64))]
 struct Line {
     next: *const Line,

@@ -54,7 +54,7 @@ fn open_file_delete(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
     Ok(opened.with_fact("file_system", system))
 }
 
-/// How long the files are.
+/// Parameter of the length of the files.
 pub const BYTES: Parameter = Parameter {
     summary: "bytes that are written to each file",
     default: 0,
@@ -100,17 +100,11 @@ impl NewFiles {
     }
 
     /// The kind of their file system.
-    ///
-    /// # Errors
-    /// What the system says.
     pub fn file_system(&self) -> Result<String, Problem> {
         kind_of(&self.folder)
     }
 
     /// Makes so many files and deletes them, some at a time.
-    ///
-    /// # Errors
-    /// What the system says.
     pub fn make_and_delete(&self, count: u64) -> Result<Halves, Problem> {
         let mut halves = Halves::default();
         let mut left = count;

@@ -57,12 +57,12 @@ impl Room {
         })
     }
 
-    /// Touches as many new pages as are wanted, or as there are; says how many and how long.
-    fn touch(&mut self, wanted: usize) -> Result<(usize, Duration), Problem> {
+    /// Touches up to `limit` new pages; returns their number and the time.
+    fn touch(&mut self, limit: usize) -> Result<(usize, Duration), Problem> {
         if self.touched == AT_ONCE {
             *self = Self::new(self.page)?;
         }
-        let pages = wanted.min(AT_ONCE - self.touched);
+        let pages = limit.min(AT_ONCE - self.touched);
         let from = self.touched * self.page;
         let started = Instant::now();
         self.mapping

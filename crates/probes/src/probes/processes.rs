@@ -84,26 +84,26 @@ fn shell_file() -> String {
     )
 }
 
-/// The program; empty where it could not be built.
+/// The program of the fork server; empty where it could not be built.
 const PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/fork_server"));
 
-/// The status with which it ends, and no shell.
+/// Exit status of a child that did its work; no shell ends with it.
 const DONE: i32 = 242;
 
 const SHELL: &str = "/bin/sh";
 
-/// What each child of the fork server does.
+/// Work of each child of the fork server.
 #[derive(Clone, Copy, Debug)]
 pub enum Work {
-    /// It ends at once; the fork server holds so many bytes.
+    /// The child ends at once; the fork server holds some bytes of memory.
     End(u64),
-    /// It executes the small program, which ends at once.
+    /// The child executes the program of the fork server, which ends at once.
     Execute,
-    /// It executes `/bin/sh -c` with the path of the small program.
+    /// The child executes `/bin/sh -c` with the path of that program.
     Shell,
 }
 
-/// A probe that has the fork server make children.
+/// Opens a probe that makes children by the fork server.
 ///
 /// # Errors
 /// As [`ForkServer::start`], or that there is no such place for it.
@@ -114,7 +114,7 @@ pub fn making_children(options: &ProbeOptions, work: Work) -> Result<OpenProbe, 
     Ok(opened.with_fact("small_program_bytes", PROGRAM.len().to_string()))
 }
 
-/// The fork server; it ends when dropped, and when the probe dies.
+/// The fork server, which ends when dropped, and when the probe dies.
 struct ForkServer {
     process: Child,
     requests: Option<ChildStdin>,
@@ -123,10 +123,10 @@ struct ForkServer {
 }
 
 impl ForkServer {
-    /// Starts it, after what its children are to execute was seen to work.
+    /// Starts the fork server, after a check that its children can execute their program.
     ///
     /// # Errors
-    /// Unavailable if that cannot be executed here.
+    /// Unavailable if the program cannot be executed here.
     fn start(work: Work) -> Result<Self, Problem> {
         let program = memory_file()?;
         let path = format!("/proc/self/fd/{}", program.as_raw_fd());
@@ -161,10 +161,10 @@ impl ForkServer {
         })
     }
 
-    /// Has it make so many children, one after the other, and wait for each.
+    /// Makes children, one after the other, and waits for each.
     ///
     /// # Errors
-    /// If it could not, or a child did not end as it must.
+    /// A child could not be made, or ended in another way.
     fn children(&mut self, count: u64) -> Result<Duration, Problem> {
         let answer = self
             .ask(count)
@@ -205,9 +205,9 @@ impl Drop for ForkServer {
     }
 }
 
-/// A file without a name, which whoever has its descriptor can execute.
+/// Returns a file without a name, which can be executed through its descriptor.
 fn memory_file() -> Result<File, Problem> {
-    /// Of `memfd_create(2)`, from Linux 6.3 on.
+    /// Flag of `memfd_create(2)`, from Linux 6.3 on.
     const MFD_EXEC: c_uint = 0x10;
     if PROGRAM.is_empty() {
         return Err(Problem::unavailable(
@@ -240,7 +240,7 @@ fn check_executable(command: &mut Command, name: &str) -> Result<(), Problem> {
         return Ok(());
     }
     Err(Problem::unavailable(format!(
-        "{name} did not do what it was given: {status}"
+        "{name} did not do its work: {status}"
     )))
 }
 

@@ -109,7 +109,7 @@ fn mapped_sum(file: &File, bytes: usize) -> Result<u64, Problem> {
     Ok(sum)
 }
 
-/// How large it is.
+/// Parameter of the length of the file.
 pub const FILE: Parameter = Parameter {
     summary: "bytes of the file, in whole chunks of 64 KiB",
     default: 8 << 20,
@@ -117,16 +117,16 @@ pub const FILE: Parameter = Parameter {
     maximum: 16 << 30,
 };
 
-/// What is read at a time.
+/// Bytes that are read at a time.
 pub const CHUNK: usize = 64 << 10;
 
 /// Eight bytes of the file: the number of the chunk that they are in, counted from 1.
 pub type Word = u64;
 
-/// The file, which has no name any more.
+/// Writes the file, and removes its name.
 ///
 /// # Errors
-/// If it cannot be made, or the file system has no room.
+/// It cannot be made, or the file system has no room.
 pub fn written(options: &ProbeOptions) -> Result<File, Problem> {
     let scratch = Scratch::new(options)?;
     let in_folder = |error| problem_of("the file that is read again", &error);
@@ -143,7 +143,7 @@ pub fn written(options: &ProbeOptions) -> Result<File, Problem> {
     Ok(file)
 }
 
-/// How many chunks it has.
+/// Returns the number of chunks of the file.
 pub fn chunks(options: &ProbeOptions) -> u64 {
     options.size / CHUNK as u64
 }

@@ -11,8 +11,8 @@ use std::time::Duration;
 use equipoise_reporting::problem::Problem;
 
 use crate::channel::{End, Ends, pipes, tcp_streams, udp_sockets, unix_streams};
-use crate::child::{Helper, cpu_here};
-use crate::cpus::{hold, sides};
+use crate::child::Helper;
+use crate::cpus::{current_cpu, hold, sides};
 use crate::probe::{Class, OpenProbe, Operation, Placement, Probe, ProbeOptions, Row, timed};
 use crate::scratch::Scratch;
 use crate::system::{expect, problem_of, wrong};
@@ -62,7 +62,7 @@ fn named(path: &Path) -> Result<(File, File), Problem> {
     // SAFETY: the name ends with a null byte.
     expect("mkfifo", unsafe { libc::mkfifo(name.as_ptr(), MODE) }, 0)?;
     let opened = |error| problem_of("opening a named pipe", &error);
-    // Whoever opens it for reading only waits for a writer, unless told not to.
+    // Opening for reading waits for a writer, unless this flag is set.
     let reader = File::options()
         .read(true)
         .custom_flags(libc::O_NONBLOCK)
@@ -117,9 +117,6 @@ pub const TCP: Probe = Probe {
 };
 
 /// Opens a channel, starts a helper that answers at its other end, and makes round trips.
-///
-/// # Errors
-/// If there are not enough CPUs, or the system refuses the channel or the process.
 pub fn open(
     options: &ProbeOptions,
     ends: impl FnOnce() -> Result<Ends, Problem>,
@@ -135,7 +132,7 @@ pub fn open(
         question: 0,
     };
     Ok(OpenProbe::latency(trips)
-        .with_fact("cpu", cpu_here()?.to_string())
+        .with_fact("cpu", current_cpu()?.to_string())
         .with_fact("helper_cpu", helper_cpu))
 }
 
@@ -166,7 +163,7 @@ fn ask(end: &mut End, question: u8) -> Result<(), Problem> {
     Err(wrong("the other side", answer, answer_to(question)))
 }
 
-/// What the helper does: answers every question.
+/// Does the work of the helper: answers every question.
 fn answer(mut end: End) -> Result<(), Problem> {
     loop {
         let question = end.receive()?;
@@ -174,7 +171,7 @@ fn answer(mut end: End) -> Result<(), Problem> {
     }
 }
 
-/// Another byte than the question, so that the one cannot be mistaken for the other.
+/// Returns the answer, which differs from the question so that they cannot be confused.
 fn answer_to(question: u8) -> u8 {
     !question
 }

@@ -46,7 +46,7 @@ fn open_io_uring_read_byte(options: &ProbeOptions) -> Result<OpenProbe, Problem>
     unsafe { open(options, read, 1, (file, byte)) }
 }
 
-/// How many at a time.
+/// Parameter of the operations per submission.
 pub const BATCH: Parameter = Parameter {
     summary: "operations handed over at a time",
     default: 32,
@@ -54,28 +54,28 @@ pub const BATCH: Parameter = Parameter {
     maximum: 4096,
 };
 
-/// What has to be allowed.
+/// What the machine must allow.
 pub const NEEDS: &str =
     "io_uring, which many containers forbid (seccomp, kernel.io_uring_disabled)";
 
-/// A ring through which one kind of operation goes, so many at a time.
+/// A ring through which one kind of operation goes, several at a time.
 pub struct Submissions<Held> {
     ring: IoUring,
     at_a_time: usize,
     operation: Entry,
-    /// What the operation returns.
+    /// Result of the operation.
     expected: i32,
-    /// What the operation points to.
+    /// Memory and files that the operation points to.
     _held: Held,
 }
 
-/// Makes such a ring.
+/// Opens a ring for one kind of operation.
 ///
 /// # Safety
 /// What the operation points to must be in `held`, and stay where it is when that is moved.
 ///
 /// # Errors
-/// If `io_uring` is not allowed.
+/// `io_uring` is not allowed.
 pub unsafe fn open<Held: 'static>(
     options: &ProbeOptions,
     operation: Entry,
@@ -94,7 +94,7 @@ pub unsafe fn open<Held: 'static>(
 }
 
 impl<Held> Submissions<Held> {
-    /// So many, handed over by one system call that returns when all are done.
+    /// Submits some operations by one system call, which returns when all are done.
     fn hand_over(&mut self, operations: usize) -> Result<(), Problem> {
         let mut queue = self.ring.submission();
         for _ in 0..operations {

@@ -181,7 +181,7 @@ fn open_stat(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
     .with_fact("file_system", system))
 }
 
-/// The file's number.
+/// Returns the inode number of the file.
 #[inline]
 fn number() -> Result<libc::ino_t, Problem> {
     let mut found = MaybeUninit::<libc::stat>::uninit();
@@ -219,7 +219,7 @@ fn open_and_close(_: &ProbeOptions) -> Result<OpenProbe, Problem> {
 /// Two components, readable by everybody, and on nearly every Linux.
 const FIXED: &CStr = c"/etc/passwd";
 
-/// Sees that it is there; gives back the kind of its file system.
+/// Checks that the file exists, and returns the name of its file system.
 ///
 /// # Errors
 /// Unavailable if it cannot be read.

@@ -69,55 +69,49 @@ fn each_of(took: Duration, many: usize) -> Duration {
     took.div_f64(many as f64)
 }
 
-/// A thread that ends at once and gives back what it was given.
+/// A thread that ends at once and returns its argument.
 pub struct Idle {
     thread: libc::pthread_t,
     token: usize,
 }
 
 impl Idle {
-    /// Starts it with the attributes that a program has if it says nothing.
-    ///
-    /// # Errors
-    /// What `pthread_create` says.
+    /// Starts the thread with the default attributes.
     #[inline]
     pub fn start(token: usize) -> Result<Self, Problem> {
         let mut thread = MaybeUninit::uninit();
         // SAFETY: the thread can be written; it uses its argument as a number only.
         let code = unsafe {
             let token = token as *mut c_void;
-            libc::pthread_create(thread.as_mut_ptr(), null(), give_back, token)
+            libc::pthread_create(thread.as_mut_ptr(), null(), return_argument, token)
         };
-        see("pthread_create", code)?;
+        check("pthread_create", code)?;
         // SAFETY: the call filled it.
         let thread = unsafe { thread.assume_init() };
         Ok(Self { thread, token })
     }
 
-    /// Waits for its end.
-    ///
-    /// # Errors
-    /// What `pthread_join` says, or that it did not give back what it was given.
+    /// Waits for the end of the thread.
     #[inline]
     pub fn join(self) -> Result<(), Problem> {
-        let mut given = null_mut();
+        let mut returned = null_mut();
         // SAFETY: the thread was started and is joined once; its answer can be written.
-        see("pthread_join", unsafe {
-            libc::pthread_join(self.thread, &raw mut given)
+        check("pthread_join", unsafe {
+            libc::pthread_join(self.thread, &raw mut returned)
         })?;
-        if given as usize != self.token {
-            return Err(wrong("a thread", given as usize, self.token));
+        if returned as usize != self.token {
+            return Err(wrong("a thread", returned as usize, self.token));
         }
         Ok(())
     }
 }
 
-extern "C" fn give_back(token: *mut c_void) -> *mut c_void {
+extern "C" fn return_argument(token: *mut c_void) -> *mut c_void {
     token
 }
 
 #[inline]
-fn see(call: &str, code: libc::c_int) -> Result<(), Problem> {
+fn check(call: &str, code: libc::c_int) -> Result<(), Problem> {
     if code == 0 {
         return Ok(());
     }

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use equipoise_reporting::problem::Problem;
 
 use crate::channel::{End, Ends, pipes, tcp_streams, unix_streams};
-use crate::child::{Helper, cpu_here};
-use crate::cpus::{hold, sides};
+use crate::child::Helper;
+use crate::cpus::{current_cpu, hold, sides};
 use crate::probe::{Class, OpenProbe, Operation, Placement, Probe, ProbeOptions, Row};
 use crate::system::wrong;
 
@@ -50,14 +50,11 @@ pub const TCP_BANDWIDTH: Probe = Probe {
     ..Probe::bandwidth(|options| open(options, tcp_streams))
 };
 
-/// What is written and read at a time.
+/// Bytes that are written and read at a time.
 pub const CHUNK: usize = 64 << 10;
 
 /// Opens a channel and starts a helper that sends as many chunks as it is asked for. One
 /// operation is a chunk: a batch is the question, the chunks, and no wait for anything else.
-///
-/// # Errors
-/// If there are not enough CPUs, or the system refuses the channel or the process.
 pub fn open(
     options: &ProbeOptions,
     ends: impl FnOnce() -> Result<Ends, Problem>,
@@ -73,7 +70,7 @@ pub fn open(
         room: vec![0; CHUNK],
     };
     Ok(OpenProbe::bandwidth(CHUNK as u64, transfers)
-        .with_fact("cpu", cpu_here()?.to_string())
+        .with_fact("cpu", current_cpu()?.to_string())
         .with_fact("helper_cpu", helper_cpu))
 }
 
@@ -91,7 +88,7 @@ impl Operation for Transfers {
     }
 }
 
-/// Asks for so many chunks and takes them; the time from the question to the last byte.
+/// Requests chunks and receives them; returns the time from the request to the last byte.
 fn fetch(end: &mut End, room: &mut [u8], chunks: u64) -> Result<Duration, Problem> {
     let started = Instant::now();
     end.send_number(chunks)?;
@@ -105,7 +102,7 @@ fn fetch(end: &mut End, room: &mut [u8], chunks: u64) -> Result<Duration, Proble
     Ok(took)
 }
 
-/// Takes exactly so many bytes.
+/// Receives exactly `bytes` bytes.
 fn receive(end: &mut End, room: &mut [u8], bytes: u64) -> Result<u64, Problem> {
     let mut received = 0;
     while received < bytes {
@@ -116,7 +113,7 @@ fn receive(end: &mut End, room: &mut [u8], bytes: u64) -> Result<u64, Problem> {
     Ok(received)
 }
 
-/// What the helper does: sends so many chunks as it is asked for, then how many bytes they were.
+/// Does the work of the helper: sends the requested chunks, then the number of their bytes.
 fn serve(mut end: End) -> Result<(), Problem> {
     let chunk = vec![1; CHUNK];
     loop {

@@ -134,7 +134,7 @@ fn open_epoll_tcp(options: &ProbeOptions) -> Result<OpenProbe, Problem> {
     }))
 }
 
-/// How many descriptors are watched.
+/// Parameter of the descriptors that are watched.
 pub const DESCRIPTORS: Parameter = Parameter {
     summary: "TCP descriptors that are watched, of which none is ready",
     default: 100,
@@ -150,9 +150,6 @@ pub struct Connections {
 impl Connections {
     /// Makes as many as were asked for: both ends of each connection are watched, and of the
     /// last one end if the number is odd.
-    ///
-    /// # Errors
-    /// What the system says.
     pub fn open(options: &ProbeOptions) -> Result<Self, Problem> {
         let mut ends = Vec::new();
         for _ in 0..options.count.div_ceil(2) {

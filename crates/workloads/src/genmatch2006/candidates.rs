@@ -1,12 +1,12 @@
 //! The list of candidate weights: the same in every run and for every algorithm.
 
 use crate::problem::Problem;
-use crate::random::Draws;
+use equipoise_random::Draws;
 
 use super::data::COVARIATES;
 
 const SEED: u64 = 2006;
-/// As `GenMatch` had them in 2006: whole numbers from 1 to 1000.
+/// Range of the weights of `GenMatch` in 2006: whole numbers from 1 to 1000.
 const LARGEST: f64 = 1000.0;
 
 /// So many candidates, each with a weight for every column. A longer list starts with the

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use crate::problem::Problem;
-use crate::random::Draws;
+use equipoise_random::Draws;
 
 /// The columns that are matched on, in the order of the example of the package Matching.
 pub const COVARIATES: [&str; 10] = [
@@ -26,7 +26,7 @@ pub struct Data {
 }
 
 impl Data {
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.treated.len()
     }
@@ -55,11 +55,11 @@ impl Data {
             .split(',')
             .map(unquoted)
             .collect();
-        let place = |wanted: &str| {
+        let place = |column: &str| {
             names
                 .iter()
-                .position(|&name| name == wanted)
-                .ok_or_else(|| format!("it has no column `{wanted}`"))
+                .position(|&name| name == column)
+                .ok_or_else(|| format!("it has no column `{column}`"))
         };
         let treatment = place(TREATMENT)?;
         let places = COVARIATES
@@ -127,7 +127,7 @@ impl Data {
         }
     }
 
-    /// So many rows: these again and again, as the article made its larger data sets.
+    /// Repeats the rows up to a number, as the article made its larger data sets.
     ///
     /// # Errors
     /// If an arm has no row then.

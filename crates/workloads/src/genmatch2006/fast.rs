@@ -11,7 +11,7 @@ pub struct Fast<'a> {
 }
 
 impl<'a> Fast<'a> {
-    /// For the data.
+    /// Prepares the data.
     pub fn new(data: &'a Data) -> Self {
         Self { data }
     }

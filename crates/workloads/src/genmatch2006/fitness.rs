@@ -1,4 +1,4 @@
-//! How balanced matched units are: a paired t test and a Kolmogorov-Smirnov test of each column.
+//! Balance of matched units: a paired t test and a Kolmogorov-Smirnov test of each column.
 //!
 //! matching.md 2 (fit.func "pvals"): the columns are the covariates and the product of the two
 //! earnings, as in the example of the package Matching.
@@ -24,7 +24,7 @@ struct Column {
 }
 
 impl<'a> Balance<'a> {
-    /// Of the data.
+    /// Prepares the tests of the data.
     pub fn new(data: &'a Data) -> Self {
         let of = |column: usize| -> Vec<f64> {
             (0..data.rows()).map(|row| data.row(row)[column]).collect()

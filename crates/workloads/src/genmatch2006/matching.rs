@@ -1,11 +1,11 @@
-//! What the three algorithms have in common: the data that they match and what they return.
+//! The interface of the three algorithms, and the matrix that they match.
 
 use equipoise_matching::Pairs;
 
 use super::data::{COVARIATES, Data};
 use super::matrix::Matrix;
 
-/// Squared distances that differ by no more are ties, as in 2006.
+/// Largest difference of squared distances that are ties, as in 2006.
 pub const TOLERANCE: f64 = 1e-5;
 
 /// An algorithm, ready to match under any candidate weights.

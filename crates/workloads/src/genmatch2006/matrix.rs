@@ -1,4 +1,4 @@
-//! A matrix class as such classes were written in 2005, for the algorithm that used one.
+//! A matrix class in the style of 2005, for the algorithm that used one.
 //!
 //! Written from the description in docs/workloads.md: every result is computed into a scratch
 //! array and then copied into the matrix, every argument is passed by value and so is a copy
@@ -67,12 +67,12 @@ impl Matrix {
         self.elements[row * self.columns + column]
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// How many columns there are.
+    /// Returns the number of columns.
     pub fn columns(&self) -> usize {
         self.columns
     }
@@ -149,10 +149,10 @@ pub fn column_sums(matrix: Matrix) -> Matrix {
     })
 }
 
-/// 1 where the column's element is `wanted`, else 0.
-pub fn equal_to(column: Matrix, wanted: f64) -> Matrix {
+/// Returns 1 where the element of the column is `value`, else 0.
+pub fn equal_to(column: Matrix, value: f64) -> Matrix {
     Matrix::filled(column.rows, 1, |row, _| {
-        f64::from(u8::from(column.at(row, 0).total_cmp(&wanted).is_eq()))
+        f64::from(u8::from(column.at(row, 0).total_cmp(&value).is_eq()))
     })
 }
 

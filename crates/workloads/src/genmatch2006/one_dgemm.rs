@@ -19,7 +19,7 @@ pub struct OneDgemm<'a> {
 }
 
 impl<'a> OneDgemm<'a> {
-    /// For the data, by this BLAS.
+    /// Prepares the data for a BLAS.
     pub fn new(data: &'a Data, blas: &'a Blas) -> Self {
         let covariates = standardised(data);
         let length = covariates.elements().len();

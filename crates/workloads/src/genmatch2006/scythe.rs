@@ -19,7 +19,7 @@ pub struct Scythe<'a> {
 }
 
 impl<'a> Scythe<'a> {
-    /// For the data.
+    /// Prepares the data.
     pub fn new(data: &'a Data) -> Self {
         Self {
             data,

@@ -12,25 +12,25 @@ use super::matrix::{
     Matrix, at_most, bound_rows, cumulated, equal_to, multiplied, reordered, selected, sum,
 };
 
-/// So many matches for every unit, before ties.
+/// Number of matches for every unit, before ties.
 const MATCHES: f64 = 1.0;
 /// Against rounding (matching.md 1.4).
 const SLACK: f64 = 1e-10;
 
-/// What the loop over the units reads and what it collects.
+/// Data that the loop over the units reads, and its results.
 pub struct Selection {
     treated: Matrix,
     weights: Matrix,
-    /// How often each unit serves as a match, by its weight.
+    /// Sum of the weights with which each unit serves as a match.
     service: Matrix,
-    /// The same with squared weights.
+    /// Sum of the squared weights.
     squared_service: Matrix,
     /// A row for each pair: unit, match, weight.
     results: Option<Matrix>,
 }
 
 impl Selection {
-    /// For the data, before the first unit.
+    /// Prepares the data, before the first unit.
     pub fn new(data: &Data) -> Self {
         let treated: Vec<f64> = data
             .treated
@@ -122,7 +122,7 @@ fn shell_sort(keys: &mut [f64], index: &mut [usize]) {
     }
     while gap > 0 {
         for end in gap..keys.len() {
-            let (key, beside) = (keys[end], index[end]);
+            let (key, companion) = (keys[end], index[end]);
             let mut place = end;
             while place >= gap && keys[place - gap] > key {
                 keys[place] = keys[place - gap];
@@ -130,7 +130,7 @@ fn shell_sort(keys: &mut [f64], index: &mut [usize]) {
                 place -= gap;
             }
             keys[place] = key;
-            index[place] = beside;
+            index[place] = companion;
         }
         gap /= 3;
     }
@@ -139,22 +139,22 @@ fn shell_sort(keys: &mut [f64], index: &mut [usize]) {
 #[cfg(test)]
 mod tests {
     use super::shell_sort;
-    use crate::random::Draws;
+    use equipoise_random::Draws;
 
     #[test]
     fn keys_end_in_order_with_their_index() {
         for count in [0, 1, 2, 3, 13, 260, 1000] {
-            let given: Vec<f64> = (0..count)
+            let unsorted: Vec<f64> = (0..count)
                 .map(|number| (Draws::new(1).uniform(number) * 20.0).floor())
                 .collect();
-            let mut keys = given.clone();
-            let mut index: Vec<usize> = (0..given.len()).collect();
+            let mut keys = unsorted.clone();
+            let mut index: Vec<usize> = (0..unsorted.len()).collect();
             shell_sort(&mut keys, &mut index);
             assert!(keys.is_sorted());
-            let beside: Vec<f64> = index.iter().map(|&place| given[place]).collect();
-            assert_eq!(keys, beside);
+            let indexed: Vec<f64> = index.iter().map(|&place| unsorted[place]).collect();
+            assert_eq!(keys, indexed);
             index.sort_unstable();
-            assert!(index.iter().copied().eq(0..given.len()));
+            assert!(index.iter().copied().eq(0..unsorted.len()));
         }
     }
 }

@@ -8,13 +8,13 @@ use super::{Algorithm, candidates, is_better, prepared};
 use crate::blas::tests::plain;
 use crate::counting::allocations_of;
 
-fn found(algorithm: Algorithm, data: &Data, weights: &[f64]) -> Pairs {
+fn matched(algorithm: Algorithm, data: &Data, weights: &[f64]) -> Pairs {
     let blas = (algorithm == Algorithm::Blas).then(plain);
     prepared(algorithm, data, blas.as_ref()).matches(weights)
 }
 
 /// Every fifth row: both arms, and quick in a program that is not optimised.
-fn few() -> Data {
+fn fifth_of_rows() -> Data {
     let all = Data::made_up();
     let rows = || (0..all.rows()).step_by(5);
     Data {
@@ -61,16 +61,16 @@ fn as_list(pairs: &Pairs) -> Vec<(usize, usize)> {
 #[test]
 fn all_three_find_the_pairs_of_the_definition_with_the_same_weights() {
     for rows in [150, 267] {
-        let data = few().stacked(rows).unwrap();
+        let data = fifth_of_rows().stacked(rows).unwrap();
         for weights in candidates::weights(2, COVARIATES.len()) {
             let by_definition = expected(&data, &weights);
             assert!(by_definition.len() > rows, "there are ties");
-            let scythe = found(Algorithm::Scythe, &data, &weights);
+            let scythe = matched(Algorithm::Scythe, &data, &weights);
             assert_eq!(as_list(&scythe), by_definition);
             let total: f64 = scythe.weight.iter().sum();
             assert!((total - rows as f64).abs() < 1e-9);
             for other in [Algorithm::Blas, Algorithm::Fast] {
-                assert_eq!(found(other, &data, &weights), scythe, "{other:?}");
+                assert_eq!(matched(other, &data, &weights), scythe, "{other:?}");
             }
         }
     }
@@ -91,15 +91,15 @@ fn the_work_space_of_the_blas_algorithm_is_allocated_once() {
 #[test]
 fn pairs_grow_with_the_square_of_the_copies() {
     let weights = [1.0; COVARIATES.len()];
-    let once = found(Algorithm::Fast, &few(), &weights);
-    let thrice = few().stacked(3 * 89).unwrap();
-    let pairs = found(Algorithm::Fast, &thrice, &weights);
+    let once = matched(Algorithm::Fast, &fifth_of_rows(), &weights);
+    let thrice = fifth_of_rows().stacked(3 * 89).unwrap();
+    let pairs = matched(Algorithm::Fast, &thrice, &weights);
     assert_eq!(pairs.query.len(), 9 * once.query.len());
 }
 
 #[test]
 fn results_grow_by_copying_all_that_is_there() {
-    let data = few().stacked(5 * 89).unwrap();
+    let data = fifth_of_rows().stacked(5 * 89).unwrap();
     let weights = [1.0; COVARIATES.len()];
     // Beyond the temporaries of the distances there are only the results.
     let temporary = data.rows() * COVARIATES.len() * size_of::<f64>();
@@ -130,7 +130,7 @@ fn better_balance_is_a_larger_smallest_p_value_then_the_next() {
 #[test]
 fn every_column_has_two_p_values_in_order() {
     let data = Data::made_up();
-    let pairs = found(Algorithm::Fast, &data, &[1.0; COVARIATES.len()]);
+    let pairs = matched(Algorithm::Fast, &data, &[1.0; COVARIATES.len()]);
     let p_values = Balance::new(&data).p_values(&pairs);
     assert_eq!(p_values.len(), 2 * (COVARIATES.len() + 1));
     assert!(p_values.is_sorted());

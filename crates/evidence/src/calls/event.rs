@@ -1,16 +1,16 @@
-//! What either method reports, one thing at a time and in order for each thread.
+//! Events that either method reports, in order for each thread.
 
 /// One thing that one thread did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Moment {
-    /// By the monotonic clock.
+pub struct Event {
+    /// Time by the monotonic clock.
     pub ns: u64,
     pub process: u32,
     pub thread: u32,
-    pub what: What,
+    pub action: Action,
 }
 
-impl Moment {
+impl Event {
     pub fn caller(&self) -> Caller {
         Caller {
             process: self.process,
@@ -36,7 +36,7 @@ impl Caller {
         }
     }
 
-    /// Where the kernel shows the process, the better place first.
+    /// Returns the folders of the process in `/proc`, the better one first.
     ///
     /// The files and the memory of a process are not to be seen under its own number once its
     /// first thread has ended, nor under that of a thread that has ended.
@@ -47,10 +47,10 @@ impl Caller {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum What {
-    /// It entered the system call of that number.
+pub enum Action {
+    /// It entered the system call with a number.
     Entered { number: u64, arguments: [u64; 6] },
-    /// Its call returned this: a negative error number if it failed.
+    /// Its call returned a result: a negative error number if it failed.
     Left { result: i64 },
     /// It made a thread, of another process or of its own.
     Forked { process: u32, thread: u32 },
