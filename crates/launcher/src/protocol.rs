@@ -118,17 +118,18 @@ pub struct User {
 }
 
 /// How the descendants of a trial are contained.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Containment {
     /// In a cgroup of its own, and a process group.
     Cgroup,
     /// In a process group of its own.
+    #[default]
     ProcessGroup,
 }
 
 /// One trial that was run. What could not be read is null, with its reason in `unknown`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Default, Clone, Serialize)]
 pub struct Report {
     /// The process.
     pub pid: Option<i32>,
@@ -209,34 +210,8 @@ impl Report {
     /// A report in which nothing is known yet.
     pub fn blank(containment: Containment) -> Self {
         Self {
-            pid: None,
-            wall_ns: None,
-            user_s: None,
-            sys_s: None,
-            max_rss_bytes: None,
-            floor_rss_bytes: None,
-            minor_faults: None,
-            major_faults: None,
-            voluntary_switches: None,
-            involuntary_switches: None,
-            block_reads: None,
-            block_writes: None,
-            exit: None,
-            signal: None,
-            timed_out: false,
-            stopped_by: None,
-            could_not_start: None,
-            start_errno: None,
-            error_tail: String::new(),
-            error_bytes: None,
-            output_bytes: None,
-            left_behind: 0,
             containment,
-            cpu: None,
-            run_delay_s: None,
-            out_of_memory: None,
-            counters: BTreeMap::new(),
-            unknown: BTreeMap::new(),
+            ..Self::default()
         }
     }
 

@@ -20,7 +20,7 @@ def settings(conditions: tuple[Condition, Condition]) -> tuple[Setting, ...]:
     """
     baseline, candidate = conditions
     declared = (
-        *_words("", baseline.command, candidate.command),
+        *_arguments("", baseline.command, candidate.command),
         *_environment("", baseline.environment, candidate.environment),
         *_process("", baseline.process, candidate.process),
         Setting("before each trial", baseline.hooks.prepare, candidate.hooks.prepare),
@@ -29,7 +29,7 @@ def settings(conditions: tuple[Condition, Condition]) -> tuple[Setting, ...]:
     return tuple(setting for setting in declared if setting.baseline != setting.candidate)
 
 
-def _words(prefix: str, baseline: Sequence[str], candidate: Sequence[str]) -> Iterator[Setting]:
+def _arguments(prefix: str, baseline: Sequence[str], candidate: Sequence[str]) -> Iterator[Setting]:
     """Yield the program and the arguments that differ.
 
     An argument has its place in the candidate, or, where the candidate lacks it, in the baseline.
@@ -75,7 +75,7 @@ def _server(baseline: Server | None, candidate: Server | None) -> Iterator[Setti
         yield Setting("server", _command(baseline), _command(candidate))
         return
     prefix = "server "
-    yield from _words(prefix, baseline.start, candidate.start)
+    yield from _arguments(prefix, baseline.start, candidate.start)
     yield from _environment(prefix, baseline.environment, candidate.environment)
     yield from _process(prefix, baseline.process, candidate.process)
 
