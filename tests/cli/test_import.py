@@ -144,7 +144,7 @@ def test_drift_of_an_import_is_a_threat_and_is_not_kept_out(
     rows = [f"{name},{0.1 * (1 + place / 20)}" for name in "ab" for place in range(24)]
     path = written(folder, "drift.csv", "condition,wall_s\n" + "\n".join(rows) + "\n")
     assert run_import(str(path)) == 0
-    assert "nothing keeps that out of a ratio" in capsys.readouterr().out
+    assert "nothing keeps this out of a ratio" in capsys.readouterr().out
 
 
 def test_iterations_of_one_process_have_no_interval(capsys: pytest.CaptureFixture[str]) -> None:

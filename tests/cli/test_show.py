@@ -65,7 +65,7 @@ def test_the_second_campaign_is_held_against_the_first(equipoise: Equipoise, led
     assert [row["changed"] for row in held["rows"]] == [True, True]
     assert "not interleaved" in held["scope"]
     screen = equipoise("show", there, "last", "--ledger", "ledger.db").out
-    assert f"against run {there}" in screen and "costs more" in screen
+    assert f"Against run {there}" in screen and "costs more" in screen
 
 
 def test_what_differs_is_refused_in_one_line_and_allowed_by_name_with_a_warning(

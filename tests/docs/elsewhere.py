@@ -32,7 +32,7 @@ ELSEWHERE = {
     " --factor threads=1,4": SERVERS,
     "equipoise doctor --certify": Elsewhere(
         "two minutes of campaigns, whose number no option changes",
-        "tests/campaign/test_certify.py::test_a_quiet_host_finds_what_was_injected_and_little_else",
+        "tests/analysis/test_certificate.py::test_a_quiet_host_finds_what_was_injected_and_little_else",
     ),
     "equipoise gate --baseline main --kind go": GO,
     "equipoise gate --baseline main --kind go --build 'go test -c -o bench.test'"

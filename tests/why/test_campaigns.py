@@ -9,7 +9,8 @@ import pytest
 
 from equipoise.model.plan import Contrast, Stopping
 from equipoise.model.record import RunRecord
-from equipoise.why.campaigns import explains_gap, latest_experiment, result_of
+from equipoise.why.campaigns import latest_experiment, result_of
+from equipoise.why.gap import explains_gap
 from tests.schema import validated
 from tests.why.experiment.simulated import (
     NOISES,

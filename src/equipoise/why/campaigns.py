@@ -79,6 +79,8 @@ def latest_experiment(
     contrast
         The contrast whose gap was tested; by default any.
     """
+    from equipoise.why.gap import explains_gap
+
     for run_id in ledger.explaining(record.id):
         experiment = ledger.read_run(run_id)
         if not complete_blocks(experiment.draws, experiment.trials):
@@ -86,10 +88,3 @@ def latest_experiment(
         if contrast is None or explains_gap(experiment, record, contrast):
             return experiment
     return None
-
-
-def explains_gap(experiment: RunRecord, record: RunRecord, contrast: Contrast) -> bool:
-    """Return whether an experiment tested the gap of this contrast of a campaign."""
-    conditions = record.plan.conditions
-    pair = (conditions[contrast.baseline], conditions[contrast.candidate])
-    return experiment.plan.conditions[:2] == pair

@@ -8,7 +8,6 @@ from equipoise.model.record import RunRecord
 from equipoise.model.result import ResultDocument
 from equipoise.model.why import Explanation, ExtraTime, PartName, TimePart
 from equipoise.stats.spread import KIND as SPREAD
-from equipoise.why.campaigns import explains_gap
 from equipoise.why.causes.ranking import causes
 from equipoise.why.differences.changes import Change, Difference
 from equipoise.why.differences.compare import difference_between
@@ -20,7 +19,7 @@ from equipoise.why.evidence.evidence_set import (
     observations_of_pair,
 )
 from equipoise.why.experiment.outcome import tested_causes
-from equipoise.why.gap import Gap, gaps_of
+from equipoise.why.gap import Gap, explains_gap, gaps_of
 
 _PARTS: dict[str, PartName] = {
     "user_s": "user",

@@ -130,6 +130,13 @@ def as_reported(gap: Gap, recorded: RunRecord, reported: RunRecord) -> Gap:
     return replace(same, chosen_because=gap.chosen_because)
 
 
+def explains_gap(experiment: RunRecord, record: RunRecord, contrast: Contrast) -> bool:
+    """Return whether an experiment tested the gap of this contrast of a campaign."""
+    conditions = record.plan.conditions
+    pair = (conditions[contrast.baseline], conditions[contrast.candidate])
+    return experiment.plan.conditions[:2] == pair
+
+
 def nothing_to_explain(gap: Gap) -> str:
     """Return the sentence that says why a gap that was not called is not explained."""
     one = gap.comparison

@@ -30,7 +30,7 @@ from equipoise.model.plan import (
     Server,
 )
 from equipoise.model.record import CampaignWarning, Draw, RunRecord, Segment, Trial
-from equipoise.why.campaigns import explains_gap
+from equipoise.why.gap import explains_gap
 from tests.plans import plan_of, trial_of
 from tests.schema import validated
 

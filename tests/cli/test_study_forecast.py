@@ -51,8 +51,8 @@ def test_a_long_study_that_knows_nothing_says_until_when_and_that_more_will_be_s
 ) -> None:
     first = lines(study(600.0), capsys, trial_s=6.0)[0]
     assert first == (
-        "equipoise: 40 conditions, no new block after 10 min; how long one takes is said while "
-        "the first one runs"
+        "equipoise: 40 conditions, no new block after 10 min; the first block will show how long "
+        "a block takes"
     )
 
 
