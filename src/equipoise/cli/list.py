@@ -31,8 +31,7 @@ KINDS_OF_LISTS = ("runs", "studies", "allocators", "blas", "probes")
 @options.ledger_option
 @click.option("--no-color", is_flag=True, help="Print without colour.")
 def command(**given: Any) -> int:
-    """List the campaigns in the ledger, the latest last; the built-in studies; the allocators;
-    the libraries of linear algebra; the probes of `equipoise os`."""
+    """List campaigns, the latest last, or studies, allocators, BLAS libraries or probes."""
     color = not given["no_color"]
     match given["what"]:
         case "studies":

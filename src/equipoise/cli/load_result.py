@@ -119,7 +119,7 @@ def write_figures(document: ResultDocument, folder: Path, *, quiet: bool, color:
 def load_result(
     record: RunRecord, output: OutputOptions, experiment: RunRecord | None = None
 ) -> ResultDocument:
-    """The result of a campaign, held against another one if that is output.
+    """Return the result of a campaign, compared with the reference result if there is one.
 
     Parameters
     ----------

@@ -102,9 +102,9 @@ def _print_version(context: click.Context, _: click.Parameter, wanted: bool) -> 
     help="Print the version and exit.",
 )
 def cli() -> None:
-    """Is one thing really faster than another, and by how much?
+    """Tell whether one thing is really faster than another, by how much, and why.
 
-    Runs the commands in random order, may be watched at every look, and stops when it knows.
+    Equipoise runs commands in random order and stops when it knows, however often you look.
     """
 
 

@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from equipoise.genoud.evaluate import Batches
 from equipoise.genoud.options import SearchOptions
 from equipoise.genoud.worker import EvaluationFailed, point_text
-from equipoise.model.errors import UnusableInput
+from equipoise.model.extras import require
 
 Floats = NDArray[np.float64]
 Scalars = Callable[[Floats], Floats]
@@ -61,17 +60,10 @@ class Polisher:
     def __init__(
         self,
         options: SearchOptions,
-        evaluate: Batches,
+        evaluate: Callable[[Floats], Floats],
         slope: Callable[[Floats], Any] | None,
     ) -> None:
-        try:
-            from scipy.optimize import minimize
-        except ImportError as error:
-            raise UnusableInput(
-                "polishing by BFGS needs SciPy",
-                hint="pip install 'equipoise[matching]', or bfgs=False",
-            ) from error
-        self._minimize = minimize
+        self._minimize = require("scipy.optimize", "polished searches").minimize
         self._sign = -1.0 if options.maximize else 1.0
         self._evaluate = evaluate
         self._slope = slope
@@ -124,7 +116,7 @@ class Polisher:
         return best.point, np.array([self._sign * best.value])
 
     def _costs(self, points: Floats) -> Floats:
-        values = self._sign * self._evaluate.leniently(points)[:, 0]
+        values = self._sign * self._evaluate(points)[:, 0]
         return np.where(np.isnan(values), WORTHLESS, np.clip(values, -WORTHLESS, WORTHLESS))
 
     def _intervals(self, point: Floats) -> Floats:

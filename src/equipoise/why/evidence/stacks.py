@@ -5,7 +5,6 @@ The native observer (``crates/evidence``) unwinds and names the stacks after the
 
 from __future__ import annotations
 
-from collections import defaultdict
 from pathlib import Path
 from typing import Literal
 
@@ -61,22 +60,6 @@ class Stacks(Struct, frozen=True):
         """Return the sum of all weights."""
         return sum(stack.weight for stack in self.stacks)
 
-    def of_frame(self) -> dict[Frame, float]:
-        """Return for each frame the weight of the stacks in which it is the innermost."""
-        sums: dict[Frame, float] = defaultdict(float)
-        for stack in self.stacks:
-            if stack.frames:
-                sums[self.frames[stack.frames[-1]]] += stack.weight
-        return dict(sums)
-
-    def below_frame(self) -> dict[Frame, float]:
-        """Return for each frame the weight of all stacks that hold it."""
-        sums: dict[Frame, float] = defaultdict(float)
-        for stack in self.stacks:
-            for place in set(stack.frames):
-                sums[self.frames[place]] += stack.weight
-        return dict(sums)
-
 
 class Sampled(Struct, frozen=True):
     """Sampled stacks of one run and its descendants."""
@@ -97,14 +80,17 @@ class Sampled(Struct, frozen=True):
         return any(remark.startswith(KERNEL_IS_HIDDEN) for remark in self.unseen)
 
 
-class _Document(Struct, frozen=True):
+class StacksDocument(Stacks, frozen=True):
+    """Stacks as the native observer writes them."""
+
+    unseen: tuple[str, ...]
+
+
+class _Document(StacksDocument, frozen=True):
     wall_s: float
     end: End
     samples: int
     total: float | None
-    frames: tuple[Frame, ...]
-    stacks: tuple[Stack, ...]
-    unseen: tuple[str, ...]
 
 
 def wrap_sampled(source: SampledSource, process: Process, folder: Path) -> Process:
