@@ -120,7 +120,7 @@ def written_table(document: ResultDocument, primary: Sequence[Comparison]) -> Ta
     columns = [Column("Condition", "name"), Column(f"Median {metric_name(metric)}", "number")]
     columns += [Column(heading, "number") for heading in headings]
     if judged:
-        columns += [Column("ReferenceComparison baseline", "number"), Column("Interval", "number")]
+        columns += [Column("Against baseline", "number"), Column("Interval", "number")]
         columns.append(Column("Verdict", "number"))
     return Table(tuple(columns), tuple(rows), forms=TEXT)
 

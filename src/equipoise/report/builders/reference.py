@@ -34,7 +34,7 @@ def reference_section(against: ReferenceComparison) -> Section:
 
 def reference_title(against: ReferenceComparison) -> str:
     """Name the reference result."""
-    return f"ReferenceComparison run {against.run} of {against.started}"
+    return f"Against run {against.run} of {against.started}"
 
 
 def reference_answer(against: ReferenceComparison) -> str:
